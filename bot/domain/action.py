@@ -1,4 +1,4 @@
-"""What can be done on a node, and plans of it.
+"""Actions on a node, and plans made of them.
 
 An action has exact commands, a proof of its effect, and an undo. A plan is steps in order, bound by a digest that an
 approval names.
@@ -19,31 +19,31 @@ from bot.domain.command import Command, Outputs
 from bot.domain.probe import Snapshot
 
 Args: TypeAlias = Mapping[str, str]
-Facts: TypeAlias = Mapping[str, str]  # what a look saw, by name: what decides whether an action took effect
+Facts: TypeAlias = Mapping[str, str]  # what the commands of `looks` saw, by name: decides whether an action took effect
 Rights: TypeAlias = Callable[[Args], tuple[tuple[str, ...], ...]]
 
 
-ALSO = "also, step "  # and its number: by this name a plan is bound to what else that step does
+ALSO = "also, step "  # and its number: the name under which a plan's digest holds the step's side effects
 
 
 class Proof(enum.Enum):
-    """What a look says of an action's effect."""
+    """What the node shows of an action's effect."""
 
     PROVEN = "proven"
     NOT_YET = "not yet"
-    REFUTED = "refuted"  # it was there, and is not any more
+    REFUTED = "refuted"  # the effect was there and is gone again
 
 
 @dataclass(frozen=True, slots=True)
 class ByCalls:
-    """How an action is done by calls of its cluster's API: in rounds, until its proof is seen or its time is over.
+    """How an action is done through its cluster's API: in rounds of calls, until its proof is seen or time runs out.
 
-    Shape: such an action's looks are calls too, `("GET", path)`, and its commands are lines of `call.py`, in which
-    blanks stand for what is not known beforehand. `calls(args, before, now)` are those of one round; each must fit one
-    of the commands. `refuses(args, now)` says why it may not begin. `affects(args, now)` is what else it touches, one
-    line each, for whoever approves. `given(facts, earlier)` adds to what it begins from what the steps before it began
-    from, by action. `lasts(args, before, now)` says what speaks against it while the node is watched, and
-    `leaves(args, before, now)` what stays as it is where it fails.
+    Shape: its looks are calls too, `("GET", path)`. Its commands are lines of `call.py`; blanks in them stand for names
+    that are not known beforehand. `calls(args, before, now)` returns the calls of a round; each must fit a command.
+    `refuses(args, now)` says why it may not begin. `affects(args, now)` returns what else it touches, a line each, for
+    the approver. `given(facts, earlier)` adds to its facts before it begins those of the earlier steps, by action.
+    `lasts(args, before, now)` says why the effect no longer holds, while the node is watched;
+    `leaves(args, before, now)` says what it leaves behind when it fails.
     """
 
     calls: Callable[[Args, Facts, Facts], tuple[str, ...]]
@@ -55,27 +55,27 @@ class ByCalls:
 
 
 class Surroundings(Protocol):
-    """What an action does on its node beside what it is for."""
+    """Side effects of an action on its node."""
 
     def looks(self, args: Args) -> tuple[Command, ...]:
-        """Return the commands by which that is read."""
+        """Return the commands that read them."""
         ...
 
     def affects(self, args: Args, outputs: Outputs) -> str:
-        """Return it in words, the same whenever the node is the same; nothing where there is nothing.
+        """Return the side effects in words, empty if there are none. The same node state gives the same words.
 
-        Raises: WouldStopProtected where that may not be; CannotRead when the node does not say.
+        Raises: WouldStopProtected when a side effect is not allowed; CannotRead when the node does not tell.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RemedyRules:
-    """Where an action may stand in a playbook's remedy. Each rule is the reason that an author is told, "" for no rule.
+    """Where an action may stand in a playbook's remedy. Each rule is the reason shown to the author; "" means no rule.
 
-    Shape: `before_reboot`: it comes before a reboot. `last`: it comes last. `after_stopping`: it comes after a step
-    that stops a unit, except for a cause that it cures alone (`Cause.cured_alone_by`). `only_where`: it is only for
-    causes that say so (`Cause.eased_by`).
+    Shape: `before_reboot`: it must come before a reboot. `last`: it must come last. `after_stopping`: it must come
+    after a step that stops a unit, except for a cause that it cures alone (`Cause.cured_alone_by`). `only_where`: it is
+    only for causes that name it (`Cause.eased_by`).
     """
 
     before_reboot: str = ""
@@ -86,32 +86,32 @@ class RemedyRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One thing that can be done, and everything that the rest of the program has to know of it.
+    """Something the bot can do on a node, and all that the rest of the program needs to know about it.
 
-    What people read: `title` ("Disable {unit}"), `verb` ("disable") and `impact`, what it does to the node and what
+    What people read: `title` ("Disable {unit}"), `verb` ("disable") and `impact`, what it does to the node and to what
     runs there ("{unit} stops now …"); braces stand for arguments. `targets` are the arguments that name what it acts
-    on. `note` is a sentence beside every plan that has it.
+    on. `note` is a sentence shown with every plan that has this action.
 
-    How it is done: `commands(args, snapshot)` returns the command lines, quoted for a POSIX shell, in order. `rights`
-    are the argument lists that it runs as root. `limit` bounds one command. `by_calls` is set where an API does it.
-    `around` reads what else it does on the node; whoever approves is shown that, and it is part of what is approved.
+    How it is done: `commands(args, snapshot)` returns the command lines in order, quoted for a POSIX shell. `rights`
+    are the argument lists that it runs as root. `limit` is the time limit of each command. `by_calls` is set if an API
+    does it. `around` reads its side effects; the approver sees them, and they are part of what is approved.
 
-    How it is proved: `looks(args)` are the commands by which its effect is seen, and `facts(args, outputs)` what they
-    said. `judge(args, before, now)` compares facts. `patience(before)` is how long the effect may take, None where the
-    settings say it; where `settles`, it is also how far apart two looks are that both have to prove it.
+    How it is proved: `looks(args)` are the commands that show its effect; `facts(args, outputs)` parses what they
+    printed. `judge(args, before, now)` compares facts. `patience(before)` is how long the effect may take, None if the
+    settings say it. If `settles` is true, two looks that far apart must both prove it.
 
-    How it is undone: `undo(args, before)` are the commands that bring back what was, `inverse(args, before)` the same
-    as steps of a plan.
+    How it is undone: `undo(args, before)` returns the commands that restore the old state, `inverse(args, before)` the
+    same as steps of a plan.
 
-    How it goes with others: `reboots`: its effect is another boot. `stops_a_unit`: it keeps a unit from running and
-    from starting. `remedy` says where playbooks may name it, None: nowhere. `in_place_of` is the action whose place it
-    takes where a playbook offers this one and not the other. `only_for_reboot`: it is pointless without a reboot that
-    is still to come. `ended_by` is the action that takes it back within the same plan; from there on it need not hold.
-    `starts_a_unit`: it starts a unit and changes nothing else, so a protected one may be named to it, in a list of its
-    own. `contains`: it keeps work away from the fault and cures nothing, so the fault may be there afterwards.
+    How it combines with others: `reboots`: its effect is a new boot. `stops_a_unit`: it stops a unit and keeps it from
+    starting. `remedy` says where playbooks may name it; None: nowhere. `in_place_of` is the action that it replaces if
+    a playbook offers this action and not the other. `only_for_reboot`: it is pointless unless a reboot follows.
+    `ended_by` is the action that takes it back in the same plan; after that its effect need not hold. `starts_a_unit`:
+    it starts a unit and changes nothing else, so it may act on a protected unit, if `[act] start_units` names it.
+    `contains`: it keeps work away from the fault and cures nothing, so the fault may remain afterwards.
 
-    Raises: `commands` raises CannotRead when the snapshot lacks what the action must be fenced by; `facts` when the
-    looks do not say.
+    Raises: `commands` raises CannotRead when the snapshot lacks a value that the fence needs; `facts` raises it when
+    the outputs do not tell.
     """
 
     name: str
@@ -170,7 +170,7 @@ class _Args(dict[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One doing on one node: the action's name, its arguments, and the exact commands it would run."""
+    """An action on a node: the action's name, its arguments, and the exact commands it would run."""
 
     action: str
     args: Mapping[str, str] = field(default_factory=dict)
@@ -179,9 +179,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Ordered steps for one node, and the lasting fix that they do not replace.
+    """Ordered steps for a node, and the lasting fix that they do not replace.
 
-    Shape: `notes` are sentences on what is not among the steps, and why; no part of the digest.
+    Shape: `notes` are sentences about what was left out of the steps, and why; they are not part of the digest.
     """
 
     node: str
@@ -191,24 +191,24 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over node, steps and commands, in hex: two plans are the same exactly when their digests are."""
+        """SHA-256 over node, steps and commands, in hex: plans are equal exactly if their digests are."""
         body = [self.node, [[s.action, dict(sorted(s.args.items())), list(s.commands)] for s in self.steps]]
         return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()
 
     @property
     def remedy(self) -> str:
-        """SHA-256, in hex, over node, actions and arguments: the same again after a reboot, where commands differ."""
+        """SHA-256, in hex, over node, actions and arguments: unchanged by a reboot, which changes the commands."""
         body = [self.node, [[s.action, dict(sorted(s.args.items()))] for s in self.steps]]
         return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()
 
     @property
     def cure(self) -> str:
-        """The same over actions and arguments alone: one remedy, whatever the machine is called."""
+        """SHA-256, in hex, over actions and arguments only: the same remedy under every name of the machine."""
         body = [[s.action, dict(sorted(s.args.items()))] for s in self.steps]
         return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()
 
 
 def bound_digest(plan: Plan, binds: Mapping[str, str]) -> str:
-    """SHA-256, in hex, over a plan and what else an approver saw, by name: what an approval names."""
+    """SHA-256, in hex, over a plan and everything else the approver saw, by name: an approval names this digest."""
     body = [plan.digest, dict(sorted(binds.items()))]
     return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()

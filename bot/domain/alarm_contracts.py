@@ -1,4 +1,4 @@
-"""What the intake needs of whatever keeps alarms: deliveries until they are seen to, and cases until they are over."""
+"""What the intake needs of the store of alerts: deliveries until they are handled, cases until they are over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.domain.incident import IncidentSummary
 
 @dataclass(frozen=True, slots=True)
 class KeptDelivery:
-    """A delivery handed out to be seen to; `attempts` counts the failures so far."""
+    """A stored delivery that is being handled; `attempts` counts the failures so far."""
 
     delivery: Delivery
     kept_at: datetime
@@ -24,7 +24,7 @@ class KeptDelivery:
 
 @dataclass(frozen=True, slots=True)
 class GivenUpDelivery:
-    """A delivery that nobody sees to any more; `because` is the last failure. What cannot be read has no `alarm`."""
+    """A delivery that is not tried again; `because` is the last failure. If it cannot be read, it has no `alarm`."""
 
     source: SourceKind
     id: str
@@ -35,50 +35,50 @@ class GivenUpDelivery:
 
 
 class Inbox(Protocol):
-    """What sources brought and nobody has seen to yet; it outlives the program.
+    """Deliveries that are stored and not handled yet; they survive a restart.
 
-    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
     async def keep(self, delivery: Delivery) -> bool:
-        """Keep a delivery; False where it is known already. When this returns, a restart would see to it."""
+        """Store a delivery; False if it is stored already. Once this returns, the delivery survives a restart."""
         ...
 
     async def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[KeptDelivery, ...]:
-        """Take what no other live runner sees to, in the order in which it came; of one case only what came first.
+        """Take deliveries that no other live runner has, in order of arrival; of each case only the first.
 
-        Shape: `busy` are the keys of those that this runner is at.
+        Shape: `busy` are the keys of deliveries that this runner is handling.
         """
         ...
 
     async def done(self, delivery: Delivery) -> None:
-        """Say that a delivery is seen to; its id stays known for some days."""
+        """Mark a delivery as handled; its id stays known for some days."""
         ...
 
     async def failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None:
-        """Say that it could not be seen to, and when to try again; what came later for its case waits for it."""
+        """Mark it as failed, to be tried again after that time; later deliveries of its case wait for it."""
         ...
 
     async def give_up(self, delivery: Delivery, error: str) -> None:
-        """Say that it is not tried any more; `given_up` tells of it until its id is forgotten."""
+        """Stop trying it; `given_up` lists it until its id is forgotten."""
         ...
 
     async def given_up(self) -> tuple[GivenUpDelivery, ...]:
-        """Return what was given up in the last days, the newest first, a hundred at most."""
+        """Return the deliveries given up in the last days, newest first, a hundred at most."""
         ...
 
     async def waiting(self) -> int:
-        """Return how many deliveries are not seen to yet."""
+        """Return how many deliveries are not handled yet."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StormLimits:
-    """How alarms are kept from becoming a flood.
+    """Limits against a flood of alerts.
 
-    Shape: within `cooldown` another case of the same nodes and signature joins the first one's card. More than
-    `storm_alerts` cases within `storm_window` are a storm. A case that comes back within `reopens_within` of its end
-    takes up its card again.
+    Shape: within `cooldown`, another case with the same nodes and signature joins the first case's card. More than
+    `storm_alerts` cases within `storm_window` are a storm. A case that fires again within `reopens_within` of its end
+    reopens its card.
     """
 
     cooldown: timedelta = COOLDOWN
@@ -88,17 +88,17 @@ class StormLimits:
 
 
 class Recurrence(enum.StrEnum):
-    """How a case that is told of stands to what was told before."""
+    """How a case relates to the cases already known."""
 
     NEW = "new"
-    JOINS = "joins"  # its card is another case's
-    AGAIN = "again"  # it was told of before, or was over and has come back
-    OVER = "over"  # its end was told already, and is the later of the two
+    JOINS = "joins"  # it shares another case's card
+    AGAIN = "again"  # it is known, or was over and fires again
+    OVER = "over"  # its end is known already, and is the later of the two
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """Where a case goes: its `group` of incidents, and the `storm` in which it came, if it came in one."""
+    """Where a case goes: its `group` of incidents, and the `storm` that it is part of, if any."""
 
     group: str
     turn: Recurrence
@@ -107,7 +107,7 @@ class Correlation:
 
 @dataclass(frozen=True, slots=True)
 class OpenCase:
-    """A case that is not over, as far as was told."""
+    """A case that is not over, as far as its source said."""
 
     source: SourceKind
     case: str
@@ -117,7 +117,7 @@ class OpenCase:
 
 @dataclass(frozen=True, slots=True)
 class Storm:
-    """A storm: how many cases came in it, and one line for each incident of theirs, the oldest first."""
+    """A storm: how many cases it has, and a line for each of their incidents, oldest first."""
 
     name: str
     is_on: bool
@@ -126,21 +126,20 @@ class Storm:
 
 
 class DedupStore(Protocol):
-    """Which group of incidents each case of a source has; every verb is one transaction, so that two replicas agree.
+    """Which group of incidents each case of a source has; every method is one transaction, so that replicas agree.
 
-    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
     async def told(self, delivery: Delivery, key: str, group: str, brakes: StormLimits) -> Correlation:
-        """Say that a case fires, and return where it goes; the same delivery again is told the same.
+        """Record that a case fires, and return where it goes; the same delivery gets the same answer again.
 
-        Shape: `key` stands for its nodes and signature, empty where it may join no other; `group` is the one it has if
-        it is new.
+        Shape: `key` stands for its nodes and signature, empty if it may join no other case. A new case gets `group`.
         """
         ...
 
     async def over(self, delivery: Delivery) -> str:
-        """Say that a case is over, and return its group; empty where it has none."""
+        """Record that a case is over, and return its group; empty if it has none."""
         ...
 
     async def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenCase, ...]:
@@ -152,5 +151,5 @@ class DedupStore(Protocol):
         ...
 
     async def storm(self, name: str, brakes: StormLimits) -> Storm:
-        """Return what a storm has come to."""
+        """Return the storm of that name as it stands."""
         ...

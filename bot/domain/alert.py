@@ -1,4 +1,4 @@
-"""Alerts: what an incident came from, and what a source told of one of its cases."""
+"""Alerts: what opened an incident, and what a source reported about a case."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ BOT = "bot"
 TERMINAL = "terminal"
 _WHO = re.compile(r"[a-z][a-z0-9-]{0,31}:[^\s\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,128}\Z")
 
-# What told us: the name of a source, or of the surface where somebody asked. The ledger keeps it as it is.
+# The name of a source, or of the surface where somebody asked. The ledger stores it as it is.
 SourceKind: TypeAlias = str
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert.
+    """What opened an incident: a source's alert, or a person's request.
 
-    Shape: `id` is what the source calls it. `asked_by` is the person who asked, as the record writes people
-    (`slack:TEAM/USER`, `terminal:NAME`); empty where no person did, as with an alarm. `text` is the alert's own words.
-    `os_user` is the login behind a name that was only claimed in a terminal; empty elsewhere. `fired_at` is when it
-    fired by its source's own clock, None where the source does not say, and where a person asked.
+    Shape: `id` is the source's id of it. `asked_by` is the person who asked, as the ledger writes people
+    (`slack:TEAM/USER`, `terminal:NAME`); empty if a source raised it. `text` is the alert's own words. `os_user` is the
+    login behind a name that was only claimed in a terminal; empty elsewhere. `fired_at` is when it fired by its
+    source's clock, None if the source does not say or a person asked.
     """
 
     kind: SourceKind
@@ -36,7 +36,7 @@ class Alert:
 
 
 def is_who(text: str) -> bool:
-    """True when `text` can stand for whoever made an entry: `bot`, or a kind of people, a colon and a name.
+    """True when `text` can name the author of an entry: `bot`, or a kind of people, a colon and a name.
 
     Example:
     >>> is_who("bot"), is_who("slack:T024/U123"), is_who("terminal:ann"), is_who("ann")
@@ -46,7 +46,7 @@ def is_who(text: str) -> bool:
 
 
 def person_of(who: str) -> str:
-    """Return a person without the place where they were met.
+    """Return a person without the workspace they were seen in.
 
     Example:
     >>> person_of("slack:T024/U123"), person_of("terminal:ann")
@@ -57,7 +57,7 @@ def person_of(who: str) -> str:
 
 
 class Happening(enum.StrEnum):
-    """What became of a source's case."""
+    """What happened to a source's case."""
 
     FIRED = "fired"
     REOPENED = "reopened"
@@ -66,10 +66,9 @@ class Happening(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceAlert:
-    """One of the things that a case is about: PagerDuty and Alertmanager call it an alert.
+    """An alert inside a source's case, as PagerDuty and Alertmanager use the word.
 
-    Shape: `key` is the source's own name of it. `body` is JSON with its secrets taken out: node names may stand in any
-    of its texts.
+    Shape: `key` is the source's id of it. `body` is JSON with its secrets removed; any text in it may hold node names.
     """
 
     key: str
@@ -81,7 +80,7 @@ class SourceAlert:
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """The person who raised a case by hand, as its source names them; `email` is empty where it does not say."""
+    """The person who raised a case by hand, as its source names them; `email` is empty if the source does not say."""
 
     id: str
     name: str = ""
@@ -90,13 +89,13 @@ class Reporter:
 
 @dataclass(frozen=True, slots=True)
 class AlertGroup:
-    """What one delivery tells of one case.
+    """What a delivery says about a case.
 
-    Shape: `case` is the source's own name of the case, the same for whatever is told of it later. `labels` are what
-    routes go by (`service`, and whatever the source labels a whole case with). `body` is as a signal's. `occurred_at`
-    is None where the source does not say. `unseen` counts signals that the source left out. `whole` is false where the
-    signals have to be asked for. `raised_by` is None for a machine, and
-    without an id where it cannot be told whether a person did.
+    Shape: `case` is the source's id of the case, the same in all later deliveries. `labels` are what routes match
+    (`service`, and the source's labels of the whole case). `body` is like a `SourceAlert`'s. `occurred_at` is None if
+    the source does not say. `unseen` counts the alerts that the source left out. `whole` is false if the alerts must be
+    fetched from the source. `raised_by` is None for a machine, and has no id if the source does not tell whether a
+    person raised it.
     """
 
     source: SourceKind
@@ -114,25 +113,24 @@ class AlertGroup:
 
     @property
     def firing(self) -> tuple[SourceAlert, ...]:
-        """The signals that are not over."""
+        """The alerts that are not over."""
         return tuple(signal for signal in self.signals if signal.firing)
 
     @property
     def over(self) -> tuple[SourceAlert, ...]:
-        """The signals that are."""
+        """The alerts that are over."""
         return tuple(signal for signal in self.signals if not signal.firing)
 
     def label_sets(self) -> Iterator[Mapping[str, str]]:
-        """Yield every set of labels that a route may match: each signal's with the case's, or the case's alone."""
+        """Yield every set of labels that a route may match: each alert's with the case's, or only the case's."""
         yield from ({**signal.labels, **self.labels} for signal in self.firing or self.signals or (SourceAlert(""),))
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a source brought in one request, once it is proven to come from there.
+    """What a source sent in a request, once its authenticity is proven.
 
-    Shape: `id` is the same for every repetition of it. `alarm` is None for what does not concern us; `what` then says
-    what it was.
+    Shape: `id` is the same in every retry. `alarm` is None if it is of no interest to us; `what` then says what it was.
     """
 
     source: SourceKind
@@ -142,5 +140,5 @@ class Delivery:
 
     @property
     def key(self) -> str:
-        """Its name among those of all sources."""
+        """Its id, unique among all sources."""
         return f"{self.source}/{self.id}"

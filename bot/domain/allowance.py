@@ -1,4 +1,4 @@
-"""How often something may happen: so many times within a time."""
+"""A rate limit: how many times something may happen within a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """So many times within a time, written `20/10m`."""
+    """A rate limit such as 20 times in 10 minutes, written `20/10m`."""
 
     most: int
     within: timedelta

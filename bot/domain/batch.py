@@ -1,8 +1,8 @@
-"""A batch: all commands of a diagnosis as one POSIX-sh script, and the frames in which its answers come back.
+"""A batch: all commands of a diagnosis as one POSIX-sh script, and the frames that carry its outputs back.
 
-The script runs in lanes, side by side; within a lane commands run one after another. The first looks of a lane are one
-byte stream and its second looks another (frame heads carry a secret nonce, so that no output can pretend to be one);
-a stream travels as lines of base64 when its looks have ended.
+Lanes run in parallel; the commands of a lane run in turn. A lane has two byte streams, for its first and its second
+looks. Frame heads carry a secret nonce, so that no output can fake a frame. A stream is sent as lines of base64 once
+its looks have ended.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from bot.domain.safe_text import decode, one_line
 # Second looks run in the last part of the window, so that they end with it and not after it.
 SECOND_LOOK_BEFORE_END = 0.3
 
-# How long a script lives when nobody says: the window, and then more than a lane's commands should ever need.
+# A script's default lifetime: the window, plus more time than a lane's commands should ever need.
 LIFETIME_BEYOND_WINDOW = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How long the node is watched: one window of whole seconds."""
+    """How long the node is watched: a window of whole seconds."""
 
     samples: int = 5
 
@@ -54,13 +54,13 @@ class Sampling:
 
     @property
     def stagger_seconds(self) -> float:
-        """Seconds between the starts of lanes: every process weighs on the patient, and few at a time weigh less."""
+        """Seconds between the starts of lanes, so that few processes load the node at the same time."""
         return min(0.1, self.samples / 50)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One run of one command inside a batch; `number` is its name on the wire."""
+    """A run of a command inside a batch; `number` is its name on the wire."""
 
     number: str
     probe: str
@@ -70,7 +70,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Every question of one diagnosis, and how long the node is watched meanwhile."""
+    """All questions of a diagnosis, and how long the node is watched meanwhile."""
 
     questions: tuple[Question, ...]
     sampling: Sampling
@@ -88,7 +88,7 @@ class Batch:
 
     @property
     def output_limit_bytes(self) -> int:
-        """What all commands together may print."""
+        """How much all commands together may print."""
         return sum(question.command.output_limit_bytes for question in self.questions)
 
     def parts(self) -> Mapping[str, tuple[Question, ...]]:
@@ -108,7 +108,7 @@ class Batch:
         return {name: questions for name, questions in every.items() if questions}
 
     def script(self, nonce: str, lifetime: timedelta | None = None) -> str:
-        """Return the whole batch as one POSIX-sh script; nothing in it is taken from outside unquoted.
+        """Return the whole batch as one POSIX-sh script; everything that comes from outside is quoted.
 
         After `lifetime` the script sends what it has and ends, whatever still runs.
         """
@@ -118,7 +118,7 @@ class Batch:
         return filled_in(PREAMBLE, nonce, lives) + str(self._made["body"])
 
     def _body(self) -> str:
-        """Everything after the preamble, in which nothing is one node's own."""
+        """The script after the preamble; it is the same for every node."""
         parts = self.parts()
         bodies = {name: "\n".join(map(self._line, questions)) for name, questions in parts.items()}
         functions = [f"{name}() {{\n{body}\n}}" for name, body in bodies.items()]
@@ -135,7 +135,7 @@ class Batch:
         return "\n".join(["", *functions, main])
 
     def _urgency(self, part: str) -> tuple[int, str]:
-        """Lanes that watch throughout start at once, the others one after another, those with second looks first."""
+        """Lanes that watch throughout start at once; the others start in turn, lanes with second looks first."""
         looks = {question.command.looks for question in self.parts()[part]}
         return (0 if Looks.THROUGHOUT in looks else 1 if Looks.TWICE in looks else 2), part
 
@@ -145,7 +145,7 @@ class Batch:
         return self.sampling.stagger_seconds / (1 if watches else 5)  # else there is no window to spread lanes over
 
     def _gate(self, lanes: int) -> str:
-        """Return what lets one waiting lane after another through to its second looks, and all who are left at last."""
+        """Return shell code that starts the second looks of waiting lanes in turn, and at last of all that are left."""
         between = self.sampling.stagger_seconds
         first = self.sampling.rest_seconds - between * (lanes - 1)
         later = "".join(f"; echo; sleep {between:g}" for _ in range(lanes - 1))
@@ -180,7 +180,7 @@ class Batch:
 
 
 def filled_in(text: str, nonce: str, lifetime: timedelta) -> str:
-    """Return a part of a script with the words between `@` filled in; after `lifetime` the script ends."""
+    """Return a part of a script with its `@WORD@` placeholders filled in; after `lifetime` the script ends."""
     for word, value in {
         "TOOLS": " ".join(NEEDED_TOOLS),
         "NONCE": shlex.quote(nonce),
@@ -194,9 +194,9 @@ def filled_in(text: str, nonce: str, lifetime: timedelta) -> str:
 
 
 def launch_command(script: str) -> str:
-    """Return the command line that reads the script from the first bytes of its stdin and runs it.
+    """Return the command line that reads the script from the start of its stdin and runs it.
 
-    The rest of stdin stays open as the lifeline. The line is the same under sh, bash, zsh, csh and fish.
+    The rest of stdin stays open as the lifeline. The line works unchanged under sh, bash, zsh, csh and fish.
     """
     return f"exec /bin/sh -c 's=$(head -c {len(script.encode())}) && eval \"$s\"'"
 
@@ -221,7 +221,7 @@ class Unframer:
         self._most = 2 * self.batch.output_limit_bytes + 1024 * 1024
 
     def feed(self, line: str) -> Iterator[Completed]:
-        """Take one line of the wire and yield the runs that it completes; a line that is not ours is passed over.
+        """Take a line of the wire and yield the runs that it completes; foreign lines are skipped.
 
         Raises: ConnectionLost when the node says that it lacks a tool without which nothing can be read.
         """
@@ -241,7 +241,7 @@ class Unframer:
 
     def _grown(self, stream: bytearray, piece: bytes) -> Iterator[Completed]:
         end = self._marks[2]
-        # A run can only have ended if its end mark is in what is new, or straddles it.
+        # A run can only have ended if its end mark is in the new bytes, or partly in them.
         since = max(0, len(stream) - len(end))
         stream += piece
         while (at := stream.find(end, since)) >= 0:
@@ -292,7 +292,7 @@ class Unframer:
 
 
 def _seconds(text: str) -> float | None:
-    """Return what /proc/uptime said, None where it said nothing that can be true."""
+    """Return the seconds that /proc/uptime printed, None if they cannot be true."""
     try:
         seconds = float(text)
     except ValueError:

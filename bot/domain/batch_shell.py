@@ -1,7 +1,7 @@
-r"""The shell's side of a batch: what its script says before and after the questions, in POSIX sh (IEEE 1003.1-2017).
+r"""The shell part of a batch: its script before and after the questions, in POSIX sh (IEEE 1003.1-2017).
 
-Who lives in the script's session, from the top:
-main, which waits; `life`, which ends everything; and for each lane a runner (its commands, one after another) and an
+The processes of the script's session, from the top:
+main, which waits; `life`, which ends everything; and for each lane a runner (which runs its commands in turn) and an
 `emit` (the runner's output as lines of the wire). A command has `timeout` above it, which makes a process group of its
 own, `head` behind its output and `tail` behind its errors.
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 NEEDED_TOOLS = ("base64", "awk", "cat", "head", "tail", "timeout", "sleep")
 STDERR_LIMIT_BYTES = 2000
 LANE_MARK = "%z"
-# Lines of the wire come from several processes into one pipe; what is written at once and under 4 kB never mixes.
+# Several processes write lines into the same pipe; writes below 4 kB never mix.
 WIRE_LINE_CHARS = 3000
 
 PREAMBLE = (
@@ -33,7 +33,7 @@ renice -n 19 -p $$ >/dev/null; command -v ionice >/dev/null && ionice -c 3 -p $$
 read -r line </proc/$$/stat; set -- ${line##*) }
 [ "$3 $4" = "$$ $$" ] && OWN=1 || OWN=
 """
-    # What a command leaves behind in its group is ended with it: it would hold the pipes open, and the lane with them.
+    # Processes that a command leaves behind are killed with it: they would hold the pipes open and block the lane.
     r"""
 limited() {
   timeout -k 1 "$@" 2>&4 3>&- 4>&- 5>&- 7<&- 9<&- &
@@ -68,8 +68,8 @@ emit() {
   for line in $lines; do printf '%s %s %s\n' '@MARK@' "$1" "$line"; done
 }
 """
-    # Groups differ (each `timeout` has one), the session is what all share. `cat | awk` finds candidates cheaply among
-    # thousands; each is looked at again before it is killed, because a process may write anything into its own name.
+    # Each `timeout` has a process group of its own; only the session is common to all. `cat | awk` finds candidates
+    # cheaply among thousands. Each is checked again before it is killed, as a process may choose any name for itself.
     r"""
 sweep() {
   for round in 1 2 3 4 5 6 7 8; do
@@ -84,9 +84,9 @@ sweep() {
   done
 }
 """
-    # Ends by itself when the batch does (TERM from main). Else the lifeline was cut, or time is up (124): then runners
-    # and commands die, and `emit` gets two more seconds while somebody may still listen. In a session that is not ours
-    # alone, only what we know by number is ended; commands then end at their own limits.
+    # Ends with the batch (TERM from main). Otherwise the lifeline was cut, or time is up (124): then runners and
+    # commands are killed, and `emit` gets two more seconds if the bot may still listen. In a shared session only the
+    # processes whose ids we know are killed; commands then end at their own limits.
     r"""
 life() {
   exec >/dev/null

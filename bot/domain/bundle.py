@@ -1,11 +1,12 @@
-"""A bundle: one incident in one file, which somebody else can check without our database.
+"""A bundle: an incident in one file, which somebody else can check without our database.
 
-The text of a bundle is JSON lines in UTF-8: a head `{"bundle": 1, …}`, a line `{"entry": …}` an entry of the incident,
-a line `{"house": …}` an entry of the stream `house`, `{"case": TEXT}` where one is kept, `{"report": TEXT}`, and last
-`{"parts": …, "sha256": …}`: a hash of every line before it and of every piece of it, and the hash of that list. These
-tell where a file was damaged; that nothing was forged is told by the chain of the entries and a head noted elsewhere.
-Form 2 has a line `{"kept": TEXT}` for each thing else that the entries name by its hash: what a node said just before a
-reboot, the sketch of a profile. An incident without any is written in form 1, which programs of before can read.
+The text of a bundle is JSON lines in UTF-8: a head `{"bundle": 1, …}`, a line `{"entry": …}` for each entry of the
+incident, a line `{"house": …}` for each entry of the stream `house`, `{"case": TEXT}` if a case is kept,
+`{"report": TEXT}`, and last `{"parts": …, "sha256": …}`: a hash of every line before it and of every piece of it, and
+the hash of that list. These hashes show where a file was damaged. Forgery is detected by the chain of the entries and
+a head noted elsewhere. Form 2 has a line `{"kept": TEXT}` for everything else that the entries name by hash: what a
+node said just before a reboot, the sketch of a profile. An incident without such lines is written in form 1, which
+older programs can read.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.safe_text import one_line
 
 FORM = 2
-PLAIN_FORM = 1  # of an incident whose entries name nothing that was kept beside its case
-DIGITS = 16  # of the hash of a piece, which only tells where to look
-_AGAIN = "Have it exported once more: zombie incidents export ID -o FILE"
+PLAIN_FORM = 1  # of an incident whose entries name nothing kept besides its case
+DIGITS = 16  # of a piece's hash, which only shows where to look
+_AGAIN = "Export it again: zombie incidents export ID -o FILE"
 _LIST = "the list of hashes, its last line,"
 _ENTRY, _HOUSE, _CASE, _REPORT, _KEPT = "entry", "house", "case", "report", "kept"
 _KEPT_NAME = "what was kept"
 
 
 class KeptEntry(NamedTuple):
-    """An entry as the database has it; `body` is the very text that was hashed."""
+    """An entry as the database has it; `body` is exactly the text that was hashed."""
 
     stream: str
     seq: int
@@ -44,11 +45,11 @@ class KeptEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BundleHead:
-    """What a bundle says of itself, for a reader; all of it follows from the entries.
+    """What a bundle says about itself, for a reader; all of it can be derived from the entries.
 
-    Shape: `house_before` is the entry of `house` before the first that is in the bundle, `house_head` the last that is,
-    both `SEQ:HASH` with the whole hash. `plan` is the digest that was approved; `approvals` are the people who said
-    yes. `case` is the content hash of the case, empty where none was kept.
+    Shape: `house_before` is the entry of `house` before the first in the bundle, `house_head` the last in the bundle,
+    both `SEQ:HASH` with the whole hash. `plan` is the digest that was approved; `approvals` are the people who
+    approved. `case` is the content hash of the case, empty if none was kept.
     """
 
     incident: str
@@ -67,9 +68,9 @@ class BundleHead:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """One incident: its entries, what stands of it in `house`, what its node said, and the report.
+    """An incident: its entries, its entries in `house`, what its node said, and the report.
 
-    Shape: `kept` are cases, as texts, that hold what else was kept with it; of form 1 there are none.
+    Shape: `kept` are cases, as texts, that hold what else was kept with the incident; form 1 has none.
     """
 
     head: BundleHead
@@ -94,9 +95,9 @@ class Bundle:
 
 
 def damage(raw: bytes) -> tuple[str, ...]:
-    """Return what of a bundle is not as it was written, each named by its part and, where that can be told, its piece.
+    """Return which parts of a bundle were changed, each with the changed piece if that is known.
 
-    Raises: BundleError when it is no bundle, or one of a newer form.
+    Raises: BundleError when it is not a bundle, or is of a newer form.
     """
     *lines, cut = raw.split(b"\n")
     told = _object(lines[-1]) if lines else None
@@ -110,7 +111,7 @@ def damage(raw: bytes) -> tuple[str, ...]:
     try:
         found += _changed(lines[:-1], parts)
     except (KeyError, TypeError, AttributeError, ValueError):
-        found.append(f"{_LIST} is not of its form")
+        found.append(f"{_LIST} is malformed")
     if not found:
         _look_at_form(lines)
     return tuple(found)
@@ -126,9 +127,9 @@ def _changed(lines: Sequence[bytes], parts: Sequence[Mapping[str, Any]]) -> Iter
 
 
 def read_bundle(raw: bytes) -> Bundle:
-    """Return the bundle that a file holds.
+    """Return the bundle in a file.
 
-    Raises: BundleError when it is no bundle, of a newer form, or not of a bundle's form.
+    Raises: BundleError when it is not a bundle, is of a newer form, or does not have a bundle's form.
     """
     lines = raw.decode(errors="replace").split("\n")[:-1]
     _look_at_form([line.encode() for line in lines])
@@ -136,13 +137,13 @@ def read_bundle(raw: bytes) -> Bundle:
         head, *rows = (json.loads(line) for line in lines[:-1])
         found = {kind: [row[kind] for row in rows if kind in row] for kind in (_ENTRY, _HOUSE, _CASE, _KEPT, _REPORT)}
         if sum(map(len, found.values())) != len(rows) or len(found[_CASE]) > 1 or len(found[_REPORT]) != 1:
-            raise NotOfForm("a line is of no known kind, or is there twice")
+            raise NotOfForm("a line is of an unknown kind, or appears twice")
         texts = [*found[_CASE], *found[_KEPT], *found[_REPORT]]
         if not all(isinstance(text, str) for text in texts):
-            raise NotOfForm("case or report is no text")
+            raise NotOfForm("case or report is not text")
         form = head.pop("bundle")
         if found[_KEPT] and form == PLAIN_FORM:
-            raise NotOfForm("form 1 holds nothing that was kept beside the case")
+            raise NotOfForm("form 1 cannot hold anything kept beside the case")
         entries, house = (tuple(KeptEntry(**row) for row in found[kind]) for kind in (_ENTRY, _HOUSE))
         if not entries:
             raise NotOfForm("it has no entries")
@@ -150,7 +151,7 @@ def read_bundle(raw: bytes) -> Bundle:
         return Bundle(read(BundleHead, head), entries, house, texts[-1], case, tuple(found[_KEPT]), form)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as no:
         said = one_line(str(no), 160) or type(no).__name__
-        raise BundleError(f"It is not of a bundle's form: {said}.", _AGAIN) from no
+        raise BundleError(f"It is a malformed bundle: {said}.", _AGAIN) from no
 
 
 def _look_at_form(lines: Sequence[bytes]) -> None:
@@ -160,10 +161,10 @@ def _look_at_form(lines: Sequence[bytes]) -> None:
         by = one_line(str(head.get("program") or "a newer zombie"), 40)
         raise BundleError(
             f"It is a bundle of form {form}, by {by}; this program reads forms up to {FORM}.",
-            "Verify it with a zombie as new as the one that exported it.",
+            "Verify it with the version of zombie that exported it, or a newer version.",
         )
     if isinstance(form, bool) or form not in range(PLAIN_FORM, FORM + 1):
-        raise BundleError("It is no bundle: its first line is not the head of one.", _AGAIN)
+        raise BundleError("It is not a bundle: its first line is not a bundle's head.", _AGAIN)
 
 
 def _part(row: Mapping[str, Any], line: bytes) -> dict[str, Any]:
@@ -189,7 +190,7 @@ def _pieces(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _pieces_changed(line: bytes, part: Mapping[str, Any]) -> str:
     row = _object(line)
     if not isinstance(row, dict) or not row:
-        return "is no JSON any more" if line else "is missing"
+        return "is not JSON any more" if line else "is missing"
     now, was = dict(_pieces(row)), dict(part["pieces"])
     names = [name for name in dict.fromkeys((*was, *now)) if now.get(name) != was.get(name)]
     what = "line" if part["part"] in ("the case", "the report", _KEPT_NAME) else "field"

@@ -1,4 +1,4 @@
-"""One call of a Kubernetes cluster's API, as a line that people approve and programs send.
+"""A call to a Kubernetes cluster's API, as a line that people approve and programs send.
 
 Defined in: the Kubernetes API's concepts (resource paths, verbs); https://kubernetes.io/docs/reference/using-api/
 """
@@ -17,7 +17,7 @@ _FILLS = {"namespace": _NAME, "name": _NAME, "uid": "[A-Za-z0-9-]{1,64}"}
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A verb of HTTP, a path, and a body of JSON where it has one."""
+    """An HTTP method, a path, and a JSON body if it has one."""
 
     verb: str
     path: str
@@ -25,9 +25,9 @@ class Call:
 
     @classmethod
     def of(cls, line: str) -> Call:
-        """Return the call that a line says; a remark after it is passed over.
+        """Return the call written in a line; a remark after it is ignored.
 
-        Raises: ValueError when it says none.
+        Raises: ValueError when it is not a call.
 
         Example:
         >>> Call.of('PATCH /api/v1/nodes/n1 {"spec":{"unschedulable":true}}').path
@@ -35,7 +35,7 @@ class Call:
         """
         found = _LINE.match(line.partition(_REMARK)[0])
         if found is None:
-            raise ValueError(f"{line[:80]!r} is no call of an API")
+            raise ValueError(f"{line[:80]!r} is not a call of an API")
         return cls(found.group(1), found.group(2), found.group(3) or "")
 
 
@@ -49,22 +49,22 @@ class Answered:
 
     @property
     def is_done(self) -> bool:
-        """True when what was asked for is so."""
+        """True when the API did what was asked."""
         return 200 <= self.status < 300
 
 
 def is_call(line: str) -> bool:
-    """True for a line that says a call, and is no command of a shell."""
+    """True when a line is an API call, not a shell command."""
     return _LINE.match(line.partition(_REMARK)[0]) is not None
 
 
 def remarked(line: str, remark: str) -> str:
-    """Return a call's line with a remark for whoever reads it."""
+    """Return a call's line with a remark for the reader."""
     return f"{line}{_REMARK}{remark}"
 
 
 def fits(line: str, command: str) -> bool:
-    """True when a line is what was approved: the same text, or the same with its blanks filled by plain names.
+    """True when a line is what was approved: the same text, or the same with plain names in its blanks.
 
     Example:
     >>> fits("GET /api/v1/namespaces/ray", "GET /api/v1/namespaces/{namespace}  # each")

@@ -1,10 +1,11 @@
-"""A capture: perf records the whole node for some seconds, and its text travels home while it is made.
+"""A capture: perf records the whole node for some seconds, and its text is sent back while it is made.
 
-Nothing of it is ever written to a disk: perf writes into a pipe that the login reads, so that no file is made as root
-and none is left behind. Names of kernel functions come from a copy of /proc/kallsyms in a file that has no name.
+Nothing is written to a disk: perf writes into a pipe that the login reads, so that root makes no file and none is left
+behind. Names of kernel functions come from a copy of /proc/kallsyms in a file without a name.
 
-Source: perf-record(1), perf-script(1). sudo compares a command's arguments as one text, so that whoever may run a line
-may also cut it into other words: the order of the words below lets every other cut fail before anything is recorded.
+Source: perf-record(1), perf-script(1). sudo compares a command's arguments as one joined text, so a login that may run
+a line may also split it into other words. The order of the words below makes every other split fail before anything
+is recorded.
 """
 
 from __future__ import annotations
@@ -13,25 +14,25 @@ from dataclasses import dataclass
 
 from bot.domain.root_command import in_folders, root_argv
 
-HERTZ = (49, 99)  # not a whole part of a second's hundredths, so that it does not beat with timers
+HERTZ = (49, 99)  # not a divisor of 100, so that samples do not run in step with timers
 SECONDS = (5, 10, 30, 60)
-EVENTS = ("cycles", "cpu-clock")  # the second where the machine has no performance counters
+EVENTS = ("cycles", "cpu-clock")  # cpu-clock if the machine has no performance counters
 PERF = "/usr/bin/perf"
-GRACE_SECONDS = 5.0  # perf writes most of what it has at its end; killed after a second, a slow node loses it
+GRACE_SECONDS = 5.0  # perf writes most of its data at its end; if killed a second later, a slow node loses it
 SYMBOLS_SECONDS = 8.0
 JOURNAL_SECONDS = 5.0
 READS_SYMBOLS = ("cat", "/proc/kallsyms")
-# What tells how far the kernel log's clock is from perf's: both stand in each entry.
+# Shows how far the kernel log's clock is from perf's: each entry has both times.
 READS_JOURNAL = (*("journalctl", "-k", "-b", "-q", "--no-pager", "-o", "export", "-n", "200"), "SYSLOG_FACILITY=0")
 SECURE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
-    """How to capture: so often a second, for so long.
+    """How to capture: samples per second, and for how many seconds.
 
-    Shape: `hertz` and `seconds` are among `HERTZ` and `SECONDS`, for which a node can give a right.
-    Raises: ValueError for others, naming these.
+    Shape: `hertz` and `seconds` are among `HERTZ` and `SECONDS`, because sudoers lists exact command lines.
+    Raises: ValueError for other values; it names the allowed ones.
     """
 
     hertz: int = 49
@@ -45,10 +46,10 @@ class CaptureRequest:
 
 
 def record_argv(event: str, hertz: int, perf: str = PERF) -> tuple[str, ...]:
-    """Return the arguments of perf that record every core into a pipe.
+    """Return the perf command that records every core into a pipe.
 
-    The output stands last and the event before it: perf refuses an event with anything behind it, so that no other cut
-    of this text writes into a file. `-F` would take its rate out of any text and is not used.
+    The output comes last and the event before it: perf refuses an event with anything after it, so that no other split
+    of this text writes into a file. `-F` would read a rate out of any text, so it is not used.
 
     Example:
     >>> " ".join(record_argv("cycles", 49))
@@ -58,7 +59,7 @@ def record_argv(event: str, hertz: int, perf: str = PERF) -> tuple[str, ...]:
 
 
 def record_way(event: str, hertz: int, seconds: int, perf: str = PERF) -> tuple[str, ...]:
-    """Return what records as root for so many seconds."""
+    """Return the argument list that records as root for that many seconds."""
     return root_argv(record_argv(event, hertz, perf), seconds, GRACE_SECONDS)
 
 

@@ -1,9 +1,9 @@
-r"""What a capture runs on the node: one POSIX-sh script, with the session, the lifeline and the niceness of a batch.
+r"""The POSIX-sh script of a capture on the node, with the session, the lifeline and the niceness of a batch.
 
-It first tells facts, then waits for a word: whoever asked decides whether the node can bear it. Then perf's samples
-become text on the node, as the login and niced, and travel as gzip while they are made.
+It first sends facts, then waits for a word: the bot decides whether the node can bear the load. Then perf's samples
+become text on the node, niced and run as the login, and are sent as gzip while they are made.
 
-On the wire: lines `%p NONCE WORD REST`, and after the line `data` one gzip stream, which knows its own end.
+On the wire: lines `%p NONCE WORD REST`, and after the line `data` a gzip stream, which marks its own end.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from bot.domain.root_command import root_line
 
 MARK = "%p"
 GO = b"go\n"
-RECORD_LIMIT_BYTES = 512 * 1024 * 1024  # of perf's own form, on its way into text
-TEXT_SECONDS_MORE = 45  # beyond the recording: what perf takes to make text of the last samples
+RECORD_LIMIT_BYTES = 512 * 1024 * 1024  # of perf's binary data, before it becomes text
+TEXT_SECONDS_MORE = 45  # after the recording: the time perf needs to turn the last samples into text
 PLACE = "zombie-symbols"
 
 _FACTS = r"""
@@ -61,9 +61,9 @@ read -r word event place <&9
 [ "$word" = go ] || exit 0
 """
 
-# Pairs of a kernel line's own stamp and the moment the journal took it in: printk stamps the CPU's local clock, the
-# journal CLOCK_MONOTONIC. A message with a line feed is not text in this form, so no message can pretend to be a stamp.
-# A login that sees only a journal of its own is told nothing, and no error.
+# Pairs of a kernel line's own stamp and the time when the journal received it: printk stamps with the CPU's local
+# clock, the journal with CLOCK_MONOTONIC. This export form encodes a message with a line feed, so no message can fake a
+# stamp. A login that sees only its own journal gets no lines and no error.
 _CLOCKS = r"""
 stamps() { grep -aE '^_(_|SOURCE_)MONOTONIC_TIMESTAMP='; }
 export_journal() { timeout -k 1 5 @JOURNAL@ | stamps || @ROOT_JOURNAL@ | stamps; }
@@ -74,7 +74,7 @@ read -r before _ </proc/uptime; wall=$(date +%s.%N); read -r after _ </proc/upti
 say clock "$wall" "$before" "$after"
 """
 
-# The file with the names loses its own name before anything is in it: whatever happens, nothing stays behind.
+# The file for kernel symbols is unlinked before anything is written to it, so that nothing is ever left behind.
 _RECORD = r"""
 from=/proc/kallsyms
 read -r address _ </proc/kallsyms
@@ -115,7 +115,7 @@ say end
 
 
 def capture_script(request: CaptureRequest, nonce: str, lifetime: timedelta, perf: str = PERF) -> str:
-    """Return the script; nothing in it is taken from outside unquoted. After `lifetime` it ends anyway."""
+    """Return the script; everything from outside is quoted. After `lifetime` it ends in any case."""
     own = filled_in(PREAMBLE, nonce, lifetime)
     for part in (_FACTS, _CLOCKS, _RECORD):
         own += _filled(part, request, perf)

@@ -1,4 +1,4 @@
-"""What a capture's script sends, read as it arrives: facts, then gzip, then how it ended."""
+"""Reads what a capture's script sends, as it arrives: facts, then gzip, then how it ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bot.domain.safe_text import decode, one_line
 
 PACKED_LIMIT_BYTES = 128 * 1024 * 1024
 TEXT_LIMIT_BYTES = 4 * 1024 * 1024 * 1024
-_CHATTER_LIMIT_BYTES = 4 * 1024 * 1024  # of a login's start-up files, and of facts
+_CHATTER_LIMIT_BYTES = 4 * 1024 * 1024  # output of a login's start-up files, and facts
 _AT_ONCE = 1 << 20
 _GZIP = 16 + zlib.MAX_WBITS
 _SPENT = re.compile(r"(\d+)m([\d.]+)s (\d+)m([\d.]+)s\Z")
@@ -25,17 +25,17 @@ _PAIR = re.compile(r"(\d{1,18}):(\d{1,18})\Z")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a node told before it recorded; a fact that it did not tell is an empty text."""
+    """What a node said before it recorded; a missing fact is an empty text."""
 
     told: dict[str, str] = field(default_factory=dict)
     rooms: dict[str, int] = field(default_factory=dict)  # free KiB by folder
 
     def text(self, name: str) -> str:
-        """Return a fact as it was told, safe to show."""
+        """Return a fact as the node said it, safe to show."""
         return self.told.get(name, "")
 
     def number(self, name: str, place: int = 0) -> float | None:
-        """Return the number in that place of a fact; None where it was not told."""
+        """Return the number at that position of a fact; None if it is missing."""
         words = self.text(name).split()
         try:
             return float(words[place])
@@ -47,9 +47,9 @@ class Facts:
 class CaptureEnd:
     """How a capture ended.
 
-    Shape: exit statuses of perf's recording and of its text, None where they were not told; `spent_seconds` is the CPU
-    time of both. Units: `wall_minus_mono` are the seconds to add to perf's times for the time of day, and
-    `wall_error` by how much that may be wrong.
+    Shape: exit statuses of perf's recording and of its text, None if missing; `spent_seconds` is the CPU time of both.
+    Units: `wall_minus_mono` are the seconds to add to perf's times to get the time of day, and `wall_error` the seconds
+    by which that may be wrong.
     """
 
     record_status: int | None = None
@@ -63,7 +63,7 @@ class CaptureEnd:
 
 
 class CaptureWire:
-    """Reads the wire. `feed` yields text of perf; `ready` and `ended` say how far it came."""
+    """Reads the wire. `feed` yields perf's text; `ready` and `ended` say how far it has got."""
 
     def __init__(self, nonce: str) -> None:
         self._mark = f"{MARK} {nonce} ".encode()
@@ -77,17 +77,17 @@ class CaptureWire:
         self._spent: dict[str, list[float]] = {}
         self.ready = False
         self.ended = False
-        self.cut = False  # more came than is taken
+        self.cut = False  # more data came than is accepted
 
     @property
     def facts(self) -> Facts:
-        """What was told so far."""
+        """The facts received so far."""
         return Facts(dict(self._told), dict(self._rooms))
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Take what arrived and yield the text in it, in pieces of at most a megabyte.
+        """Take the bytes that arrived and yield the text in them, in pieces of at most a megabyte.
 
-        Raises: ConnectionLost when what arrives is no capture.
+        Raises: ConnectionLost when the bytes are not a capture.
         """
         while chunk:
             if self._gzip is not None and not self._gzip.eof:
@@ -97,12 +97,12 @@ class CaptureWire:
                 chunk = self._lines(chunk)
 
     def end(self) -> CaptureEnd:
-        """Return how it ended, as far as that was told."""
+        """Return how it ended, as far as the node said."""
         told = self._told
         wall, before, after = (self.facts.number("clock", place) for place in range(3))
         offset = error = None
         if wall is not None and before is not None and after is not None:
-            offset, error = wall - (before + after) / 2, (after - before) / 2 + 0.01  # /proc/uptime tells hundredths
+            offset, error = wall - (before + after) / 2, (after - before) / 2 + 0.01  # /proc/uptime has hundredths
         return CaptureEnd(
             _status(told.get("record")),
             _status(told.get("text")),
@@ -119,7 +119,7 @@ class CaptureWire:
         if self._packed > PACKED_LIMIT_BYTES or self._unpacked > TEXT_LIMIT_BYTES:
             self.cut = True
             return
-        while chunk and not packed.eof:  # at its end, what follows the stream may stay in the unconsumed tail, too
+        while chunk and not packed.eof:  # at its end, bytes after the stream may also be in the unconsumed tail
             try:
                 text = packed.decompress(chunk, _AT_ONCE)
             except zlib.error as no:

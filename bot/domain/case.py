@@ -1,8 +1,9 @@
-"""A case: what one node said at one time, kept so that it can be judged again anywhere.
+"""A case: what a node said in a check, kept so that it can be judged again anywhere.
 
-The text of a case is JSON lines in UTF-8: a head `{"case": 2, …}`, a line `{"asked": …}` a command, a line `{"run": …}`
-a run, `{"verdict": …}` where it was judged, and last `{"sha256": …}` over all bytes before that line. The same case is
-always the same bytes. Form 1 was `{"recording": 1}` and a line a run, without a hash; it stays readable.
+The text of a case is JSON lines in UTF-8: a head `{"case": 2, …}`, a line `{"asked": …}` for each command, a line
+`{"run": …}` for each run, `{"verdict": …}` if it was judged, and last `{"sha256": …}` over all bytes before that line.
+The same case is always the same bytes. Form 1 was `{"recording": 1}` and a line for each run, without a hash; it stays
+readable.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Verdict
 
 FORM = 2
-NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # form 1 kept none
-_MAKE_ONE = "Make one with: zombie check NODE --record DIR"
-_AGAIN = "Copy it once more from where it was recorded, or record the node again: zombie check NODE --record DIR"
+NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # form 1 had no time
+_HOW_TO_RECORD = "Record a case with: zombie check NODE --record DIR"
+_AGAIN = "Copy it again from where it was recorded, or record the node again: zombie check NODE --record DIR"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One command of the batch: the argument lists that were tried in order, and how many times it looked."""
+    """A command of the batch: the argument lists that were tried in order, and how many times it looked."""
 
     probe: str
     name: str
@@ -52,7 +53,7 @@ class NotReached:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The verdict that the case was recorded with; `plan` is its plan's digest, empty where it had none."""
+    """The verdict that the case was recorded with; `plan` is its plan's digest, empty if it had no plan."""
 
     status: str
     cause: str = ""
@@ -63,7 +64,7 @@ class Judged:
 
     @classmethod
     def of(cls, verdict: Verdict) -> Judged:
-        """Return what a case keeps of a verdict."""
+        """Return the part of a verdict that a case keeps."""
         return cls(
             verdict.status.value,
             verdict.cause or "",
@@ -74,7 +75,7 @@ class Judged:
         )
 
     def differs_from(self, verdict: Verdict) -> tuple[str, ...]:
-        """Return what another verdict says otherwise, one short text each; figures in sentences may differ."""
+        """Return how another verdict differs, a short text for each difference; figures in sentences may differ."""
         now = Judged.of(verdict)
         pairs = {name: (getattr(self, name), getattr(now, name)) for name in ("status", "cause", "confidence", "plan")}
         return tuple(f"{name}: {_brief(was)} → {_brief(is_)}" for name, (was, is_) in pairs.items() if was != is_)
@@ -82,11 +83,10 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a case says of itself.
+    """What a case says about itself.
 
-    Shape: `samples` are the window's seconds. `environment` says what machine and system it was, as far as read.
-    `labels` and `draining` are what a plan, and what an incident costs, hang on beside the readings.
-    `playbook_digest` is `Playbook.digest`.
+    Shape: `samples` are the window's seconds. `environment` describes the machine and system, as far as read. Plans and
+    an incident's cost also depend on `labels` and `draining`. `playbook_digest` is `Playbook.digest`.
     """
 
     node: str
@@ -104,7 +104,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What one node said at one time. `form` is that of the text it was read from."""
+    """What a node said in a check. `form` is the form of the text it was read from."""
 
     head: Head
     runs: tuple[Completed, ...] = ()
@@ -114,7 +114,7 @@ class Case:
 
     @property
     def probes(self) -> frozenset[str]:
-        """The probes that the node was asked; empty where nobody reached it."""
+        """The probes that the node was asked; empty if it could not be reached."""
         return frozenset((*(asked.probe for asked in self.asked), *(run.probe for run in self.runs)))
 
     def text(self) -> str:
@@ -124,12 +124,12 @@ class Case:
 
     @property
     def digest(self) -> str:
-        """The content hash: SHA-256, in hex, over its text without the last line."""
+        """The content hash: SHA-256, in hex, over the text without its last line."""
         return _hash("".join(line + "\n" for line in self._lines()))
 
     def _lines(self) -> Iterator[str]:
         clean: dict[str, Any] = redacted(plain(self.head))
-        yield _json({"case": FORM} | clean | {"node": self.head.node})  # the name is the inventory's, and no secret
+        yield _json({"case": FORM} | clean | {"node": self.head.node})  # the inventory's name is not secret
         for asked in sorted(self.asked, key=lambda asked: (asked.probe, asked.name)):
             yield _json({"asked": redacted(asdict(asked))})
         for run in sorted(self.runs, key=lambda run: (run.probe, run.name, run.look)):
@@ -140,55 +140,55 @@ class Case:
 
 
 class KeptCases(Protocol):
-    """The cases that are kept with incidents.
+    """The cases kept with incidents.
 
-    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
     async def keep(self, incident: str, case: Case) -> str:
-        """Keep what an incident's node said; return its content hash, empty where it is too large to be kept."""
+        """Store what an incident's node said; return its content hash, empty if it is too large to store."""
         ...
 
 
 class CaseStore(KeptCases, Protocol):
-    """The same, for who also reads them."""
+    """Stored cases that can also be read."""
 
     async def text(self, incident: str, digest: str) -> str | None:
-        """Return the text of a case, None where it is kept no more."""
+        """Return the text of a case, None if it was deleted."""
         ...
 
 
 class Readings(Protocol):
-    """What was counted on nodes over time. Raises: every verb raises LedgerUnavailable."""
+    """Counts on nodes over time. Raises: every method raises LedgerUnavailable."""
 
     async def keep(self, node: str, cause: str, look: Look) -> None:
-        """Keep a look, once."""
+        """Store a look; storing it again changes nothing."""
         ...
 
     async def looks(self, node: str, cause: str) -> tuple[Look, ...]:
-        """Return the latest looks, the oldest first."""
+        """Return the latest looks, oldest first."""
         ...
 
 
 class ToldStore(Protocol):
-    """What was told last of each sweep. Raises: LedgerUnavailable."""
+    """The last report of each sweep. Raises: LedgerUnavailable."""
 
     async def told(self, name: str) -> str:
-        """Return it; empty where nothing was."""
+        """Return the sweep's last report; empty if there is none."""
         ...
 
     async def tell(self, name: str, told: str) -> None:
-        """Keep it."""
+        """Store the sweep's report."""
         ...
 
 
 def without_secrets(run: Completed) -> Completed:
-    """Return a run as a case keeps it."""
+    """Return a run with its secrets removed, as a case keeps it."""
     return replace(run, stdout=redacted_text(run.stdout), stderr=redacted_text(run.stderr))
 
 
 def asked_by(batch: Batch) -> tuple[Asked, ...]:
-    """Return what a batch asks of a node."""
+    """Return the commands of a batch, as a case keeps them."""
     looks: dict[tuple[str, str], int] = {}
     commands = {(question.probe, question.command.name): question.command for question in batch.questions}
     for question in batch.questions:
@@ -201,9 +201,9 @@ def asked_by(batch: Batch) -> tuple[Asked, ...]:
 
 
 def read_case(text: str, where: str, name: str) -> Case:
-    """Return the case that a text holds; `where` names it in errors, `name` is the node's where the text has none.
+    """Return the case in a text; `where` names it in errors, `name` is the node's name if the text has none.
 
-    Raises: CaseError, naming the case and, where it was changed or cut short, its content hash.
+    Raises: CaseError, which names the case and, if it was changed or cut short, its content hash.
     """
     try:
         return _read(text, where, name)
@@ -217,18 +217,18 @@ def _read(text: str, where: str, name: str) -> Case:
     try:
         head = json.loads(first, parse_constant=_refused)
     except ValueError as no:
-        raise CaseError(f"{where} is not a case: its first line is not JSON.", _MAKE_ONE) from no
+        raise CaseError(f"{where} is not a case: its first line is not JSON.", _HOW_TO_RECORD) from no
     if not isinstance(head, dict) or not {"case", "recording"} & head.keys():
-        raise CaseError(f"{where} is not a case: its first line is not the head of one.", _MAKE_ONE)
+        raise CaseError(f"{where} is not a case: its first line is not a case's head.", _HOW_TO_RECORD)
     form = head.get("case", head.get("recording"))
     if isinstance(form, int) and form > FORM:
         by = one_line(str(head.get("program") or "a newer zombie"), 40)
         raise CaseError(
             f"{where} is a case of form {form}, by {by}; this program reads forms 1 to {FORM}.",
-            "Replay it with a zombie as new as the one that recorded it.",
+            "Replay it with the version of zombie that recorded it, or a newer version.",
         )
     if isinstance(form, bool) or form not in (1, FORM) or (form == 1) is not ("recording" in head):
-        raise CaseError(f"{where} is a case of a form that never was: {one_line(str(form), 40)}.", _MAKE_ONE)
+        raise CaseError(f"{where} is a case of an unknown form: {one_line(str(form), 40)}.", _HOW_TO_RECORD)
     if form == 1:
         rows = [json.loads(line, parse_constant=_refused) for line in text.split("\n")[1:] if line]
         return Case(Head(valid_name(name)), _runs(rows), form=1)
@@ -253,7 +253,7 @@ def _second(text: str, where: str) -> Case:
     head, *rows = (json.loads(line, parse_constant=_refused) for line in body.split("\n") if line)
     found = {kind: [row[kind] for row in rows if kind in row] for kind in ("asked", "run", "verdict")}
     if sum(map(len, found.values())) != len(rows) or len(found["verdict"]) > 1:
-        raise NotOfForm("a line is neither asked nor run, and there is one verdict at most")
+        raise NotOfForm("a line is neither asked nor run, or there are several verdicts")
     said = read(Head, head)
     valid_name(said.node)
     if not 1 <= said.samples <= 60:
@@ -269,10 +269,10 @@ def _second(text: str, where: str) -> Case:
 def _runs(rows: list[Any]) -> tuple[Completed, ...]:
     runs = [read(Completed, row) for row in rows]
     if any(not math.isfinite(run.started_at_uptime or 0) for run in runs):
-        raise NotOfForm("a run's started_at_uptime is no number")
+        raise NotOfForm("a run's started_at_uptime is not a number")
     if len({(run.probe, run.name, run.look) for run in runs}) < len(runs):
-        raise NotOfForm("one run stands in it twice")
-    # As a transport makes it safe: a case may come from anywhere.
+        raise NotOfForm("a run appears twice in it")
+    # Made safe as a transport does it: a case may come from anywhere.
     return tuple(replace(run, stdout=safe(run.stdout), stderr=safe(run.stderr)) for run in runs)
 
 
@@ -285,7 +285,7 @@ def _hash(body: str) -> str:
 
 
 def _refused(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")
 
 
 def _brief(value: str) -> str:

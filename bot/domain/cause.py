@@ -1,4 +1,4 @@
-"""A cause is a named fault and the pure function that weighs a snapshot for and against it."""
+"""A cause: a named fault, and the pure function that weighs a snapshot for and against it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Weighing: TypeAlias = Finding | RuledOut | Undecided
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A figure that a verdict hangs on, and why it is that figure."""
+    """A figure that decides a verdict, and why it has this value."""
 
     value: float
     reason: str
 
 
 class Tuning(Mapping[str, float]):
-    """A cause's thresholds by name, as its playbook sets them, and the names that it allows.
+    """A cause's thresholds by name, as its playbook sets them, and the names that it lets pass.
 
-    Shape: `allow` holds names or patterns with `*`; empty: the playbook gives no list.
+    Shape: `allow` holds names or patterns with `*`; empty if the playbook has no list.
 
     Example:
     >>> Tuning({"dying_many": Threshold(1000, "a fresh boot has about 17")})["dying_many"]
@@ -50,17 +50,17 @@ class Tuning(Mapping[str, float]):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One named fault.
+    """A named fault.
 
-    Shape: `probes` are what `weigh` looks at; `thresholds` the names it takes from its tuning. `weigh` returns a
-    Finding where the readings support the cause, RuledOut where they speak against it, and Undecided where what was
-    not read leaves it open. `worst` is the gravest status that it ever comes to. `cured_alone_by` are actions that
-    cure it although no unit was stopped before, because nothing runs that would bring it back. `eased_by` are actions
-    that help this cause, or keep it from doing more harm, and not each. `takes_allow`: a playbook may list what it lets
-    pass. `signature` names those of its probes by which it shows in a single look, without a window; empty where only a
-    whole check can tell. `beside` are readings that it weighs where somebody asked for them; no check does.
-    `reboot_lasts`: within that time after a reboot for this cause no second one is offered, for it did not help.
-    `grows` is what gathers on the node while it lasts, where there is such a number.
+    Shape: `probes` are what `weigh` looks at; `thresholds` are the names it takes from its tuning. `weigh` returns a
+    Finding if the readings support the cause, RuledOut if they speak against it, and Undecided if a missing reading
+    leaves it open. `worst` is the gravest status that the cause can have. `cured_alone_by` are actions that cure it
+    without stopping a unit first, because nothing that still runs would bring it back. `eased_by` are actions that help
+    this cause or limit its harm, but not every cause. `takes_allow`: a playbook may list names to let pass. `signature`
+    names the probes that show it in a single look, without a window; empty if only a whole check can tell. `beside` are
+    extra readings that it weighs if somebody asked for them; no check asks by itself. `reboot_lasts`: within that time
+    after a reboot for this cause no second reboot is offered, because the first did not help. `grows` is the count that
+    increases on the node while the fault lasts, if there is one.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""A change of one reading: what if the node had said something else?
+"""A change of a reading: what if the node had said something else?
 
 Written `PROBE=unread`, `PROBE.FIELD=VALUE`, `PROBE.FIELD[ENTRY]=none` or `PROBE.FIELD[ENTRY].FIELD=VALUE`. Names are
-those of the JSON's readings; an entry goes by its key, or by its name, core, path, image or the like. What stands
-twice, as NAME and NAME_later, moves at both looks, so that growth stays what it was.
+as in the JSON's readings; an entry is identified by its key, or by its name, core, path, image or the like. A field
+with two looks, NAME and NAME_later, changes in both, so that its growth stays the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bot.domain.probe import CustomReading, Probe, Unread
 from bot.domain.safe_text import one_line
 
 UNREAD, NONE = "unread", "none"
-NAMES = ("name", "core", "path", "image", "irq", "pid", "kind", "unit", "id")  # by which an entry goes
+NAMES = ("name", "core", "path", "image", "irq", "pid", "kind", "unit", "id")  # fields that identify an entry
 _FORM = re.compile(r"(\w+)(?:\.(\w+)(?:\[([^\[\]\n]{1,300})\])?(?:\.(\w+))?)?=(.{0,300})", re.ASCII)
 _EXAMPLES = "Write it like cgroups.dying=900, units.services[ecs.service].restarts=3, cpu.seconds[39]=none, cpu=unread."
 _PLAIN = (bool, int, float, str, timedelta)
@@ -32,7 +32,7 @@ _PLAIN = (bool, int, float, str, timedelta)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change: which reading, which of its fields, which entry of it, which field of that, and the new value.
+    """A change: the reading, its field, the entry in that field, the entry's field, and the new value.
 
     Example:
     >>> Change.parse("cgroups.dying=900")
@@ -52,15 +52,15 @@ class Change:
 
     @property
     def what(self) -> str:
-        """What it changes, as it is written."""
+        """What it changes, as people write it."""
         entry = f"[{self.entry}]" if self.entry else ""
         return f"{self.probe}{'.' if self.field else ''}{self.field}{entry}{'.' if self.part else ''}{self.part}"
 
     @classmethod
     def parse(cls, text: str) -> Change:
-        """Return the change that a text says.
+        """Return the change written in a text.
 
-        Raises: UsageError when it says none.
+        Raises: UsageError when it is not a change.
         """
         found = _FORM.fullmatch(text)
         change = cls(*(part or "" for part in found.groups())) if found else None
@@ -95,7 +95,7 @@ class Change:
         return replace(reading, **changed)
 
     def _in_entries(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the entries with the change made; the very same where none goes by that name."""
+        """Return the entries with the change made; the same object if no entry has that name."""
         kept: list[Any] = []
         is_there = False
         for entry in entries:
@@ -130,14 +130,14 @@ class Change:
 
     def _custom(self, reading: CustomReading) -> CustomReading:
         if self.field not in reading.fields or self.entry:
-            raise UsageError(f"{self.what} is no field.", did_you_mean(self.field, sorted(reading.fields)))
+            raise UsageError(f"{self.what} is not a field.", did_you_mean(self.field, sorted(reading.fields)))
         value = _value(self.value, type(reading.fields[self.field]), self.what)
         return replace(reading, fields={**reading.fields, self.field: value})
 
 
 @dataclass(frozen=True, slots=True)
 class _ChangedParse:
-    """A probe's parse, and then the changes of its reading."""
+    """A probe's parse, followed by the changes to its reading."""
 
     probe: Probe
     changes: tuple[Change, ...]
@@ -157,9 +157,9 @@ class _ChangedParse:
 
 
 def changed_playbook(playbook: Playbook, changes: Sequence[Change]) -> Playbook:
-    """Return the playbook with probes that read what the changes say; all else of a diagnosis stays as it is.
+    """Return the playbook with changed probes; everything else in the diagnosis stays the same.
 
-    Raises: UsageError when the playbook does not read what is changed.
+    Raises: UsageError when the playbook does not read the changed probe.
     """
     probes = {probe.name: probe for probe in playbook.probes}
     for change in changes:
@@ -178,7 +178,7 @@ def _entries(held: tuple[Any, ...]) -> set[str]:
 
 
 def names_of(entry: Any) -> dict[str, str]:
-    """Return what an entry goes by: each name, and the field that holds it."""
+    """Return every name that identifies an entry, and the field that holds it."""
     kind: Any = type(entry)
     held = ((name, getattr(entry, name)) for name in _naming(kind))
     return {str(value): name for name, value in held if value is not None and value != ""}
@@ -195,7 +195,7 @@ def _naming(kind: Any) -> tuple[str, ...]:
 
 
 def _known(record: Any, name: str, what: str) -> str:
-    """Return the name of a record's field, also where it is written as the JSON has it, `uptime_seconds`."""
+    """Return the name of a record's field; the name in JSON, such as `uptime_seconds`, is accepted too."""
     names = [field.name for field in fields(record)] if is_dataclass(record) else []
     short = name.removesuffix("_seconds")
     if name not in names and short in names and _hint(type(record), short) is timedelta:
@@ -207,7 +207,7 @@ def _known(record: Any, name: str, what: str) -> str:
 
 
 def _hint(kind: Any, name: str) -> Any:
-    """Return the type of a field or a property, None left aside."""
+    """Return the type of a field or a property, without `None`."""
     return _typed(kind, name)
 
 
@@ -242,7 +242,7 @@ def _value(text: str, kind: Any, what: str) -> Any:
 
 
 def _with(record: Any, name: str, value: Any, what: str) -> Any:
-    """Return the record with the value; a later look of the same moves with it, a computed value stands for itself."""
+    """Return the record with the value set; its later look moves with it, and a computed value is simply replaced."""
     if isinstance(getattr(type(record), name, None), property):
         return _computed(record, name, value)
     new: dict[str, Any] = {name: value}

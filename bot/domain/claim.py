@@ -1,4 +1,4 @@
-"""What a step claims before it may begin: its node, and a place within the limits that hold across incidents."""
+"""What a step claims before it may begin: its node, and a place within the limits across all incidents."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bot.domain.defaults import AT_ONCE
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many nodes may be acted on; None: no such limit.
+    """How many nodes may be acted on; None: no limit.
 
-    Shape: `per_label` is by label: so many nodes of one value at once. `percent` is of all `nodes` known, which denies
-    when it is not known how many those are.
+    Shape: `per_label` limits, by label, how many nodes with the same value may be acted on at once. `percent` is of all
+    known `nodes`; if their number is not known, it allows nothing.
     """
 
     at_once: int = AT_ONCE
@@ -25,7 +25,7 @@ class Limits:
 
     @property
     def most_at_once(self) -> int:
-        """The least of what the limits at once allow."""
+        """The smallest number that the limits at once allow."""
         if self.percent is None:
             return self.at_once
         return min(self.at_once, self.nodes * self.percent // 100)
@@ -33,11 +33,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A step that wants to begin: `remedy` names its plan apart from the boot it is for, `runner` who would run it.
+    """A step that is about to begin: `remedy` is its plan's digest without the boot, `runner` who would run it.
 
-    Shape: `machine_id` is the machine's that was approved, and `cure` names the plan apart from the node's name: one
-    machine under two names is one. Both are empty where nobody knows. It may begin from `since`, when what allows it
-    came on record, and before `until`, by the ledger's own time.
+    Shape: `machine_id` is the approved machine's, and `cure` is the plan's digest without the node's name: a machine
+    with two names counts once. Both are empty if unknown. By the ledger's time, the step may begin from `since`, when
+    what allows it was recorded, until `until`.
     """
 
     node: str
@@ -54,7 +54,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """An incident has a node to itself: its step, who runs it, and for how long nothing was heard of them."""
+    """An incident holds a node: its step, the runner of the step, and how long the runner has been silent."""
 
     node: str
     incident: str
@@ -64,14 +64,14 @@ class Hold:
 
 
 def busy_with(hold: Hold, node: str) -> str:
-    """Say who acts on a node, and where it is known by another name.
+    """Say which incident acts on a node, and the node's other name if the incident uses it.
 
     Example:
     >>> busy_with(Hold("gpu-7", "7k3m9x2qpv", 1, "r1", timedelta(0)), "node-7")
-    'Incident 7k3m9x2qpv acts on node-7, under its other name gpu-7: both show one machine-id.'
+    'Incident 7k3m9x2qpv acts on node-7, under its other name gpu-7: both show the same machine-id.'
     """
     if hold.node == node:
         return f"Incident {hold.incident} acts on {node}."
     if hold.node.lower() == node.lower():
         return f"Incident {hold.incident} acts on {node}, written {hold.node} there."
-    return f"Incident {hold.incident} acts on {node}, under its other name {hold.node}: both show one machine-id."
+    return f"Incident {hold.incident} acts on {node}, under its other name {hold.node}: both show the same machine-id."

@@ -1,7 +1,7 @@
 """How far the kernel log's clock is from CLOCK_MONOTONIC: printk stamps the CPU's local clock, which NTP never slews.
 
 Source: systemd.journal-fields(7): `_SOURCE_MONOTONIC_TIMESTAMP` of a kernel line is printk's stamp, and
-`__MONOTONIC_TIMESTAMP` the moment when the journal took it in, in microseconds.
+`__MONOTONIC_TIMESTAMP` the time when the journal received it, in microseconds.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-# At boot the journal takes in at once what was said before it began: those lines are late by seconds.
+# When the journal starts at boot, it receives all earlier lines at once: their times are late by seconds.
 _EARLY_SECONDS = 60.0
 _NEWEST = 50
 MOST_DRIFT = 500e-6  # NTP slews a clock by no more than this much a second (adjtimex(2))
@@ -19,7 +19,7 @@ _LEAST_ERROR = 0.001
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """Units: `seconds` to add to a kernel line's stamp for CLOCK_MONOTONIC; `error` by how much that may be wrong."""
+    """Units: `seconds` to add to a kernel line's stamp to get CLOCK_MONOTONIC; `error` is how wrong that may be."""
 
     seconds: float
     error: float
@@ -38,10 +38,10 @@ class ClockOffset:
 def clock_offset(pairs: Sequence[tuple[float, float]], now: float | None) -> ClockOffset | None:
     """Return the offset at `now` (CLOCK_MONOTONIC in seconds) from `(printk's stamp, journal's)`, oldest first.
 
-    None without a pair that tells it. The journal is late, never early: of the newest lines the least difference is
-    the nearest to the truth. What the clocks may have drifted apart since then is part of the error.
+    None without a usable pair. The journal is late, never early: among the newest lines the smallest difference is
+    nearest to the truth. The possible drift since then is part of the error.
 
-    Example: clocks that drifted 2 s apart in 11 days; lines that were taken in after 1 to 5 ms
+    Example: clocks that drifted 2 s apart in 11 days; lines that the journal received after 1 to 5 ms
     >>> str(clock_offset([(999_800.0, 999_802.005), (999_900.0, 999_902.001), (1e6, 1_000_002.003)], 1_000_002.5))
     '+2.001 s ± 0.002 s'
     """
@@ -49,12 +49,12 @@ def clock_offset(pairs: Sequence[tuple[float, float]], now: float | None) -> Clo
     if not newest:
         return None
     late = [mono - stamp for stamp, mono in newest]
-    # Only lines near the last one: over weeks the difference itself grows.
+    # Only lines near the last: over weeks the difference itself grows.
     last_stamp, last_mono = newest[-1]
     rate = min(abs(last_mono - last_stamp) / last_stamp, MOST_DRIFT)
     near = [gap for gap, (stamp, _) in zip(late, newest, strict=True) if rate * (last_stamp - stamp) <= _LEAST_ERROR]
     best = min(near)
     spread = median(near) - best
     age = max(0.0, (now if now is not None else last_mono) - last_mono)
-    unknown = 0.01 if len(near) == 1 else 0.0  # one line alone may have been taken in late
+    unknown = 0.01 if len(near) == 1 else 0.0  # a single line may have been received late
     return ClockOffset(best, max(_LEAST_ERROR, spread) + rate * age + unknown, len(near))

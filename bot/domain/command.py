@@ -1,4 +1,4 @@
-"""A command to run on a node, and what came of it."""
+"""A command to run on a node, and its result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import timedelta
 from bot.domain.errors import CannotRead
 from bot.domain.safe_text import one_line
 
-# A NUL ends an argument in C; lone surrogates stand for bytes that are no text.
+# A NUL ends an argument in C; lone surrogates stand for bytes that are not text.
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -19,20 +19,20 @@ class Looks(enum.Enum):
 
     ONCE = "once"
     TWICE = "twice"  # at the start of the window and again at its end
-    THROUGHOUT = "throughout"  # one run that lasts the window, like `mpstat 1 5`
+    THROUGHOUT = "throughout"  # a single run that lasts the window, like `mpstat 1 5`
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One question to a node, as an argument list that no shell will ever interpret.
+    """A command for a node, as an argument list that no shell will ever interpret.
 
-    Shape: `alternatives` are tried in order, each only when the one before printed nothing. `as_root` adds
+    Shape: `alternatives` are tried in order, each only if all before it printed nothing. `as_root` adds
     `sudo -n timeout …` before the same arguments as a last alternative. In a THROUGHOUT command `{samples}` inside an
-    argument becomes the window's length in whole seconds and `{rest}` the moment of the second look.
-    Commands of one `lane` run one after another, lanes run side by side. `sudo` names what a fragment among the
-    arguments runs as root by itself, so that the sudoers lines can be written from the commands alone. What runs as
-    root names its program by its full path (see `root_command.py`).
-    Raises: ValueError for what no batch may ask.
+    argument becomes the window's length in whole seconds and `{rest}` the time of the second look. Commands of the same
+    `lane` run in turn; lanes run in parallel. `sudo` lists what a shell fragment among the arguments runs as root, so
+    that sudoers lines can be written from the commands. A command run as root names its program by its full path (see
+    `root_command.py`).
+    Raises: ValueError for a command that cannot be part of a batch.
     """
 
     name: str
@@ -41,25 +41,25 @@ class Command:
     looks: Looks = Looks.ONCE
     as_root: bool = False
     lane: str = "files"
-    limit: timedelta = timedelta(seconds=8)  # niced to the last on a node that has no CPU to spare
+    limit: timedelta = timedelta(seconds=8)  # commands are niced, and the node may have no CPU to spare
     output_limit_bytes: int = 256 * 1024
     sudo: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         words = [word for argv in (self.argv, *self.alternatives) for word in argv]
         if any("\n" in word for word in words):
-            raise ValueError(f"{self.name}: an argument holds a newline; a batch has one command a line")
+            raise ValueError(f"{self.name}: an argument holds a newline; a batch has a command on each line")
         if any(_UNSPEAKABLE.search(word) for word in words):
-            raise ValueError(f"{self.name}: an argument holds what no shell can be told")
+            raise ValueError(f"{self.name}: an argument holds characters that no shell accepts")
         if not all(argv[0].startswith("/") for argv in (*self.sudo, *([self.argv] * self.as_root))):
-            raise ValueError(f"{self.name}: what runs as root has to name its program by its full path")
+            raise ValueError(f"{self.name}: a command run as root must name its program by its full path")
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """What one run of a command came to; a non-zero exit is data.
+    """The result of a run; a non-zero exit is data.
 
-    Units: `started_at_uptime` is the node's own uptime in seconds when the run began, None where it was not told.
+    Units: `started_at_uptime` is the node's uptime in seconds when the run began, None if it is missing.
     """
 
     probe: str
@@ -67,14 +67,14 @@ class Completed:
     look: int
     stdout: str
     stderr: str = ""
-    exit_status: int | None = 0  # None: the end of this command was never seen
+    exit_status: int | None = 0  # None: the command's end was never seen
     cut: bool = False
     started_at_uptime: float | None = None
     took: timedelta | None = None
 
     @property
     def failure(self) -> str | None:
-        """Why this run gave no usable output, as a sentence; None when it has output to parse."""
+        """Why the run gave no usable output, as a sentence; None when there is output to parse."""
         said = one_line(self.stderr, 120)
         if self.exit_status is None:
             return "the answer never came (deadline or lost connection)"
@@ -95,7 +95,7 @@ class Completed:
 
 
 class Outputs:
-    """The finished runs of one probe's commands, by command name and look."""
+    """The finished runs of a probe's commands, by command name and look."""
 
     __slots__ = ("_runs",)
 
@@ -103,7 +103,7 @@ class Outputs:
         self._runs = {(run.name, run.look): run for run in runs}
 
     def get(self, name: str, look: int = 0) -> Completed | None:
-        """Return the run, or None when it never ended."""
+        """Return the run, or None when it did not end."""
         return self._runs.get((name, look))
 
     def text(self, name: str, look: int = 0) -> str:
@@ -128,7 +128,7 @@ class Outputs:
             return None
 
     def seconds_between(self, name: str) -> float | None:
-        """Return the node's own seconds between the two looks of a command, None when either is unknown."""
+        """Return the seconds between a command's two looks by the node's clock, None when either is unknown."""
         first, second = self.get(name, 0), self.get(name, 1)
         if first is None or second is None or first.started_at_uptime is None or second.started_at_uptime is None:
             return None

@@ -1,4 +1,4 @@
-"""How findings add up to one verdict."""
+"""Combines findings into a verdict."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, 
 
 
 def conclude(snapshot: Snapshot, playbook: Playbook, mutes: Sequence[Mute] = ()) -> Verdict:
-    """Weigh every cause and condition of the playbook and return the verdict (without a plan: that needs actions).
+    """Weigh every cause and condition of the playbook and return the verdict (without a plan, which needs actions).
 
-    Shape: `mutes` are those of this node. A muted cause steps behind every other finding that is at least as grave,
-    settles nothing that was not read, and has no remedy.
+    Shape: `mutes` are those of this node. A muted cause comes after every other finding that is at least as grave, does
+    not make up for missing readings, and has no remedy.
     """
     return concluded(snapshot, playbook, weighings(snapshot, playbook), mutes)
 
 
 def weighings(snapshot: Snapshot, playbook: Playbook) -> list[Weighing | None]:
-    """Weigh each cause and each condition, in the playbook's order; None for a condition that says nothing."""
+    """Weigh each cause and each condition, in the playbook's order; None for a condition without a result."""
     causes = [weighed(used, snapshot) for used in playbook.causes]
     return [*causes, *(held(condition, snapshot) for condition in playbook.conditions)]
 
@@ -31,7 +31,7 @@ def weighings(snapshot: Snapshot, playbook: Playbook) -> list[Weighing | None]:
 def concluded(
     snapshot: Snapshot, playbook: Playbook, found: Sequence[Weighing | None], mutes: Sequence[Mute] = ()
 ) -> Verdict:
-    """Add a snapshot's weighings up to its verdict, without a plan."""
+    """Combine a snapshot's weighings into its verdict, without a plan."""
     muted = {mute.cause: mute for mute in mutes}
     return _add_up(snapshot, playbook, [weighing for weighing in found if weighing is not None], muted)
 
@@ -45,7 +45,7 @@ def weighed(used: WeighedCause, snapshot: Snapshot) -> Weighing:
 
 
 def held(condition: Condition, snapshot: Snapshot) -> Weighing | None:
-    """Weigh a condition of the playbook's own; None where it does not hold, and where it only mentions something."""
+    """Weigh a playbook's own condition; None if it is false, or has no status and is only a remark."""
     holds = condition.holds(snapshot)
     if isinstance(holds, Unknown):
         return Undecided(condition.cause or condition.name, holds.because or "something was not read")
@@ -56,9 +56,9 @@ def held(condition: Condition, snapshot: Snapshot) -> Weighing | None:
 
 
 def _ordered(findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str, Mute]) -> tuple[Finding, ...]:
-    """The gravest first, then in the playbook's order of explanation: mechanism before symptom, however sure it is.
+    """Order by gravity, then by the playbook's order of explanation: mechanism before symptom, whatever the confidence.
 
-    Of those that are as grave, the muted ones come last.
+    Among equally grave findings the muted come last.
     """
 
     def key(finding: Finding) -> tuple[int, bool, int]:
@@ -68,13 +68,13 @@ def _ordered(findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str
 
 
 def _place(cause: str | None, playbook: Playbook) -> int:
-    """Where a cause stands in the playbook's order of explanation; what the playbook does not name comes last."""
+    """A cause's position in the playbook's order of explanation; causes it does not name come last."""
     names = [used.cause.name for used in playbook.causes]
     return names.index(cause) if cause in names else len(names)
 
 
 def _status(finding: Finding) -> Status:
-    # Something merely possible is never critical.
+    # A finding that is only possible is never critical.
     if finding.confidence is Confidence.POSSIBLE and finding.status is Status.CRITICAL:
         return Status.DEGRADED
     return finding.status
@@ -101,7 +101,7 @@ def _add_up(
         undecided=_would_decide([weighing for weighing in undecided if weighing.cause not in told], unread, playbook),
         muted=tuple(muted[cause] for cause in dict.fromkeys(found.cause or "" for found in findings) if cause in muted),
     )
-    # What was not read outranks every finding that is less grave than what it would decide, and every accepted one.
+    # A missing reading outranks every finding less grave than what it would decide, and every muted finding.
     news = [finding for finding in findings if finding.cause not in muted]
     found = max((_status(finding).rank for finding in news if _is_sure(finding)), default=0)
     missing = [
@@ -112,7 +112,7 @@ def _add_up(
     suspected = [open_ for open_ in undecided if open_.suspected and _worst(open_, playbook) > found]
     if missing or suspected:
         decisive = [f"{reading.probe} was not read ({reading.reason})" for reading in missing]
-        decisive += [f"{weighing.cause} cannot be told: {weighing.because}" for weighing in suspected]
+        decisive += [f"{weighing.cause} cannot be judged: {weighing.because}" for weighing in suspected]
         return replace(
             verdict,
             status=Status.UNKNOWN,
@@ -143,9 +143,9 @@ def _add_up(
 def _would_decide(
     undecided: Sequence[Undecided], unread: Sequence[Unread], playbook: Playbook
 ) -> tuple[Undecided, ...]:
-    """Each open cause once, with the unread probes that it looks at where it does not say itself what would decide.
+    """Each open cause once; if it does not say what would decide it, its unread probes are named.
 
-    Shape: conditions that name no cause are symptoms, and none of these.
+    Shape: conditions that name no cause are symptoms and are left out.
     """
     looks_at = {condition.cause: condition.probes for condition in playbook.conditions if condition.cause}
     looks_at |= {used.cause.name: used.cause.probes for used in playbook.causes}
@@ -162,9 +162,9 @@ def _would_decide(
 
 
 def _open_before(first: Finding, playbook: Playbook, undecided: Sequence[Undecided]) -> tuple[Undecided, ...]:
-    """Return the open causes that might explain a critical finding: as grave, and before it in the order.
+    """Return the open causes that might explain a critical finding: as grave, and earlier in the order.
 
-    What may be cured by a reboot must not be a symptom of something that was not read, and that a reboot brings back.
+    Otherwise a reboot might be offered for a symptom of something unread, which would be back after the reboot.
     """
     if _status(first) is not Status.CRITICAL:
         return ()
@@ -179,7 +179,7 @@ def _open_before(first: Finding, playbook: Playbook, undecided: Sequence[Undecid
 def _accepted_before(
     first: Finding, findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str, Mute]
 ) -> tuple[str, ...]:
-    """Return the muted causes that may explain a finding: as grave, and before it in the order of explanation."""
+    """Return the muted causes that may explain a finding: as grave, and earlier in the order of explanation."""
     place = _place(first.cause, playbook)
     return tuple(
         found.cause
@@ -210,20 +210,20 @@ def _is_sure(finding: Finding) -> bool:
 
 
 def _worst(weighing: Undecided, playbook: Playbook) -> int:
-    """The gravest that an open cause may come to, by what is left open of it."""
+    """The gravest status that an open cause may still have."""
     worst = next((used.cause.worst for used in playbook.causes if used.cause.name == weighing.cause), Status.CRITICAL)
     return min(worst.rank, weighing.worst.rank)
 
 
 def _worst_undecided(probe: str, playbook: Playbook, undecided: Sequence[Undecided]) -> int:
-    """The gravest that an unread probe leaves open; what no cause of the playbook hangs on may be anything."""
+    """The gravest status that an unread probe leaves open; any, if no cause of the playbook uses the probe."""
     using = {used.cause.name for used in playbook.causes if probe in used.cause.probes}
     left_open = (_worst(weighing, playbook) for weighing in undecided if weighing.cause in using)
     return max(left_open, default=0 if using else Status.CRITICAL.rank)
 
 
 def _evidence(findings: Sequence[Finding]) -> tuple[Evidence, ...]:
-    """Every finding's evidence, but none that only shows the same lines again, nor a symptom that a cause has shown."""
+    """All findings' evidence, without repeated lines and without symptoms that a cause has shown already."""
     kept: list[Evidence] = []
     shown: set[str] = set()
     told = {evidence.probe for finding in findings if finding.cause is not None for evidence in finding.evidence}
@@ -239,7 +239,9 @@ def _evidence(findings: Sequence[Finding]) -> tuple[Evidence, ...]:
 
 
 def _deciding(missing: Sequence[Unread], suspected: Sequence[Undecided]) -> list[str]:
-    return [reading.probe for reading in missing] + [f"what {weighing.cause} hangs on" for weighing in suspected]
+    return [reading.probe for reading in missing] + [
+        f"the missing probes of {weighing.cause}" for weighing in suspected
+    ]
 
 
 def _suspects(findings: Sequence[Finding]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""What one room needs of another, as protocols of one or two verbs.
+"""What a room needs of another, as protocols of a few methods.
 
-Longer than 300 lines: protocols only, and no logic; who looks for one finds it here.
+Longer than 300 lines: it holds protocols and no logic, all in one place to be found.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bot.domain.node import Node
 from bot.domain.probe import Unread
 from bot.domain.verdict import Verdict
 
-if TYPE_CHECKING:  # words of the record, which a check that keeps none need not load
+if TYPE_CHECKING:  # ledger types, which a check without a ledger need not load
     from bot.domain.action import Plan
     from bot.domain.claim import Claim, Hold
     from bot.domain.entry import Entry, Event, Head
@@ -28,69 +28,69 @@ if TYPE_CHECKING:  # words of the record, which a check that keeps none need not
 
 
 class Transport(Protocol):
-    """The way a batch reaches a node."""
+    """How a batch reaches a node."""
 
     def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
         """Run the batch on the node over one connection and yield each run as it ends.
 
-        Ends early, without error, when the deadline passes after the node began to answer: what is missing is unread.
+        Ends early, without an error, when the deadline passes after the node began to answer: the rest is unread.
 
-        Raises: Unreachable when nobody could talk to the node; StoodStill, also after answers, when this program itself
-        stood still; MissingFile when a key or known_hosts file is missing.
+        Raises: Unreachable when the node could not be talked to; StoodStill, also after answers, when this program
+        itself was suspended; MissingFile when a key or known_hosts file is missing.
         """
         ...
 
 
 class ActingTransport(Transport, Protocol):
-    """A way that also says whom it reached, and sends nothing to anybody else."""
+    """A transport that also says which host key it met, and sends nothing to a host with another key."""
 
     def read(
         self, node: Node, batch: Batch, deadline: timedelta, host_key: str | None = None
     ) -> AsyncGenerator[Completed, None]:
-        """Do as `Transport.read`, but only where this very connection shows the host key of that fingerprint.
+        """Do as `Transport.read`, but only if this same connection shows the host key of that fingerprint.
 
-        Raises: HostKeyRejected when it shows another: then nothing was sent.
+        Raises: HostKeyRejected when it shows another key: then nothing was sent.
         """
         ...
 
     def host_key(self, node: Node) -> str:
-        """Return the fingerprint of the host key that the node showed last; empty where none was seen."""
+        """Return the fingerprint of the host key that the node showed last; empty if none was seen."""
         ...
 
 
 class ClusterApi(Protocol):
-    """The APIs of the Kubernetes clusters that are configured."""
+    """The APIs of the configured Kubernetes clusters."""
 
     async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
-        """Send one call, once, and return the answer, whatever its status.
+        """Send a call, once, and return the answer, whatever its status.
 
-        Raises: UnknownCluster when no cluster of that name is configured; ConnectionLost when there was no answer: the
-        call may have arrived or not.
+        Raises: UnknownCluster when no cluster of that name is configured; ConnectionLost when there was no answer: then
+        the call may have arrived or not.
         """
         ...
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         ...
 
 
 Clock: TypeAlias = Callable[[], datetime]
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
-Fresh: TypeAlias = Callable[[], str]  # a name or a secret that nobody has had before
-TakesBytes: TypeAlias = Callable[[bytes], None]  # whoever is handed a stream piece by piece
+Fresh: TypeAlias = Callable[[], str]  # returns a new unique name or secret
+TakesBytes: TypeAlias = Callable[[bytes], None]  # receives a stream piece by piece
 Seconds: TypeAlias = Callable[[], float]  # a clock that only goes forward, such as time.monotonic
 
 
 class Log(Protocol):
-    """Takes the lines of a log."""
+    """Receives the lines of a log."""
 
     def __call__(self, event: str, **fields: Any) -> None:
-        """Write one line."""
+        """Write a line."""
         ...
 
 
 class NodeDirectory(Protocol):
-    """The nodes that may be reached."""
+    """The nodes that may be reached, by name."""
 
     def find(self, name: str, /) -> Node:
         """Return the node of exactly that name. Raises: InventoryError when there is none."""
@@ -99,7 +99,7 @@ class NodeDirectory(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReadingWaits:
-    """A node's reading waits for its turn, and why."""
+    """A node is queued for reading, and why."""
 
     node: str
     because: str
@@ -116,7 +116,7 @@ class ReadingStarted:
 
 @dataclass(frozen=True, slots=True)
 class ProbeAnswered:
-    """One probe of one node has all its outputs; `unread` says why there is no reading, where there is none."""
+    """A probe of a node has all its outputs; if there is no reading, `unread` says why."""
 
     node: str
     probe: str
@@ -135,53 +135,54 @@ Listener: TypeAlias = Callable[[Progress], None]
 
 
 class Ledger(Protocol):
-    """The append-only record that incidents are folded from, and the lock against two deciding at once.
+    """The append-only record that incidents are folded from, and the lock against two decisions at once.
 
-    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
     async def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
-        """Append an event as entry `expected_seq + 1`, with its secrets taken out, and return what now stands there.
+        """Append an event as entry `expected_seq + 1`, with its secrets removed, and return that entry.
 
-        `expected_seq` None means wherever the stream ends; only the house may be appended to so. The end of an incident
-        writes its head into the house in the same transaction. A mark that says nothing new is not written again.
+        `expected_seq` None means the end of the stream, whatever its length; only `house` allows that. The end of an
+        incident writes its head into `house` in the same transaction. A mark that says nothing new is not written
+        again.
 
         Raises: Conflict when the stream has another length by now; ImpossibleEvent when the event cannot come next;
-        StaleRequest when it would release another pull of the brake than the one that is on.
+        StaleRequest when it would release an earlier pull of the brake than the present pull.
         """
         ...
 
     async def append_all(
         self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str
     ) -> tuple[Entry, ...]:
-        """Append several events of one incident in one transaction: all of them, or none.
+        """Append several events of an incident in one transaction: all of them, or none.
 
         Raises: what `append` does.
         """
         ...
 
     async def read(self, stream: str) -> tuple[Entry, ...]:
-        """Return the stream's entries in order; none where there is no such stream."""
+        """Return the stream's entries in order; empty if there is no such stream."""
         ...
 
     async def mutes(self) -> tuple[Entry, ...]:
-        """Return every entry by which a cause was muted or unmuted, the oldest first."""
+        """Return every entry that muted or unmuted a cause, oldest first."""
         ...
 
     async def marks(self) -> tuple[Entry, ...]:
-        """Return every entry that says whether a verdict was right, or that a cause was looked at, the oldest first."""
+        """Return every entry that says whether a verdict was right, or that a cause was looked at, oldest first."""
         ...
 
     async def captures(self) -> tuple[Entry, ...]:
-        """Return every entry of rolling captures, the oldest first."""
+        """Return every entry of rolling captures, oldest first."""
         ...
 
     async def incident(self, stream: str) -> Incident | None:
-        """Return the incident that a stream's entries tell of, None where there is no such stream.
+        """Return the incident folded from a stream's entries, None if there is no such stream.
 
-        What was folded before is not folded again: it costs what came since.
+        Entries that were folded before are not folded again: only new entries cost time.
 
-        Raises: ImpossibleEvent when the entries tell of none; UnreadableEntry when one of them cannot be read here.
+        Raises: ImpossibleEvent when the entries do not form an incident; UnreadableEntry when an entry cannot be read.
         """
         ...
 
@@ -190,11 +191,11 @@ class Ledger(Protocol):
         ...
 
     async def open_streams(self) -> tuple[str, ...]:
-        """Return the ids of all incidents that have not ended, the oldest first."""
+        """Return the ids of all incidents that have not ended, oldest first."""
         ...
 
     async def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
-        """Return one line an incident, of all nodes or of one, the newest first."""
+        """Return a summary of each incident, of all nodes or of a single node, newest first."""
         ...
 
     async def nodes(self, group: str) -> frozenset[str]:
@@ -202,25 +203,25 @@ class Ledger(Protocol):
         ...
 
     async def policy(self) -> Entry | None:
-        """Return the entry of the house that noted a policy last."""
+        """Return the latest entry of `house` that noted a policy."""
         ...
 
     async def changed(self, since: int | None = None) -> Changes:
-        """Return the incidents that went on after that change, all that are open for None; nothing else is read."""
+        """Return the incidents that have new entries since that change; for None, all open incidents."""
         ...
 
     async def together(self, card: str) -> tuple[str, ...]:
-        """Return the ids of the incidents that are shown together (`IncidentSummary.card`), the oldest first."""
+        """Return the ids of the incidents that share a card (`IncidentSummary.card`), oldest first."""
         ...
 
 
 class ActingLedger(Ledger, Protocol):
-    """A ledger that also keeps what crosses incidents: who acts on which node, how many at once, and the brake."""
+    """A ledger that also keeps the limits across incidents: who acts on which node, how many at once, and the brake."""
 
     async def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
-        """Append the beginning of a step and take its node, in one transaction with every limit and the brake.
+        """Append the beginning of a step and take its node, in one transaction that checks every limit and the brake.
 
-        A further attempt of a step that has begun keeps the node it has, whatever the limits say by now.
+        A further attempt of a step that has begun keeps its node, whatever the limits say now.
 
         Raises: what `append` does; Braked, ApprovalExpired, NodeBusy, BudgetSpent or AlreadyTried when it may not begin
         now.
@@ -228,22 +229,22 @@ class ActingLedger(Ledger, Protocol):
         ...
 
     async def hold(self, node: str, machine_id: str = "") -> Hold | None:
-        """Return who has the node to themselves, or that machine under another name."""
+        """Return the hold on the node, or on the same machine under another name."""
         ...
 
     async def free(self, hold: Hold, event: NodeReleased, by: str) -> Entry:
-        """Release the node of an incident that cannot go on, and put that on record.
+        """Release the node of an incident that cannot go on, and record that.
 
-        Raises: Conflict when somebody else has the node by now, or was at work on it.
+        Raises: Conflict when another incident holds the node by now, or its runner was active.
         """
         ...
 
     async def machines(self, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
-        """Return the names of each machine that has several, by its machine-id; all of one where its id is given."""
+        """Return the names of each machine that has several, by machine-id; with an id, all names of that machine."""
         ...
 
     async def refused(self, event: WishRefused, by: str) -> None:
-        """Put a refusal on record; of many alike from one person only the first of each hour, the rest is counted."""
+        """Record a refusal; repeated refusals of a person are recorded once an hour, and the rest are counted."""
         ...
 
     async def beat(self, incident: str, runner: str) -> None:
@@ -251,98 +252,98 @@ class ActingLedger(Ledger, Protocol):
         ...
 
     async def braked(self) -> Entry | None:
-        """Return the entry by which the brake was pulled, None while it is off."""
+        """Return the entry that pulled the brake, None while it is off."""
         ...
 
     async def pulled_by(self, request: str) -> Entry | None:
-        """Return the entry by which that request pulled the brake, one of the last hundred moves; None where none."""
+        """Return the entry by which that request pulled the brake, if it is among the last hundred; otherwise None."""
         ...
 
     async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
-        """Return the incident that last began to carry out a plan within that time, on its node or on that machine."""
+        """Return the last incident that began this plan within that time, on its node or on that machine."""
         ...
 
 
 class Leases(Protocol):
-    """Which of the programs at one ledger sees to which groups of incidents; time is the database's.
+    """Which of the programs that share a ledger handles which groups of incidents; time is the database's.
 
-    One runner's view: its name is given once, to whatever keeps this. A lease only spares double work: that nothing is
-    done twice is the ledger's doing.
+    Each instance belongs to a single runner, whose name it was made with. Leases only avoid double work; the ledger
+    itself makes sure that nothing is done twice.
 
-    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
     async def beat(self) -> None:
-        """Say that this runner is alive, and at work on the nodes it holds."""
+        """Say that this runner is alive, and working on the nodes it holds."""
         ...
 
     async def take(self, group: str, by_force: bool = False) -> bool:
-        """See to a group from now on; False while another live runner does, whom only force can take it from."""
+        """Take a group's lease; False while another live runner has it, unless `by_force`."""
         ...
 
     async def claim(self) -> tuple[str, ...]:
-        """Take every group that no live runner sees to, and return those: what is open, and what the dead left."""
+        """Take the lease of every open group that no live runner has, and return those groups."""
         ...
 
     async def mine(self) -> frozenset[str]:
-        """Return the groups that this runner sees to."""
+        """Return the groups whose lease this runner has."""
         ...
 
     async def let_go(self, groups: Iterable[str]) -> None:
-        """See to these groups no longer; one of which posts are still waiting is kept."""
+        """Release the leases of these groups, except groups whose posts are still waiting."""
         ...
 
     async def leave(self) -> None:
-        """Leave everything to the others, at once."""
+        """Release every lease at once, for the other runners."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Advance it again after so long; `because` says what is waited for."""
+    """Advance the incident again after that time; `because` says what it waits for."""
 
     after: timedelta = timedelta(0)
     because: str = ""
 
 
 class Outbox(Protocol):
-    """The posts that were not taken yet where they are to be shown; it outlives the program.
+    """The posts that have not been delivered yet; they survive a restart.
 
-    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
     async def keep(self, post: Post) -> str:
-        """Keep a post to be sent, in place of any earlier one of its incident and part; return its id."""
+        """Store a post to be sent; it replaces an earlier post of the same incident and part. Return its id."""
         ...
 
     async def due(self, now: datetime) -> tuple[DuePost, ...]:
-        """Return what is to be sent now, in the order it was kept; nobody else is handed it for a while."""
+        """Return what is to be sent now, in the order it was stored; no other program gets these posts for a while."""
         ...
 
     async def taken(self, post_id: str, channel: str, ts: str) -> None:
-        """Say that a post stands there now."""
+        """Say that a post was delivered to that message."""
         ...
 
     async def failed(self, post_id: str, retry_at: datetime, error: str) -> None:
-        """Say that a post was not taken, and when to try again."""
+        """Say that a post was not delivered, and when to try again."""
         ...
 
     async def dropped(self, post_id: str, error: str) -> None:
-        """Say that a post will never be taken; a later one of the same part is tried anew."""
+        """Say that a post cannot be delivered; a later post of the same part is tried again."""
         ...
 
     async def turn(self, channel: str, apart: timedelta) -> timedelta:
-        """Take the channel's next turn, `apart` from every other program's; return how long it is until then."""
+        """Reserve the channel's next slot, `apart` from all others; return how long it is until then."""
         ...
 
     async def place(self, incident: str, part: str) -> MessageRef | None:
-        """Return where a part stands, once any version of it was taken."""
+        """Return the message of a part, once any version of it was delivered."""
         ...
 
     async def standing(self, incident: str, part: str) -> Mapping[str, Any] | None:
-        """Return what was taken of a part last, where no later version of it waits."""
+        """Return the content of a part that was delivered last, if no later version of it waits."""
         ...
 
     async def waiting(self) -> int:
-        """Return how many posts are not taken yet."""
+        """Return how many posts are not delivered yet."""
         ...

@@ -1,4 +1,4 @@
-"""The heat of cores: how much of each sample every core spent in one kind of time, where one core stands out by it."""
+"""The heat of cores: the share of one kind of CPU time in each sample of every core, if one core stands out."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from bot.domain.listed import listed
 
-HOT_PERCENT = 90  # a core is hot in a sample from here on
-_NAMED = 3  # further hot cores by number
+HOT_PERCENT = 90  # from here on a core counts as hot in a sample
+_NAMED = 3  # how many further hot cores are named
 
 
 @dataclass(frozen=True, slots=True)
 class CoreHeat:
     """The cores by number, the samples oldest first, and the core that stands out.
 
-    Shape: `percents[c][s]` is the share of sample `s` that `cores[c]` spent in `what`; None where it was not read.
+    Shape: `percents[c][s]` is the share of sample `s` that `cores[c]` spent in `what`; None if it was not read.
     Units: whole percent; `spans` are the samples' lengths in seconds.
     """
 
@@ -33,7 +33,7 @@ class CoreHeat:
 
     @property
     def hot_row(self) -> tuple[int | None, ...]:
-        """What the core that stands out did, sample by sample."""
+        """The shares of the core that stands out, by sample."""
         return self.percents[self.cores.index(self.hot)]
 
     @property
@@ -42,7 +42,7 @@ class CoreHeat:
         return sum(percent is None for row in self.percents for percent in row)
 
     def mean(self, row: Iterable[int | None]) -> float | None:
-        """Return a core's mean over what was read of it, None where nothing was.
+        """Return a core's mean over the samples that were read, None if none was.
 
         Example:
         >>> CoreHeat("kernel time", 0, (0,), (1.0, 1.0, 2.0), ((100, None, 70),)).mean((100, None, 70))
@@ -54,11 +54,11 @@ class CoreHeat:
 
     @property
     def words(self) -> str:
-        """What the samples show, as one sentence without a full stop: made of the samples alone.
+        """What the samples show, as a sentence without a full stop, made from the samples alone.
 
         Example:
         >>> CoreHeat("kernel time", 1, (0, 1), (1.0, 1.0), ((3, 11), (100, 100))).words
-        'core 1: 100 % kernel time in 2 of 2 s; the other one below 20 %'
+        'core 1: 100 % kernel time in 2 of 2 s; the other core below 20 %'
         """
         held = [
             (percent, span)
@@ -74,7 +74,7 @@ class CoreHeat:
 
     @property
     def alt_text(self) -> str:
-        """What a picture of it shows, for those who do not see it."""
+        """A picture's alternative text, for those who cannot see it."""
         return f"Heat map of {len(self.cores)} cores over {self.seconds} s; {self.words}."
 
     def _others(self) -> list[str]:
@@ -91,6 +91,6 @@ class CoreHeat:
             numbers = listed(list(map(str, hot)), _NAMED)
             said.append(f"for a while also core{'s' if len(hot) > 1 else ''} {numbers}")
         if rest:
-            count = "one" if len(rest) == 1 else str(len(rest))
+            count = "core" if len(rest) == 1 else str(len(rest))
             said.append(f"the other {count} below {math.floor(max(rest) / 10) * 10 + 10} %")
         return said

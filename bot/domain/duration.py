@@ -11,9 +11,9 @@ YEAR = timedelta(days=366)
 
 
 def parse_duration(written: object, longest: timedelta = YEAR) -> timedelta:
-    """Return the duration that text like `5s` or a bare number of seconds stands for.
+    """Return the duration written as text like `5s` or as a bare number of seconds.
 
-    Raises: ValueError, with a sentence for a person, when it is neither, is negative or is longer than `longest`.
+    Raises: ValueError, with a sentence for the user, when it is neither, is negative or is longer than `longest`.
 
     Example:
     >>> parse_duration("15m"), parse_duration(1.5)
@@ -22,7 +22,7 @@ def parse_duration(written: object, longest: timedelta = YEAR) -> timedelta:
     seconds: float | None = None
     most = longest.total_seconds()
     if isinstance(written, int | float) and not isinstance(written, bool):
-        # Compared before anything is computed with it: an int may be too long for a float, a float may be nan.
+        # Checked before any arithmetic: an int may be too large for a float, a float may be nan.
         seconds = float(written) if 0 <= written <= most else None
     elif isinstance(written, str) and (found := _WRITTEN.match(written)):
         seconds = float(found.group(1)) * _SECONDS[found.group(2)]
@@ -65,7 +65,7 @@ def span(duration: timedelta) -> str:
 def parse_day_span(written: str) -> tuple[int, int]:
     """Return a span of the day, in minutes since midnight UTC; it may go over midnight.
 
-    Raises: ValueError when it is none.
+    Raises: ValueError when it is not such a span.
 
     Example:
     >>> parse_day_span("22:00-06:30")

@@ -1,4 +1,4 @@
-"""What an engine needs of others, and others of it."""
+"""What the engine needs of other rooms, and they of it."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ class Groups(Protocol):
     """The incidents that are shown together."""
 
     async def together(self, card: str, /) -> Sequence[Incident]:
-        """Return those of a card (`IncidentSummary.card`), the oldest first.
+        """Return the incidents of a card (`IncidentSummary.card`), oldest first.
 
-        Raises: LedgerError when the record cannot be asked.
+        Raises: LedgerError when the ledger cannot be read.
         """
         ...
 
 
 class Notices(Protocol):
-    """Where an engine is told what happened here, and says what incidents wait for."""
+    """Tells the engine what happened in this program, and asks it what incidents wait for."""
 
     def decided(self, incident_id: str, /) -> None:
-        """Say that something was decided about an incident here: it is seen to from here on, and at once."""
+        """Say that an incident was decided in this program: this engine takes it over, and advances it at once."""
         ...
 
     def changed(self, group: str, /) -> None:
-        """Say that a group went on here: it is shown, unless another live runner sees to it."""
+        """Say that this program appended to a group: it is shown, unless another live runner has the group."""
         ...
 
     def waits_for(self, incident_id: str, /) -> str:
-        """Return what an incident waits for; empty where it does not, or nobody knows."""
+        """Return what an incident waits for; empty if it does not wait, or this is not known."""
         ...
 
 
@@ -42,5 +42,5 @@ class Surface(Protocol):
     """Where people see incidents."""
 
     async def show(self, group: Sequence[Incident]) -> None:
-        """Bring what people see of a group up to date: a function of the incidents alone, and twice is once."""
+        """Update what people see of a group. It depends only on the incidents, and repeating it changes nothing."""
         ...

@@ -1,8 +1,9 @@
-"""One line of the ledger, the hash that chains it to the line before it in its stream, and its body: an event.
+"""An entry of the ledger, the hash that chains it to the entry before it in its stream, and its body: an event.
 
-Each event's body has a numbered form. A field that is added with a default needs no new number: older bodies lack it,
-older programs ignore it. A change of meaning does: the event's number in `FORMS` is raised, and `LIFTS` says how a body
-of the number before becomes one of the next. A program that meets a number above its own leaves the incident alone.
+Each event's body has a numbered form. A new field with a default needs no new number: older bodies lack it, older
+programs ignore it. A change of meaning needs a new number: raise the event's number in `FORMS`, and add to `LIFTS` how
+a body of the previous form becomes a body of the next. A program that finds a number above its own leaves the incident
+alone.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from bot.domain.house_events import HouseEvent
 from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.wave_events import WaveEvent
 
-NOTHING_BEFORE = "0" * 64  # what a stream's first entry is chained to
+NOTHING_BEFORE = "0" * 64  # the hash before a stream's first entry
 NOTED_DIGITS = (
-    32  # of a hash that is noted outside the ledger: half of SHA-256, which nobody can find a second text for
+    32  # of a hash that is noted outside the ledger: half of SHA-256, enough that nobody finds a second text for it
 )
 _content = json.JSONEncoder(separators=(",", ":")).encode  # built once: building it costs more than running it
 _STREAM = re.compile(r"[a-z0-9][a-z0-9-]{0,63}\Z")
@@ -32,10 +33,10 @@ _NOTED = re.compile(rf"(?:([1-9]\d{{0,17}}):([0-9a-fA-F]{{{NOTED_DIGITS},64}})|(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry: the `seq`-th of its stream, never changed once it stands there.
+    """An entry: number `seq` of its stream, never changed once written.
 
     Shape: `seq` counts from 1; `at` is the database's time in whole milliseconds; `by` is `bot` or a person as the
-    record writes them; `body` is the event's, redacted.
+    ledger writes people; `body` is the event's, redacted.
     """
 
     stream: str
@@ -57,14 +58,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a stream ends: its last entry's number and hash; 0 where it has none."""
+    """The end of a stream: its last entry's number and hash; number 0 if the stream is empty."""
 
     seq: int = 0
     hash: str = NOTHING_BEFORE
 
     @property
     def noted(self) -> str:
-        """How it is noted on cards: `SEQ:HASH`, the hash by its first 32 digits; empty for an empty stream.
+        """The head as noted on cards: `SEQ:HASH` with the hash's first 32 digits; empty for an empty stream.
 
         Example:
         >>> Head(12, "3f9a" * 16).noted
@@ -75,10 +76,10 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class NotedHead:
-    """A head of `house` that was noted outside the ledger, or, of an older note, a hash alone.
+    """A head of `house` that was noted outside the ledger; an older note may have only a hash.
 
-    Shape: `seq` is None where only a hash was noted: it may be any entry's of any stream. `digits` are the first of the
-    hash, in lower case; `where` says where it was noted, for a sentence; empty for a command line.
+    Shape: `seq` is None if only a hash was noted: it may belong to any entry of any stream. `digits` are the first
+    digits of the hash, in lower case; `where` says where it was noted, for a sentence; empty for a command line.
     """
 
     seq: int | None
@@ -87,9 +88,9 @@ class NotedHead:
 
     @classmethod
     def of(cls, text: str, where: str = "") -> NotedHead:
-        """Read `SEQ:HASH` with at least 32 digits, or the older form: a hash alone, with at least 12.
+        """Read `SEQ:HASH` with at least 32 digits, or the older form: only a hash, with at least 12.
 
-        Raises: ValueError when it is neither.
+        Raises: ValueError when it has neither form.
 
         Example:
         >>> NotedHead.of("12:" + "3F9a" * 8).seq
@@ -99,8 +100,8 @@ class NotedHead:
         """
         if (found := _NOTED.match(text)) is None:
             raise ValueError(
-                f"{text[:80]!r} is no head: write SEQ:HASH with at least {NOTED_DIGITS} hexadecimal digits, as on a "
-                "card, or a hash alone with at least 12"
+                f"{text[:80]!r} is not a head: write SEQ:HASH with at least {NOTED_DIGITS} hexadecimal digits, as on a "
+                "card, or only a hash with at least 12"
             )
         return cls(int(found[1]) if found[1] else None, (found[2] or found[3]).lower(), where)
 
@@ -109,13 +110,13 @@ class NotedHead:
 
 
 def chained(previous: str, stream: str, seq: int, at: str, by: str, kind: str, body: str) -> str:
-    """Return the hash of an entry: SHA-256, in hex, over the hash before it and every field as it is kept."""
+    """Return an entry's hash: SHA-256, in hex, over the previous hash and every field as stored."""
     content = _content([previous, stream, seq, at, by, kind, body])
     return hashlib.sha256(content.encode("ascii")).hexdigest()
 
 
 def instant_text(instant: datetime) -> str:
-    """Return an instant as the ledger keeps it, so that texts sort as the instants do.
+    """Return an instant as the ledger stores it: the texts sort like the instants.
 
     Example:
     >>> instant_text(datetime(2026, 11, 21, 9, 30, tzinfo=UTC))
@@ -125,9 +126,9 @@ def instant_text(instant: datetime) -> str:
 
 
 def instant_of(text: str) -> datetime:
-    """Return the instant that the ledger keeps as that text.
+    """Return the instant that the ledger stores as that text.
 
-    Raises: ValueError when it is none.
+    Raises: ValueError when it is not an instant.
     """
     instant = datetime.fromisoformat(text)
     if instant.utcoffset() != timedelta(0):
@@ -154,34 +155,35 @@ HOUSE_EVENTS: tuple[type[Any], ...] = get_args(HouseEvent)
 WAVE_EVENTS: tuple[type[Any], ...] = get_args(WaveEvent)
 ANCHORED = frozenset(
     event.__name__ for event in (AlertReceived, Endorsed, Approved, StepStarted, *WAVE_EVENTS)
-)  # in `house`, at once
+)  # anchored in `house` at once
 EVENTS: Mapping[str, type[Any]] = {event.__name__: event for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS, *WAVE_EVENTS)}
 
-FORMS: Mapping[str, int] = {}  # kinds whose form is no longer 1
-LIFTS: Mapping[tuple[str, int], Lift] = {}  # (kind, form) → a body of that form becomes one of the next
+FORMS: Mapping[str, int] = {}  # kinds whose form is above 1
+LIFTS: Mapping[tuple[str, int], Lift] = {}  # (kind, form) → makes a body of that form into a body of the next
 
 
 def kind_of(event: Event) -> str:
-    """Return the event's name, as an entry keeps it."""
+    """Return the event's name, as an entry stores it."""
     return type(event).__name__
 
 
 def body_of(event: Event, forms: Mapping[str, int] = FORMS) -> Body:
-    """Return the event as a JSON object; `form` in it is the number of its form."""
+    """Return the event as a JSON object; its `form` is the number of its form."""
     return {"form": forms.get(kind_of(event), 1), **plain(event)}
 
 
 def event_of(
     kind: str, body: Mapping[str, Any], forms: Mapping[str, int] = FORMS, lifts: Mapping[tuple[str, int], Lift] = LIFTS
 ) -> Event:
-    """Return the event that a body stands for.
+    """Return the event of a body.
 
-    Raises: UnreadableEntry when the kind or its form is unknown here, or the body is malformed.
+    Raises: UnreadableEntry when this program does not know the kind or its form, or the body is malformed.
     """
     event, form = EVENTS.get(kind), body.get("form")
     if event is None or not isinstance(form, int) or form > forms.get(kind, 1):
         raise UnreadableEntry(
-            f"An entry of kind {kind!r}, form {form!r}, is not known to this program.", "A newer one may have made it."
+            f"An entry of kind {kind!r}, form {form!r}, is not known to this program.",
+            "A newer version may have written it.",
         )
     lifted = dict(body)
     try:
@@ -194,5 +196,5 @@ def event_of(
 
 
 def written(body: Mapping[str, Any]) -> str:
-    """Return a body as the one text that is kept and hashed: sorted keys, no spaces, nothing but ASCII."""
+    """Return a body as the text that is stored and hashed: sorted keys, no spaces, only ASCII."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

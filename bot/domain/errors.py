@@ -1,17 +1,17 @@
-"""Every error of the house, in one tree.
+"""All errors, as a tree.
 
 ZombieError
-├── UsageError                 the person or a file of theirs is wrong: exit status 2
+├── UsageError                 the command line or a file of the user's is wrong: exit status 2
 │   ├── InventoryError         the inventory cannot be read, or has no such node (UnknownNode)
 │   ├── PlaybookError          a playbook cannot be read, or has no such name (UnknownPlaybook)
 │   ├── SettingsError          a setting is missing or malformed
 │   ├── MissingFile            a key or known_hosts file is missing or unreadable
-│   ├── CaseError              a case is damaged, of a newer form, or none at all
-│   ├── BundleError            a bundle is of a newer form, or none at all, or cannot be made
-│   ├── ProfileError           a profile is no text of `perf script`, or cannot be read as asked
-│   ├── SchedulerError         a scheduler, or its workers, cannot do what was asked
+│   ├── CaseError              a case is damaged, of a newer form, or not a case
+│   ├── BundleError            a bundle is of a newer form, is not a bundle, or cannot be made
+│   ├── ProfileError           a profile is not text of `perf script`, or cannot be read as asked
+│   ├── SchedulerError         a scheduler or its workers cannot do what was asked
 │   └── UnknownIncident        the ledger has no incident of that id
-├── Unreachable                nobody could talk to the node: exit status 4
+├── Unreachable                the node could not be talked to: exit status 4
 │   ├── NameUnknown            the address does not resolve
 │   ├── ConnectionRefused      nothing listens there
 │   ├── ConnectTimedOut        no answer to the TCP connect
@@ -20,50 +20,50 @@ ZombieError
 │   ├── LoginRefused           the node does not accept our key or user
 │   ├── ShellStalled           the login is accepted, then nothing answers
 │   ├── ConnectionLost         the connection broke, or the node lacks what a batch needs
-│   └── StoodStill             this program itself stood still: nothing is known of the node, and it is unread
-├── LedgerError                the record cannot be written or read as asked
-│   ├── Conflict               somebody else appended first: read again, decide again
-│   ├── ImpossibleEvent        the event cannot follow what is on record
+│   └── StoodStill             this program itself was suspended: the node is unread
+├── LedgerError                the ledger cannot be written or read as asked
+│   ├── Conflict               another program appended first: read again, decide again
+│   ├── ImpossibleEvent        the event cannot follow the recorded entries
 │   ├── UnreadableEntry        an entry is malformed, or of a newer form than this program knows
 │   └── LedgerUnavailable      the database is locked, gone, full or newer than this program
-├── Refused                    a person's wish is not done, and they are told why: a reply, not a fault
-│   ├── NotAllowedToAsk        the policy does not let them ask for checks
-│   ├── TooManyRequests        this person asked, or marked, more often than one may in that time
-│   ├── NotAnApprover          the policy does not name whoever said yes
-│   ├── SelfApproval           whoever asked may not be the one who approves
+├── Refused                    a person's request is refused, and they are told why: a reply, not a fault
+│   ├── NotAllowedToAsk        the policy does not let this person ask for checks
+│   ├── TooManyRequests        this person asked, or marked, more often than allowed in that time
+│   ├── NotAnApprover          the policy does not name this person as an approver
+│   ├── SelfApproval           the person who asked may not approve
 │   ├── ReasonMissing          a decision was given without a reason
 │   ├── ApprovalExpired        the time to decide, or to begin, is over
-│   ├── PlanChanged            another plan, or another policy, was meant
+│   ├── PlanChanged            the plan or the policy changed since the approver saw it
 │   ├── StateChanged           the node is not as it was when the plan was proposed
-│   ├── AlreadyDecided         somebody else was first
+│   ├── AlreadyDecided         somebody else decided first
 │   ├── AlreadyCured           there is nothing left to cure
 │   ├── AlreadyTried           the same plan was run on the same node within a day
 │   ├── NothingProposed        the incident has no plan that could be approved
 │   ├── NothingToUndo          the incident changed nothing that could be taken back
 │   ├── NothingToRelease       no incident holds the node
-│   ├── NothingToMark          the incident has no verdict to mark yet, or nobody is in doubt about the cause
+│   ├── NothingToMark          the incident has no verdict to mark yet, or the cause is not in doubt
 │   ├── CauseInDoubt           people marked verdicts of this cause wrong too often
-│   ├── NotEnoughApprovers     more people have to say yes
+│   ├── NotEnoughApprovers     more people must approve
 │   ├── NodeBusy               another incident acts on the node
-│   ├── BudgetSpent            as many nodes as may be are acted on already
+│   ├── BudgetSpent            the limit of nodes that may be acted on is reached
 │   ├── Braked                 the brake is on
-│   ├── StaleRequest           what it answers is not the present one: the brake was pulled again since
+│   ├── StaleRequest           the card, dialog or brake it answers is outdated, as the brake was pulled again since
 │   ├── QuietHours             nothing may begin at this time of day
 │   ├── ProtectedUnit          no plan may stop this unit
-│   ├── WouldStopProtected     with the unit a protected one would stop
-│   ├── MissingRight           the login on the node may not run one of the commands
+│   ├── WouldStopProtected     stopping the unit would stop a protected unit too
+│   ├── MissingRight           the login on the node may not run a command of the plan
 │   ├── UnknownCluster         no cluster of that name is configured
 │   ├── CannotDrain            the node's pods cannot be moved away as asked
-│   └── CannotTell             something that decides could not be read
-├── MalformedDelivery          what a source brought is proven to be its own, and cannot be read
+│   └── CannotTell             a deciding probe could not be read
+├── MalformedDelivery          a delivery is authentic, but cannot be read
 ├── PagerDutyFailed            PagerDuty did not do what it was asked
-│   ├── PagerDutyUnavailable   it is down, slow or limits us: try again later
-│   └── PagerDutyRefused       it said no, and would say so again
-└── CannotRead                 one probe has no answer: becomes `Unread`, never ends a run
+│   ├── PagerDutyUnavailable   it is down, slow or limits our rate: try again later
+│   └── PagerDutyRefused       it refused, and would refuse again
+└── CannotRead                 a probe has no answer: becomes `Unread`, never ends a run
 
-Every error carries what was wrong as a sentence for a person and, where there is one, what to try.
+Every error carries a sentence for the user about what was wrong and, if there is something, what to try.
 
-Longer than 300 lines: it is one tree, and whoever looks for an error looks here.
+Longer than 300 lines: the errors are one tree, all in one place to be found.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class InventoryError(UsageError):
 
 
 class UnknownNode(InventoryError):
-    """The inventory has no node of that name; `near` are those that may have been meant, the nearest first."""
+    """The inventory has no node of that name; `near` are similar names, nearest first."""
 
     def __init__(self, sentence: str, try_next: str = "", near: tuple[str, ...] = ()) -> None:
         super().__init__(sentence, try_next)
@@ -114,19 +114,19 @@ class MissingFile(UsageError):
 
 
 class CaseError(UsageError):
-    """A case cannot be read as one."""
+    """A file cannot be read as a case."""
 
 
 class BundleError(UsageError):
-    """A bundle cannot be made, or a file is none."""
+    """A bundle cannot be made, or a file is not a bundle."""
 
 
 class ProfileError(UsageError):
-    """A profile is no text of `perf script`, or cannot be read as asked."""
+    """A profile is not text of `perf script`, or cannot be read as asked."""
 
 
 class SchedulerError(UsageError):
-    """A scheduler, or its workers, cannot do what was asked."""
+    """A scheduler or its workers cannot do what was asked."""
 
 
 class UnknownIncident(UsageError):
@@ -134,7 +134,7 @@ class UnknownIncident(UsageError):
 
 
 class Unreachable(ZombieError):
-    """Nobody could talk to the node; `kind` is the stable name of the class of failure."""
+    """The node could not be talked to; `kind` is the stable name of the failure's class."""
 
     kind = "unreachable"
 
@@ -158,13 +158,13 @@ class ConnectTimedOut(Unreachable):
 
 
 class BannerStalled(Unreachable):
-    """The node accepted TCP and then said nothing in time."""
+    """The node accepted TCP and then sent no SSH banner in time."""
 
     kind = "banner-stall"
 
 
 class HostKeyRejected(Unreachable):
-    """The node showed a host key that is not the one on file."""
+    """The node showed a host key that is not in known_hosts."""
 
     kind = "host-key"
 
@@ -176,7 +176,7 @@ class LoginRefused(Unreachable):
 
 
 class ShellStalled(Unreachable):
-    """The node accepted the login, and then not one command answered in time."""
+    """The node accepted the login, and then no command answered in time."""
 
     kind = "shell-stall"
 
@@ -188,24 +188,24 @@ class ConnectionLost(Unreachable):
 
 
 class StoodStill(Unreachable):
-    """This program stood still while it read the node: what is missing is unread, and the node is not to blame.
+    """This program was suspended while it read the node: the rest is unread, and the node is not to blame.
 
-    It is an `Unreachable`, because whoever acts may take no more from it than from a connection that broke.
+    It is an `Unreachable`, because it says no more about the node than a broken connection does.
     """
 
     kind = "standstill"
 
 
 class LedgerError(ZombieError):
-    """The record cannot be written or read as asked."""
+    """The ledger cannot be written or read as asked."""
 
 
 class Conflict(LedgerError):
-    """Somebody else appended to the stream first; nothing was appended. Read again, fold, decide again."""
+    """Another program appended to the stream first; nothing was appended. Read again, fold, decide again."""
 
 
 class ImpossibleEvent(LedgerError):
-    """The event cannot follow what is on record; nothing was appended."""
+    """The event cannot follow the recorded entries; nothing was appended."""
 
 
 class UnreadableEntry(LedgerError):
@@ -213,15 +213,15 @@ class UnreadableEntry(LedgerError):
 
 
 class LedgerUnavailable(LedgerError):
-    """The database is locked, gone, full or newer than this program; a look will tell what was appended."""
+    """The database is locked, gone, full or newer than this program; read it later to see what was appended."""
 
 
 class Refused(ZombieError):
-    """What a person asked for is not done; `name` is the refusal's stable name, the sentence is for them."""
+    """A person's request is refused; `name` is the refusal's stable name, the sentence is for the person."""
 
     @property
     def name(self) -> str:
-        """The refusal's name, as it goes on record."""
+        """The refusal's name, as the ledger records it."""
         return type(self).__name__
 
 
@@ -230,15 +230,15 @@ class NotAllowedToAsk(Refused):
 
 
 class TooManyRequests(Refused):
-    """This person asked for more checks, or marked more verdicts, than one may in that time."""
+    """This person asked for more checks, or marked more verdicts, than allowed in that time."""
 
 
 class NotAnApprover(Refused):
-    """The policy does not name whoever said yes."""
+    """The policy does not name this person as an approver."""
 
 
 class SelfApproval(Refused):
-    """Whoever asked may not be the one who approves."""
+    """The person who asked may not approve."""
 
 
 class ReasonMissing(Refused):
@@ -250,7 +250,7 @@ class ApprovalExpired(Refused):
 
 
 class PlanChanged(Refused):
-    """Another plan, or another policy, was meant."""
+    """The plan or the policy changed since the approver saw it."""
 
 
 class StateChanged(Refused):
@@ -258,11 +258,11 @@ class StateChanged(Refused):
 
 
 class StaleRequest(Refused):
-    """What it answers is not the present one."""
+    """The card, dialog or brake that the request answers is outdated."""
 
 
 class AlreadyDecided(Refused):
-    """Somebody else was first."""
+    """Somebody else decided first."""
 
 
 class AlreadyCured(Refused):
@@ -286,7 +286,7 @@ class NothingToRelease(Refused):
 
 
 class NotEnoughApprovers(Refused):
-    """More people have to say yes."""
+    """More people must approve."""
 
 
 class NodeBusy(Refused):
@@ -294,11 +294,11 @@ class NodeBusy(Refused):
 
 
 class BudgetSpent(Refused):
-    """As many nodes as may be are acted on already."""
+    """The limit of nodes that may be acted on is reached."""
 
 
 class NothingToMark(Refused):
-    """The incident has no verdict that could be called right or wrong yet, or nobody is in doubt about the cause."""
+    """The incident has no verdict that could be marked yet, or the cause is not in doubt."""
 
 
 class CauseInDoubt(Refused):
@@ -310,11 +310,11 @@ class Braked(Refused):
 
 
 class PartOfWave(Refused):
-    """The incident is part of a wave, and only the wave approves its plan."""
+    """The incident is part of a wave; only the wave's approval counts."""
 
 
 class WaveHeld(Refused):
-    """The wave does not run, or it is not this node's turn."""
+    """The wave is not running, or it is not this node's turn."""
 
 
 class QuietHours(Refused):
@@ -326,15 +326,15 @@ class ProtectedUnit(Refused):
 
 
 class WouldStopProtected(Refused):
-    """What no plan may stop depends on the unit, and would stop with it."""
+    """A protected unit depends on this unit and would stop with it."""
 
 
 class MissingRight(Refused):
-    """The login on the node may not run one of the commands."""
+    """The login on the node may not run a command of the plan."""
 
 
 class UnknownCluster(Refused):
-    """No Kubernetes cluster of that name is configured; another one is never taken in its place."""
+    """No Kubernetes cluster of that name is configured; another cluster is never used in its place."""
 
 
 class CannotDrain(Refused):
@@ -342,19 +342,19 @@ class CannotDrain(Refused):
 
 
 class CannotTell(Refused):
-    """Something that decides could not be read."""
+    """A deciding probe could not be read."""
 
 
 class MalformedDelivery(ZombieError):
-    """What a source brought is proven to be its own, and is not of the form that its documentation gives."""
+    """A delivery is authentic, but does not have the form that its source documents."""
 
 
 class PagerDutyFailed(ZombieError):
-    """PagerDuty did not do what it was asked, or nobody can tell whether it did."""
+    """PagerDuty did not do what it was asked, or it is unknown whether it did."""
 
 
 class PagerDutyUnavailable(PagerDutyFailed):
-    """PagerDuty is down, slow or limits us; `retry_after_seconds` is what it asked for, 0 where it said nothing."""
+    """PagerDuty is down, slow or limits our rate; `retry_after_seconds` is what it asked for, 0 if nothing."""
 
     def __init__(self, sentence: str, try_next: str = "", retry_after_seconds: float = 0.0) -> None:
         super().__init__(sentence, try_next)
@@ -362,7 +362,7 @@ class PagerDutyUnavailable(PagerDutyFailed):
 
 
 class PagerDutyRefused(PagerDutyFailed):
-    """PagerDuty said no; `status` is its HTTP status."""
+    """PagerDuty refused; `status` is its HTTP status."""
 
     def __init__(self, sentence: str, try_next: str = "", status: int = 400) -> None:
         super().__init__(sentence, try_next)
@@ -370,4 +370,4 @@ class PagerDutyRefused(PagerDutyFailed):
 
 
 class CannotRead(ZombieError):
-    """A probe has no answer; the reason is what the verdict will list as unread."""
+    """A probe has no answer; the verdict will list the reason as unread."""

@@ -1,7 +1,7 @@
-"""What can happen to an incident, each as a past participle: what an entry of the ledger says.
+"""The events of an incident, named by past participles: the bodies of its ledger entries.
 
-A field that is added later has a default, so that older entries can still be read; a change of meaning raises the
-event's form in `entry.py`.
+A field added later has a default, so that older entries can still be read; a change of meaning raises the event's form
+in `entry.py`.
 
 Longer than 300 lines: the events of an incident are one list.
 """
@@ -22,13 +22,13 @@ from bot.domain.verdict import Evidence, Verdict
 
 @dataclass(frozen=True, slots=True)
 class AlertReceived:
-    """Somebody asked, or a source was alarmed: the incident's first entry; `node` is empty until it is known which.
+    """Somebody asked, or a source sent an alert: the incident's first entry; `node` is empty until it is known.
 
-    Shape: incidents of one alert share `group`; `reopens` is the ended incident that came back; `undoes` the one whose
-    steps are to be taken back. Of an alarm, `channel` is where its card belongs, `withheld` why no plan will be offered
-    whatever the verdict (empty: it may be), and `storm` the storm in whose message it is told in place of a card.
-    `askers` are the people who raised what its group was opened by before this node was added to it. `wave` is the wave
-    that it is part of; then only the wave approves its plan.
+    Shape: incidents of the same alert share `group`; `reopens` is the ended incident whose fault came back; `undoes` is
+    the incident whose steps are to be undone. For a source's alert, `channel` is where its card belongs, `withheld` why
+    no plan will be offered whatever the verdict (empty: a plan may be offered), and `storm` the storm whose message
+    shows it in place of a card. `askers` are the people who raised the group's alerts before this node was added.
+    `wave` is the wave that it is part of; then only the wave's approval counts.
     """
 
     alert: Alert
@@ -46,14 +46,14 @@ class AlertReceived:
 
 @dataclass(frozen=True, slots=True)
 class AlertJoined:
-    """Another alert about the node came, or the same by another person; after the end it changes nothing of that."""
+    """Another alert about the node came, or another person sent the same; an ended incident stays ended."""
 
     alert: Alert
 
 
 @dataclass(frozen=True, slots=True)
 class AlertCleared:
-    """The source says that one of the incident's alerts is over; that, too, may come after the end."""
+    """The source says that an alert of the incident is over; this may also come after the incident's end."""
 
     source: SourceKind
     id: str
@@ -61,11 +61,11 @@ class AlertCleared:
 
 @dataclass(frozen=True, slots=True)
 class ProfileTaken:
-    """The node was profiled from its card, also after the end; it changes nothing of how the incident stands.
+    """The node was profiled from its card, possibly after the end; the incident's state does not change.
 
-    Shape: `headline` says what burns, `sampled` how that was seen; `unread` is why something of it was not, empty
-    where all was. `reading` is what causes weigh of it, as the probe `profile` reads it; empty where that is nothing.
-    `sketch` is the content hash of its sketch, which is kept with the incident; empty where none is.
+    Shape: `headline` says what uses the CPU, `sampled` how that was measured; `unread` is why part of it is missing,
+    empty if it is complete. `reading` is what causes weigh, as the probe `profile` reads it; empty if there is nothing.
+    `sketch` is the content hash of its sketch, which is kept with the incident; empty if there is none.
     """
 
     headline: str
@@ -84,11 +84,11 @@ class NodePicked:
 
 @dataclass(frozen=True, slots=True)
 class Triaged:
-    """The node was read and judged; without a plan that ends the incident.
+    """The node was read and judged; without a plan this ends the incident.
 
-    Shape: the verdict is kept whole but for its snapshot; `about` says what thresholds hung on (kernel, uptime).
-    `machine_id` is the node's own, `case` the content hash of what it said; each is empty where that is not known.
-    `relapse` is what was known of the same cause before; `growth` how what it counts has grown on this node.
+    Shape: the verdict is stored without its snapshot; `about` holds what thresholds depended on (kernel, uptime).
+    `machine_id` is the node's, `case` the content hash of what it said; each is empty if not known. `relapse` is what
+    was known of the same cause before; `growth` is how the cause's count has grown on this node.
     """
 
     verdict: Verdict
@@ -104,7 +104,7 @@ class Triaged:
 
 @dataclass(frozen=True, slots=True)
 class PlanWithheld:
-    """The verdict has a plan that is not offered, and why; `lacking` are the sudoers lines it would take.
+    """The verdict has a plan that is not offered, and why; `lacking` are the sudoers lines that are missing.
 
     Shape: `because` is a sentence, such as that acting is off. Ends the incident.
     """
@@ -115,12 +115,12 @@ class PlanWithheld:
 
 @dataclass(frozen=True, slots=True)
 class PlanProposed:
-    """The plan was put to those who may approve it.
+    """The plan was shown to the approvers.
 
-    Shape: `binds` is what they saw beside the plan (address, host key, boot_id, machine-id, playbook, policy, the
-    stored evidence's digest), by name; `digest` is over plan and binds, and is what an approval names. `figures` are
-    what was measured then, by name, for a table of before and after. `affects` is what else the steps touch, such as
-    the pods that a drain would move, one line each: shown, and not bound, for pods come and go.
+    Shape: `binds` is what they saw besides the plan (address, host key, boot_id, machine-id, playbook, policy, the
+    stored evidence's digest), by name. `digest` is over plan and binds; an approval names it. `figures` are the
+    measurements of that time, by name, for a table of before and after. `affects` is what else the steps touch, such as
+    the pods that a drain would move, a line each: shown, but not bound, because pods come and go.
     """
 
     plan: Plan
@@ -144,16 +144,16 @@ class PlanProposed:
 
     @property
     def is_whole(self) -> bool:
-        """True when the digest is that of what stands here: nothing was changed or redacted on the way."""
+        """True when the digest matches the content: nothing was changed or redacted on the way."""
         return self.digest == bound_digest(self.plan, self.binds)
 
 
 @dataclass(frozen=True, slots=True)
 class Endorsed:
-    """A yes where more than one is needed, and this is not the last.
+    """An approval that is not the last: more people must approve.
 
-    Shape: `needed` is how many have to say yes, as counted at this moment; 0 means as many as were proposed. `lapsed`
-    are people whose earlier yes counts no more; each of them is counted in `needed`, so that another takes their place.
+    Shape: `needed` is how many people must approve, as counted at this moment; 0 means the number in the proposal.
+    `lapsed` are people whose earlier approval no longer counts; `needed` includes them, so somebody must replace them.
     """
 
     digest: str
@@ -165,7 +165,7 @@ class Endorsed:
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """The yes that lets the plan run; `os_user` is the login behind a name claimed in a terminal."""
+    """The approval that lets the plan run; `os_user` is the login behind a name claimed in a terminal."""
 
     digest: str
     reason: str
@@ -176,7 +176,7 @@ class Approved:
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """A no, with its reason."""
+    """Somebody declined the plan, with a reason."""
 
     reason: str
     digest: str = ""
@@ -185,14 +185,14 @@ class Declined:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """Nobody decided in time, or what was approved did not start in time."""
+    """Nobody decided in time, or the approved plan did not start in time."""
 
     because: str
 
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """Called off before anything was done: by a person, or because the node changed meanwhile (`differences`)."""
+    """Cancelled before anything was done: by a person, or because the node changed meanwhile (`differences`)."""
 
     because: str
     differences: tuple[str, ...] = ()
@@ -200,13 +200,12 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A step is about to run: on record before anything is done, with what was seen before.
+    """A step is about to run. It is recorded before anything is done, with the facts seen before.
 
-    Shape: `number` counts the plan's steps from 1; `attempt` counts the runs of one step: one whose end is not on
-    record after a crash is looked at, and may be run again. `runner` is the program that runs it. `kept` is the content
-    hash of what was read just before a step that destroys it, and `kept_says` what that is, or why it was not kept.
-    Units: from the node's uptime of `until_uptime` seconds on its fence lets none of its commands begin; 0: that is not
-    on record.
+    Shape: `number` counts the plan's steps from 1; `attempt` counts the runs of the step: after a crash, a step without
+    a recorded end is checked, and may be run again. `runner` is the program that runs it. `kept` is the content hash of
+    what was read just before a step that destroys it, and `kept_says` what that is, or why it was not kept.
+    Units: once the node's uptime reaches `until_uptime` seconds, the fence lets no command begin; 0: not recorded.
     """
 
     number: int
@@ -230,7 +229,7 @@ class StepVerified:
 
 @dataclass(frozen=True, slots=True)
 class StepSkipped:
-    """A step was not needed any more: its effect was there before it began."""
+    """A step was not needed: its effect was there before it began."""
 
     number: int
     because: str
@@ -238,7 +237,7 @@ class StepSkipped:
 
 @dataclass(frozen=True, slots=True)
 class StepFailed:
-    """A step ran, and its proof was not seen in time; it is never repeated."""
+    """A step ran, but its proof was not seen in time; it is never repeated."""
 
     number: int
     because: str
@@ -247,7 +246,7 @@ class StepFailed:
 
 @dataclass(frozen=True, slots=True)
 class ValidationStarted:
-    """All steps are through; from here the node is watched before the incident is called resolved."""
+    """All steps are done; the node is watched for a while before the incident is resolved."""
 
     window: timedelta
     note: str = ""
@@ -255,7 +254,7 @@ class ValidationStarted:
 
 @dataclass(frozen=True, slots=True)
 class SampleTaken:
-    """One look at the node while it is watched: whether the cure holds, and what was seen."""
+    """A look at the node while it is watched: whether the cure holds, and what was seen."""
 
     holds: bool
     seen: tuple[Evidence, ...] = ()
@@ -263,7 +262,7 @@ class SampleTaken:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One figure before and after."""
+    """A figure before and after."""
 
     name: str
     before: str
@@ -280,18 +279,18 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True)
 class Escalated:
-    """The bot is at its end: a person has to take over, and what they may try."""
+    """The bot cannot go on: a person must take over; says what they may try."""
 
     because: str
     try_next: str = ""
 
 
-GO_ON, GIVE_UP = "go on", "give up"  # look once more, and go on only if it is trusted then; hand it to a person
+GO_ON, GIVE_UP = "go on", "give up"  # look again and go on if the node is as trusted; hand it to a person
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionAsked:
-    """It cannot be told how to go on; the incident is parked until a person answers."""
+    """The bot does not know how to go on; the incident is parked until a person answers."""
 
     question: str
     options: tuple[str, ...] = ()
@@ -299,7 +298,7 @@ class QuestionAsked:
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnswered:
-    """A person answered, and the incident goes on from where it was parked."""
+    """A person answered; the incident goes on from where it was parked."""
 
     answer: str
     reason: str = ""

@@ -1,4 +1,4 @@
-"""What an examination of the bot's own surroundings came to."""
+"""Results of examining the bot's own surroundings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 class Mark(enum.StrEnum):
-    """ok: as it should be; note: it works, and something is worth knowing; wrong: it does not; not set: left out."""
+    """ok: as it should be; note: it works, with a remark; wrong: it does not work; not set: not configured."""
 
     OK = "ok"
     NOTE = "note"
@@ -18,7 +18,7 @@ class Mark(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """One thing that was looked at: what was seen, and what to do about it."""
+    """Something that was examined: what was seen, and what to do about it."""
 
     name: str
     mark: Mark

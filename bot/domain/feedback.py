@@ -1,4 +1,4 @@
-"""Was a verdict right? What people said of closed incidents, counted by cause; and when a cause is in doubt."""
+"""Was a verdict right? People's marks on closed incidents, counted by cause; and when a cause is in doubt."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from bot.domain.entry import Entry
     from bot.domain.verdict import Verdict
 
-ENOUGH = 10  # marks; of fewer nobody can tell a bad cause from a bad day
-TRUSTED = 0.8  # the share of right ones below which a cause offers nothing more
+ENOUGH = 10  # marks; fewer may be bad luck
+TRUSTED = 0.8  # the share of right verdicts below which a cause offers no plans
 Who: TypeAlias = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What one person says of one verdict now: `seq` is the number of the entry by which they did."""
+    """A person's present mark on a verdict: `seq` is the number of its entry."""
 
     incident: str
     cause: str
@@ -35,10 +35,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How often verdicts of one cause were called right and wrong.
+    """How often verdicts of a cause were marked right and wrong.
 
-    Shape: `right` and `wrong` count since somebody looked at the cause last, which `looked_at` says, None for never;
-    `ever_right` and `ever_wrong` count all.
+    Shape: `right` and `wrong` count the marks since somebody last looked at the cause (`looked_at`, None for never);
+    `ever_right` and `ever_wrong` count all marks.
     """
 
     cause: str
@@ -50,13 +50,13 @@ class Score:
 
     @property
     def precision(self) -> float | None:
-        """The share of right ones since it was looked at last; None while nobody marked any."""
+        """The share of right verdicts since the last look at the cause; None without marks."""
         marks = self.right + self.wrong
         return self.right / marks if marks else None
 
     @property
     def in_doubt(self) -> bool:
-        """True when so many marks call it wrong that its plans are offered no more.
+        """True when so many marks say wrong that its plans are no longer offered.
 
         Example:
         >>> Score("io-stall", right=7, wrong=3).in_doubt, Score("io-stall", right=8, wrong=2).in_doubt
@@ -69,7 +69,7 @@ class Score:
 
     @property
     def doubt(self) -> str:
-        """Why its plans are not offered, and what would change that; empty while they are."""
+        """Why its plans are not offered, and what would change that; empty if they are offered."""
         if not self.in_doubt:
             return ""
         return (
@@ -80,29 +80,29 @@ class Score:
 
 
 def named(verdict: Verdict) -> str:
-    """Return under what a verdict is counted: its cause, or its status where it names none."""
+    """Return the name a verdict is counted under: its cause, or its status if it has no cause."""
     return verdict.cause or verdict.status.value
 
 
 def marks_of(entries: Iterable[Entry], who: Who = person_of) -> tuple[Mark, ...]:
-    """Return what each person says of each verdict by now, the oldest first; a later mark takes an earlier one's place.
+    """Return each person's present mark on each verdict, oldest first; a later mark replaces an earlier mark.
 
-    Shape: `who` turns the author of an entry into the person, so that nobody counts twice under two names.
+    Shape: `who` maps an entry's author to a person, so that nobody counts twice under two names.
     """
     found: dict[tuple[str, str], Mark] = {}
     for entry, event in _told(entries):
         if isinstance(event, VerdictMarked):
             key = event.incident, who(entry.by)
-            found.pop(key, None)  # so that it stands where it was said last
+            found.pop(key, None)  # so that it moves to its latest position
             found[key] = Mark(event.incident, event.cause, event.right, entry.by, entry.at, entry.seq, event.case)
     return tuple(found.values())
 
 
 def scores(entries: Sequence[Entry], who: Who = person_of) -> tuple[Score, ...]:
-    """Return the score of every cause that was marked, or looked at, by name."""
+    """Return the score of every cause that was marked or looked at, sorted by name."""
     looked = {
         event.cause: entry for entry, event in _told(entries) if isinstance(event, CauseLookedAt)
-    }  # the last one stays
+    }  # the latest entry stays
     found: dict[str, list[Mark]] = {cause: [] for cause in looked}
     for mark in marks_of(entries, who):
         found.setdefault(mark.cause, []).append(mark)
@@ -110,14 +110,14 @@ def scores(entries: Sequence[Entry], who: Who = person_of) -> tuple[Score, ...]:
 
 
 def score_of(entries: Sequence[Entry], cause: str, who: Who = person_of) -> Score:
-    """Return the score of one cause."""
+    """Return the score of a cause."""
     return next((score for score in scores(entries, who) if score.cause == cause), Score(cause))
 
 
 def said_before(entries: Sequence[Entry], event: VerdictMarked, by: str) -> Entry | None:
-    """Return the entry after which a mark says nothing new: of the same wish, or the same word of the same person.
+    """Return the earlier entry that makes a mark redundant: of the same request, or the same mark of the same person.
 
-    A wish that is delivered twice says nothing the second time, whatever the person said in between.
+    A request that is delivered again adds nothing, whatever the person marked in between.
     """
     last: Entry | None = None
     for entry, earlier in _told(entry for entry in entries if entry.by == by):
@@ -144,5 +144,5 @@ def _told(entries: Iterable[Entry]) -> Iterator[tuple[Entry, object]]:
     for entry in entries:
         try:
             yield entry, entry.event
-        except UnreadableEntry:  # of a newer program
+        except UnreadableEntry:  # written by a newer program
             continue

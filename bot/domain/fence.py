@@ -1,6 +1,6 @@
-"""The fence around a command that changes a node: it runs on the approved machine, in one boot, and in time.
+"""The fence around a command that changes a node: it runs only on the approved machine, in the same boot, and in time.
 
-The fence is plain POSIX sh by the login itself and needs no root, so the sudoers line of the command stays as it is.
+The fence is plain POSIX sh that the login runs without root, so the command's sudoers line does not change.
 
 Source: /proc/sys/kernel/random/boot_id (random(4)), /etc/machine-id (machine-id(5)), /proc/uptime (proc(5)).
 """
@@ -17,15 +17,15 @@ from datetime import timedelta
 from bot.domain.command import Completed
 
 BOOT_ID, MACHINE_ID, UPTIME = "/proc/sys/kernel/random/boot_id", "/etc/machine-id", "/proc/uptime"
-# From the node's uptime as it was last read: enough to write the record, to connect and to log in. What arrives later
-# is not run, and is sent anew after another look.
+# Counted from the node's uptime when last read: enough to write the ledger, to connect and to log in. A command that
+# arrives later is not run; it is sent again after another look.
 SENT_WITHIN = timedelta(seconds=15)
 _SAYS = "not run: "
 _WORD = r"('[^']*'|[A-Za-z0-9_@%+=:,./-]+)"
 
 
 class Barred(enum.Enum):
-    """Why a fence did not let its command run: what is said, by the exit status."""
+    """Why a fence did not let its command run, by exit status."""
 
     MACHINE = 91
     BOOT = 92
@@ -39,9 +39,9 @@ _WHY = {Barred.MACHINE: "another machine", Barred.BOOT: "another boot", Barred.L
 class Fence:
     """Where a command may run, and until when.
 
-    Shape: `machine_id` is in lower case, as the bot keeps it everywhere, whatever case the node's file has. `host_key`
-    is the fingerprint that the very connection which carries the command must show; the rest stands
-    in the command's own text. Units: `until` is the node's own uptime, in whole seconds.
+    Shape: `machine_id` is in lower case, as everywhere in the bot, whatever case the node's file has. `host_key` is the
+    fingerprint that the connection of this command must show; all else is checked in the command's text.
+    Units: `until` is the node's uptime, in whole seconds.
     """
 
     boot_id: str
@@ -50,7 +50,7 @@ class Fence:
     until: int
 
     def around(self, line: str) -> str:
-        """Return a shell command that runs `line` on that machine, in that boot and in time, and elsewhere nothing.
+        """Return a shell command that runs `line` only on that machine, in that boot and in time.
 
         Example:
         >>> Fence("b", "m", "", 60).around("sudo -n systemctl start -- x")[:79]
@@ -64,7 +64,7 @@ class Fence:
         )
 
     def bars(self, files: Mapping[str, str]) -> Barred | None:
-        """Return why it would let nothing run on a node with these files; for simulated nodes."""
+        """Return why the fence stops its command on a node with these files, None if not; for simulated nodes."""
         if files.get(MACHINE_ID, "").strip().lower() != self.machine_id:
             return Barred.MACHINE
         if files.get(BOOT_ID, "").strip() != self.boot_id:
@@ -74,7 +74,7 @@ class Fence:
 
 
 def fenced(text: str) -> tuple[Fence, str] | None:
-    """Return the fence in a shell command and what it guards, None where there is none; for simulated nodes.
+    """Return the fence in a shell command and the command behind it, None without a fence; for simulated nodes.
 
     Example:
     >>> fenced(Fence("b", "m", "", 60).around("reboot"))
@@ -88,12 +88,12 @@ def fenced(text: str) -> tuple[Fence, str] | None:
 
 
 def said(why: Barred) -> str:
-    """Return what a fence that bars prints among the errors."""
+    """Return what a fence prints on stderr when it stops its command."""
     return _SAYS + _WHY[why]
 
 
 def barred(ended: Completed) -> Barred | None:
-    """Return why a command was not run by its fence; None where it was run, or nobody knows."""
+    """Return why the fence stopped a command; None if the command ran or this is not known."""
     for why in Barred:
         if ended.exit_status == why.value and said(why) in ended.stderr:
             return why

@@ -1,7 +1,7 @@
-"""How entries become the incident they tell of, and which event may come next.
+"""Folds entries into an incident, and says which event may come next.
 
-The table in `transitions.py` knows states alone. `objection` holds the promises that need the incident and its record;
-who may approve, budgets and the brake are guards, elsewhere.
+The table in `transitions.py` knows only states. `objection` checks the rules that need the incident and its record.
+Who may approve, budgets and the brake are guards, in other rooms.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from bot.domain.verdict import Confidence, Verdict
 
 
 def fold(entries: Sequence[Entry]) -> Incident:
-    """Return the incident that a stream's entries tell of.
+    """Return the incident folded from a stream's entries.
 
-    Raises: ImpossibleEvent when they tell of none; UnreadableEntry when one of them cannot be read here.
+    Raises: ImpossibleEvent when they do not form an incident; UnreadableEntry when an entry cannot be read.
     """
     if not entries:
-        raise ImpossibleEvent("An incident without entries is none.")
+        raise ImpossibleEvent("A stream without entries is not an incident.")
     incident = _opened(entries[0])
     for entry in entries[1:]:
         incident = after(incident, entry)
@@ -58,17 +58,17 @@ def fold(entries: Sequence[Entry]) -> Incident:
 
 
 def after(incident: Incident, entry: Entry) -> Incident:
-    """Return the incident with one entry more.
+    """Return the incident with another entry.
 
-    Raises: ImpossibleEvent, with why, when it cannot be this incident's next.
+    Raises: ImpossibleEvent, with the reason, when the entry cannot come next.
     """
     if (entry.stream, entry.seq) != (incident.id, incident.seq + 1):
         raise ImpossibleEvent(f"{entry.stream}/{entry.seq} is not what follows {incident.id}/{incident.seq}.")
     event = entry.event
     if incident.ended and isinstance(event, AFTER_THE_END):
         return replace(incident, **_told(incident, entry, event), updated_at=entry.at, seq=entry.seq, head=entry.hash)
-    leads_to = TRANSITIONS.get(incident.state, {}).get(type(event))  # an event of the house is in no row
-    why = "it has ended" if incident.ended else "" if leads_to is not None else "no such way leads on"
+    leads_to = TRANSITIONS.get(incident.state, {}).get(type(event))  # events of `house` are not in the table
+    why = "it has ended" if incident.ended else "" if leads_to is not None else "this state does not allow it"
     why = why or objection(incident, event, entry.by)
     if why or leads_to is None:
         raise ImpossibleEvent(
@@ -76,7 +76,7 @@ def after(incident: Incident, entry: Entry) -> Incident:
         )
     state = (incident.parked_from or State.OPENED) if leads_to is BACK else leads_to
     told = cast(IncidentEvent, event)
-    moved = replace(  # once: it is most of what a fold costs
+    moved = replace(  # a single call: it is most of the cost of a fold
         incident,
         **_told(incident, entry, event),
         state=state,
@@ -116,7 +116,7 @@ def _opened(entry: Entry) -> Incident:
 
 
 def _told(incident: Incident, entry: Entry, event: Event) -> dict[str, Any]:
-    """What one entry adds to what is known: the fields that become others."""
+    """The fields that an entry changes, with their new values."""
     match event:
         case AlertJoined(alert=alert):
             return {"joined": (*incident.joined, alert)}
@@ -155,7 +155,7 @@ def _told(incident: Incident, entry: Entry, event: Event) -> dict[str, Any]:
 
 
 def objection(incident: Incident, event: Event, by: str) -> str:
-    """Return why the event cannot be this incident's next, or nothing where it can."""
+    """Return why the event cannot come next in this incident; empty if it can."""
     match event:
         case NodePicked(node=node):
             return "it has its node" if incident.node else "" if node else "it names no node"
@@ -172,7 +172,7 @@ def objection(incident: Incident, event: Event, by: str) -> str:
         case Resolved():
             return "" if incident.samples and incident.samples[-1].holds else "the last look did not find it cured"
         case QuestionAnswered():
-            return "" if incident.node else "its node has to be picked"
+            return "" if incident.node else "its node must be picked first"
     return ""
 
 
@@ -185,13 +185,13 @@ def _about_plan(verdict: Verdict | None, event: PlanWithheld | PlanProposed, *, 
         return f"the plan is for {event.plan.node}"
     if not event.plan.steps:
         return "the plan has no steps"
-    # What is taken back needs no cause: it was done, and that stands on record.
+    # An undo needs no cause: the ledger shows what was done.
     if not undoes and verdict.confidence not in (Confidence.CONFIRMED, Confidence.LIKELY):
-        return "what is only possible is not acted upon"
+        return "a cause that is only possible is not acted on"
     if event.approvals_needed < 1:
-        return "somebody has to approve"
-    # Also where a secret was taken out of it: what is kept is then not what would run.
-    return "" if event.is_whole else "its digest is not that of the plan on record"
+        return "somebody must approve"
+    # Also if a secret was removed from it: the stored plan is then not what would run.
+    return "" if event.is_whole else "its digest does not match the recorded plan"
 
 
 def _about_decision(incident: Incident, event: Endorsed | Approved | Declined, by: str) -> str:
@@ -201,16 +201,16 @@ def _about_decision(incident: Incident, event: Endorsed | Approved | Declined, b
     if isinstance(event, Declined):
         return "another plan was declined" if event.digest not in ("", proposal.digest) else ""
     if event.digest != proposal.digest:
-        return "another plan was meant"
+        return "it is for another plan"
     if by == BOT:
-        return "only a person says yes"
+        return "only a person can approve"
     if by in {endorsement.by for endorsement in incident.endorsements}:
-        return f"{by} has said yes already"
+        return f"{by} has approved already"
     needed = max(proposal.approvals_needed, event.needed)
     is_last = len(incident.endorsements) + 1 >= needed
     if isinstance(event, Approved) and not is_last:
-        return f"{needed} have to say yes"
-    return "this yes is the last that was needed" if isinstance(event, Endorsed) and is_last else ""
+        return f"{needed} approvals are needed"
+    return "this is the last approval that is needed" if isinstance(event, Endorsed) and is_last else ""
 
 
 def _about_step(
@@ -221,7 +221,7 @@ def _about_step(
     planned = len(incident.proposal.plan.steps) if incident.proposal is not None else 0
     open_step = incident.step_under_way
     if isinstance(event, ValidationStarted):
-        return "" if open_step is None and len(incident.steps) == planned else "not all steps are through"
+        return "" if open_step is None and len(incident.steps) == planned else "not all steps are done"
     if isinstance(event, StepVerified | StepFailed):
         return "" if open_step is not None and open_step.number == event.number else f"step {event.number} is not open"
     if isinstance(event, StepStarted) and open_step is not None:

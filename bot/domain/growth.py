@@ -1,8 +1,7 @@
-"""How fast something gathers on a node, and when that comes to harm: from what was counted there before.
+"""How fast something accumulates on a node, and when it does harm, estimated from earlier counts.
 
-Source: the median of all slopes between two looks (Theil 1950, Sen 1968), with Sen's interval at 95 %: of looks that
-depend on nothing but time, a few wrong ones move neither. What was counted before a reboot, or before it fell by half
-(somebody freed it), is left out.
+Source: the median of all slopes between two looks (Theil 1950, Sen 1968), with Sen's interval at 95 %; a few wrong
+looks change neither. Counts before a reboot, or before a fall by half (somebody freed it), are left out.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from statistics import median
 
 from bot.domain.probe import Snapshot
 
-Z = 1.959964  # of 95 %
-FEWEST = 5  # looks: fewer give no interval, for even four that only rise may be chance
-MOST = 120  # looks that are compared with each other, which are 7,140 slopes; of more, so many spread over all
+Z = 1.959964  # for 95 %
+FEWEST = 5  # looks: fewer give no interval, as even four rising counts may be chance
+MOST = 120  # looks compared with each other (7,140 slopes); of more looks, this many are taken evenly
 SHORTEST = timedelta(minutes=5)  # between the first look and the last
-KEPT = 48  # looks that go on record with a verdict, for people to see
-FARTHEST = timedelta(days=3650)  # what is farther away is never
+KEPT = 48  # looks stored with a verdict, for people to see
+FARTHEST = timedelta(days=3650)  # anything later counts as never
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was counted at one time; `boot` is the boot it was in, empty where that is not known."""
+    """A count at a time; `boot` is the boot it was made in, empty if not known."""
 
     at: datetime
     value: float
@@ -35,7 +34,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class HarmAt:
-    """From how many on it does harm, and what that is."""
+    """The count from which it does harm, and what the harm is."""
 
     value: float
     says: str
@@ -45,8 +44,8 @@ class HarmAt:
 class Grows:
     """What a cause counts that may grow.
 
-    Shape: `what` is the plural that follows a number: "dying memory cgroups". `read` returns it, None where it was not
-    read; `harm` the nearest harm that it leads to by these thresholds, None where none can be told.
+    Shape: `what` is the plural after a number: "dying memory cgroups". `read` returns the count, None if it was not
+    read; `harm` returns the nearest harm by these thresholds, None if there is none.
     """
 
     what: str
@@ -58,8 +57,8 @@ class Grows:
 class Growth:
     """How something grows on a node.
 
-    Shape: `looks` are those since the last reset, thinned, the oldest first. Slopes are per hour: `per_hour` is the
-    likely one, `low` and `high` its interval at 95 %; None where there were too few looks for it.
+    Shape: `looks` are those since the last reset, thinned out, oldest first. Slopes are per hour: `per_hour` is the
+    likely slope, `low` and `high` its interval at 95 %; None with too few looks.
     """
 
     cause: str
@@ -73,24 +72,24 @@ class Growth:
 
     @property
     def latest(self) -> Look:
-        """What was counted last."""
+        """The latest count."""
         return self.looks[-1]
 
     @property
     def grows(self) -> bool | None:
-        """True where it grows beyond chance, False where no growth is within the interval; None with too few looks."""
+        """True if it grows beyond chance, False if the interval includes no growth; None with too few looks."""
         return None if self.low is None else self.low > 0
 
     @property
     def is_harmful(self) -> bool:
-        """True where it is as many already as do harm."""
+        """True if the count is already harmful."""
         return self.harm is not None and self.latest.value >= self.harm.value
 
     @property
     def harm_in(self) -> tuple[timedelta, timedelta, timedelta] | None:
-        """How long it has from the last look until harm: the soonest, the likely and the latest time.
+        """The time from the last look until harm: soonest, likely and latest.
 
-        Shape: None where it does not grow beyond chance, harm is there already or not known, or it is years away.
+        Shape: None if it does not grow beyond chance, if harm is there already or not known, or if it is years away.
         """
         if not self.grows or self.harm is None or self.is_harmful or self.low is None or self.high is None:
             return None
@@ -101,7 +100,7 @@ class Growth:
 
 
 def since_reset(looks: Sequence[Look]) -> tuple[Look, ...]:
-    """Return the looks of the latest boot, in order, without those before it was freed; times that repeat count once.
+    """Return the looks of the latest boot since the last fall, in order; repeated times count once.
 
     Example:
     >>> from datetime import UTC
@@ -121,7 +120,7 @@ def since_reset(looks: Sequence[Look]) -> tuple[Look, ...]:
 
 
 def growth(cause: str, grows: Grows, looks: Sequence[Look], harm: HarmAt | None = None) -> Growth | None:
-    """Return how it grows; None with less than two looks, or all within minutes."""
+    """Return the growth; None with less than two looks, or if all are within minutes."""
     whole = since_reset(looks)
     if len(whole) < 2 or whole[-1].at - whole[0].at < SHORTEST:
         return None
@@ -135,7 +134,7 @@ def growth(cause: str, grows: Grows, looks: Sequence[Look], harm: HarmAt | None 
 
 
 def spread(looks: Sequence[Look], most: int) -> tuple[Look, ...]:
-    """Return so many of the looks at most, evenly from the first to the last."""
+    """Return at most that many of the looks, evenly spread from the first to the last."""
     if len(looks) <= most:
         return tuple(looks)
     return tuple(looks[round(at * (len(looks) - 1) / (most - 1))] for at in range(most))

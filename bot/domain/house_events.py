@@ -1,4 +1,4 @@
-"""What concerns more than one incident, each as a past participle: entries of the ledger's stream `house`."""
+"""Events that concern several incidents, named by past participles: entries of the ledger's stream `house`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOUSE = "house"  # the stream's name
 
 @dataclass(frozen=True, slots=True)
 class IncidentEnded:
-    """An incident came to its end, and the hash of its last entry, which from now on may not change."""
+    """An incident ended; holds the hash of its last entry, which may not change from now on."""
 
     incident: str
     state: str
@@ -22,10 +22,10 @@ class IncidentEnded:
 
 @dataclass(frozen=True, slots=True)
 class EntryAnchored:
-    """An entry of an incident that may never go: its opening, a yes, the beginning of a step.
+    """Anchors an entry of an incident that must never be removed: its opening, an approval, the beginning of a step.
 
     Shape: `kind`, `seq` and `head` are that entry's kind, number and hash. It is written in the same transaction as the
-    entry, so that whoever cuts an incident's entries off has to rewrite `house`, too.
+    entry, so that whoever cuts off an incident's entries must also rewrite `house`.
     """
 
     incident: str
@@ -36,9 +36,9 @@ class EntryAnchored:
 
 @dataclass(frozen=True, slots=True)
 class WishRefused:
-    """What a person asked for was not done; `refusal` is its name, `sentence` what they were told.
+    """A person's request was refused; `refusal` is the refusal's name, `sentence` what they were told.
 
-    Shape: `unwritten` counts those of the same kind and person before it that have no entry of their own.
+    Shape: `unwritten` counts earlier refusals of the same kind and person that have no entry of their own.
     """
 
     refusal: str
@@ -50,7 +50,7 @@ class WishRefused:
 
 @dataclass(frozen=True, slots=True)
 class BrakePulled:
-    """Nothing that has not begun may begin. Its entry's number is the pull's; `request` names the wish."""
+    """No new step may begin. The entry's number identifies the pull; `request` is the id of the request."""
 
     reason: str
     request: str = ""
@@ -58,7 +58,7 @@ class BrakePulled:
 
 @dataclass(frozen=True, slots=True)
 class BrakeReleased:
-    """Acting may go on; `pull` is the number of the pull that this releases, 0 in older records."""
+    """Steps may begin again; `pull` is the number of the released pull, 0 in older records."""
 
     reason: str
     pull: int = 0
@@ -66,7 +66,7 @@ class BrakeReleased:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChanged:
-    """Who may do what is another than before; the digest of the policy in force, and its text."""
+    """The policy changed; holds the digest of the policy in force, and its text."""
 
     digest: str
     policy: str = ""
@@ -74,7 +74,7 @@ class PolicyChanged:
 
 @dataclass(frozen=True, slots=True)
 class NodeReleased:
-    """A person freed a node from an incident that cannot go on; nothing was done on the node.
+    """A person released a node from an incident that cannot go on; nothing was done on the node.
 
     Shape: `because` is why the incident cannot go on; `os_user` is the login behind a name claimed in a terminal.
     """
@@ -88,9 +88,9 @@ class NodeReleased:
 
 @dataclass(frozen=True, slots=True)
 class CauseMuted:
-    """A cause is known and accepted on some nodes until a time; nothing is hidden by it that is at least as grave.
+    """A cause is known and accepted on some nodes until a time; it hides no other finding that is at least as grave.
 
-    Shape: `selector` is a node's name, a glob of names, or labels; `os_user` is the login that typed it.
+    Shape: `selector` is a node's name, a glob of names, or labels; `os_user` is the login that typed the command.
     """
 
     cause: str
@@ -102,7 +102,7 @@ class CauseMuted:
 
 @dataclass(frozen=True, slots=True)
 class CauseUnmuted:
-    """A mute was taken back before its time; `cause` and `selector` are exactly those it was made with."""
+    """A mute was removed before its time; `cause` and `selector` are exactly those of the mute."""
 
     cause: str
     selector: str
@@ -112,11 +112,11 @@ class CauseUnmuted:
 
 @dataclass(frozen=True, slots=True)
 class VerdictMarked:
-    """A person said whether the verdict of a closed incident was right; their later word takes the place of this.
+    """A person said whether the verdict of a closed incident was right; a later mark of theirs replaces this.
 
-    Shape: `cause` is the verdict's, or its status where it names none. `case` is the content hash of what the node
-    said, where that is kept. `request` names the wish, so that a repetition of it says nothing new; `os_user` is the
-    login that typed it.
+    Shape: `cause` is the verdict's, or its status if it has no cause. `case` is the content hash of what the node said,
+    if that is kept. `request` is the request's id, so that a repeated delivery adds nothing; `os_user` is the login
+    that typed the command.
     """
 
     incident: str
@@ -130,7 +130,7 @@ class VerdictMarked:
 
 @dataclass(frozen=True, slots=True)
 class CauseLookedAt:
-    """A person looked at a cause that was marked wrong too often: its plans are offered again, counting starts anew."""
+    """A person looked at a cause in doubt: its plans are offered again, and marks are counted from zero."""
 
     cause: str
     reason: str
@@ -139,9 +139,9 @@ class CauseLookedAt:
 
 @dataclass(frozen=True, slots=True)
 class IncidentsPruned:
-    """Incidents that ended before that instant were removed from the record, as its retention says.
+    """Incidents that ended before that instant were removed, according to the retention settings.
 
-    Shape: `heads` has each incident's last entry, `SEQ:HASH` with the whole hash, by the incident's id.
+    Shape: `heads` holds each incident's last entry, `SEQ:HASH` with the whole hash, by the incident's id.
     """
 
     heads: Mapping[str, str]
@@ -150,7 +150,7 @@ class IncidentsPruned:
 
 @dataclass(frozen=True, slots=True)
 class CaptureAsked:
-    """A person asked for a rolling capture of a node. `needs_approval`: nothing begins before another says yes."""
+    """A person asked for a rolling capture of a node. `needs_approval`: it waits until another person approves."""
 
     capture: str
     node: str
@@ -163,7 +163,7 @@ class CaptureAsked:
 
 @dataclass(frozen=True, slots=True)
 class CaptureApproved:
-    """Another person said yes to a rolling capture."""
+    """Another person approved a rolling capture."""
 
     capture: str
     os_user: str = ""
@@ -172,7 +172,7 @@ class CaptureApproved:
 
 @dataclass(frozen=True, slots=True)
 class CaptureStarting:
-    """The recorder is about to be started, on that machine and in that boot; `uptime` is the node's own, in seconds."""
+    """The recorder is about to be started, on that machine and in that boot; `uptime` is the node's, in seconds."""
 
     capture: str
     boot_id: str
@@ -192,11 +192,11 @@ class CaptureBegan:
 
 @dataclass(frozen=True, slots=True)
 class SymptomCaught:
-    """A symptom came while a capture ran; `sentence` says what the segments around it show, `unread` why they do not.
+    """A symptom came during a capture; `sentence` says what the segments around it show, or `unread` why they cannot.
 
-    Shape: `at` is the wall's time of the symptom, `at_mono` the same by the node's CLOCK_MONOTONIC, in seconds.
-    `error` is how far that may be off, None where it was not told. `sketch` is the content hash of what was sketched of
-    the core that it names, kept under the capture's id; empty where nothing is.
+    Shape: `at` is the symptom's time of day, `at_mono` the same by the node's CLOCK_MONOTONIC, in seconds. `error` is
+    how far that may be off, None if not known. `sketch` is the content hash of the sketch of the core in question, kept
+    under the capture's id; empty if there is none.
     """
 
     capture: str
@@ -211,7 +211,7 @@ class SymptomCaught:
 
 @dataclass(frozen=True, slots=True)
 class CaptureStopping:
-    """A person has the recorder stopped. Units: CPU seconds that it took for the seconds that it had recorded."""
+    """A person stops the recorder. Units: the CPU seconds that it used, and the seconds that it recorded."""
 
     capture: str
     os_user: str = ""
@@ -221,7 +221,7 @@ class CaptureStopping:
 
 @dataclass(frozen=True, slots=True)
 class CaptureEnded:
-    """A capture is over, and why; `left` says what may still be on the node, empty where nothing is."""
+    """A capture is over, and why; `left` says what may still be on the node, empty if nothing is."""
 
     capture: str
     because: str

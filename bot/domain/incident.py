@@ -1,4 +1,4 @@
-"""An incident: the case of one node, with everything that its record says of it."""
+"""An incident: a node's fault from alert to end, with everything that the ledger says about it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from bot.domain.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's yes or no: who, when, and what they said."""
+    """A person's approval or refusal: who, when, and the reason."""
 
     by: str
     at: datetime
@@ -39,7 +39,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """What is on record of one step of the plan; without an outcome it is under way, or was when somebody died."""
+    """What is recorded of a step of the plan; without an outcome it is under way, or was when its runner died."""
 
     number: int
     attempt: int
@@ -51,7 +51,7 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class IncidentSummary:
-    """One line of the list of incidents."""
+    """A line of the list of incidents."""
 
     id: str
     node: str
@@ -66,13 +66,13 @@ class IncidentSummary:
 
     @property
     def card(self) -> str:
-        """The name of the group it is shown with: its own where it has none."""
+        """The group that it is shown with; its own id if it has no group."""
         return self.group or self.id
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The incidents that went on, in the order in which they did last; `cursor` asks for what comes after."""
+    """The incidents with new entries, in the order of their last entry; pass `cursor` to ask for later changes."""
 
     cursor: int
     incidents: tuple[IncidentSummary, ...]
@@ -80,13 +80,13 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """One node, one plan, one approval: the fold of a stream's entries (`fold.py`), and nothing else.
+    """One node, one plan, one approval: made only by folding a stream's entries (`fold.py`).
 
-    Shape: `seq` and `head` are the last entry's number and hash. `parked_from` is set once a question is open, until it
-    is answered; `ending` is the event that ended it. `withholds` says why its plan would not be offered whatever it is;
+    Shape: `seq` and `head` are the last entry's number and hash. `parked_from` is the state before an open question;
+    `ending` is the event that ended the incident. `withholds` says why no plan would be offered, whatever the verdict;
     `cleared` are the alerts that are over, each as `SOURCE:ID`. `inherited` are the people who raised its group before
-    its node was added; `picked_by` is who said which node is meant; `wave` is the wave that it is part of. `profile` is
-    what its newest profile showed, for causes to weigh.
+    its node was added; `picked_by` is the person who picked the node; `wave` is the wave that it is part of. `profile`
+    is what its newest profile showed, for causes to weigh.
     """
 
     id: str
@@ -127,23 +127,23 @@ class Incident:
 
     @property
     def ended(self) -> bool:
-        """True when nothing can follow but what a source tells of it."""
+        """True when only a source's news about its alerts can still follow."""
         return self.ending is not None
 
     @property
     def alerts(self) -> tuple[Alert, ...]:
-        """What it was opened by, and whatever joined."""
+        """The alert that opened it, and all that joined."""
         return (self.alert, *self.joined)
 
     @property
     def askers(self) -> tuple[str, ...]:
-        """Everybody who had a hand in asking for it: who raised an alert of it, and who picked its node."""
+        """Everybody who took part in asking for it: who raised an alert, and who picked the node."""
         everybody = (*(alert.asked_by for alert in self.alerts), *self.inherited, self.picked_by)
         return tuple(dict.fromkeys(person for person in everybody if person))
 
     @property
     def voices_needed(self) -> int:
-        """How many have to say yes, as far as the record has counted."""
+        """How many people must approve, as last recorded."""
         said = [decision.event for decision in (*self.endorsements, self.decision) if decision is not None]
         counted = [event.needed for event in said if not isinstance(event, Declined)]
         return max([self.proposal.approvals_needed if self.proposal is not None else 1, *counted])
@@ -160,12 +160,12 @@ class Incident:
 
     @property
     def approval(self) -> Decision | None:
-        """The decision that lets the plan run, where there is one."""
+        """The decision that lets the plan run, if there is one."""
         return self.decision if self.decision is not None and isinstance(self.decision.event, Approved) else None
 
     @property
     def step_under_way(self) -> StepRecord | None:
-        """The step that began and has no end on record."""
+        """The step that began and has no recorded end."""
         return self.steps[-1] if self.steps and self.steps[-1].outcome is None else None
 
     @property
@@ -175,7 +175,7 @@ class Incident:
 
     @property
     def summary(self) -> IncidentSummary:
-        """The incident in one line, its texts made safe: some of them come from sources."""
+        """The incident as a line of a list; its texts are made safe, as some come from sources."""
         cause = self.verdict.cause if self.verdict is not None else None
         return IncidentSummary(
             id=self.id,
@@ -192,7 +192,7 @@ class Incident:
 
 
 def newest(group: Iterable[Incident]) -> tuple[Incident, ...]:
-    """Return a group's incidents in their order, of several of one node only the one that was opened last."""
+    """Return a group's incidents in order; if a node has several, only the latest."""
     found: dict[str, Incident] = {}
     for incident in group:
         earlier = found.get(incident.node or incident.id)

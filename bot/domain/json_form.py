@@ -1,7 +1,8 @@
-"""Frozen values as JSON and back, by their fields' types, so that what is kept can be read again as what it was.
+"""Frozen values to JSON and back, by their fields' types, so that stored values can be read again unchanged.
 
 Shape: a dataclass is an object of its fields, a duration `NAME_seconds`, an instant ISO 8601 UTC, an enum its value.
-A plan also shows its digest. A snapshot is left out: hundreds of kilobytes, whose telling lines stand in the evidence.
+A plan also shows its digest. A snapshot is left out: it has hundreds of kilobytes, and the evidence quotes the lines
+that matter.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_typ
 
 from bot.domain.action import Plan
 
-MOST_TEXT = 20_000  # characters of one text; a longer one is cut, and says so
-MOST_LINES = 1_000  # texts of one list; the rest is counted
+MOST_TEXT = 20_000  # characters of a text; a longer text is cut, and says so
+MOST_LINES = 1_000  # texts in a list; the rest is counted
 
-Reader: TypeAlias = Callable[[Any, str], Any]  # of a JSON value, and where it stands
+Reader: TypeAlias = Callable[[Any, str], Any]  # takes a JSON value, and its position for errors
 
 _LEFT_OUT = frozenset({"snapshot"})
 T = TypeVar("T")
 
 
 class NotOfForm(ValueError):
-    """A JSON value is not what its type asks for; says where and what."""
+    """A JSON value does not fit its type; says where and what."""
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON's own types.
+    """Return a value as JSON types.
 
     Example:
     >>> plain({"for": timedelta(seconds=90), "at": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)})
@@ -58,9 +59,9 @@ def plain(value: Any) -> Any:
 
 
 def read(kind: type[T], value: Any) -> T:
-    """Return the value of that type that a JSON value stands for; unknown keys are passed over.
+    """Return the value of that type made from a JSON value; unknown keys are ignored.
 
-    Raises: NotOfForm when it stands for none.
+    Raises: NotOfForm when the JSON value does not fit.
 
     Example:
     >>> from bot.domain.verdict import RuledOut
@@ -77,7 +78,7 @@ def _read(hint: Any, value: Any, where: str) -> Any:
 
 @functools.cache
 def _reader(hint: Any) -> Reader:
-    """Return what reads a value of that type; made once a type, for a record is read with every look at it."""
+    """Return a reader of that type; cached by type, because ledger entries are read often."""
     origin = get_origin(hint)
     if hint is Any:
         return lambda value, where: value
@@ -120,7 +121,7 @@ def _record(kind: Any, value: Any, where: str) -> Any:
     given = {}
     for name, key, must, plain_kind, reader in _parts(kind):
         if key in told:
-            item = told[key]  # most are texts and numbers, and need no reader
+            item = told[key]  # most are texts and numbers and need no reader
             given[name] = item if type(item) is plain_kind else reader(item, f"{where}.{key}")
         elif must:
             raise NotOfForm(f"{where} has no {key}")
@@ -129,7 +130,7 @@ def _record(kind: Any, value: Any, where: str) -> Any:
 
 @functools.cache
 def _parts(kind: Any) -> tuple[tuple[str, str, bool, type[Any] | None, Reader], ...]:
-    """Return a record's fields: name, key in JSON, whether it must be there, its type if plain, and what reads it."""
+    """Return a record's fields: name, JSON key, whether it is required, its type if plain, and its reader."""
     hints = _hints(kind)
     return tuple(
         (

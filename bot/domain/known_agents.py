@@ -1,4 +1,4 @@
-"""Platform agents that base images bring along: by which units and images they are known, and what shows their use."""
+"""Platform agents that base images install: their units and container images, and what shows that they are used."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KnownAgent:
-    """One agent. The first image is the one its own unit runs; images stand without registry and tag."""
+    """An agent. Its own unit runs the first image; images are named without registry and tag."""
 
     name: str
     units: tuple[str, ...]
     images: tuple[str, ...] = ()
-    shows_used: str = ""  # what a person would look at to know whether anybody needs it
+    shows_used: str = ""  # what shows a person whether anybody needs it
 
 
 KNOWN_AGENTS: tuple[KnownAgent, ...] = (

@@ -1,31 +1,31 @@
-"""Links to what an incident has elsewhere: the templates of `[links]`, such as a dashboard's with `{node}` in it."""
+"""Links from an incident to other sites: the templates of `[links]`, such as a dashboard's with `{node}` in it."""
 
 from __future__ import annotations
 
 import re
 
-# `from` and `until` are around the incident's beginning, in milliseconds, as Grafana, Pyroscope and Parca take them.
+# `from` and `until` enclose the incident's beginning, in milliseconds, as Grafana, Pyroscope and Parca take them.
 BLANKS = ("node", "cause", "incident", "page", "from", "until")
 LONGEST = 1000
 _BLANK = re.compile(r"\{([^{}]*)\}")
-# The machine's name is written out: nothing that an alert or a node says decides where a click leads.
+# The host is written out: text from an alert or a node must not decide where a click leads.
 _MACHINE = r"(?:https://[A-Za-z0-9.-]+|http://(?:127\.0\.0\.1|localhost))"
 _ADDRESS = re.compile(_MACHINE + r"(?::\d{1,5})?(?:[/?#][\x21\x23-\x3b\x3d\x3f-\x7e]*)?\Z")
 
 
 def fault_of(template: str) -> str:
-    """Return what is wrong with a link's template; empty where nothing is. Plain http is for this machine alone.
+    """Return what is wrong with a link's template; empty if nothing is. Plain http is allowed only to this machine.
 
     Example:
     >>> fault_of("https://grafana.example/d/node?var-node={node}"), fault_of("http://grafana.example/")
-    ('', 'should be one https:// address, whose machine is written out')
+    ('', 'should be a single https:// address with its host written out')
     >>> fault_of("http://127.0.0.1:8092/page/incidents/{page}"), fault_of("http://127.0.0.1.example/") != ""
     ('', True)
     >>> fault_of("https://grafana.example/{host}")
     'holds {host}; what can be filled in is {node}, {cause}, {incident}, {page}, {from}, {until}'
     """
     if len(template) > LONGEST or _ADDRESS.match(template) is None:
-        return "should be one https:// address, whose machine is written out"
+        return "should be a single https:// address with its host written out"
     unknown = [blank for blank in _BLANK.findall(template) if blank not in BLANKS]
     if unknown:
         return f"holds {{{unknown[0]}}}; what can be filled in is {', '.join(f'{{{blank}}}' for blank in BLANKS)}"
@@ -33,7 +33,7 @@ def fault_of(template: str) -> str:
 
 
 def blanks_of(template: str) -> tuple[str, ...]:
-    """Return what a template has to be filled in with, in its order.
+    """Return the blanks of a template, in its order.
 
     Example:
     >>> blanks_of("https://wiki.example/{cause}?n={node}")

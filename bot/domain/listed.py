@@ -1,4 +1,4 @@
-"""Some of many words, and how many more there are."""
+"""Lists the first of many words, and counts the rest."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def listed(words: Sequence[str], most: int, between: str = ", ") -> str:
-    """Return the first of them in a row, and the count of the others.
+    """Return the first `most` words as text, and the count of the others.
 
     Example:
     >>> listed(["a", "b", "c", "d"], 2), listed(["a"], 2)

@@ -7,9 +7,9 @@ HERE = "127.0.0.1"
 
 
 def host_and_port(text: str) -> tuple[str, int]:
-    """Return both parts; without a host it is this machine alone. Port 0 takes a free one.
+    """Return both parts; without a host, 127.0.0.1. Port 0 takes a free port.
 
-    Raises: ValueError when it is not of that form.
+    Raises: ValueError when it does not have that form.
 
     Example:
     >>> host_and_port("0.0.0.0:8080"), host_and_port("[::1]:0"), host_and_port(":80")

@@ -1,4 +1,4 @@
-"""What a cloud or a cluster lists: machines as it names them, from one place of it, at one time."""
+"""Machines as a cloud or a cluster lists them, for a region or context at a given time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Protocol, TypeAlias
 
 from bot.domain.errors import ZombieError
 
-MOST_MACHINES = 50_000  # of one place; what lists more lists without end
+MOST_MACHINES = 50_000  # of a place; a longer list is taken as endless
 
 
 class CannotList(ZombieError):
-    """A place did not list its machines, or not all of them; `machines` are those that came."""
+    """A place did not list its machines, or not all of them; `machines` are those received."""
 
     def __init__(self, sentence: str, machines: Sequence[Machine] = ()) -> None:
         super().__init__(sentence)
@@ -22,10 +22,10 @@ class CannotList(ZombieError):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One machine as it is listed.
+    """A machine as it is listed.
 
-    Shape: `id` is its own for ever, there. `facts` are what the place itself says of it (addresses, zone, image);
-    `tags` is what people wrote on it, whoever they are.
+    Shape: `id` is unique there and never reused. `facts` are what the place says about it (addresses, zone, image);
+    `tags` are set by people.
     """
 
     id: str
@@ -35,7 +35,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What is asked of one place: `kind` who lists, `name` where (a region, a context), `asked` what narrows it."""
+    """A query to a place: `kind` is who lists, `name` the region or context, `asked` the filters."""
 
     kind: str
     name: str
@@ -47,10 +47,10 @@ Lister: TypeAlias = Callable[[Place], Sequence[Machine]]  # raises CannotList
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The machines of one place.
+    """The machines of a place.
 
-    Shape: `read_at` is when the place listed them, None where it never did. `gone` were listed before, and no more.
-    `complaint` says why it could not be asked now, or not whole; empty where all is well.
+    Shape: `read_at` is when the place listed them, None if it never did. `gone` were listed before and are not listed
+    now. `complaint` says why the listing failed now, or is incomplete; empty if all is well.
     """
 
     place: Place
@@ -61,8 +61,8 @@ class Listing:
 
 
 class Listings(Protocol):
-    """Whoever knows what places list, from them or from what they listed before."""
+    """Lists the machines of places, freshly or from a cache."""
 
     def of(self, places: Sequence[Place], fresh_for: timedelta) -> Sequence[Listing]:
-        """Return a listing of each place, never an error; none older than `fresh_for` where the place answers."""
+        """Return a listing of each place, never an error; if the place answers, none is older than `fresh_for`."""
         ...

@@ -1,4 +1,4 @@
-"""What was measured of a node before anybody looked at it, as far as somebody kept it."""
+"""What was measured on a node before the check, as far as a metrics store kept it."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from bot.domain.growth import Look
 from bot.domain.node import Node
 from bot.domain.verdict import Evidence
 
-# The names under which they stand among what was read, and what was not.
+# The names they have among the readings, and among what is unread.
 PAST = "prometheus"
 PROFILED = "pyroscope"
 
 
 class CountedBefore(Protocol):
-    """Whoever kept what a cause counts on nodes, before the record did."""
+    """Counts of a cause on nodes, from before the ledger had any."""
 
     async def counted(self, node: str, cause: str, until: datetime) -> tuple[Look, ...]:
-        """Return what was counted on a node in the weeks before, the oldest first; none where nothing is known.
+        """Return a node's counts in the weeks before, oldest first; empty if none are known.
 
-        Raises: CannotRead when that cannot be told now.
+        Raises: CannotRead when the store does not answer.
         """
         ...
 
 
 class Past(Protocol):
-    """Knows the past of nodes."""
+    """The metric history of nodes."""
 
     async def before(self, node: Node, until: datetime) -> tuple[Evidence, ...]:
-        """Return what is worth telling of the time before.
+        """Return the evidence from the time before.
 
-        Raises: CannotRead when it cannot be told, soon: whoever asks has a verdict to give.
+        Raises: CannotRead when it cannot be read; it fails quickly, because a verdict waits for it.
         """
         ...

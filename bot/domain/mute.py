@@ -1,4 +1,4 @@
-"""Mutes: a cause that people know of and accept, on some nodes, until a time, for a reason."""
+"""Mutes: causes that people know and accept, on some nodes, until a time, for a reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST = timedelta(days=366)
 
 @dataclass(frozen=True, slots=True)
 class Mute:
-    """One mute in force: `selector` says which nodes, `by` is whoever accepted the cause, as the record names them."""
+    """A mute in force: `selector` says which nodes, `by` is who accepted the cause, as the ledger writes people."""
 
     cause: str
     selector: str
@@ -30,7 +30,7 @@ class Mute:
     by: str = ""
 
     def covers(self, node: Node) -> bool:
-        """True when the selector means this node: by its name, a glob of names, or all of its labels that it names."""
+        """True when the selector covers this node: by name, by a glob of names, or by all labels that it lists."""
         try:
             return Selector.of(self.selector).covers(node)
         except UsageError:
@@ -41,21 +41,21 @@ class MuteRecord(Protocol):
     """Where mutes are kept: the ledger."""
 
     async def mutes(self) -> tuple[Entry, ...]:
-        """Return every entry by which a cause was muted or unmuted, the oldest first. Raises: LedgerError."""
+        """Return every entry that muted or unmuted a cause, oldest first. Raises: LedgerError."""
         ...
 
 
 def valid_selector(text: str) -> str:
-    """Return `text` when it can say which nodes a mute is for.
+    """Return `text` if it is a valid selector for a mute.
 
-    Raises: UsageError when it is neither a name, nor a glob of names, nor labels.
+    Raises: UsageError when it is not a name, a glob of names or labels.
 
     Example:
     >>> valid_selector("ray-gpu-*"), valid_selector("role=gpu,az=us-east-1a")
     ('ray-gpu-*', 'role=gpu,az=us-east-1a')
     """
     try:
-        if Selector.of(text).kind is not Kind.WORKLOAD:  # where one runs changes from hour to hour
+        if Selector.of(text).kind is not Kind.WORKLOAD:  # a workload moves between nodes from hour to hour
             return text
     except UsageError:
         pass
@@ -66,9 +66,9 @@ def valid_selector(text: str) -> str:
 
 
 def in_force(entries: Iterable[Entry], at: datetime) -> tuple[Mute, ...]:
-    """Return the mutes that hold at that instant, the oldest first; what a newer program wrote is left out.
+    """Return the mutes in force at that instant, oldest first; entries of newer programs are left out.
 
-    A cause that is muted once more for the same selector has the later mute alone.
+    If a cause was muted again for the same selector, only the later mute counts.
     """
     found: dict[tuple[str, str], Mute] = {}
     for entry in entries:

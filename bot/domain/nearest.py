@@ -1,11 +1,11 @@
-"""The nearest right names for one that is wrong: suggestions are offered, never taken."""
+"""The known names nearest to a wrong name: suggestions are offered, never used instead."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-_LONGEST = 80  # of a wrong name; comparing is quadratic in it, and the name may come from a stranger
+_LONGEST = 80  # of a wrong name: comparing takes quadratic time, and the name may come from a stranger
 _SHORTEST_PART = 3  # a shorter piece is in too many names to mean any of them
 
 
@@ -31,7 +31,7 @@ def nearest(wrong: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """Return the nearest right names as a question, or the known names where none is near and they are few.
+    """Return the nearest known names as a question, or all known names if none is near and they are few.
 
     Example:
     >>> did_you_mean("prot", ["port", "user"]), did_you_mean("zzz", ["port", "user"])

@@ -1,4 +1,4 @@
-"""A node is a machine we may reach, by the name its inventory gives it."""
+"""A node: a machine that may be reached, by its name in the inventory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from bot.domain.errors import InventoryError
 from bot.domain.safe_text import one_line
 
-GPUS_LABEL = "gpus"  # how many GPUs a node has: what an incident cost is counted by it
+GPUS_LABEL = "gpus"  # how many GPUs a node has, for an incident's cost
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}\Z")
 
 
@@ -41,7 +41,7 @@ def is_name(text: str) -> bool:
 
 
 def valid_name(text: str) -> str:
-    """Return `text` when it can be a node's name; names are checked before anything else sees them.
+    """Return `text` if it can be a node's name; names are checked before any other use.
 
     Raises: InventoryError when it holds anything but letters, digits, dots, dashes and underscores,
     starts with neither letter nor digit, or is longer than 253 characters.

@@ -1,6 +1,6 @@
-"""PagerDuty's own words: its incidents, notes and webhook subscriptions, and what the house asks of it.
+"""PagerDuty's incidents, notes and webhook subscriptions, and the contracts of its clients.
 
-An incident of PagerDuty is not one of ours: it is always called a page here, as people who get it call it.
+A PagerDuty incident is always called a page here, to tell it apart from our own incidents.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, Protocol
 from bot.domain.alert import Alert
 
 PAGERDUTY = "pagerduty"  # the name of the source
-OURS = "zombie-"  # how the keys begin under which the bot itself raises alerts; such an alert starts no diagnosis
+OURS = "zombie-"  # prefix of the keys of alerts that the bot itself raises; such an alert starts no diagnosis
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An incident of PagerDuty, as far as it is looked at; `body` is all that PagerDuty said of it."""
+    """An incident of PagerDuty, with the fields in use; `body` is all that PagerDuty said about it."""
 
     id: str
     status: str  # triggered, acknowledged or resolved
@@ -42,10 +42,10 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A webhook subscription: where PagerDuty brings what happens.
+    """A webhook subscription: where PagerDuty sends events.
 
-    Shape: `is_active` false was switched off by somebody; `is_suspended` by PagerDuty, for 24 hours, after three
-    deliveries in a row had to be given up.
+    Shape: `is_active` is false if somebody switched it off; `is_suspended` is true if PagerDuty did, for 24 hours,
+    after three failed deliveries in a row.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An alert that the bot raises itself; `key` makes it one alert however often it is sent."""
+    """An alert that the bot raises; sent again with the same `key`, it is the same alert."""
 
     key: str
     summary: str
@@ -73,7 +73,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class OnCall:
-    """Who is on call by a schedule, and until when that is known to hold; `unread` is why it is not known who."""
+    """Who is on call by a schedule, and until when that is known; `unread` is why it is not known who."""
 
     names: tuple[str, ...] = ()
     until: datetime | None = None
@@ -81,9 +81,9 @@ class OnCall:
 
 
 def page_of(alert: Alert) -> str:
-    """Return the id of the page that an alert tells of; empty where it is none of PagerDuty's.
+    """Return the id of an alert's page; empty if the alert is not from PagerDuty.
 
-    Shape: an alert's id begins with it; what may follow after a slash tells several alerts of one page apart.
+    Shape: an alert's id begins with it; a suffix after a slash tells several alerts of the same page apart.
 
     Example:
     >>> page_of(Alert(PAGERDUTY, "Q3B15VLMF3ASBD/2")), page_of(Alert("slack", "17000.1"))
@@ -95,13 +95,13 @@ def page_of(alert: Alert) -> str:
 class PageReader(Protocol):
     """Reads pages.
 
-    Raises: every verb raises PagerDutyUnavailable or PagerDutyRefused.
+    Raises: every method raises PagerDutyUnavailable or PagerDutyRefused.
     """
 
     async def alerts_of(self, page_id: str) -> tuple[Mapping[str, Any], ...]:
-        """Return every alert of a page as PagerDuty has it, the oldest first.
+        """Return every alert of a page as PagerDuty has it, oldest first.
 
-        Shape: one whose body says nothing, as with an integration by e-mail, has its first log entry, channel included,
+        Shape: an alert with an empty body, as from an e-mail integration, has its first log entry, channel included,
         under `log_entry`.
         """
         ...
@@ -111,7 +111,7 @@ class PageReader(Protocol):
         ...
 
     async def pages_since(self, since: datetime, *, only_open: bool = True) -> tuple[Page, ...]:
-        """Return the pages created since then, the oldest first."""
+        """Return the pages created since then, oldest first."""
         ...
 
     async def custom_fields(self, page_id: str) -> Mapping[str, Any]:
@@ -124,9 +124,9 @@ class PageReader(Protocol):
 
 
 class PageWriter(Protocol):
-    """Writes on pages; nothing here changes a page's status.
+    """Writes on pages; it never changes a page's status.
 
-    Raises: every verb raises PagerDutyUnavailable or PagerDutyRefused.
+    Raises: every method raises PagerDutyUnavailable or PagerDutyRefused.
     """
 
     async def page(self, page_id: str) -> Page:
@@ -134,15 +134,15 @@ class PageWriter(Protocol):
         ...
 
     async def notes(self, page_id: str) -> tuple[Note, ...]:
-        """Return a page's notes, the oldest first."""
+        """Return a page's notes, oldest first."""
         ...
 
     async def add_note(self, page_id: str, content: str) -> Note:
-        """Add a note. Where the answer is lost it may be there or not: look for it before trying again."""
+        """Add a note. If the answer is lost, the note may exist or not: look for it before trying again."""
         ...
 
     async def edit_note(self, page_id: str, note_id: str, content: str) -> None:
-        """Put other words into a note."""
+        """Replace a note's text."""
         ...
 
     async def custom_fields(self, page_id: str) -> Mapping[str, Any]:
@@ -167,7 +167,7 @@ class OnCallReader(Protocol):
 
 
 class OnCallSource(Protocol):
-    """Says who is on call by the schedule that is set."""
+    """Says who is on call by the configured schedule."""
 
     async def read(self) -> OnCall:
         """Return who is on call now, or why that is not known; within seconds."""
@@ -175,9 +175,9 @@ class OnCallSource(Protocol):
 
 
 class Subscriptions(Protocol):
-    """Sees to webhook subscriptions.
+    """Manages webhook subscriptions.
 
-    Raises: every verb raises PagerDutyUnavailable or PagerDutyRefused.
+    Raises: every method raises PagerDutyUnavailable or PagerDutyRefused.
     """
 
     async def subscriptions(self) -> tuple[Subscription, ...]:
@@ -189,5 +189,5 @@ class Subscriptions(Protocol):
         ...
 
     async def ping(self, subscription_id: str) -> None:
-        """Have PagerDuty send a test event."""
+        """Make PagerDuty send a test event."""
         ...

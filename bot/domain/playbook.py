@@ -1,4 +1,4 @@
-"""A playbook: which probes to ask, which causes to weigh with which thresholds, and which remedies may be offered."""
+"""A playbook: the probes to ask, the causes to weigh with their thresholds, and the remedies to offer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from bot.domain.verdict import Confidence, Status
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A simple condition of a playbook's own: what it means when it is true.
+    """A simple condition that a playbook defines, and what it means when it is true.
 
-    Shape: `holds` answers True, False, or Unknown where it touches something unread. `status` None: it is only
-    mentioned. `probes` are those it names.
+    Shape: `holds` returns True, False, or Unknown if it uses an unread value. `status` None: it is only a remark.
+    `probes` are the probes that it names.
     """
 
     name: str
@@ -34,23 +34,23 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class WeighedCause:
-    """A cause as one playbook uses it."""
+    """A cause as a playbook uses it."""
 
     cause: Cause
     thresholds: Mapping[str, Threshold]
     remedy: tuple[str, ...] = ()  # names of the actions that may be offered, in order
     lasting_fix: str = ""
-    allow: tuple[str, ...] = ()  # names or patterns that the cause lets pass; empty: no list is given
+    allow: tuple[str, ...] = ()  # names or patterns that the cause lets pass; empty: no list
 
     @property
     def tuning(self) -> Tuning:
-        """The thresholds' values, and the list of what may pass."""
+        """The thresholds' values, and the names to let pass."""
         return Tuning(self.thresholds, self.allow)
 
 
 @dataclass(frozen=True, slots=True)
 class Playbook:
-    """The order of `causes` is the order of explanation: the first that is found names the verdict."""
+    """The order of `causes` is the order of explanation: the first cause found names the verdict."""
 
     name: str
     title: str
@@ -65,10 +65,10 @@ class Playbook:
 
     @property
     def digest(self) -> str:
-        """SHA-256, in hex, over all that a verdict hangs on: two playbooks that judge alike have the same.
+        """SHA-256, in hex, over all that decides a verdict: playbooks that judge alike have the same digest.
 
-        Shape: titles, reasons and descriptions are no part of it, nor is what was read beforehand; neither is the
-        program, whose version tells of it.
+        Shape: titles, reasons and descriptions are not part of it, nor are readings made beforehand, nor the program,
+        which has its own version.
         """
         body = {
             "probes": [
@@ -87,8 +87,8 @@ class Playbook:
 
 
 class Playbooks(Protocol):
-    """The playbooks there are."""
+    """The playbooks, by name."""
 
     def get(self, name: str, /) -> Playbook:
-        """Return the playbook of that name, the usual one for no name. Raises: PlaybookError when there is none."""
+        """Return the playbook of that name; without a name, the default. Raises: PlaybookError when there is none."""
         ...

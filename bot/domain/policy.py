@@ -1,4 +1,4 @@
-"""Who may let a plan run, and how much may be done. What nobody wrote down is not allowed. An approval is one yes."""
+"""Who may approve a plan, and how much may be done. Anything not allowed in the settings is forbidden."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from bot.domain.alert import person_of
 from bot.domain.claim import Limits
 from bot.domain.defaults import APPROVAL_EXPIRES, APPROVALS, REBOOT_DEADLINE, VALIDATION, WAVE_EXPIRES
 
-SAME_AGAIN = timedelta(hours=24)  # a node is not cured by the same plan twice within that time
+SAME_AGAIN = timedelta(hours=24)  # the same plan is not run on a node twice within that time
 _TERMINAL = "terminal:"
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Every rule that acting is bound by.
+    """Every rule for acting.
 
-    Shape: people and groups are written `KIND:NAME`. `same_person` says by which other name an approver is known, so
-    that nobody asks under one and approves under the other. `kinds` are the kinds of people that we know; whoever is of
-    another is a stranger. `units` are the only ones that may be stopped, `start_units` those that may be started.
-    `quiet` are spans of the day, UTC, in minutes.
-    `wave_expires` is how long a wave's approval lasts.
-    `approvals` is how many people have to say yes, `approvals_for_several` how many where one check or alert is about
-    several nodes. `unnamed_kind` is left out where `text` names people: records from before there were kinds have none.
+    Shape: people and groups are written `KIND:NAME`. `same_person` maps an approver's other name to theirs, so that
+    nobody asks under a name and approves under another. `kinds` are the known kinds of people; a person of another kind
+    is a stranger. Only `units` may be stopped, and only `start_units` started. `quiet` are spans of the day, UTC, in
+    minutes. `wave_expires` is how long a wave's approval lasts. `approvals` is how many people must approve,
+    `approvals_for_several` how many if a check or alert is about several nodes. `text` leaves `unnamed_kind` out of
+    people's names, as older records have no kinds.
     """
 
     acting: bool = False
@@ -50,18 +49,18 @@ class Policy:
 
     @property
     def names_anybody(self) -> bool:
-        """True when there is somebody who could say yes."""
+        """True when somebody could approve."""
         return bool(self.approvers or self.approver_groups)
 
     @property
     def most_voices(self) -> int | None:
-        """How many people could say yes, one under two names counted once; None where a group tells."""
+        """How many people could approve, each counted once under all names; None if a group decides."""
         if self.approver_groups:
             return None
         return len({self.same_person.get(who, who) for who in self.approvers})
 
     def person(self, who: str) -> str:
-        """Return the one name of a person under which they count, by whatever name the record has them.
+        """Return the name that a person counts under, whichever of their names the ledger has.
 
         Example:
         >>> Policy(same_person={"terminal:ann": "chat:U1"}).person("terminal:ann")
@@ -71,7 +70,7 @@ class Policy:
         return self.same_person.get(person, person)
 
     def names_of(self, who: str) -> frozenset[str]:
-        """Return every name of a person, as the record writes them and as the policy does.
+        """Return every name of a person, as the ledger and as the policy write it.
 
         Example:
         >>> sorted(Policy(same_person={"terminal:ann": "chat:U1"}).names_of("terminal:ann"))
@@ -81,9 +80,10 @@ class Policy:
         return frozenset((who, person, self.same_person.get(person, person)))
 
     def people_of(self, who: str, os_user: str = "") -> frozenset[str]:
-        """Return every name of whoever said something: those of the name they gave, and of the login behind it.
+        """Return every name of a speaker: the names of the name they gave, and of the login behind it.
 
-        Two who share one of these are one person: in a terminal a name is only claimed, and the login is not.
+        Speakers who share a name here are the same person: in a terminal the name is only claimed, but the login is
+        real.
 
         Example:
         >>> sorted(Policy(same_person={"terminal:ann": "chat:U1"}).people_of("terminal:bob", "ann"))
@@ -92,7 +92,7 @@ class Policy:
         return self.names_of(who) | (self.names_of(f"{_TERMINAL}{os_user}") if os_user else frozenset())
 
     def approvals_needed(self, nodes: int, strange: bool) -> int:
-        """Return how many have to say yes; `strange`: a person raised it of whom nobody knows who they are.
+        """Return how many people must approve; `strange`: an unknown person raised the alert.
 
         Example:
         >>> Policy(approvals_for_several=2).approvals_needed(3, strange=False)
@@ -102,7 +102,7 @@ class Policy:
 
     @property
     def digest(self) -> str:
-        """SHA-256, in hex, over every rule: an approval names it, so that rules cannot change under it."""
+        """SHA-256, in hex, over every rule: an approval names it, so that rules cannot change after the approval."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @property
@@ -129,7 +129,7 @@ class Policy:
             "quiet": self.quiet,
             "approvals": [self.approvals, self.approvals_for_several],
         }
-        if self.start_units:  # records from before it was there have none
+        if self.start_units:  # older records do not have it
             rules["start_units"] = sorted(self.start_units)
         if self.wave_expires != WAVE_EXPIRES:
             rules["wave_expires"] = self.wave_expires.total_seconds()
@@ -142,11 +142,11 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Somebody's wish to let a plan run.
+    """Somebody's request to let a plan run.
 
-    Shape: `by` is the person as the record writes people; `digest` names what they saw, empty where their way shows
-    exactly what stands on record. `groups` are the groups they were found in at that moment. `os_user` is the login
-    behind a name that was only claimed.
+    Shape: `by` is the person as the ledger writes people; `digest` names what they saw, empty if they were shown
+    exactly the recorded plan. `groups` are the person's groups at that moment. `os_user` is the login behind a claimed
+    name.
     """
 
     by: str
@@ -157,11 +157,11 @@ class Approval:
 
 
 class Voices(Protocol):
-    """Says how whoever said yes before stands now."""
+    """Looks up earlier approvers again."""
 
     async def again(self, by: str, /) -> Approval:
-        """Return the person with the groups that they are in at this moment.
+        """Return the person with the groups that they are in now.
 
-        Raises: NotAnApprover for one who may say nothing any more; CannotTell when nobody can be asked.
+        Raises: NotAnApprover when the person may no longer approve; CannotTell when the groups cannot be looked up.
         """
         ...

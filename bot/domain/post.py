@@ -1,4 +1,4 @@
-"""A post: what one surface is to show of one incident, kept until it has been taken there."""
+"""A post: what a surface is to show of an incident, stored until it is delivered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class MessageRef:
-    """Where a post stands once it was taken: a channel and the time stamp by which the chat knows it."""
+    """The message of a delivered post: a channel, and the time stamp that is the chat's id of it."""
 
     channel: str
     ts: str
@@ -18,10 +18,10 @@ class MessageRef:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """One part of what is shown of an incident; there is one of each (incident, part), and a later one replaces it.
+    """A part of what is shown of an incident; a later post of the same incident and part replaces it.
 
-    Shape: `content` is JSON as the surface sends it. `under` names the part in whose thread this one goes: it waits
-    until that part has its place.
+    Shape: `content` is JSON as the surface sends it. `under` names the part in whose thread the post goes: it waits
+    until that part is delivered.
     """
 
     incident: str
@@ -35,8 +35,8 @@ class Post:
 class DuePost:
     """A post to be sent now.
 
-    Shape: `id` names this very version of it. `place` is where an earlier version stands, which is then edited;
-    `thread` the place it goes under. `attempts` counts the failures so far.
+    Shape: `id` identifies this version of it. `place` is the message with an earlier version, to be edited; `thread` is
+    the message to reply to. `attempts` counts the failures so far.
     """
 
     id: str

@@ -1,16 +1,16 @@
-"""Prevalence: how many of those asked have something, and between which bounds the share of all lies."""
+"""Prevalence: how many of the nodes asked have a fault, and the bounds of its share among all nodes."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-Z95 = 1.959963984540054  # of the normal distribution: 95 % lie within so many standard deviations
+Z95 = 1.959963984540054  # of the normal distribution: 95 % lie within this many standard deviations
 
 
 @dataclass(frozen=True, slots=True)
 class Prevalence:
-    """So many of so many. `is_exact`: every node that is meant was read, so that nothing is estimated."""
+    """`found` of `asked` nodes. `is_exact`: every selected node was read, so that nothing is estimated."""
 
     found: int
     asked: int
@@ -18,14 +18,14 @@ class Prevalence:
 
     @property
     def share(self) -> float:
-        """The share of those asked, 0 where nobody was."""
+        """The share among the nodes asked, 0 if none was asked."""
         return self.found / self.asked if self.asked else 0.0
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval of the share; all of it, where nobody was asked.
+        """Wilson's 95 % interval of the share; 0 to 1 if no node was asked.
 
-        Source: E. B. Wilson, 1927; it holds near 0 and 1 and for few nodes, where the usual one does not.
+        Source: E. B. Wilson, 1927; it also holds near 0 and 1 and for few nodes, unlike the usual interval.
 
         Example:
         >>> low, high = Prevalence(8, 100).interval
@@ -37,14 +37,14 @@ class Prevalence:
         n, share, square = self.asked, self.share, Z95 * Z95
         middle = (share + square / (2 * n)) / (1 + square / n)
         half = Z95 / (1 + square / n) * math.sqrt(share * (1 - share) / n + square / (4 * n * n))
-        # At the ends rounding must not leave out what was seen.
+        # Rounding at the ends must not exclude the share that was seen.
         return (0.0 if not self.found else max(0.0, middle - half)), (
             1.0 if self.found == n else min(1.0, middle + half)
         )
 
     @property
     def says(self) -> str:
-        """The share for people, never without its bounds.
+        """The share in words, always with its bounds.
 
         Example:
         >>> Prevalence(8, 100).says, Prevalence(8, 40, is_exact=True).says

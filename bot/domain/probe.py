@@ -1,4 +1,4 @@
-"""A probe is a question to a node; its answer is a typed reading, or the reason why there is none."""
+"""A probe: a question to a node; its answer is a typed reading, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Reading(Protocol):
-    """A typed answer; `probe` names the question it answers.
+    """A typed answer; `probe` names the probe that it answers.
 
-    Shape: a reading that says what machine or system this is has `traits()`: short texts by name, as people see them.
+    Shape: a reading that describes the machine or system has `traits()`: short texts by name, as people see them.
     """
 
     probe: ClassVar[str]
@@ -33,7 +33,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class CustomReading:
-    """The answer of a probe that a playbook defines: named fields out of one command's output."""
+    """The answer of a probe that a playbook defines: named fields from a command's output."""
 
     probe: str
     fields: Mapping[str, float | str | bool]
@@ -48,9 +48,9 @@ F = TypeVar("F")
 class Probe:
     """A question: commands, and the pure function that turns their outputs into a reading.
 
-    Shape: `reading` is the type of what `parse` returns; playbooks' conditions may use its fields. `definition` is what
-    a playbook says of its own probe, as JSON: it tells two with the same commands apart. `told` are runs that were made
-    beforehand, such as a profile that somebody asked for: they are part of the answer, and no question to the node.
+    Shape: `reading` is the type that `parse` returns; conditions of playbooks may use its fields. `definition` is a
+    playbook's definition of its own probe, as JSON: it tells probes with the same commands apart. `told` are runs made
+    beforehand, such as a profile that somebody asked for: they are part of the answer, and the node is not asked again.
     Raises: `parse` raises CannotRead (and nothing else) when the outputs hold no answer.
     """
 
@@ -72,7 +72,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All readings of one node in one sampling window; `case` is what it said, where that is kept."""
+    """All readings of a node in a sampling window; `case` is what the node said, if that is kept."""
 
     node: str
     taken_at: datetime
@@ -88,15 +88,15 @@ class Snapshot:
         return Unread(kind.probe, "not asked")
 
     def once(self, work_out: Callable[..., F], *asked: float) -> F:
-        """Return `work_out(self, *asked)`, a figure that several causes ask for, or one again and again.
+        """Return `work_out(self, *asked)`, a figure that causes ask for repeatedly.
 
-        Shape: whoever judges many snapshots that are nearly the same overrides this, and works it out when it changes.
+        Shape: code that judges many similar snapshots overrides this to cache the figure.
         """
         return work_out(self, *asked)
 
     @property
     def traits(self) -> Mapping[str, str]:
-        """What machine and system this is, by name, as far as its readings say."""
+        """The machine's and system's traits by name, as far as the readings tell."""
         found: dict[str, str] = {}
         for reading in self.readings.values():
             if (traits := getattr(reading, "traits", None)) is not None:
@@ -105,5 +105,5 @@ class Snapshot:
 
     @property
     def unread(self) -> tuple[Unread, ...]:
-        """Everything that was asked and not read."""
+        """Every probe that was asked and not read."""
         return tuple(reading for reading in self.readings.values() if isinstance(reading, Unread))

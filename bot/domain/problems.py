@@ -1,4 +1,4 @@
-"""What is wrong with one file of a person's: every fault with its line, gathered so that all are seen at once."""
+"""The faults in a user's file, each with its line, collected so that the user sees all of them at once."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LONGEST = 400
 
 
 class Problems:
-    """The faults of one file, each as `file:line: what is wrong and what would be right`.
+    """The faults of a file, each as `file:line: what is wrong and what would be right`.
 
-    Shape: line 0 means the file as a whole. `error` is what is raised.
+    Shape: line 0 means the whole file. `error` is the type that is raised.
     """
 
     __slots__ = ("_error", "_file", "_found")
@@ -30,11 +30,11 @@ class Problems:
         return len(self._found)
 
     def add(self, line: int, says: str) -> None:
-        """Note one fault."""
+        """Add a fault."""
         self._found[line, one_line(says, _LONGEST)] = None
 
     def unknown(self, line: int, what: str, name: str, known: Iterable[str], where: str = "") -> None:
-        """Note a name that is not among the known ones, with the nearest right ones.
+        """Add an unknown name as a fault, with the nearest known names.
 
         Example: `problems.unknown(3, "key", "prot", ["port"])` says `unknown key "prot". Did you mean port?`
         """
@@ -42,20 +42,20 @@ class Problems:
         self.add(line, f'unknown {what} "{one_line(name, 60)}"{place}. {did_you_mean(name, known)}')
 
     def fail(self, line: int, says: str) -> NoReturn:
-        """Note a last fault, behind which nothing can be checked.
+        """Add a fault after which nothing more can be checked, and raise the error.
 
-        Raises: the error, with everything that was noted.
+        Raises: the error, with all faults.
         """
         self.add(line, says)
         raise self.error()
 
     def stop_if_any(self) -> None:
-        """Raise the error when anything was noted."""
+        """Raise the error if there are any faults."""
         if self._found:
             raise self.error()
 
     def error(self) -> UsageError:
-        """Return the error that says everything that was noted, by line."""
+        """Return the error with all faults, sorted by line."""
         lines = [f"{self._file}{f':{line}' if line else ''}: {says}" for line, says in sorted(self._found)]
         hidden = len(lines) - _MOST_SHOWN
         shown = lines[:_MOST_SHOWN] + ([f"{self._file}: … and {hidden} more"] if hidden > 0 else [])
@@ -65,7 +65,7 @@ class Problems:
 def decode_file(raw: bytes, limit_bytes: int, problems: Problems) -> str:
     """Return a file's bytes as text.
 
-    Raises: the problems' error when there are more than `limit_bytes`, or they are not UTF-8 (with the line).
+    Raises: the problems' error when the file is longer than `limit_bytes`, or is not UTF-8 (with the line).
     """
     if len(raw) > limit_bytes:
         problems.fail(0, f"the file is larger than {limit_bytes // 1024} kB, which is the most that is read")

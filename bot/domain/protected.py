@@ -1,7 +1,7 @@
-"""Units that no plan may ever stop, disable or mask: the node, its work, or our way in stands on them.
+"""Units that no plan may ever stop, disable or mask: the node, its work or our login needs them.
 
-The one list of the house. Names stand without `.service`: a unit's type and a template's instance are taken off before
-they are compared, so that `wg-quick@wg0.service` and `docker.socket` are covered by `wg-quick` and `docker`.
+The only list in the project. Names stand without `.service`: a unit's type and a template's instance are removed before
+the comparison, so that `wg-quick` and `docker` cover `wg-quick@wg0.service` and `docker.socket`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import fnmatch
 import functools
 from collections.abc import Iterable
 
-# Whoever runs one of these schedules the node's work: every name under which distributions ship the kubelet.
+# These schedule the node's work: every name under which distributions ship the kubelet.
 KUBELETS = (
     "kubelet",
     "kubelite",
@@ -91,7 +91,7 @@ NETWORKS = (
     "calico*",
 )
 
-# Who may log in, and by what the cloud reaches the machine.
+# These let people log in, and the cloud reach the machine.
 _IDENTITY = (
     "sssd*",
     "nslcd",
@@ -146,7 +146,7 @@ _STORAGE = (
     "cryptsetup*",
 )
 
-# They run the node's own work, which nobody asked us to end.
+# These run the node's own work, which nobody asked us to end.
 _JOB_RUNNERS = ("slurmd", "slurmctld", "slurmdbd", "munge", "nomad", "ray", "ray-*", "pbs*", "condor", "lsfd", "flux")
 
 _GPUS = ("nvidia-*", "nvidia_*", "dcgm*", "nv-*", "efa*", "openibd", "opensm*", "rdma*", "amdgpu*", "habanalabs*")
@@ -178,10 +178,10 @@ PROTECTED = (
     *_GPUS,
     *_SYSTEM,
 )
-# A node whose unit of these loops or is down cannot take work, or cannot be reached.
+# If any of these is down or restarts in a loop, the node cannot take work, or cannot be reached.
 ESSENTIAL = (*KUBELETS, *RUNTIMES, *LOGINS, *NETWORKS)
 
-# Whoever starts one of these ends the boot, or opens a shell of root.
+# Starting any of these ends the boot, or opens a root shell.
 _NEVER_STARTED = (
     "systemd-reboot",
     "systemd-poweroff",
@@ -213,7 +213,7 @@ def is_protected(names: Iterable[str]) -> bool:
 
 
 def is_essential(names: Iterable[str]) -> bool:
-    """True when any of a unit's names is one without which the node cannot take work or be reached.
+    """True when the node cannot take work or be reached without a unit of any of these names.
 
     Example:
     >>> is_essential(["containerd.service"]), is_essential(["chronyd.service"])
@@ -223,7 +223,7 @@ def is_essential(names: Iterable[str]) -> bool:
 
 
 def may_never_start(name: str) -> bool:
-    """True for a unit whose start ends the boot, or opens a shell of root.
+    """True for a unit whose start ends the boot, or opens a root shell.
 
     Example:
     >>> may_never_start("systemd-reboot.service"), may_never_start("kubelet.service")
@@ -232,7 +232,7 @@ def may_never_start(name: str) -> bool:
     return _is_on(name, _NEVER_STARTED)
 
 
-@functools.lru_cache(2048)  # a case is weighed hundreds of times to say why, and the patterns are many
+@functools.lru_cache(2048)  # `why` weighs a case hundreds of times, and there are many patterns
 def _is_protected(name: str) -> bool:
     return _type_of(name) in _NEVER or _is_on(name, PROTECTED)
 

@@ -1,4 +1,4 @@
-"""Secrets taken out of text before it is kept: keys, tokens and passwords become marks that name what they were.
+"""Removes secrets from text before it is stored: a mark that names its kind replaces each key, token or password.
 
 `secret_forms.py` says what is recognised.
 """
@@ -24,7 +24,7 @@ _HINTS = tuple((hint, number) for number, form in enumerate(FORMS) for hint in f
 
 
 def redacted_text(text: str) -> str:
-    """Return one text without its secrets; applying it twice changes nothing.
+    """Return a text without its secrets; applying it twice changes nothing.
 
     Example:
     >>> redacted_text("mysql --password hunter2 -h db")
@@ -36,7 +36,7 @@ def redacted_text(text: str) -> str:
 def redacted(value: Any) -> Any:
     """Return a JSON value with every text in it redacted.
 
-    A list of texts is read as the lines of one text, because a private key's lines arrive as such.
+    A list of texts is read as the lines of a single text, because a private key arrives as such lines.
 
     Example:
     >>> redacted({"lines": ["user=ann", "db_password: x"], "token": "abc"})
@@ -46,14 +46,14 @@ def redacted(value: Any) -> Any:
 
 
 class Redactor:
-    """Redacts values that say much the same, as the nodes of a fleet do.
+    """Redacts many similar values, such as those of a fleet's nodes.
 
-    A text in which there was nothing to take out is remembered, and not searched again; one with a secret never is.
+    A text without secrets is remembered and not searched again; a text with a secret is never remembered.
     """
 
     def __init__(self) -> None:
         self._harmless: set[str] = set()
-        self._names: dict[str, bool] = {}  # whether what stands under a harmless name is a secret
+        self._names: dict[str, bool] = {}  # whether the value under a harmless name is a secret
 
     def value(self, value: Any) -> Any:
         """Return what `redacted` does."""
@@ -102,7 +102,7 @@ class Redactor:
         return found
 
     def is_harmless(self, text: str) -> bool:
-        """True where nothing is taken out of a text, and it makes no secret of the one after it in a list."""
+        """True if a text holds no secret, and does not make the next text of a list a secret."""
         if text in self._harmless:
             return True
         if redacted_text(text) != text or any(_announces(text)):
@@ -130,21 +130,21 @@ _MOST_REMEMBERED, _LONGEST_REMEMBERED = 16_384, 256  # texts and their character
 
 
 def _announces(text: str) -> tuple[bool, bool]:
-    """Whether the next text of a list is a secret, and whether a `value` in it is."""
+    """Whether the next text of a list is a secret, and whether a `value` in that text is."""
     end = text[-200:]
     return SECRET_NEXT.search(end) is not None, SECRET_NAMED.search(end) is not None
 
 
 def _forms(text: str) -> str:
     lower = text.lower()
-    likely = {number for hint, number in _HINTS if hint in lower}  # none of most texts: this is all that they cost
+    likely = {number for hint, number in _HINTS if hint in lower}  # most texts have no hint and cost only this
     for number in sorted(likely):
         text = FORMS[number].pattern.sub(FORMS[number].mark, text)
     return text
 
 
 def _without_key(text: str, inside: bool) -> tuple[str, bool]:
-    """Return the text without private key blocks, and whether one is still open at its end."""
+    """Return the text without private key blocks, and whether a block is still open at its end."""
     kept: list[str] = []
     while True:
         edge = (KEY_ENDS if inside else KEY_BEGINS).search(text)

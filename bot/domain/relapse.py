@@ -1,4 +1,4 @@
-"""That a node had the same cause before: how often, how soon it came back, and what did not last."""
+"""A relapse: a node had the same cause before; how often, how soon it came back, and which remedy did not last."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True)
 class Relapse:
-    """What the record knows of the same cause on the same node.
+    """What the ledger knows about the same cause on the same node.
 
-    Shape: `times` counts this one too, so that it is two at least; `within` is how far back was looked. `apart` is the
-    mean time from one to the next; from the remedy to the return where `cured` (the bot's remedy was proved in
-    between), and `rebooted` says that those remedies had a reboot. `tried` are the incidents in which the very remedy
-    that would help now was carried out.
+    Shape: `times` includes this incident, so it is at least two; `within` is how far back the ledger was searched.
+    `apart` is the mean time between incidents; if `cured` (the bot's remedy was proved in between), it is the time from
+    the remedy to the return. `rebooted` says that those remedies included a reboot. `tried` are the incidents in which
+    the same remedy was carried out that would help now.
     """
 
     times: int

@@ -1,12 +1,12 @@
-"""A rolling capture: a ring of perf's segments on a node, kept by a unit that ends by itself, for hours.
+"""A rolling capture: a ring of perf segments on a node, recorded for hours by a unit that ends by itself.
 
-The recorder is a transient *service*: it outlives the session and the bot, as a scope would not. Its deadline stands
-three times: perf's own workload (`sleep`), the `timeout` around it, and the unit's RuntimeMaxSec where systemd has it.
+The recorder is a transient *service*: unlike a scope, it outlives the session and the bot. Its deadline is set three
+times: perf's own workload (`sleep`), the `timeout` around it, and the unit's RuntimeMaxSec if systemd has it.
 
-Source: systemd-run(1), systemd.resource-control(5), perf-record(1). sudo compares a command's arguments as one text,
-so that whoever may run a line may also cut it into other words. The words stand in such an order that every other cut
-fails, or writes within the same folder and ends as early: no value before another option takes free text, and the
-folder stands behind the event, which perf does not take with anything after it.
+Source: systemd-run(1), systemd.resource-control(5), perf-record(1). sudo compares a command's arguments as one joined
+text, so a login that may run a line may also split it into other words. The order of the words makes every other split
+fail, or write within the same folder and end as early: no option before another takes free text, and the folder comes
+after the event, which perf refuses with anything after it.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ FOLDER = "/var/lib/zombie-capture"  # not in /var/tmp, where anybody could have 
 HOURS = (1, 6, 12, 24)
 SEGMENT_MINUTES = (1, 2)
 HERTZ = 49
-SEGMENTS = 12  # in the ring, so that it reaches back 24 minutes with segments of two
+SEGMENTS = 12  # in the ring, which reaches back 24 minutes with segments of two minutes
 SEGMENT_LIMIT_MB = 128  # a segment that outgrows this ends the recording
-ROOM_KIB = 2 * 1024 * 1024  # free space without which none begins: a full ring takes 1.5 GB, and the node goes on
+ROOM_KIB = 2 * 1024 * 1024  # free space needed to begin: a full ring takes 1.5 GB, and the node needs the rest
 ROOT_SECONDS = 10.0
 READ_SECONDS = 60.0
 SYSTEMD_LEAST = 219  # CPUQuota and MemoryLimit for transient units
-SYSTEMD_MODERN = 236  # MemoryMax, RuntimeMaxSec, and --collect, by which a unit that failed is forgotten
+SYSTEMD_MODERN = 236  # MemoryMax, RuntimeMaxSec, and --collect, which makes systemd forget a failed unit
 SYMPTOMS = ("nic-reset", "lockup", "core-held")
-_BEFORE_TIMEOUT, _BEFORE_UNIT = 60, 120  # seconds that the second and third deadline come later
+_BEFORE_TIMEOUT, _BEFORE_UNIT = 60, 120  # how many seconds later the second and third deadlines are
 _ID = re.compile(r"[0-9a-z]{6,20}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a node has the programs, and where the ring is."""
+    """The paths of the programs and of the ring on a node."""
 
     perf: str = PERF
     systemd_run: str = "/usr/bin/systemd-run"
@@ -51,9 +51,9 @@ HERE = Places()
 
 @dataclass(frozen=True, slots=True)
 class RollingRequest:
-    """How long to record, in segments of so many minutes, and which symptoms are looked for.
+    """How many hours to record, the minutes of each segment, and which symptoms to look for.
 
-    Raises: ValueError, naming what is possible, for what no right can be given for.
+    Raises: ValueError, naming the allowed values, for values that no sudoers line allows.
     """
 
     hours: int = 12
@@ -71,14 +71,14 @@ class RollingRequest:
 
     @property
     def lasts(self) -> timedelta:
-        """For how long it records."""
+        """How long it records."""
         return timedelta(hours=self.hours)
 
 
 def hours_of(text: str) -> int:
-    """Return the hours that a text such as `12h` means.
+    """Return the hours of a text such as `12h`.
 
-    Raises: ValueError, naming what is possible.
+    Raises: ValueError, naming the allowed values.
 
     Example:
     >>> hours_of("12h"), hours_of("1d")
@@ -94,9 +94,9 @@ def hours_of(text: str) -> int:
 
 
 def minutes_of(text: str) -> int:
-    """Return the minutes that a text such as `2m` means.
+    """Return the minutes of a text such as `2m`.
 
-    Raises: ValueError, naming what is possible.
+    Raises: ValueError, naming the allowed values.
     """
     try:
         minutes = parse_duration(text) / timedelta(minutes=1)
@@ -115,9 +115,9 @@ def is_capture_id(text: str) -> bool:
 def start_argv(
     request: RollingRequest, event: str, systemd: int, places: Places = HERE, seconds: int = 0
 ) -> tuple[str, ...]:
-    """Return what starts the recorder, under a systemd of that version.
+    """Return the command that starts the recorder, for that version of systemd.
 
-    Shape: `seconds` replaces the hours in tests. Each property stands there only where that version has it.
+    Shape: `seconds` replaces the hours in tests. A property is set only if that version has it.
 
     Example:
     >>> " ".join(start_argv(RollingRequest(1), "cycles", 219)[:9])
@@ -138,27 +138,27 @@ def start_argv(
 
 
 def make_folder_argv(places: Places = HERE) -> tuple[str, ...]:
-    """Return what makes the ring's folder: anybody sees which segments are there, and root alone reads them."""
+    """Return the command that makes the ring's folder: anybody may list the segments, only root may read them."""
     return ("/usr/bin/install", "-d", "-m", "0755", places.folder)
 
 
 def remove_argv(places: Places = HERE) -> tuple[str, ...]:
-    """Return what removes the ring."""
+    """Return the command that removes the ring."""
     return ("rm", "-rf", places.folder)
 
 
 def read_argv(places: Places = HERE) -> tuple[str, ...]:
-    """Return what prints the ring as a tar archive; whoever reads takes from it what they want."""
+    """Return the command that prints the ring as a tar archive; the reader picks what it needs."""
     return ("tar", "-cC", places.folder, ".")
 
 
 def stop_ways(places: Places = HERE) -> tuple[tuple[str, ...], ...]:
-    """Return what ends the recorder."""
+    """Return the commands that stop the recorder."""
     return tuple((program, "stop", f"{UNIT}.service") for program in places.systemctl)
 
 
 def forget_ways(places: Places = HERE) -> tuple[tuple[str, ...], ...]:
-    """Return what lets systemd forget a recorder that failed."""
+    """Return the commands that make systemd forget a failed recorder."""
     return tuple((program, "reset-failed", f"{UNIT}.service") for program in places.systemctl)
 
 

@@ -1,4 +1,4 @@
-"""What the record says of rolling captures: each is a fold of its entries in `house`."""
+"""Rolling captures as the ledger has them: each is a fold of its entries in `house`."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from bot.domain.entry import Entry
 
 
-SAME_SECONDS = 10.0  # symptoms of one kind that lie closer together are one
+SAME_SECONDS = 10.0  # symptoms of the same kind closer together than this are the same
 
 
 class RollingState(enum.StrEnum):
-    """How far a capture is."""
+    """The state of a capture."""
 
-    ASKED = "asked"  # and waits for somebody else's yes
+    ASKED = "asked"  # waits for another person's approval
     APPROVED = "approved"
-    STARTING = "starting"  # the command may have arrived or not
+    STARTING = "starting"  # the command may have reached the node or not
     RUNNING = "running"
     STOPPING = "stopping"
     ENDED = "ended"
@@ -40,10 +40,10 @@ class RollingState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rolling:
-    """One rolling capture, as far as the record knows it.
+    """A rolling capture, as far as the ledger knows it.
 
-    Shape: `by` is who asked; `started` which machine and boot it was started on, `since_usec` when, by the node's
-    clock, 0 where that was never read; `stopping` and `ended` how it came to its end.
+    Shape: `by` is who asked; `started` is the machine and boot it was started on, `since_usec` the time by the node's
+    clock, 0 if it was never read; `stopping` and `ended` say how it ended.
     """
 
     id: str
@@ -63,12 +63,12 @@ class Rolling:
 
     @property
     def is_over(self) -> bool:
-        """True when nothing more is done for it, and nothing of it is on the node."""
+        """True when it is done, and nothing of it is left on the node."""
         return self.state is RollingState.ENDED
 
     @property
     def is_on_node(self) -> bool:
-        """True while its recorder, or its ring, may be on the node."""
+        """True while its recorder or its ring may be on the node."""
         return self.started is not None and not self.is_over
 
     @property
@@ -77,16 +77,16 @@ class Rolling:
         return None if self.started_at is None else self.started_at + self.request.lasts
 
     def knows(self, symptom: str, at_mono: float) -> bool:
-        """True when that was caught before: two programs may see it at once, each with its own error of the clock."""
+        """True when this symptom was caught before: several programs may see it, each with its own clock error."""
         return any(caught.symptom == symptom and abs(caught.at_mono - at_mono) < SAME_SECONDS for caught in self.caught)
 
     def is_overdue(self, now: datetime) -> bool:
-        """True when it must have ended by itself."""
+        """True when it must have ended by itself by now."""
         return self.until is not None and now > self.until + timedelta(minutes=5)
 
 
 def captures_of(entries: Iterable[Entry]) -> dict[str, Rolling]:
-    """Return the captures by id, in the order they were asked for; what a newer program wrote is left out."""
+    """Return the captures by id, in the order of their requests; entries of newer programs are left out."""
     found: dict[str, Rolling] = {}
     for entry in entries:
         try:

@@ -1,7 +1,7 @@
-r"""What takes text of a ring's segments home: a POSIX-sh script with the session and the lifeline of a batch.
+r"""The script that sends a ring's segments back as text: POSIX sh, with the session and the lifeline of a batch.
 
-Each segment is taken out of the ring into a file that loses its own name before anything is in it, and becomes text
-from there, as the login and niced; so nothing stays behind however it ends. On the wire as in `capture_shell.py`.
+Each segment is copied from the ring into a file that is unlinked before anything is written to it, so that nothing
+is left behind. perf turns it into text, niced and run as the login. The wire is that of `capture_shell.py`.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def segments_script(
     lifetime: timedelta,
     places: Places = HERE,
 ) -> str:
-    """Return the script. `between` are seconds of CLOCK_MONOTONIC; None is all that the segments hold.
+    """Return the script. `between` are seconds of CLOCK_MONOTONIC; None means everything in the segments.
 
-    Shape: `names` are those of a look, which takes no others than perf's own.
+    Shape: `names` come from a look, which accepts only names that perf gives.
     """
     script = filled_in(PREAMBLE, nonce, lifetime)
     time = "" if between is None else f"--time={max(0.0, between[0]):.6f},{max(0.0, between[1]):.6f}"

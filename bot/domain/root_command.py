@@ -1,7 +1,7 @@
-"""What is run as root on a node: exact argument lists, each program by its full path.
+"""Commands run as root on a node: exact argument lists, each program by its full path.
 
-sudo looks for the first word alone and compares the rest as text. Behind `timeout` a bare name would be looked for in
-the PATH of whoever calls sudo, and where sudoers sets no `secure_path`, a program of theirs would run as root.
+sudo resolves only the first word and compares the rest as text. After `timeout`, a bare name would be searched in the
+caller's PATH, and if sudoers sets no `secure_path`, a program of the caller's would run as root.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 from bot.domain.command import Command
 
-FOLDERS = ("/usr/bin", "/bin")  # /bin is a folder of its own on Debian 9 and Ubuntu 18.04
+FOLDERS = ("/usr/bin", "/bin")  # /bin is a separate folder on Debian 9 and Ubuntu 18.04
 SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")  # and so is /sbin
 
 
 def in_folders(argv: Sequence[str], folders: Sequence[str] = FOLDERS) -> tuple[tuple[str, ...], ...]:
-    """Return an argument list once for each folder that its program may be in.
+    """Return the argument list for each folder that its program may be in.
 
     Example:
     >>> in_folders(("dmesg", "-k"))
@@ -26,9 +26,9 @@ def in_folders(argv: Sequence[str], folders: Sequence[str] = FOLDERS) -> tuple[t
 
 
 def root_argv(argv: tuple[str, ...], seconds: float, grace: float = 1) -> tuple[str, ...]:
-    """Return the argument list that runs `argv` as root, ended inside sudo: exactly what a sudoers line must allow.
+    """Return the argument list that runs `argv` as root, with `timeout` inside sudo: exactly what sudoers must allow.
 
-    Units: `grace` is what it has to end in after its time, before it is killed.
+    Units: `grace` is the seconds between its time limit and its being killed.
 
     Example:
     >>> root_argv(("/usr/bin/dmesg",), 4)
@@ -38,7 +38,7 @@ def root_argv(argv: tuple[str, ...], seconds: float, grace: float = 1) -> tuple[
 
 
 def root_line(argv: Sequence[str], seconds: float, folders: Sequence[str] = FOLDERS) -> str:
-    """Return the POSIX-sh command that runs `argv` as root, from the first of the folders that has its program.
+    """Return the POSIX-sh command that runs `argv` as root, from the first folder that has its program.
 
     Example:
     >>> root_line(("dmesg", "-k"), 4)
@@ -50,7 +50,7 @@ def root_line(argv: Sequence[str], seconds: float, folders: Sequence[str] = FOLD
 
 
 def root_ways(command: Command) -> tuple[tuple[str, ...], ...]:
-    """Return every argument list that a command runs as root where a node allows it.
+    """Return every argument list that a command runs as root if the node allows it.
 
     Example:
     >>> root_ways(Command("log", ("sh", "-c", root_line(("dmesg",), 8, ["/bin"])), sudo=(("/bin/dmesg",),)))

@@ -1,13 +1,13 @@
-"""What a node prints, made harmless to look at: control and bidirectional characters become visible escapes."""
+"""Makes a node's output safe to show: control and bidirectional characters become visible escapes."""
 
 from __future__ import annotations
 
 import re
 
-# C0 but tab and newline, DEL, C1, the bidirectional marks and the line separators that some viewers obey.
+# C0 except tab and newline, DEL, C1, bidirectional marks, and the line separators that some viewers obey.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
-# Most texts hold nothing else, and finding that out costs a tenth of looking for what is unsafe.
+# Most texts hold only these, and this test costs a tenth of the search for unsafe characters.
 _HARMLESS = bytes([*range(0x20, 0x7F), *b"\t\n"])
 
 
@@ -29,7 +29,7 @@ def safe(text: str) -> str:
 
 
 def decode(raw: bytes) -> str:
-    """Decode a node's bytes as UTF-8, keeping invalid ones as visible escapes, and make the text safe.
+    """Decode a node's bytes as UTF-8, with invalid bytes as visible escapes, and make the text safe.
 
     Example:
     >>> decode(b"caf\\xc3\\xa9 \\xff")
@@ -41,7 +41,7 @@ def decode(raw: bytes) -> str:
 
 
 def one_line(text: str, limit: int = 200) -> str:
-    """Return the text safe, on one line and at most `limit` characters long.
+    """Return the text made safe, on a single line and at most `limit` characters long.
 
     Example:
     >>> one_line("a\\n  b   c")

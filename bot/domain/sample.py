@@ -1,4 +1,4 @@
-"""How many of the nodes that somebody means are read: all, a number, or a share."""
+"""How many of the selected nodes are read: all, a number, or a share."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _TEXT = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)(%?)\Z", re.ASCII)
 
 
 class Chance(Protocol):
-    """Where chance comes from: `random.Random`, or the system's own."""
+    """A source of randomness: `random.Random` or `random.SystemRandom`."""
 
     def sample(self, population: Sequence[int], k: int) -> list[int]:
-        """Return k of the population, each as likely as any other."""
+        """Return k members of the population, all equally likely."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A share of the nodes, in percent, or a number of them."""
+    """A share of the nodes in percent, or a number of nodes."""
 
     percent: float = 0.0
     count: int = 0
 
     @classmethod
     def of(cls, text: str) -> Sample:
-        """Return what `5%` or `20` says.
+        """Return the sample written as `5%` or `20`.
 
-        Raises: UsageError for anything else, and for none at all.
+        Raises: UsageError for anything else, and for zero.
 
         Example:
         >>> Sample.of("5%").size(41), Sample.of("20").size(41), Sample.of("20").size(7)
@@ -48,12 +48,12 @@ class Sample:
         raise UsageError(f"“{one_line(text, 40)}” is no sample.", "Write a share such as 5%, or a number such as 20.")
 
     def size(self, of: int) -> int:
-        """Return how many of so many are taken; one at least, where there is one."""
+        """Return how many of `of` nodes are read: at least 1, unless there are none."""
         wanted = self.count if self.count else math.ceil(round(of * self.percent / 100, 9))
         return min(of, max(1, wanted))
 
     def draw(self, items: Sequence[T], chance: Chance) -> tuple[T, ...]:
-        """Return a sample in which each item is as likely as any other, in the items' own order."""
+        """Return a sample in which all items are equally likely, in the items' order."""
         if not items:
             return ()
         return tuple(items[at] for at in sorted(chance.sample(range(len(items)), self.size(len(items)))))

@@ -1,8 +1,8 @@
-"""The forms of secrets: keys, tokens and passwords, and the names after which one stands.
+"""Patterns of secrets: keys, tokens and passwords, and the names that a secret follows.
 
-What is recognised has a form of its own (an AWS key, a Slack token, a private key block) or stands after a name that
-says what it is (`password = …`, `--token …`, a mapping's `secret`). Digests, ids, unit names and figures stay.
-Each form is a bounded pattern, so hostile text costs no more than its length.
+A secret is recognised by its own form (an AWS key, a Slack token, a private key block) or by the name before it
+(`password = …`, `--token …`, a mapping's `secret`). Digests, ids, unit names and figures stay. Each pattern is bounded,
+so that hostile text costs time only in proportion to its length.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import functools
 import re
 from dataclasses import dataclass
 
-# After pwd a path is a folder, not a password: sudo's log says PWD=/root. Host keys and public ones are no secrets.
-# A line of sudoers names no password after NOPASSWD but the command that needs none.
+# After pwd a path is a folder, not a password: sudo's log says PWD=/root. Host keys and public keys are not secrets.
+# In a sudoers line, NOPASSWD is followed by a command, not by a password.
 _NAMED = (
     r"(?:(?<!\bno)passw(?:or)?d|passphrase|pwd(?!\W{1,8}/)|(?<=[_.-])pass|secret|token|credentials?|psk"
     r"|(?:api|app|access|private|signing|encryption|routing|integration|service|account|shared|master|client)[_-]?key)"
 )
 _NAMED_HINTS = "pass pwd secret token credential psk key"
-_SUFFIX = r"(?:s|\d{1,3}|[_.-][\w.-]{0,40})?"  # passwords, token2, secret_key; but not PasswordAuthentication
+_SUFFIX = r"(?:s|\d{1,3}|[_.-][\w.-]{0,40})?"  # passwords, token2, secret_key; not PasswordAuthentication
 _QUOTE = r"""\\{0,3}["']?"""  # JSON within JSON has its quotes escaped
-# A quote is never closed where a line was cut; YAML has the value on the next line, after | or >.
+# In a cut line a quote is not closed; YAML has the value on the next line, after | or >.
 _VALUE = (
     r"""(?:\\{1,3}"[^"\\\n]*(?:\\{1,3}")?|"(?:[^"\\\n]|\\.)*(?:"|\\?\Z|(?=\n))|'[^'\n]*(?:'|\Z|(?=\n))"""
     r"""|[|>][+-]?[ \t]{0,8}\n[ \t]{1,40}[^\n]+"""
@@ -38,22 +38,22 @@ SECRET_NEXT = re.compile(
     rf"(?:\A--[\w-]{{0,40}}{_NAMED}{_SUFFIX}|{_NAMED}{_SUFFIX}{_QUOTE}\s{{0,8}}:\s{{0,8}}[|>][+-]?)\s{{0,8}}\Z",
     re.IGNORECASE,
 )
-"""The end of a text after which the next one of a list is the secret: a flag by itself, or YAML's | and >."""
+"""The end of a text that makes the next text of a list the secret: a bare flag, or YAML's | and >."""
 
 SECRET_NAMED = re.compile(
     rf"\bname{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}{_QUOTE}[\w.-]{{0,60}}?{_NAMED}[\w.-]{{0,40}}\W{{0,8}}\Z", re.IGNORECASE
 )
-"""The end of a text after which a `value` in the next one of a list is the secret."""
+"""The end of a text that makes a `value` in the next text of a list the secret."""
 
 VALUE = re.compile(rf"(\bvalue{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}){_VALUE}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class SecretForm:
-    """One form of a secret and what takes its place.
+    """A form of a secret, and its replacement.
 
-    Shape: `hints` are lower-case words of which every text that holds the form has one: most texts are not searched,
-    and a pattern that is never searched for is never compiled.
+    Shape: `hints` are lower-case words; every text with this form contains a hint. So most texts are not
+    searched, and an unused pattern is never compiled.
     """
 
     hints: tuple[str, ...]
@@ -76,7 +76,7 @@ def _form(hints: str, pattern: str, mark: str) -> SecretForm:
 
 
 def _after(hints: str, before: str, value: str = r"(?![^\s\"']{0,200}\[redacted)[^\s\"']+") -> SecretForm:
-    """A value that stands behind something; upper and lower case are one."""
+    """A value that follows `before`, in upper or lower case."""
     return _form(hints, rf"(?i:({before})){value}", r"\1[redacted]")
 
 
@@ -86,7 +86,7 @@ _AUTHORIZATION = r"authorization[\"']?\s{0,8}[:=]\s{0,8}[\"']?"
 
 FORMS: tuple[SecretForm, ...] = (
     # --- forms of their own
-    # The secret half of an AWS pair has no form, but stands behind the other.
+    # The secret half of an AWS pair has no form of its own, but follows the other half.
     _form(
         _AWS_HINTS,
         rf"\b{_AWS_ID}([\s,:;|\"']{{1,6}})[A-Za-z0-9/+]{{40}}(?![A-Za-z0-9/+])",
@@ -105,7 +105,7 @@ FORMS: tuple[SecretForm, ...] = (
         r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})",
         "[redacted: GitHub token]",
     ),
-    # PagerDuty: a person's REST token, and the routing key of an event orchestration. The others have names only.
+    # PagerDuty: a person's REST token, and the routing key of an event orchestration. Others are found by name only.
     _form(
         "u+ r",
         r"(?:u(?<![\w+]u)\+[A-Za-z0-9_-]{18}|R(?<![\w+]R)(?=[A-Z]{0,30}\d)[A-Z0-9]{31})(?![\w-])",
@@ -126,7 +126,7 @@ FORMS: tuple[SecretForm, ...] = (
         "[redacted: password hash]",
     ),
     # --- headers
-    # Words of prose follow "bearer" too; a token has a digit, a capital or a sign in it, or is very long.
+    # Words of prose follow "bearer" too; a token contains a digit, a capital or a sign, or is very long.
     _form(
         "bearer",
         r"\b((?i:bearer)\s{1,8})(?=[a-z]{0,24}[A-Z0-9._~+/=-]|[a-z]{25})[A-Za-z0-9._~+/=-]{8,}",
@@ -136,7 +136,7 @@ FORMS: tuple[SecretForm, ...] = (
     _after("authorization", rf"{_AUTHORIZATION}(?:digest|aws4-hmac-sha256)\s{{1,8}}", r"[^\s\[][^\n]*"),
     _after("authorization", _AUTHORIZATION, r"(?=[^\s\"'\[]{0,200}\d)[^\s\"'\[]{8,}"),
     _after("cookie", r"\b(?:set-)?cookie[\"']?\s{0,8}[:=]\s{0,8}[\"']?", r"[^\s\"'\[][^\n\"']*"),
-    # --- addresses; a password may itself hold @ and /, and a port is none, however many @ its path has
+    # --- addresses; a password may contain @ and /; a port is not a password, however many @ its path has
     _form("://", r"(://[^\s:/@\"'\[]{0,256}:)(?!\d{1,5}(?:[/?#\s]|\Z))[^\s\"'<>]{1,256}@", r"\1[redacted]@"),
     _form("://", r"(://)(?=[^\s:/@\"'<>\[?#]{0,256}\d)[^\s:/@\"'<>\[?#]{20,256}@", r"\1[redacted]@"),
     _after(

@@ -1,4 +1,4 @@
-"""Selectors: the ways in which people say which nodes they mean."""
+"""Selectors: how people say which nodes they mean."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.domain.safe_text import one_line
 if TYPE_CHECKING:
     from bot.domain.node import Node
 
-WORKLOADS = ("pod", "job")  # what runs on nodes of a Kubernetes cluster, and may stand for them
+WORKLOADS = ("pod", "job")  # Kubernetes workloads that may stand for the nodes they run on
 DEFAULT_NAMESPACE = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}\Z")
 _GLOB = re.compile(r"[A-Za-z0-9*?\[][A-Za-z0-9._*?\[\]!-]{0,252}\Z")
@@ -25,7 +25,7 @@ _NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\Z")
 
 
 class Kind(enum.Enum):
-    """What a selector goes by."""
+    """What a selector is made of."""
 
     NAME = "a node's name"
     GLOB = "a glob of names"
@@ -35,10 +35,10 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which nodes somebody means.
+    """The nodes that somebody means.
 
-    Shape: `text` is what they wrote. `labels` are those that a node must have, all of them. `workload` is `pod` or
-    `job`, and `name` its name; of a name and a glob `name` is the text itself.
+    Shape: `text` is what they wrote. A node must have all of `labels`. `workload` is `pod` or `job`, and `name` its
+    name; for a name or a glob, `name` is the text itself.
     """
 
     text: str
@@ -49,9 +49,9 @@ class Selector:
 
     @classmethod
     def of(cls, text: str) -> Selector:
-        """Return the selector that a word says.
+        """Return the selector written as a word.
 
-        Raises: UsageError when it is neither a name, nor a glob of names, nor labels, nor a workload.
+        Raises: UsageError when it is not a name, a glob of names, labels or a workload.
 
         Example:
         >>> Selector.of("role=gpu,az=us-east-1a").labels
@@ -74,7 +74,7 @@ class Selector:
         )
 
     def covers(self, node: Node) -> bool:
-        """True when name, glob or labels mean this node; of a workload that cannot be told without its cluster."""
+        """True when name, glob or labels match this node; for a workload, only its cluster can tell."""
         match self.kind:
             case Kind.LABELS:
                 return all(node.labels.get(name) == value for name, value in self.labels.items())
@@ -85,13 +85,13 @@ class Selector:
 
 
 def valid_namespace(text: str) -> str:
-    """Return `text` when it can be a namespace's name: it becomes part of a path of an API. Raises: UsageError."""
+    """Return `text` if it can be a namespace's name: it becomes part of an API's path. Raises: UsageError."""
     if _NAMESPACE.match(text):
         return text
     raise UsageError(f"“{one_line(text, 60)}” is no namespace.", "Lower-case letters, digits and dashes, 63 at most.")
 
 
 def _labels(text: str) -> Mapping[str, str]:
-    """The labels that a word names; none where it names none, or is malformed."""
+    """The labels in a word; empty if it has none, or is malformed."""
     found = [_LABEL.match(part) for part in text.split(",")]
     return {match[1]: match[2] for match in found if match is not None} if all(found) else {}

@@ -1,7 +1,7 @@
-"""How a room says which settings it has: a frozen dataclass whose fields are rows, and keys of its table.
+"""How a room declares its settings: a frozen dataclass whose fields are rows, or keys of its table.
 
 Shape: a row may come from a flag, the environment or zombie.toml, and `zombie settings` explains it. A key stands only
-in zombie.toml, in the table that is called like the room. A field's default is the only default that there is.
+in zombie.toml, in the table named after the room. Each default is defined only once, at its field.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable
 
 T = TypeVar("T")
-# Reads a key of a table; None where it is absent, or wrong and noted.
+# Reads a key of a table; None if it is absent, or wrong and noted.
 Reader: TypeAlias = Callable[[TomlTable, str], T | None]
 
 
 class Kind(enum.Enum):
-    """What a row's value is, in the words of its documentation."""
+    """The type of a row's value, in the words of its documentation."""
 
     PATH = "path"
-    PATHS = "paths"  # in the environment with colons between
+    PATHS = "paths"  # separated by colons in the environment
     TEXT = "text"
     NUMBER = "number"
     DURATION = "duration"
@@ -36,11 +36,11 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One row.
+    """A row.
 
-    Shape: `key` is its place in zombie.toml with dots between tables; an empty `flag`, `environment` or `key` is a way
-    in which it cannot be given. `where_it_exists` is a file of the current folder that is the default if it is there.
-    `low` and `high` bound a number, or a duration in seconds. Without a name it is called after its field.
+    Shape: `key` is its place in zombie.toml with dots between tables; if `flag`, `environment` or `key` is empty, it
+    cannot be given that way. `where_it_exists` is a file of the current folder that is the default if it exists. `low`
+    and `high` bound a number, or a duration in seconds. Without a name it has its field's name.
     """
 
     kind: Kind
@@ -63,7 +63,7 @@ def row(kind: Kind, says: str, default: Any = None, **more: Any) -> Any:
 
 
 def secret(says: str, environment: str) -> Any:
-    """A field for a text that only the environment gives and that is never shown; empty where nobody set it."""
+    """A field for a secret text, set only by the environment and never shown; empty if not set."""
     return row(Kind.TEXT, says, "", environment=environment, secret=True)
 
 
@@ -82,7 +82,7 @@ def rows_of(kind: type[Any], prefix: str = "") -> Iterator[tuple[str, Setting]]:
 
 
 def keys_of(kind: type[Any]) -> Mapping[str, Reader[Any]]:
-    """Return what reads each key of a dataclass of settings, by its name."""
+    """Return the reader of each key of a dataclass of settings, by name."""
     return {found.name: found.metadata["read"] for found in fields(kind) if "read" in found.metadata}
 
 
@@ -90,7 +90,7 @@ def keys_of(kind: type[Any]) -> Mapping[str, Reader[Any]]:
 
 
 def names(table: TomlTable, name: str) -> frozenset[str] | None:
-    """Several texts whose order says nothing."""
+    """Several texts in any order."""
     return frozenset(found) if (found := table.texts(name)) is not None else None
 
 
@@ -104,12 +104,12 @@ def duration(table: TomlTable, name: str) -> timedelta | None:
 
 
 def count(low: int = 0, high: int = 1_000_000) -> Reader[int]:
-    """Return what reads a whole number between two bounds."""
+    """Return a reader of a whole number between two bounds."""
     return lambda table, name: table.integer(name, low, high)
 
 
 def one_of(*words: str) -> Reader[str]:
-    """Return what reads one of these words."""
+    """Return a reader that accepts any of these words."""
 
     def read(table: TomlTable, name: str) -> str | None:
         word = table.text(name)

@@ -1,4 +1,4 @@
-"""A talk with a node: one script that tells something, hears a word, and sends a stream."""
+"""A talk with a node: a script that sends facts, waits for a word, and sends a stream."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from bot.domain.node import Node
 
 
 class Talk(Protocol):
-    """One script that runs on a node."""
+    """A script that runs on a node."""
 
     async def read(self) -> bytes:
-        """Return what came; empty once nothing more comes.
+        """Return the bytes that came; empty at the end.
 
         Raises: ShellStalled when the deadline passes; ConnectionLost when the connection breaks.
         """
         ...
 
     def say(self, words: bytes) -> None:
-        """Send something to the script. What cannot arrive any more is dropped."""
+        """Send bytes to the script; they are dropped if the script has ended."""
         ...
 
 
 class TalkingTransport(Protocol):
-    """A way on which one can talk with a node."""
+    """A transport that can talk with a node."""
 
     def talk(self, node: Node, script: str, deadline: timedelta) -> AbstractAsyncContextManager[Talk]:
-        """Run a script on the node over a connection of its own; at the end of the block both are over.
+        """Run a script on the node over its own connection; the end of the block ends both.
 
-        Raises: Unreachable when nobody could talk to the node; MissingFile when a key or known_hosts file is missing.
+        Raises: Unreachable when the node could not be talked to; MissingFile when a key or known_hosts file is missing.
         """
         ...

@@ -1,4 +1,4 @@
-"""One table of a person's TOML file, read key by key; what is wrong is noted with its line and read as absent."""
+"""A table of a user's TOML file, read key by key; a wrong value is noted with its line and read as absent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_TEXT = 4096
 
 
 class TomlTable:
-    """A table and where it stands; every method returns None where the key is absent or its value is wrong."""
+    """A table and its position; every method returns None if the key is absent or its value is wrong."""
 
     __slots__ = ("_data", "_path", "_problems", "_toml")
 
@@ -33,11 +33,11 @@ class TomlTable:
 
     @property
     def line(self) -> int:
-        """Where the table begins."""
+        """The line where the table begins."""
         return self._toml.line_of(*self._path)
 
     def line_of(self, key: str) -> int:
-        """Where the key stands, or else the table."""
+        """The key's line, or else the table's."""
         return self._toml.line_of(*self._path, key)
 
     def wrong(self, key: str, says: str) -> None:
@@ -45,7 +45,7 @@ class TomlTable:
         self._problems.add(self.line_of(key), f"{self._named(key)} {says}")
 
     def only(self, known: Iterable[str]) -> None:
-        """Note every key that is not among the known ones, with the nearest right one."""
+        """Note every unknown key, with the nearest known keys."""
         names = tuple(known)
         for key in self._data:
             if key not in names:
@@ -53,11 +53,11 @@ class TomlTable:
                 self._problems.unknown(self.line_of(key), "key", key, names, where)
 
     def is_text(self, key: str) -> bool:
-        """True when the key's value is a text, whatever it says."""
+        """True when the key's value is a text."""
         return isinstance(self._data.get(key), str)
 
     def text(self, key: str) -> str | None:
-        """The key's text, which holds something, and no control characters."""
+        """The key's text; it must not be empty, and must not hold control characters."""
         value = self._data.get(key)
         if value is None:
             return None
@@ -124,7 +124,7 @@ class TomlTable:
         return TomlTable(self._toml, (*self._path, key), self._problems)
 
     def array(self, key: str) -> Iterator[TomlTable]:
-        """The tables of that name, each written under a `[[…]]` of its own."""
+        """The tables of that name, each written under its own `[[…]]`."""
         value = self._data.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             self.wrong(key, f"should be tables, each under its own [[{self._named(key)}]]")

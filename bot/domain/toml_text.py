@@ -1,7 +1,7 @@
-"""A TOML file of a person's, with the line on which each key stands (TOML 1.0, https://toml.io/en/v1.0.0).
+"""A user's TOML file, with the line of each key (TOML 1.0, https://toml.io/en/v1.0.0).
 
-The standard library's reader does not tell lines. It has already refused what is not TOML when the scan for lines
-begins, so that the scan can be simple: it walks over headers, keys and values, and believes them.
+The standard library's reader has no line numbers. It refuses invalid TOML before the scan for lines begins, so the scan
+is simple: it walks over headers, keys and values without checking them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SCALAR = re.compile(r"[^,\]}#\n]*")
 
 
 class TomlText:
-    """What a TOML file says, and where; the lines are looked for when somebody asks, which only faults make them do."""
+    """The data of a TOML file, and its lines; the file is scanned for lines only when a fault needs them."""
 
     __slots__ = ("_lines", "_text", "data")
 
@@ -45,12 +45,12 @@ class TomlText:
         if self._lines is None:
             try:
                 self._lines = _Scan(self._text.replace("\r\n", "\n")).lines()
-            except RecursionError:  # nested as deep as can just be read: then without lines
+            except RecursionError:  # nested so deeply that only the reader succeeds: no line numbers then
                 self._lines = {}
         return self._lines
 
     def line_of(self, *path: str | int) -> int:
-        """Return the line of that key, or of the nearest table or array around it; 0 when even that is not known."""
+        """Return the line of that key, or of the nearest table or array around it; 0 if that is not known either."""
         while path:
             if path in self.lines:
                 return self.lines[path]
@@ -59,7 +59,7 @@ class TomlText:
 
 
 def read_toml(text: str, problems: Problems) -> TomlText:
-    """Return what the text says.
+    """Return the parsed text.
 
     Raises: the problems' error, with the line, when it is not TOML.
     """

@@ -1,4 +1,4 @@
-"""The states of an incident, and the one table that says which event leads from which to which."""
+"""The states of an incident, and the table of transitions: which event leads from which state to which."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from bot.domain.events import (
 
 
 class State(enum.StrEnum):
-    """Where an incident stands."""
+    """The state of an incident."""
 
     OPENED = "opened"
     TRIAGED = "triaged"
@@ -51,7 +51,7 @@ class State(enum.StrEnum):
 
 
 class Back(enum.Enum):
-    """Where an answered question leads: back to where the incident was parked."""
+    """The target of an answered question: back to the state in which the incident was parked."""
 
     BACK = enum.auto()
 
@@ -59,8 +59,8 @@ class Back(enum.Enum):
 BACK: Final = Back.BACK
 Row: TypeAlias = Mapping[type[Any], State | Back]
 
-# A state that is no key of this table is an end: nothing follows but what a source tells of it. An alert received is
-# always a first entry.
+# A state that is not a key of this table is final: only a source's news may follow. AlertReceived is always the first
+# entry.
 TRANSITIONS: Mapping[State, Row] = {
     State.OPENED: {
         AlertJoined: State.OPENED,
@@ -137,7 +137,7 @@ TRANSITIONS: Mapping[State, Row] = {
 }
 
 
-# What a source tells about an incident, and what a profile shows, changes nothing of its end, and may come after it.
+# News from a source and profiles do not change an incident's state, and may come after its end.
 AFTER_THE_END: tuple[type[Any], ...] = (AlertJoined, AlertCleared, ProfileTaken)
 
 

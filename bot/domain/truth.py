@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Neither true nor false: something that decides it was not read."""
+    """Neither true nor false: a deciding value was not read."""
 
     because: str = ""
 
@@ -21,7 +21,7 @@ Truth: TypeAlias = bool | Unknown
 
 
 def all_of(*values: Truth) -> Truth:
-    """Kleene's and: one no decides, whatever the order.
+    """Kleene's and: any False decides, whatever the order.
 
     Example:
     >>> all_of(UNKNOWN, False)
@@ -35,7 +35,7 @@ def all_of(*values: Truth) -> Truth:
 
 
 def any_of(*values: Truth) -> Truth:
-    """Kleene's or: one yes decides, whatever the order.
+    """Kleene's or: any True decides, whatever the order.
 
     Example:
     >>> any_of(UNKNOWN, True)

@@ -1,4 +1,4 @@
-"""A verdict: what the findings add up to, with what proves it, what was ruled out and what was not read."""
+"""A verdict: the result of all findings, with its evidence, what was ruled out and what was not read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.domain.probe import Snapshot, Unread
 
 
 class Status(enum.StrEnum):
-    """How the node is; `rank` orders healthy, degraded and critical, the rest are no points on that line."""
+    """The node's status; `rank` orders healthy, degraded and critical; the others cannot be compared."""
 
     HEALTHY = "healthy"
     DEGRADED = "degraded"
@@ -23,7 +23,7 @@ class Status(enum.StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 healthy, 1 degraded, 2 critical, -1 for what cannot be compared."""
+        """0 healthy, 1 degraded, 2 critical, -1 if it cannot be compared."""
         return {"healthy": 0, "degraded": 1, "critical": 2}.get(self.value, -1)
 
 
@@ -36,13 +36,13 @@ class Confidence(enum.StrEnum):
 
     @property
     def rank(self) -> int:
-        """Higher is surer."""
+        """Higher is more certain."""
         return {"possible": 0, "likely": 1, "confirmed": 2}[self.value]
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One thing that was seen: a short name, the probe that saw it, a sentence, and the node's own lines."""
+    """An observation: a short name, the probe that made it, a sentence, and the node's own lines."""
 
     finding: str
     probe: str
@@ -52,7 +52,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A cause that the readings support, how far, and what it would take to end it."""
+    """A cause that the readings support, how surely, and the remedy."""
 
     cause: str | None  # None: a symptom that no named cause explains
     status: Status
@@ -60,13 +60,13 @@ class Finding:
     summary: str
     evidence: tuple[Evidence, ...]
     suspects: tuple[str, ...] = ()
-    remedy: tuple[Step, ...] = ()  # what would end it, in order, as far as the evidence justifies; commands come later
+    remedy: tuple[Step, ...] = ()  # the steps that the evidence justifies; their commands come later
     lasting_fix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RuledOut:
-    """A cause that the readings speak against, and what speaks against it."""
+    """A cause that the readings speak against, and why."""
 
     cause: str
     because: str
@@ -74,11 +74,11 @@ class RuledOut:
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """A cause that cannot be told because something was not read.
+    """A cause that cannot be judged because something was not read.
 
-    `suspected`: something that was read points at it, so that what is missing decides the whole verdict.
-    `would_decide`: what would tell, in a few words; empty where only a later look could. `worst`: the gravest that is
-    left open, where that is less than the cause may come to.
+    `suspected`: a reading points at it, so that the missing reading decides the whole verdict. `would_decide`: what
+    would decide it, in a few words; empty if only a later look can. `worst`: the gravest status that is still possible,
+    if it is less than the cause's worst.
     """
 
     cause: str
@@ -106,17 +106,17 @@ class Verdict:
     ruled_out: tuple[RuledOut, ...] = ()
     unread: tuple[Unread, ...] = ()
     suspects: tuple[str, ...] = ()
-    remedy: tuple[Step, ...] = ()  # what the first finding would be ended by; a plan is made of it
+    remedy: tuple[Step, ...] = ()  # the first finding's remedy; the plan is made of it
     lasting_fix: str = ""
     plan: Plan | None = None
     snapshot: Snapshot | None = None
     took: timedelta = timedelta(0)
     try_next: str = ""
-    undecided: tuple[Undecided, ...] = ()  # what could be neither ruled in nor out; absence never reads as cleared
-    muted: tuple[Mute, ...] = ()  # causes that were found, and that people know of and accept; the gravest first
-    heat: CoreHeat | None = None  # of its cores, where one stands out: for people to see, nothing is judged by it
+    undecided: tuple[Undecided, ...] = ()  # causes neither found nor ruled out; a missing reading never clears a cause
+    muted: tuple[Mute, ...] = ()  # causes found that people know and accept; gravest first
+    heat: CoreHeat | None = None  # of its cores, if a core stands out: for people to see, not used for judging
 
     @property
     def is_muted(self) -> bool:
-        """True when the cause that names the verdict is muted: nothing else that was found is as grave."""
+        """True when the cause that names the verdict is muted: no other finding is as grave."""
         return self.cause is not None and any(mute.cause == self.cause for mute in self.muted)

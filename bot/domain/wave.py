@@ -1,9 +1,9 @@
-"""A wave: one approval under which many incidents are approved, each in its turn; the fold of its stream.
+"""A wave: a single approval for many incidents, each approved in its turn; the fold of its stream.
 
-It begins with one node, and more have their turn only as those before them are cured. The fold itself refuses a turn
-that would be too early: no program, however broken, can put one on record.
+It begins with a single node, and others get their turn only after earlier nodes are cured. The fold itself refuses a
+turn that would be too early, so that even a faulty program cannot record it.
 
-Longer than 300 lines: what a wave is and what may follow in it are one promise.
+Longer than 300 lines: a wave and the rules of what may follow in it belong together.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from bot.domain.wave_events import (
 )
 
 _STREAM = re.compile(r"wave-[a-z0-9]{4,40}\Z")
-SHARES = (0.05, 0.25)  # of all members, after the canary and before the rest
+SHARES = (0.05, 0.25)  # of all members: the stages after the first node and before the rest
 
 
 class WaveState(enum.StrEnum):
-    """Where a wave stands."""
+    """The state of a wave."""
 
     PROPOSED = "proposed"
     RUNNING = "running"
@@ -54,7 +54,7 @@ OPEN = (WaveState.PROPOSED, WaveState.RUNNING, WaveState.STOPPED)
 
 
 def is_wave(stream: str) -> bool:
-    """True when a stream is that of a wave; no incident's id has a dash.
+    """True when a stream belongs to a wave; an incident's id has no dash.
 
     Example:
     >>> is_wave("wave-7k3m9x2qpv"), is_wave("7k3m9x2qpv"), is_wave("house")
@@ -64,7 +64,7 @@ def is_wave(stream: str) -> bool:
 
 
 def stages_of(members: int) -> tuple[int, ...]:
-    """Return how many have to be cured before each further stage: one, 5 %, 25 %, all.
+    """Return how many members must be cured in each stage: a single node, 5 %, 25 %, all.
 
     Example:
     >>> stages_of(200), stages_of(3), stages_of(1)
@@ -76,7 +76,7 @@ def stages_of(members: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """Somebody's yes to a wave; `by` as the record writes people."""
+    """Somebody's approval of a wave; `by` is the person as the ledger writes people."""
 
     by: str
     at: datetime
@@ -85,7 +85,7 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One member's turn; `outcome` is None while it lasts."""
+    """A member's turn; `outcome` is None while it lasts."""
 
     member: WaveMember
     given_at: datetime
@@ -96,11 +96,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """A wave as its entries tell of it, and nothing else.
+    """A wave, made only by folding its entries.
 
-    Shape: `seq` and `head` are the last entry's number and hash. `excused` are the incidents whose failure somebody
-    knew of when they resumed the wave; `looked_since` is since when alerts and failures count, its approval or the last
-    resumption.
+    Shape: `seq` and `head` are the last entry's number and hash. `excused` are the incidents whose failure was known to
+    the person who resumed the wave; alerts and failures count from `looked_since`, its approval or the last resumption.
     """
 
     id: str
@@ -122,12 +121,12 @@ class Wave:
 
     @property
     def ended(self) -> bool:
-        """True when nothing can follow."""
+        """True when no entry can follow."""
         return self.state not in OPEN
 
     @property
     def voices(self) -> tuple[Voice, ...]:
-        """Everybody whose yes the wave rests on, the last one last; without those whose yes had lapsed by then."""
+        """The approvals that count for the wave, in order; without those that had lapsed."""
         if self.approval is None:
             return self.endorsements
         lapsed = self.approval.event.lapsed
@@ -135,48 +134,48 @@ class Wave:
 
     @property
     def until(self) -> datetime | None:
-        """Until when a turn may be given, once it is approved."""
+        """The end of the time in which turns may be given; None before the approval."""
         return self.approval.at + self.proposal.expires if self.approval is not None else None
 
     @property
     def under_way(self) -> tuple[Turn, ...]:
-        """The turns that are not over."""
+        """The turns that have not ended."""
         return tuple(turn for turn in self.turns if turn.outcome is None)
 
     @property
     def waiting(self) -> tuple[WaveMember, ...]:
-        """The members that had no turn yet, in their order."""
+        """The members that have not had a turn, in their order."""
         had = {turn.member for turn in self.turns}
         return tuple(member for member in self.proposal.members if member not in had)
 
     def having(self, outcome: TurnOutcome) -> tuple[Turn, ...]:
-        """The turns that ended so."""
+        """The turns with that outcome."""
         return tuple(turn for turn in self.turns if turn.outcome is outcome)
 
     @property
     def stage(self) -> int:
-        """How many members may be cured or under way now: the first stage that is not reached yet."""
+        """How many members may be cured or under way now: the first stage that is not complete."""
         cured = len(self.having(TurnOutcome.CURED))
         return next((size for size in self.proposal.stages if cured < size), len(self.proposal.members))
 
     @property
     def room(self) -> int:
-        """How many further turns the stage has room for.
+        """How many more turns the stage allows.
 
-        Shape: a node that was dropped proves nothing, so another takes its place. One that failed keeps its
-        place until somebody who knew of it resumed the wave; then the stage is tried with another node.
+        Shape: a dropped node proves nothing, so another takes its place. A failed node keeps its place until somebody
+        who knows of the failure resumes the wave; then the stage is tried with another node.
         """
         counted = [turn for turn in self.turns if turn.outcome is not TurnOutcome.DROPPED]
         return max(0, self.stage - sum(turn.member.incident not in self.excused for turn in counted))
 
 
 def fold_wave(entries: Sequence[Entry]) -> Wave:
-    """Return the wave that a stream's entries tell of.
+    """Return the wave folded from a stream's entries.
 
-    Raises: ImpossibleEvent when they tell of none; UnreadableEntry when one of them cannot be read here.
+    Raises: ImpossibleEvent when they do not form a wave; UnreadableEntry when an entry cannot be read.
     """
     if not entries:
-        raise ImpossibleEvent("A wave without entries is none.")
+        raise ImpossibleEvent("A stream without entries is not a wave.")
     first = entries[0]
     event = first.event
     if not isinstance(event, WaveProposed) or first.seq != 1 or not is_wave(first.stream):
@@ -190,9 +189,9 @@ def fold_wave(entries: Sequence[Entry]) -> Wave:
 
 
 def after_wave(wave: Wave, entry: Entry) -> Wave:
-    """Return the wave with one entry more.
+    """Return the wave with another entry.
 
-    Raises: ImpossibleEvent, with why, when it cannot be this wave's next.
+    Raises: ImpossibleEvent, with the reason, when the entry cannot come next.
     """
     if (entry.stream, entry.seq) != (wave.id, wave.seq + 1):
         raise ImpossibleEvent(f"{entry.stream}/{entry.seq} is not what follows {wave.id}/{wave.seq}.")
@@ -203,7 +202,7 @@ def after_wave(wave: Wave, entry: Entry) -> Wave:
 
 
 def objection(wave: Wave, event: Event, by: str, at: datetime) -> str:
-    """Return why the event cannot be this wave's next, or nothing where it can."""
+    """Return why the event cannot come next in this wave; empty if it can."""
     if wave.ended:
         return "it has ended"
     state, proposed = wave.state, wave.state is WaveState.PROPOSED
@@ -213,17 +212,17 @@ def objection(wave: Wave, event: Event, by: str, at: datetime) -> str:
         case WaveDeclined():
             return "" if proposed else "it was approved: stop it instead"
         case TurnGiven():
-            return _about_turn(wave, event, at) if state is WaveState.RUNNING else "it does not run"
+            return _about_turn(wave, event, at) if state is WaveState.RUNNING else "it is not running"
         case TurnEnded():
             is_open = (event.incident, event.node) in {
                 (turn.member.incident, turn.member.node) for turn in wave.under_way
             }
             return "" if is_open else "it is not that node's turn"
         case WaveStopped():
-            return "" if state is WaveState.RUNNING else "it does not run"
+            return "" if state is WaveState.RUNNING else "it is not running"
         case WaveResumed():
             if by == BOT:
-                return "only a person resumes it"
+                return "only a person can resume it"
             return "" if state is WaveState.STOPPED else "it is not stopped"
         case WaveEnded(how=how):
             if proposed:
@@ -231,43 +230,43 @@ def objection(wave: Wave, event: Event, by: str, at: datetime) -> str:
             if wave.under_way:
                 return "a node has its turn"
             return "not every member had its turn" if how is WaveEnding.COMPLETED and wave.waiting else ""
-    return "that is none of a wave's events"
+    return "that is not an event of a wave"
 
 
 def _about_proposal(event: WaveProposed, by: str) -> str:
     everybody = (*event.members, *event.controls)
     if by == BOT:
-        return "only a person asks for it"
+        return "only a person can ask for it"
     if not event.members:
         return "it has no members"
     names, ids = {member.node for member in everybody}, {member.incident for member in everybody}
     if len(names) != len(everybody) or len(ids) != len(everybody):
-        return "a node, or an incident, stands in it twice"
+        return "a node or an incident is in it twice"
     if event.stages != stages_of(len(event.members)):
-        return "its stages are not those of so many members"
+        return "its stages do not fit the number of its members"
     if event.expires <= timedelta(0) or event.approvals_needed < 1:
-        return "it is to be approved by nobody, or for no time"
-    return "" if event.is_whole else "its digest is not that of what stands on record"
+        return "it needs no approval, or has no time to be approved in"
+    return "" if event.is_whole else "its digest does not match its recorded content"
 
 
 def _about_voice(wave: Wave, event: WaveYes, by: str) -> str:
     if event.digest != wave.proposal.digest:
-        return "another plan was meant"
+        return "it is for another plan"
     if by == BOT:
-        return "only a person says yes"
+        return "only a person can approve"
     if by in {voice.by for voice in wave.endorsements}:
-        return f"{by} has said yes already"
+        return f"{by} has approved already"
     needed = max(wave.proposal.approvals_needed, event.needed)
     is_last = len(wave.endorsements) + 1 >= needed
     if isinstance(event, WaveApproved) and not is_last:
-        return f"{needed} have to say yes"
-    return "this yes is the last that was needed" if isinstance(event, WaveEndorsed) and is_last else ""
+        return f"{needed} approvals are needed"
+    return "this is the last approval that is needed" if isinstance(event, WaveEndorsed) and is_last else ""
 
 
 def _about_turn(wave: Wave, event: TurnGiven, at: datetime) -> str:
     member = next((member for member in wave.waiting if member.incident == event.incident), None)
     if member is None or member.node != event.node:
-        return "that node has no turn to come"
+        return "that node is not waiting for its turn"
     if not wave.room:
         return f"the stage has room for {wave.stage}"
     if wave.until is None or at >= wave.until:

@@ -1,4 +1,4 @@
-"""What a wave needs of the ledger, as a contract; `bot/ledger/waves.py` keeps it."""
+"""What a wave needs of the ledger, as a contract; `bot/ledger/waves.py` implements it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bot.domain.wave_rules import NodeAlarm
 
 
 class WaveLedger(Protocol):
-    """The streams of waves. Raises: every verb raises LedgerUnavailable when the database cannot be asked."""
+    """The streams of waves. Raises: every method raises LedgerUnavailable when the database does not answer."""
 
     async def append(self, wave: str, expected_seq: int, event: WaveEvent, by: str) -> Entry:
-        """Append an event; raises Conflict or ImpossibleEvent when it cannot come next."""
+        """Append an event. Raises: Conflict or ImpossibleEvent when it cannot come next."""
         ...
 
     async def find(self, wave: str) -> Wave | None:
-        """Return the wave; None where there is none of that id."""
+        """Return the wave of that id; None if there is none."""
         ...
 
     async def read(self, wave: str) -> tuple[Entry, ...]:
@@ -36,7 +36,7 @@ class WaveLedger(Protocol):
         ...
 
     async def alarms(self, since: datetime, people: frozenset[str]) -> tuple[NodeAlarm, ...]:
-        """Return the alerts of sources about nodes since then, but for those of these kinds."""
+        """Return the alerts of sources about nodes since then, except those of these kinds."""
         ...
 
     async def now(self) -> datetime:

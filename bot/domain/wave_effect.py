@@ -1,4 +1,4 @@
-"""What a cure did beyond chance: the share that is well with it against the share that is well without."""
+"""The effect of a cure beyond chance: the share of well nodes with the cure, compared to the share without it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.domain.wave_events import ArmLooked
 class Effect:
     """The difference of two shares, with its 95 % interval.
 
-    Source: R. G. Newcombe, 1998, method 10: made of both shares' Wilson intervals; it holds for few nodes, too.
+    Source: R. G. Newcombe, 1998, method 10: made from both shares' Wilson intervals; it also holds for few nodes.
     """
 
     treated: Prevalence
@@ -21,7 +21,7 @@ class Effect:
 
     @classmethod
     def of(cls, treated: ArmLooked, controls: ArmLooked) -> Effect | None:
-        """Return the effect; None where one side has no node that could be told.
+        """Return the effect; None if either side has no node that could be judged.
 
         Example:
         >>> found = Effect.of(ArmLooked(18, 18), ArmLooked(2, 0))
@@ -34,7 +34,7 @@ class Effect:
 
     @property
     def difference(self) -> float:
-        """How much larger the share of those that are well is with the cure."""
+        """How much larger the share of well nodes is with the cure."""
         return self.treated.share - self.controls.share
 
     @property
@@ -48,13 +48,13 @@ class Effect:
 
     @property
     def is_told(self) -> bool:
-        """True where the interval leaves out that the cure does nothing."""
+        """True if the interval excludes that the cure does nothing."""
         low, high = self.interval
         return low > 0 or high < 0
 
     @property
     def says(self) -> str:
-        """The effect for people, never without its bounds."""
+        """The effect in words, always with its bounds."""
         low, high = (round(bound * 100) for bound in self.interval)
         words = (
             f"well: {self.treated.found} of {self.treated.asked} with the cure, "

@@ -1,6 +1,6 @@
-"""What can happen to a wave, each as a past participle: entries of the wave's own stream.
+"""The events of a wave, named by past participles: entries of the wave's own stream.
 
-A field that is added later has a default, so that older entries can still be read.
+A field added later has a default, so that older entries can still be read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class WaveMember:
-    """One node of a wave: its incident, and the digest of the plan that was proposed there."""
+    """A node of a wave: its incident, and the digest of the plan that was proposed there."""
 
     node: str
     incident: str
@@ -24,13 +24,13 @@ class WaveMember:
 
 @dataclass(frozen=True, slots=True)
 class WaveProposed:
-    """A cure was proposed for many nodes under one approval: the wave's first entry.
+    """A cure was proposed for many nodes under a single approval: the wave's first entry.
 
     Shape: `members` stand in the order of their turns, which was drawn at random; `controls` were drawn from the same
-    nodes and are left alone. `stages` are how many members have to be cured before more may have their turn. `policy`
-    is the digest of the rules in force. `digest` is over all of it, and is what an approval names. `os_user` is the
-    login of whoever asked in a terminal. `causes` are those that the members have; `playbook` is by which they were
-    judged. `channel` is where a card belongs; empty: nowhere.
+    nodes and are left alone. `stages` are how many members must be cured before more get their turn. `policy` is the
+    digest of the rules in force. `digest` is over all of it; an approval names it. `os_user` is the login of the person
+    who asked in a terminal. `causes` are the members' causes; `playbook` judged them. `channel` is where a card
+    belongs; empty: nowhere.
     """
 
     selectors: tuple[str, ...]
@@ -52,7 +52,7 @@ class WaveProposed:
 
     @property
     def content(self) -> str:
-        """SHA-256, in hex, over everything that is approved."""
+        """SHA-256, in hex, over everything that an approval covers."""
         body = [
             self.selectors,
             self.causes,
@@ -68,13 +68,13 @@ class WaveProposed:
 
     @property
     def is_whole(self) -> bool:
-        """True when the digest is that of what stands here: nothing was changed or cut on the way."""
+        """True when the digest matches the content: nothing was changed or cut on the way."""
         return self.digest == self.content
 
 
 @dataclass(frozen=True, slots=True)
 class WaveYes:
-    """Somebody's yes. `lapsed`, `needed`: as of an incident's."""
+    """Somebody's approval. `lapsed` and `needed` are as in `Endorsed`."""
 
     digest: str
     reason: str
@@ -85,17 +85,17 @@ class WaveYes:
 
 @dataclass(frozen=True, slots=True)
 class WaveEndorsed(WaveYes):
-    """A yes where more than one is needed, and this is not the last."""
+    """An approval that is not the last: more people must approve."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaveApproved(WaveYes):
-    """The yes that lets the wave begin."""
+    """The approval that lets the wave begin."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaveDeclined:
-    """A no, or nobody said yes in time."""
+    """Somebody declined, or nobody approved in time."""
 
     reason: str
     os_user: str = ""
@@ -103,23 +103,23 @@ class WaveDeclined:
 
 @dataclass(frozen=True, slots=True)
 class TurnGiven:
-    """It is this incident's turn: from here on its plan may be approved by the wave's approval, and begin."""
+    """It is this incident's turn: the wave's approval may now approve its plan, and the plan may begin."""
 
     incident: str
     node: str
 
 
 class TurnOutcome(enum.StrEnum):
-    """What came of a node's turn."""
+    """The outcome of a node's turn."""
 
-    CURED = "cured"  # acted on, and it held
-    FAILED = "failed"  # acted on, and it is not known to be well
-    DROPPED = "dropped"  # nothing was done there
+    CURED = "cured"  # acted on, and the cure held
+    FAILED = "failed"  # acted on, and not known to be well
+    DROPPED = "dropped"  # nothing was done on the node
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """A node's turn is over, and what came of it."""
+    """A node's turn is over, with its outcome."""
 
     incident: str
     node: str
@@ -129,7 +129,7 @@ class TurnEnded:
 
 @dataclass(frozen=True, slots=True)
 class WaveStopped:
-    """No step of the wave begins any more until somebody resumes it; what has begun is finished."""
+    """No new step of the wave begins until somebody resumes it; steps that have begun are finished."""
 
     because: str
     os_user: str = ""
@@ -145,9 +145,9 @@ class WaveResumed:
 
 @dataclass(frozen=True, slots=True)
 class ArmLooked:
-    """What a last look found of the nodes that had their turn, or of those that were left alone.
+    """The result of a last look at the nodes that had their turn, or at those that were left alone.
 
-    Shape: of `nodes`, `well` have none of the wave's causes any more; `unread` could not be told, and are not counted.
+    Shape: of `nodes`, `well` no longer have any of the wave's causes; `unread` could not be judged, and do not count.
     """
 
     nodes: int = 0
@@ -164,7 +164,7 @@ class WaveEnding(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WaveEnded:
-    """Every member had its turn, or the time of the approval is over."""
+    """The wave is over: every member had its turn, or the approval has expired."""
 
     how: WaveEnding
     because: str = ""

@@ -1,4 +1,4 @@
-"""What stops a wave without anybody asking, as pure functions of its record."""
+"""The rules that stop a wave by itself, as pure functions of its record."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from bot.domain.wave import Turn, Wave
 from bot.domain.wave_events import TurnOutcome
 
-IN_A_ROW = 3  # nodes dropped one after another: the picture on which the approval rests is not true any more
-USUAL = timedelta(hours=24)  # before the wave: how many alerts there are without it
-LEAST_ALARMS, UNLIKELY = 3, 0.001  # a rise is as many at least, and less likely than that by chance
+IN_A_ROW = 3  # nodes dropped in a row: the facts behind the approval no longer hold
+USUAL = timedelta(hours=24)  # before the wave: shows how many alerts are usual
+LEAST_ALARMS, UNLIKELY = 3, 0.001  # a rise has at least so many alerts, and is less likely than that by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class NodeAlarm:
 
 
 def why_stop(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
-    """Return why a running wave has to stop, or nothing. `alarms` are of the wave's time and of `USUAL` before it."""
+    """Return why a running wave must stop; empty if it may go on. `alarms` start `USUAL` before the wave."""
     return _failed(wave) or _dropped(wave) or _risen(wave, alarms, now)
 
 
@@ -41,7 +41,7 @@ def _dropped(wave: Wave) -> str:
     last = sorted(ended, key=lambda turn: turn.ended_at or turn.given_at)[-IN_A_ROW:]
     if len(last) < IN_A_ROW or any(turn.outcome is not TurnOutcome.DROPPED for turn in last):
         return ""
-    return f"{IN_A_ROW} nodes in a row were not as approved, the last one {last[-1].member.node}: {last[-1].because}"
+    return f"{IN_A_ROW} nodes in a row were not as approved, last {last[-1].member.node}: {last[-1].because}"
 
 
 def _risen(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
@@ -59,14 +59,14 @@ def _risen(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
 
 
 def _of_its_turn(alarm: NodeAlarm, turn: Turn | None) -> bool:
-    """True for what the cure itself sets off, such as an alert that the node is down while it reboots."""
+    """True for an alert that the cure itself causes, such as node down during its reboot."""
     if turn is None:
         return False
     return turn.outcome is TurnOutcome.DROPPED or alarm.at < turn.given_at or alarm.at <= (turn.ended_at or alarm.at)
 
 
 def at_least(count: int, expected: float) -> float:
-    """Return how likely so many or more are where so many are expected, by Poisson's distribution.
+    """Return how likely `count` or more are when `expected` are expected, by Poisson's distribution.
 
     Example:
     >>> f"{at_least(3, 0.5):.4f}", at_least(0, 2.0), at_least(1, 0.0)

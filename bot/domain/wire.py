@@ -1,4 +1,4 @@
-"""The node's side of a batch, for simulated nodes: read a batch's script, and frame answers as the script would."""
+"""The node's side of a batch, for simulated nodes: reads a batch's script, and frames answers as the script would."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _RUN = re.compile(r"(run|try) (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to answer a question: the argument list, its time limit and its output limit."""
+    """A way to answer a question: the argument list, its time limit and its output limit."""
 
     number: str
     argv: tuple[str, ...]
     limit_seconds: float
     limit_bytes: int
-    last: bool  # False: another way follows when this one prints nothing
+    last: bool  # False: another way follows if this way prints nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a batch asks of a node: the ways to answer, by part (lane and look), and when the second looks are due."""
+    """The questions of a batch: the ways to answer, by part (lane and look), and when the second looks are due."""
 
     nonce: str
     rest_seconds: float
@@ -62,7 +62,7 @@ def read_script(script: str) -> Request:
 def frame(
     part: str, nonce: str, number: str, stdout: bytes, stderr: bytes, status: str, started: float, ended: float
 ) -> str:
-    """Return one finished run as lines of the wire; `status` is an exit status, or one, a newline and `nothing`."""
+    """Return a finished run as lines of the wire; `status` is an exit status, maybe with a newline and `nothing`."""
     body = b"".join(
         (
             f"\n{nonce} {number} {started:.2f}\n".encode(),

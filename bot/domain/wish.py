@@ -1,4 +1,4 @@
-"""What people ask for in a chat, kept so that each delivery is seen to once, however often it arrives."""
+"""People's requests in a chat, stored so that each is handled once, however often it is delivered."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class KeptWish:
-    """What was acknowledged and is not done yet; `key` is the chat's own id of it, `body` whatever was kept with it."""
+    """A request that was acknowledged and is not done yet; `key` is the chat's id of it, `body` what was stored."""
 
     key: str
     body: str
@@ -17,26 +17,26 @@ class KeptWish:
 
 
 class Wishes(Protocol):
-    """What the programs at one database have taken from a chat.
+    """The chat requests of all programs that share a database.
 
-    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
     async def keep(self, key: str, body: str = "") -> bool:
-        """Take a wish; False where it was taken before, and is done or somebody alive is at it.
+        """Take a request; False if it was taken before and is done, or if a live program is handling it.
 
-        Shape: with a body it is carried on after a crash (`left`), without one it is only known.
+        Shape: a request with a body is continued after a crash (`left`); without a body only its key is known.
         """
         ...
 
     async def done(self, key: str) -> None:
-        """Say that a wish is seen to; it stays known for some days."""
+        """Mark a request as done; its key stays known for some days."""
         ...
 
     async def is_open(self, key: str) -> bool:
-        """True for a wish that was taken, by whichever program, and is not done."""
+        """True for a request that any program has taken and that is not done."""
         ...
 
     async def left(self) -> tuple[KeptWish, ...]:
-        """Take over what nobody alive is at, and return it, the oldest first."""
+        """Take over the requests that no live program is handling, and return them, oldest first."""
         ...

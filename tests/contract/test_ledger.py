@@ -205,7 +205,7 @@ def test_plan_that_holds_a_secret_cannot_be_proposed(ledger: Ledger) -> None:
     plan = replace(PLAN, steps=(Step("disable_unit", {}, ("agentctl --token s3cr3t stop",)),))
     ledger.append(ID, 0, OPENING, ASKER)
     ledger.append(ID, 1, replace(TRIAGED, verdict=replace(VERDICT, plan=plan)), BOT)
-    with pytest.raises(ImpossibleEvent, match="its digest is not that of the plan on record"):
+    with pytest.raises(ImpossibleEvent, match="its digest does not match the recorded plan"):
         ledger.append(ID, 2, PlanProposed.of(plan, {}), BOT)
 
 

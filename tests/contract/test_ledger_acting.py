@@ -197,7 +197,7 @@ def named(node: str, machine_id: str, cure: str = "", **limits: Any) -> Claim:
 @pytest.mark.parametrize(
     ("second", "says"),
     [
-        (named("node-2", "m1"), "under its other name node-1: both show one machine-id"),
+        (named("node-2", "m1"), "under its other name node-1: both show the same machine-id"),
         (named("NODE-1", ""), "written node-1 there"),
         (named("NODE-1", "m2"), "written node-1 there"),
     ],

@@ -24,7 +24,7 @@ def test_line_becomes_verb_path_and_body_and_a_remark_is_not_sent() -> None:
     "line", ["", "DELETE /api/v1/nodes/n1", "GET api/v1", "GET /a b", "GET /a\nGET /b", "GET /a {}\nx", "PUT /a {}"]
 )
 def test_what_is_no_call_is_refused_and_nothing_is_ever_deleted(line: str) -> None:
-    with pytest.raises(ValueError, match="is no call"):
+    with pytest.raises(ValueError, match="is not a call"):
         Call.of(line)
 
 

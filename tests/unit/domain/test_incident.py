@@ -190,17 +190,17 @@ UNSURE = replace(TRIAGED, verdict=replace(VERDICT, confidence=Confidence.POSSIBL
         ((OPENING,), Triaged(replace(VERDICT, node="node-2")), "its node is node-gpu-01"),
         ((WITHOUT_NODE,), TRIAGED, "its node is not known yet"),
         ((OPENING,), NodePicked("node-2"), "it has its node"),
-        ((WITHOUT_NODE, QUESTION), QuestionAnswered("that one"), "its node has to be picked"),
-        ((OPENING, UNSURE), PROPOSED, "what is only possible is not acted upon"),
+        ((WITHOUT_NODE, QUESTION), QuestionAnswered("that one"), "its node must be picked first"),
+        ((OPENING, UNSURE), PROPOSED, "a cause that is only possible is not acted on"),
         ((OPENING, TRIAGED), PlanProposed.of(replace(PLAN, node="node-2"), {}), "the plan is for node-2"),
         ((OPENING, TRIAGED), PlanProposed.of(replace(PLAN, steps=()), {}), "the plan has no steps"),
-        ((OPENING, TRIAGED), replace(PROPOSED, binds={}), "its digest is not that of the plan on record"),
-        ((OPENING, TRIAGED), replace(PROPOSED, approvals_needed=0), "somebody has to approve"),
-        (WAYS[State.PROPOSED], Approved("00" * 32, "yes"), "another plan was meant"),
+        ((OPENING, TRIAGED), replace(PROPOSED, binds={}), "its digest does not match the recorded plan"),
+        ((OPENING, TRIAGED), replace(PROPOSED, approvals_needed=0), "somebody must approve"),
+        (WAYS[State.PROPOSED], Approved("00" * 32, "yes"), "it is for another plan"),
         (WAYS[State.PROPOSED], Declined("no", "00" * 32), "another plan was declined"),
-        (WAYS[State.PROPOSED], YES, "this yes is the last that was needed"),
-        (TWO_NEEDED, APPROVED, "2 have to say yes"),
-        ((*TWO_NEEDED, YES), APPROVED, f"{APPROVER} has said yes already"),
+        (WAYS[State.PROPOSED], YES, "this is the last approval that is needed"),
+        (TWO_NEEDED, APPROVED, "2 approvals are needed"),
+        ((*TWO_NEEDED, YES), APPROVED, f"{APPROVER} has approved already"),
         ((*WAYS[State.ACTING], QUESTION), Cancelled("stop"), "a step has begun"),
         (WAYS[State.APPROVED], StepStarted(2), "step 2 is not the next of 2"),
         (WAYS[State.APPROVED], StepStarted(1, 2), "its first attempt is number 1"),
@@ -208,15 +208,15 @@ UNSURE = replace(TRIAGED, verdict=replace(VERDICT, confidence=Confidence.POSSIBL
         (WAYS[State.ACTING], StepStarted(1, 3), "step 1 is open"),
         (WAYS[State.ACTING], SECOND, "step 1 is open"),
         (WAYS[State.ACTING], replace(VERIFIED, number=2), "step 2 is not open"),
-        (WAYS[State.ACTING], VALIDATING, "not all steps are through"),
-        (AFTER_FIRST, VALIDATING, "not all steps are through"),
+        (WAYS[State.ACTING], VALIDATING, "not all steps are done"),
+        (AFTER_FIRST, VALIDATING, "not all steps are done"),
         ((*AFTER_FIRST, SECOND), StepStarted(3), "step 3 is not the next of 2"),
         ((*WAYS[State.ACTING], StepFailed(1, "no proof")), StepStarted(2), "a step has failed"),
         ((*WAYS[State.ACTING], StepFailed(1, "no proof")), VALIDATING, "a step has failed"),
         ((*WAYS[State.VERIFYING], SampleTaken(False)), RESOLVED, "the last look did not find it cured"),
         (WAYS[State.VERIFYING][:-1], RESOLVED, "the last look did not find it cured"),
         (WAYS[State.RESOLVED], Escalated("again"), "it has ended"),
-        (WAYS[State.OPENED], HOUSE_EVENTS[2], "no such way leads on"),
+        (WAYS[State.OPENED], HOUSE_EVENTS[2], "this state does not allow it"),
     ],
 )
 def test_refused_event_is_told_why(way: tuple[IncidentEvent, ...], event: Event, because: str) -> None:
@@ -228,7 +228,7 @@ def test_refused_event_is_told_why(way: tuple[IncidentEvent, ...], event: Event,
 
 def test_only_a_person_says_yes() -> None:
     incident = fold(entries(WAYS[State.PROPOSED]))
-    with pytest.raises(ImpossibleEvent, match="only a person says yes"):
+    with pytest.raises(ImpossibleEvent, match="only a person can approve"):
         after(incident, entry(APPROVED, incident.seq + 1, by="bot"))
 
 
