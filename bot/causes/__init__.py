@@ -1,4 +1,4 @@
-"""The named faults: one pure file a cause, and this visible table of them."""
+"""The named faults: a pure file for each cause, and this table of all causes."""
 
 from __future__ import annotations
 

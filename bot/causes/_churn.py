@@ -1,4 +1,4 @@
-"""Containers that come and go: an image whose container is new at every look, and the unit that hides such a loop."""
+"""Containers that keep restarting: an image with a new container at every look, and the unit that hides the loop."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from bot.probes.units import UnitsReading
 
 @dataclass(frozen=True, slots=True)
 class Churn:
-    """One image, or one agent without a container to be seen, that starts again and again.
+    """An image, or an agent without a visible container, that starts again and again.
 
-    Shape: `unit` owns it, "" where no unit is known; `turns_scaled` are its exits at their pace over the whole uptime;
-    `newest_age` is set where every container of the image was seconds old at every look; `log_exits` are failed runs
-    in the agent's own log, `log_last_age` the last one's age by the node's clock.
+    Shape: `unit` owns it, "" if no unit is known; `turns_scaled` are its exits, scaled by their rate to the whole
+    uptime; `newest_age` is set if every container of the image was seconds old at every look; `log_exits` are failed
+    runs in the agent's own log, `log_last_age` is the age of the last by the node's clock.
     """
 
     image: str
@@ -41,23 +41,23 @@ class Churn:
 
     @property
     def suspect(self) -> str:
-        """The unit that runs it, else the image."""
+        """The unit that runs it, or else the image."""
         return self.unit or self.image
 
     @property
     def exits_per_minute(self) -> float:
-        """How often it ends, 0 where the runtime does not tell."""
+        """How often it ends, 0 if the runtime does not say."""
         return self.exits * 60 / self.exits_over.total_seconds() if self.exits and self.exits_over else 0.0
 
     @property
     def goes_on(self) -> bool:
-        """True when a container of it was replaced, or was seconds old, inside the window."""
+        """True when a container of it was replaced, or was seconds old, within the window."""
         return self.replaced or self.newest_age is not None
 
     def fails_now(self, turn_seconds: float) -> bool:
-        """True when its log tells of a failed run no longer ago than one turn takes.
+        """True when its log has a failed run that is no older than a restart takes.
 
-        A time a little ahead of the clock counts, for the log is read after the clock; no two zones are that close.
+        A time slightly ahead of the clock counts, because the log is read after the clock; time zones differ by more.
         """
         return self.log_last_age is not None and abs(self.log_last_age.total_seconds()) <= turn_seconds
 
@@ -75,7 +75,7 @@ def repository(image: str) -> str:
 
 
 def churns(snapshot: Snapshot, young_seconds: float) -> tuple[Churn, ...]:
-    """Return the images and agents that start again and again, as far as containers and agents were read."""
+    """Return the images and agents that keep restarting, as far as containers and agents were read."""
     containers, agents = snapshot.get(ContainersReading), snapshot.get(AgentsReading)
     host = snapshot.get(HostReading)
     known = () if isinstance(agents, Unread) else agents.agents
@@ -111,7 +111,7 @@ def _churn(
     if exits and reading.exits_over and uptime is not None:
         turns = round(exits * (uptime / reading.exits_over))
     present = [container for look in mine for container in look]
-    # The newest of each look: what ended long ago may still be listed.
+    # The newest of each look: containers that ended long ago may still be listed.
     ages = [min(c.age for c in look if c.age is not None) for look in mine if any(c.age is not None for c in look)]
     all_young = bool(ages) and max(ages).total_seconds() <= young_seconds
     replaced = _was_replaced(*mine) if len(mine) == 2 else False
@@ -144,26 +144,26 @@ def _by_log(agent: Agent, age: timedelta | None) -> Churn:
 
 
 def _was_replaced(before: list[Container], later: list[Container]) -> bool:
-    """True when one went and another of its image came; one that only came is a new pod, not a loop."""
+    """True when a container went and another of its image came; a new container alone is a new pod, not a loop."""
     still = {container.id for container in later if container.running}
     went = any(container.id not in still for container in before)
     return went and bool({container.id for container in later} - {container.id for container in before})
 
 
 def _is_a_pods(image: str, seen: tuple[Container, ...], runtimes: tuple[str, ...]) -> bool:
-    """True where the kubelet runs it: then no unit of that name does, whatever the image is called."""
+    """True if the kubelet runs it: then no unit runs it, whatever the image is called."""
     names = [container.name for container in seen if container.image == image]
     return "docker" not in runtimes or (bool(names) and all(name.startswith("k8s_") for name in names))
 
 
 def _is_a_tasks(image: str, seen: tuple[Container, ...]) -> bool:
-    """True where ECS runs it in a task, which ends by itself: `ecs-FAMILY-REVISION-NAME-ID`, not `ecs-agent`."""
+    """True if ECS runs it in a task, which ends by itself: `ecs-FAMILY-REVISION-NAME-ID`, not `ecs-agent`."""
     names = [container.name for container in seen if container.image == image]
     return bool(names) and all(name.startswith("ecs-") and not name.startswith("ecs-agent") for name in names)
 
 
 def _owner(image: str, agents: tuple[Agent, ...], units: UnitsReading | Unread) -> Agent | None:
-    """Return the agent whose image it is: as this node tells, else as such agents are known."""
+    """Return the agent whose image it is: by this node's readings, or else by the table of known agents."""
     name = repository(image)
     for agent in agents:
         if _is_named(name, repository(agent.image)):
@@ -186,7 +186,7 @@ def _source(containers: list[Container], agent: Agent | None) -> tuple[str, ...]
 
 
 def says(churn: Churn) -> str:
-    """Return what the container does, in words."""
+    """Describe what the container does."""
     parts = []
     if churn.replaced:
         parts.append("its container was replaced between the looks")
@@ -198,7 +198,7 @@ def says(churn: Churn) -> str:
         last = f", the last at {churn.log_last_at}" if churn.log_last_at else ""
         if churn.log_last_age is not None and churn.log_last_age >= timedelta(0):
             last += f", {span(churn.log_last_age)} before the look"
-        parts.append(f"its own log tells of {count(churn.log_exits, 'failed run')}{last}")
+        parts.append(f"its own log shows {count(churn.log_exits, 'failed run')}{last}")
     name = churn.image or churn.unit
     by = f" (run by {churn.unit})" if churn.unit and churn.image else ""
     return f"{name}{by}: " + ("; ".join(parts) or "runs")

@@ -1,4 +1,4 @@
-"""Where most of the dying cgroups lie: on cgroup v2 the kernel itself counts them below each cgroup that lives."""
+"""Where most dying cgroups are: on cgroup v2 the kernel counts them below each live cgroup."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from bot.domain.safe_text import one_line
 from bot.probes.cgroups import CgroupsReading
 
-# What systemd allows in a unit's name (unit names that it escapes hold `\x2d` and the like). Anybody names a cgroup.
+# What systemd allows in a unit's name (escaped names hold `\x2d` and the like). Anybody may name a cgroup.
 _SERVICE = re.compile(r"[A-Za-z0-9:_.\\@-]{1,247}\.service")
 
 
 @dataclass(frozen=True, slots=True)
 class DyingShare:
-    """The deepest cgroup below which the bulk of the dying ones lie.
+    """The deepest cgroup that holds most of the dying cgroups.
 
-    Shape: `unit` is the service whose cgroup it is, "" where it is none's; `is_no_units`: it is a pod's, a container's
-    or a session's, where no service leaves any. Neither: a slice, directly under which units leave theirs as they end.
+    Shape: `unit` is the service that owns the cgroup, "" if none does; `is_no_units`: a pod, a container or a session
+    owns it, where no service leaves any. If neither is set, it is a slice, where ended units leave theirs.
     """
 
     path: str
@@ -30,16 +30,16 @@ class DyingShare:
 
     @property
     def says(self) -> str:
-        """How many lie where, in words."""
+        """Describe how many are where."""
         rose = f" ({self.growth:+,} between the looks)" if self.growth else ""
-        where = f"{self.dying:,} of the {self.of:,} dying lie under {self.unit or one_line(self.path, 120)}{rose}"
+        where = f"{self.dying:,} of the {self.of:,} dying are under {self.unit or one_line(self.path, 120)}{rose}"
         if self.is_no_units:
-            return f"{where}, which is no unit that could be disabled: what runs in it leaves them"
+            return f"{where}, which is not a unit that could be disabled: its processes leave them"
         return where
 
 
 def find(cgroups: CgroupsReading, dying: int, share: float) -> DyingShare | None:
-    """Return where at least this share of the dying lie; None where the kernel does not tell, or in no one place."""
+    """Return the cgroup with at least this share of the dying; None if unknown, or no cgroup has it."""
     below = cgroups.dying_below if cgroups.dying_later is None else cgroups.dying_below_later
     many = {path: figure for path, figure in below.items() if figure >= share * dying}
     deepest = [path for path in many if not any(other.startswith(f"{path}/") for other in many)]
@@ -50,14 +50,14 @@ def find(cgroups: CgroupsReading, dying: int, share: float) -> DyingShare | None
     depth = next((at for at, part in enumerate(parts) if not part.endswith(".slice")), len(parts))
     unit = ""
     if depth < len(parts) and _SERVICE.fullmatch(parts[depth]):
-        path, unit = "/".join(parts[: depth + 1]), parts[depth].removeprefix("_")  # systemd escapes some with it
+        path, unit = "/".join(parts[: depth + 1]), parts[depth].removeprefix("_")  # systemd escapes some names with it
     pods = any(part.startswith("kubepods") for part in parts)
     figure = below.get(path, many[deepest[0]])
     first = None if cgroups.dying_later is None else cgroups.dying_below.get(path)
     return DyingShare(
         path=path,
         dying=figure,
-        of=max(dying, figure),  # the two files are read one after the other
+        of=max(dying, figure),  # the two files are read in turn
         unit="" if pods else unit,
         is_no_units=pods or (not unit and len(parts) > 1 and not parts[-1].endswith(".slice")),
         growth=None if first is None else figure - first,

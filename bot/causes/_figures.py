@@ -18,7 +18,7 @@ def count(number: int, noun: str, plural: str = "") -> str:
 
 
 def memory(kib: int) -> str:
-    """Return an amount of memory in the unit a person would choose.
+    """Return an amount of memory in a readable unit.
 
     Example:
     >>> memory(1_700_000), memory(61_000)
@@ -28,7 +28,7 @@ def memory(kib: int) -> str:
 
 
 def span(time: timedelta) -> str:
-    """Return a span of time with one unit.
+    """Return a span of time in a single unit.
 
     Example:
     >>> span(timedelta(days=11.25)), span(timedelta(seconds=14.06)), span(timedelta(hours=3))
@@ -59,7 +59,7 @@ def _short(value: float) -> str:
 
 
 def sentence(*parts: str) -> str:
-    """Join what was seen into one line that begins with a capital, or with a unit's name as it is.
+    """Join the parts into a line that begins with a capital, unless it begins with a unit's name.
 
     Example:
     >>> sentence("core 3 is full", "12 packets dropped"), sentence("containerd.service is stopped")

@@ -1,4 +1,4 @@
-"""What dying cgroups do to their node: a core held, resets, memory gone, ids spent; each only where it is theirs."""
+"""The harm of dying cgroups to a node: held cores, resets, lost memory, used-up ids; only where they cause it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from bot.probes.reclaim import ReclaimReading
 # Until 5.8 each read of v1 memory.numa_stat summed per-CPU counters over the whole tree, dying cgroups included.
 CHEAP_WALK_SINCE = (5, 8)
 _LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
-_ONE_EPISODE = 180.0  # seconds: lines closer than that tell of one stall
-_BYSTANDERS = ("swapper", "ksoftirqd", "migration", "watchdog")  # what a stall names when it says who waited
+_SAME_STALL = 180.0  # seconds: lines closer than that belong to the same stall
+_BYSTANDERS = ("swapper", "ksoftirqd", "migration", "watchdog")  # processes that a stall names as waiting
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What a read of the memory statistics costs on this kernel; `dear` None: the kernel is not known."""
+    """The cost of reading the memory statistics on this kernel; `dear` None: the kernel is not known."""
 
     dear: bool | None
     says: str
@@ -41,7 +41,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """One harm that is the cgroups' doing, and how surely."""
+    """A harm that the cgroups cause, and how surely."""
 
     short: str
     confidence: Confidence
@@ -50,9 +50,9 @@ class Harm:
 
 @dataclass(frozen=True, slots=True)
 class Harms:
-    """All harm that is theirs, what looks like it and is not theirs, and what was not read.
+    """All harm that they cause, what only looks like it, and what was not read.
 
-    Shape: `waited` is who waited for the held cores, where that was asked for.
+    Shape: `waited` is who waited for the held cores, if that was measured.
     """
 
     seen: tuple[Harm, ...]
@@ -63,7 +63,7 @@ class Harms:
 
     @property
     def confidence(self) -> Confidence:
-        """The surest of them; possible where there is none."""
+        """The highest confidence among them; possible if there is none."""
         return max((harm.confidence for harm in self.seen), key=lambda c: c.rank, default=Confidence.POSSIBLE)
 
     @property
@@ -73,21 +73,21 @@ class Harms:
 
 
 def walk_of(snapshot: Snapshot, mode: str) -> Walk:
-    """Return what this kernel makes of a read of the memory statistics."""
+    """Return the cost of reading the memory statistics on this kernel."""
     host = snapshot.get(HostReading)
     if isinstance(host, Unread) or host.kernel_version == (0, 0):
-        return Walk(None, "the kernel's version was not read, so what a statistics walk costs here is not known")
+        return Walk(None, "the kernel's version was not read, so the cost of a statistics walk is not known")
     where = f"kernel {host.kernel}, cgroup {mode}"
     if host.kernel_version >= CHEAP_WALK_SINCE:
         return Walk(False, f"{where}: since 5.8 reading the statistics does not walk dying cgroups", (host.kernel,))
     if mode == "v2":
-        return Walk(False, f"{where}: the dear walk is that of cgroup v1's memory.numa_stat", (host.kernel,))
-    says = f"{where}: each read of memory.numa_stat walks every cgroup, dying ones too; since 5.8 it does not"
+        return Walk(False, f"{where}: only cgroup v1's memory.numa_stat is slow to read", (host.kernel,))
+    says = f"{where}: each read of memory.numa_stat walks every cgroup, dying cgroups included; since 5.8 it does not"
     return Walk(True, says, (host.kernel,))
 
 
 def find(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, proven: bool, tuning: Tuning) -> Harms:
-    """Return the harm done by dying cgroups; `proven`: the leak itself is, with its leaker named."""
+    """Return the harm done by dying cgroups; `proven`: the leak itself is proven and its leaker named."""
     walk = walk_of(snapshot, cgroups.mode)
     held = snapshot.once(held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     walks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
@@ -131,7 +131,7 @@ def _by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...]) -> Harm:
 
 def _by_profile(seen: ProfileReading, walk: Walk) -> Harm | Evidence:
     if walk.dear is False:
-        says = f"{seen.says}; not laid to the dying cgroups: {walk.says}"
+        says = f"{seen.says}; not attributed to the dying cgroups: {walk.says}"
         return Evidence("memcg-walk-profile-cheap", "profile", says, seen.source)
     on = "a core" if seen.core is None else f"core {seen.core}"
     return Harm(
@@ -142,15 +142,15 @@ def _by_profile(seen: ProfileReading, walk: Walk) -> Harm | Evidence:
 
 
 def _walk_cost(walk: Walk, dying: int, tuning: Tuning) -> Walk:
-    """Return the walk as it is over so many: where one takes next to no time, it cannot hold a core."""
+    """Return the walk over that many cgroups: if it takes almost no time, it cannot hold a core."""
     seconds = dying * tuning["walk_seconds_per_10000"] / 10_000
     if not walk.dear or seconds >= tuning["walk_seconds_few"]:
         return walk
-    return Walk(False, f"{walk.says}, but one over {dying:,} takes about {seconds:.2f} s, too little to hold a core")
+    return Walk(False, f"{walk.says}, but a walk over {dying:,} takes about {seconds:.2f} s, too little to hold a core")
 
 
 def _is_of_now(snapshot: Snapshot, event: KernelEvent, tuning: Tuning) -> bool:
-    """True for an event young enough to be harm of now; one without a time may be."""
+    """True for an event recent enough to be present harm; an event without a time counts too."""
     age = _recent.age(snapshot, event)
     return age is None or age.total_seconds() <= tuning["harm_minutes"] * 60
 
@@ -159,7 +159,7 @@ def _of_before(snapshot: Snapshot, walks: tuple[KernelEvent, ...]) -> Evidence |
     if not walks:
         return None
     says = (
-        f"a call trace in the walk over memory cgroups, {_recent.ago(snapshot, walks[-1])}: too old to be harm of now"
+        f"a call trace in the walk over memory cgroups, {_recent.ago(snapshot, walks[-1])}: too old to be present harm"
     )
     return Evidence("memcg-walk-earlier", "kernel_log", says, _recent.lines(walks))
 
@@ -168,7 +168,7 @@ def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Evidence | None:
     if held.core is None or held.walker is None:
         return Evidence("core-held", "cpu", held.says, held.source) if held.cores else None
     if not (walk.dear or stack):
-        says = f"{held.says}; not laid to the dying cgroups: {walk.says}, and no call trace names the walk"
+        says = f"{held.says}; not attributed to the dying cgroups: {walk.says}, and no call trace names the walk"
         return Evidence("core-held", "cpu", says, held.source)
     return Harm(
         f"core {held.core.core} is held in the kernel by {held.walker.name}",
@@ -185,31 +185,31 @@ def _resets(
         return None
     probe, says, source = "kernel_log" if starved.events else "nic", starved.says, starved.source
     if not (walk.dear or stack):
-        says += f"; not laid to the dying cgroups: {walk.says}, and no call trace names the walk"
+        says += f"; not attributed to the dying cgroups: {walk.says}, and no call trace names the walk"
         return Evidence("nic-starved", probe, says, source)
     is_now = any(_is_of_now(snapshot, event, tuning) for event in starved.events)
     if not (is_now or starved.rose or _may_hold_now(held) or _recurs(snapshot, starved.events, tuning)):
-        last = f"the last of it was {_recent.ago(snapshot, starved.events[-1])}, " if starved.events else ""
-        says += f"; {last}too long ago, or at an unknown time, to be harm of now"
+        last = f"the last was {_recent.ago(snapshot, starved.events[-1])}, " if starved.events else ""
+        says += f"; {last}too long ago, or at an unknown time, to be present harm"
         return Evidence("nic-starved-earlier", probe, says, source)
     for core in (held.core,) if held.core else held.cores:
         line = starved.place(snapshot, core.core)
         if line is not None:
-            says += f"; core {core.core}, held in the kernel, is the one that serves this queue ({line.name})"
+            says += f"; core {core.core}, held in the kernel, serves this queue ({line.name})"
             source = (*source, line.raw) if line.raw else source
             break
     sure = stack or (proven and starved.timed and not _others_lockup(snapshot, tuning))
     return Harm(
-        "the network card is reset for want of CPU",
+        "the network card is reset for lack of CPU",
         Confidence.CONFIRMED if sure else Confidence.LIKELY,
         Evidence("nic-starved", probe, says, source),
     )
 
 
 def _recurs(snapshot: Snapshot, events: tuple[KernelEvent, ...], tuning: Tuning) -> bool:
-    """True where it came back often enough to have a rhythm, and the next time is not long overdue."""
+    """True if it came back often enough to be regular, and the next time is not long overdue."""
     ages = sorted(age.total_seconds() for event in events if (age := _recent.age(snapshot, event)) is not None)
-    episodes = [age for at, age in enumerate(ages) if at == 0 or age - ages[at - 1] > _ONE_EPISODE]
+    episodes = [age for at, age in enumerate(ages) if at == 0 or age - ages[at - 1] > _SAME_STALL]
     if len(episodes) < tuning["recurs_few"]:
         return False
     between = (episodes[-1] - episodes[0]) / (len(episodes) - 1)
@@ -217,13 +217,13 @@ def _recurs(snapshot: Snapshot, events: tuple[KernelEvent, ...], tuning: Tuning)
 
 
 def _may_hold_now(held: HeldCores) -> bool:
-    """True while a core is held in the kernel and a statistics walker is among those that burn kernel time."""
+    """True if a core is held in the kernel and a statistics walker is among the processes that use kernel time."""
     burning = {process.name for process in held.others}
     return held.walker is not None or (bool(held.cores) and not burning.isdisjoint(STATISTICS_WALKERS))
 
 
 def _others_lockup(snapshot: Snapshot, tuning: Tuning) -> bool:
-    """True when the kernel names another program that locked a core up: the resets may be its doing."""
+    """True when the kernel names another program that locked up a core: it may have caused the resets."""
     named = {event.process.partition(":")[0] for event in _events(snapshot, tuning, *_LOCKUPS)} - {""}
     return any(name not in STATISTICS_WALKERS and not name.startswith(_BYSTANDERS) for name in named)
 
@@ -235,10 +235,10 @@ def _memory_gone(snapshot: Snapshot, dying: int, proven: bool, tuning: Tuning) -
     kernel_held, available, total = reclaim.kernel_held_kib, reclaim.mem_available_kib, reclaim.mem_total_kib
     if kernel_held is None or not total or not dying:
         return None
-    # Of what the kernel holds, theirs is what so many can cost on so many CPUs; a file system's caches are not.
+    # Of the kernel's memory, count only what so many cgroups can cost on so many CPUs, not file system caches.
     held = min(kernel_held, round(dying * kib_each(snapshot, tuning)))
     tenth = total * tuning["memory_gone_percent"] / 100
-    # A job may use nearly all memory: little left is theirs only where they hold more than is left.
+    # A job may use nearly all memory: blame the cgroups for a shortage only if they hold more than is left.
     if held <= tenth and not (available is not None and available < tenth and held > available):
         return None
     left = "" if available is None else f", {memory(available)} ({percent(100 * available / total)}) are left"
@@ -253,7 +253,7 @@ def _memory_gone(snapshot: Snapshot, dying: int, proven: bool, tuning: Tuning) -
 
 
 def kib_each(snapshot: Snapshot, tuning: Mapping[str, float]) -> float:
-    """Return what a dying cgroup costs here: it has a part for each CPU. CPUs that were not read count as two."""
+    """Return the KiB that a dying cgroup costs here: it has a part for each CPU. Unread CPUs count as two."""
     cpu = snapshot.get(CpuReading)
     cpus = len(cpu.seconds[0]) if not isinstance(cpu, Unread) and cpu.seconds else 2
     few, many = tuning["kib_per_cgroup_2_cpus"], tuning["kib_per_cgroup_96_cpus"]

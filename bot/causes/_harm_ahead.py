@@ -1,4 +1,4 @@
-"""From how many dying cgroups on they would do harm on a node: the nearest of what they do to others."""
+"""The number of dying cgroups from which they would do harm on a node: the nearest kind of harm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.probes.reclaim import ReclaimReading
 
 
 def ahead(snapshot: Snapshot, cgroups: CgroupsReading, tuning: Mapping[str, float]) -> HarmAt | None:
-    """Return from how many dying cgroups on they would do harm here, the nearest kind; None where none can be told."""
+    """Return the lowest number of dying cgroups that would do harm here, and the harm; None if not known."""
     found: list[HarmAt] = []
     if walk_of(snapshot, cgroups.mode).dear:
         seconds = tuning["core_held_seconds"]

@@ -1,4 +1,4 @@
-"""A core that the kernel did not give back for seconds, and the process that worked in the kernel on it."""
+"""Cores that stayed in the kernel for seconds, and the process that worked in the kernel there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.domain.probe import Snapshot, Unread
 from bot.probes.cpu import CpuReading, HeldCore
 from bot.probes.processes import ProcessesReading, ProcessUse
 
-# Programs that read every cgroup's statistics again and again, by comm (15 characters at most).
+# Programs that keep reading every cgroup's statistics, by comm (15 characters at most).
 STATISTICS_WALKERS = (
     "kubelet",
     "kubelite",
@@ -30,16 +30,16 @@ STATISTICS_WALKERS = (
 
 @dataclass(frozen=True, slots=True)
 class HeldCores:
-    """The cores held in the kernel, and the statistics walker that held one of them.
+    """The cores held in the kernel, and the statistics walker that held a core.
 
-    Shape: `core` and `walker` are set together, `by_elimination` where no thread of the walker was seen on that core.
-    `unread` is what would have told more; `short_window`: the window held fewer seconds than were asked for.
+    Shape: `core` and `walker` are set together; `by_elimination` if no thread of the walker was seen on that core.
+    `unread` is what would have told more; `short_window`: the window was shorter than requested.
     """
 
     cores: tuple[HeldCore, ...]
     core: HeldCore | None = None
     walker: ProcessUse | None = None
-    others: tuple[ProcessUse, ...] = ()  # what else burned kernel time
+    others: tuple[ProcessUse, ...] = ()  # other processes that used kernel time
     unread: tuple[Unread, ...] = ()
     by_elimination: bool = False
     short_window: bool = False
@@ -53,10 +53,10 @@ class HeldCores:
 
     @property
     def says(self) -> str:
-        """What was seen, in words."""
+        """Describe what was seen."""
         if self.core is not None and self.walker is not None:
             once = ", all of a short window" if self.short_window else ""
-            did = "alone used as much kernel time" if self.by_elimination else "worked there in the kernel"
+            did = "alone used that much kernel time" if self.by_elimination else "worked there in the kernel"
             return (
                 f"core {self.core.core} spent {percent(self.core.mean_percent)} of {self.core.seconds} s in the kernel"
                 f"{once}; {self.walker.name} (pid {self.walker.pid}) {did}, {self.walker.sys_seconds:.1f} s in all"
@@ -75,15 +75,15 @@ class HeldCores:
 def held_cores(snapshot: Snapshot, at_least_percent: float, for_seconds: float, walker_share: float) -> HeldCores:
     """Return which cores were held in the kernel, and by which statistics walker, in the same window.
 
-    The walker must itself have used `walker_share` of the kernel time that the core spent, and one of its threads must
-    have worked there. Threads are looked at for a moment only; where they were not seen there, the walker must be the
-    only process that used as much kernel time as the held core gave.
+    The walker must have used `walker_share` of the core's kernel time, and a thread of it must have worked there.
+    Threads are sampled only for a moment; if none was seen there, the walker must be the only process that used as much
+    kernel time as the held core.
     """
     cpu, processes = snapshot.get(CpuReading), snapshot.get(ProcessesReading)
     unread = tuple(reading for reading in (cpu, processes) if isinstance(reading, Unread))
     if isinstance(cpu, Unread):
         return HeldCores((), unread=unread)
-    # A window of a second or two must be able to see it too, and says that it was short.
+    # A window of a second or two must be able to see it too; then the sentence says that it was short.
     needed = max(1, min(round(for_seconds), len(cpu.seconds)))
     cores = cpu.held("sys_percent", at_least_percent, needed)
     short = needed < for_seconds

@@ -1,4 +1,4 @@
-"""Where the network's interrupts land, and how much of their cores the packet work takes."""
+"""On which cores network interrupts land, and how much of those cores the packet work takes."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from bot.probes.interrupts import InterruptLine, InterruptsReading
 
 @dataclass(frozen=True, slots=True)
 class IrqPlacement:
-    """The core on which most network interrupts landed in the window.
+    """The core that most network interrupts landed on in the window.
 
-    Shape: `bound` where no queue's interrupts may go anywhere else.
+    Shape: `bound` if no queue's interrupts may go to another core.
     """
 
     core: int
     share_percent: float
     per_second: float
-    queues: tuple[InterruptLine, ...]  # those that rose on it
+    queues: tuple[InterruptLine, ...]  # queues whose interrupts rose on it
     bound: bool = False
 
 
 def irq_placement(interrupts: InterruptsReading) -> IrqPlacement | None:
-    """Return the busiest core's share, None where no network interrupt came or the looks' distance is not told."""
+    """Return the busiest core's share, None without network interrupts or if the time between looks is not known."""
     if not interrupts.total_rise or not interrupts.seconds_between:
         return None
     core, rise = max(interrupts.by_core.items(), key=lambda pair: (pair[1], -pair[0]))
@@ -34,10 +34,10 @@ def irq_placement(interrupts: InterruptsReading) -> IrqPlacement | None:
 
 
 def is_one_core(placement: IrqPlacement | None, share_percent: float, per_second: float) -> bool:
-    """True when several queues share one core although their interrupts could be spread, and it is many of them.
+    """True when several queues share one core with many interrupts that could be spread.
 
-    A core full of packet work polls its queues with their interrupts off (NAPI): the fuller, the fewer. So where every
-    queue is bound to it, how many there are says nothing.
+    A core full of packet work polls its queues with their interrupts off (NAPI): the busier, the fewer interrupts. So
+    if every queue is bound to it, the number of interrupts says nothing.
     """
     return (
         placement is not None
@@ -48,12 +48,12 @@ def is_one_core(placement: IrqPlacement | None, share_percent: float, per_second
 
 
 def packet_percent(cpu: CpuReading, core: int) -> float:
-    """Return a core's mean time in interrupts, hard and soft."""
+    """Return a core's mean share of time in interrupts, hard and soft."""
     return cpu.core_mean(core, "irq_percent") + cpu.core_mean(core, "soft_percent")
 
 
 def full_cores(cpu: CpuReading, at_least_percent: float, for_seconds: float) -> dict[int, float]:
-    """Return the cores whose time in interrupts stayed that high for seconds on end, with their means."""
+    """Return the cores whose time in interrupts stayed that high for that many seconds, with their means."""
     needed = max(1, min(round(for_seconds), len(cpu.seconds)))
     best: dict[int, int] = {}
     running: dict[int, int] = {}
@@ -65,7 +65,7 @@ def full_cores(cpu: CpuReading, at_least_percent: float, for_seconds: float) -> 
 
 
 def rows(cpu: CpuReading, cores: tuple[int, ...], most: int = 4) -> tuple[str, ...]:
-    """Return the raw rows of these cores, their fullest seconds first."""
+    """Return the raw rows of these cores, busiest seconds first."""
     seen: list[CoreSecond] = [core for second in cpu.seconds for core in second if core.core in cores and core.raw]
     seen.sort(key=lambda core: -(core.irq_percent + core.soft_percent))
     return tuple(core.raw for core in seen[:most])

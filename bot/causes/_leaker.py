@@ -1,6 +1,6 @@
-"""Who leaks: what starts again and again, held against the count of dying cgroups and the time there was for it.
+"""Finds the leaker: compares what keeps restarting with the count of dying cgroups and the time available.
 
-Longer than 300 lines: a suspect, the arguments for it, and who of several is blamed are one judgement.
+Longer than 300 lines: the suspects, the arguments for each, and the choice among them are one judgement.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from bot.probes.containers import ContainersReading
 from bot.probes.host import HostReading
 from bot.probes.units import Unit, UnitsReading
 
-# An argument by pace (so many seconds a cgroup) knows no count, so a count that fits better than this beats it.
+# An argument by rate (seconds for each cgroup) uses no count, so a count that fits better than this wins.
 _PACE_FIT = math.log(1.5)
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """One thing that could have left the cgroups behind.
+    """A unit or image that could have left the cgroups behind.
 
-    Shape: `fit` is how far its turns are from one cgroup a turn (0: exactly one), None where they are out of
-    proportion; `goes_on`: it loops today; `steady`: it runs well today; `stopped` says since when it does not run.
+    Shape: `fit` is how far its restarts are from one cgroup for each restart (0: exactly), None if they are out of
+    proportion; `goes_on`: it loops now; `steady`: it runs well now; `stopped` says since when it does not run.
     """
 
-    name: str  # the unit, else the image
+    name: str  # the unit, or else the image
     unit_state: UnitState
     goes_on: bool
     says: str
@@ -50,21 +50,21 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """Everything that loops, best fit first, where the bulk of what is dying lies, and what could not be asked."""
+    """All that loops, best fit first; where most dying cgroups are; and what could not be read."""
 
     all: tuple[Suspect, ...]
     unread: tuple[Unread, ...] = field(default=())
     largest_share: DyingShare | None = None
-    owner: Suspect | None = None  # the unit under which the kernel itself counts the bulk
+    owner: Suspect | None = None  # the unit under which the kernel counts most of them
 
     @property
     def in_proportion(self) -> tuple[Suspect, ...]:
-        """Those whose turns account for the dying cgroups, best first."""
+        """Suspects whose restarts account for the dying cgroups, best fit first."""
         return tuple(suspect for suspect in self.all if suspect.fit is not None)
 
     @property
     def going_on(self) -> tuple[Suspect, ...]:
-        """Those that loop today."""
+        """Suspects that loop now."""
         return tuple(suspect for suspect in self.all if suspect.goes_on)
 
 
@@ -75,7 +75,7 @@ def find(
     largest_share: DyingShare | None = None,
     growth: int | None = None,
 ) -> Suspects:
-    """Return what loops or looped, each held against the count of dying cgroups and the place where they lie."""
+    """Return what loops or looped, each compared with the count of dying cgroups and the place where they are."""
     host = snapshot.get(HostReading)
     uptime = None if isinstance(host, Unread) else host.uptime
     units, looping = snapshot.get(UnitsReading), snapshot.once(_loops.loops, tuning["loop_many"])
@@ -90,13 +90,13 @@ def find(
             found.append(suspect)
     each = _one_each(sorted(found, key=_order))
     if largest_share is not None and largest_share.is_no_units:
-        each = tuple(suspect for suspect in each if not suspect.unit_state.unit)  # a unit's do not lie there
+        each = tuple(suspect for suspect in each if not suspect.unit_state.unit)  # units leave none there
     owner = _owner(snapshot, largest_share, each, tuning) if largest_share is not None and largest_share.unit else None
     return Suspects(each, _not_read(units, snapshot.get(ContainersReading)), largest_share, owner)
 
 
 def _owner(snapshot: Snapshot, largest_share: DyingShare, each: tuple[Suspect, ...], tuning: Tuning) -> Suspect:
-    """Return the unit as a suspect: what is known of its loop, or a unit that runs as well as anybody can tell."""
+    """Return the unit as a suspect, with its loop if it has one; otherwise it seems to run well."""
     units = snapshot.get(UnitsReading)
     unit = None if isinstance(units, Unread) else units.get(largest_share.unit)
     same = next((suspect for suspect in each if suspect.name == (unit.name if unit else largest_share.unit)), None)
@@ -134,7 +134,7 @@ def _order(suspect: Suspect) -> tuple[bool, float, int, str]:
 
 
 def _one_each(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
-    """One unit may be seen both as a service and by its container: the better argument stays."""
+    """Keep the better argument for each unit: it may be seen both as a service and by its container."""
     kept: dict[str, Suspect] = {}
     for suspect in suspects:
         first = kept.setdefault(suspect.name, suspect)
@@ -145,7 +145,7 @@ def _one_each(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
 def _of_loop(
     snapshot: Snapshot, loop: Loop, dying: int, growth: int | None, uptime: timedelta | None, tuning: Tuning
 ) -> Suspect:
-    # What it was counted to have started, never a pace scaled beyond the time that the counter or the journal covers.
+    # Its counted starts, never a rate scaled beyond the time that the counter or the journal covers.
     turns, fit = loop.turns, _fit(dying, loop.turns, tuning["ratio_high"])
     because = f"{count(turns, 'start')} against {dying:,} dying"
     if fit is None and (each := _each_start(loop, growth, tuning)):
@@ -167,7 +167,7 @@ def _of_loop(
 
 
 def _each_start(loop: Loop, growth: int | None, tuning: Tuning) -> float:
-    """How many cgroups each start left between the looks; 0 where neither starts nor growth tell."""
+    """How many cgroups each start left between the looks; 0 if starts or growth are not known."""
     before, later = loop.unit.restarts, loop.unit.restarts_later
     if growth is None or growth < tuning["growth_told_apart"] or before is None or later is None or later <= before:
         return 0.0
@@ -179,7 +179,7 @@ def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | 
     unit = None if isinstance(units, Unread) or not churn.unit else units.get(churn.unit)
     state = unit_state_of(snapshot, churn.unit, unit, agent)
     stopped = state.active in ("failed", "inactive")
-    # An agent in use that failed now and then in the past is not what is looked for: its log alone says nothing.
+    # An agent in use may have failed now and then in the past: its log alone proves nothing.
     log_tells = (
         churn.log_exits >= tuning["agent_log_exits"]
         and not churn.runs_steadily
@@ -191,7 +191,7 @@ def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | 
     fit, because = None, ""
     ended = max(churn.exits, churn.log_exits if log_tells else 0)
     if (fit := _fit(dying, ended, tuning["ratio_high"])) is not None:
-        because = f"{count(ended, 'run')} that ended, against {dying:,} dying"
+        because = f"{count(ended, 'ended run')} against {dying:,} dying"
     if fit is None and agent is not None and uptime is not None and (churn.goes_on or log_tells):
         because = _pace(dying, uptime, unit, stopped, tuning)
         fit = _PACE_FIT if because else None
@@ -212,14 +212,14 @@ def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | 
 
 
 def _fit(dying: int, turns: int, each: float) -> float | None:
-    """Return how far the turns are from one cgroup a turn; None where at most `each` of them could not have made it."""
+    """Return how far the restarts are from one cgroup each; None if even `each` cgroups per restart are too few."""
     if turns <= 0 or turns * each < dying:
         return None
     return abs(math.log(dying / turns))
 
 
 def _pace(dying: int, uptime: timedelta, unit: Unit | None, stopped: bool, tuning: Tuning) -> str:
-    """Say how the time there was fits a loop of some seconds a turn, or nothing where it does not."""
+    """Say how the available time fits a loop of some seconds for each restart; empty if it does not fit."""
     seconds, since = uptime.total_seconds(), "the node's uptime"
     stop_told = stopped and unit is not None and unit.state_changed_usec
     if stop_told:
@@ -230,57 +230,57 @@ def _pace(dying: int, uptime: timedelta, unit: Unit | None, stopped: bool, tunin
             seconds, since = ran, f"the time that {unit.name} runs"
     each = seconds / dying if dying else math.inf
     if each < tuning["turn_seconds_low"]:
-        return ""  # there was no time for so many turns
+        return ""  # too little time for so many restarts
     if each > tuning["turn_seconds_high"]:
         if stop_told or not stopped:
-            return ""  # a loop of this kind would have left many more
+            return ""  # such a loop would have left many more
         return f"{dying:,} dying are fewer than such a loop leaves in the node's uptime, and it stopped at some time"
-    return f"{dying:,} dying over {since} are one every {span(timedelta(seconds=each))}, the pace of such a loop"
+    return f"{dying:,} dying over {since} are one every {span(timedelta(seconds=each))}, the rate of such a loop"
 
 
 def _when_stopped(unit: Unit | None, churn: Churn, uptime: timedelta | None) -> str:
     if unit is not None and unit.state_changed_usec:
         after = timedelta(microseconds=unit.state_changed_usec)
         return _loops.when_stopped(Loop(unit, LoopState.STOPPED, 0, "", after), uptime)
-    return f"stopped at {churn.log_last_at}" if churn.log_last_at else "has stopped, when is not told"
+    return f"stopped at {churn.log_last_at}" if churn.log_last_at else "has stopped at an unknown time"
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Who is named, how surely, and why.
+    """Who is named as the leaker, how surely, and why.
 
-    Shape: a leaker is named only where the leak is confirmed; `looping` are the names to look at where none could be
-    told from the rest.
+    Shape: a leaker is named only if the leak is confirmed; `looping` are the names to look at if no single suspect
+    stands out.
     """
 
     leaker: Suspect | None
     confidence: Confidence
     says: str
     looping: tuple[str, ...] = ()
-    doubt: str = ""  # what was not read, and may have named another
+    doubt: str = ""  # what was not read and may have named another suspect
 
 
 def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
-    """Name the leaker: the unit below which the kernel counts the dying, or the only one that could have made them.
+    """Name the leaker: the unit below which the kernel counts the dying, or the only suspect that fits.
 
-    Two that could both have made them are both named and neither is blamed; nor is anybody for growth alone.
+    Two suspects that both fit are both named and neither is blamed; growth alone blames nobody.
     """
     if suspects.owner is not None:
         return Blame(suspects.owner, Confidence.CONFIRMED, _chosen(suspects.owner, suspects))
     could = suspects.in_proportion
     if len(could) == 1:
         unread = "; ".join(f"{reading.probe} were not read ({reading.reason})" for reading in suspects.unread)
-        doubt = f"{unread}: whether something else left them cannot be told." if unread else ""
+        doubt = f"{unread}: whether something else left them is not known." if unread else ""
         return Blame(could[0], Confidence.CONFIRMED, _chosen(could[0], suspects), doubt=doubt)
     if could:
         each = "; ".join(f"{suspect.says}: {suspect.fits_because}" for suspect in could[:3])
         names = tuple(suspect.name for suspect in could)
-        says = f"{', '.join(names)} could each have left them, and which of them did cannot be told ({each})"
+        says = f"{', '.join(names)} could each have left them; which of them did is not known ({each})"
         return Blame(None, Confidence.LIKELY, says, names)
     grows = growth is not None and growth >= tuning["leak_growth"]
     says = "the leaker was not found" + _not_asked(suspects)
     if suspects.all:
-        says += "; out of proportion to the count: " + "; ".join(suspect.says for suspect in suspects.all[:2])
+        says += "; does not fit the count: " + "; ".join(suspect.says for suspect in suspects.all[:2])
     going = tuple(suspect.name for suspect in suspects.going_on) if grows else ()
     return Blame(None, Confidence.LIKELY if grows else Confidence.POSSIBLE, says, going)
 
@@ -297,8 +297,8 @@ def _chosen(leaker: Suspect, suspects: Suspects) -> str:
     if others:
         names = ", ".join(other.name for other in others[:3])
         elsewhere = leaker is suspects.owner
-        better = "the dying ones do not lie under them" if elsewhere else "theirs could not have made as many"
-        says += f". {names} started over too; {better}"
+        better = "the dying cgroups are not under them" if elsewhere else "their restarts do not fit the count"
+        says += f". {names} restarted too; {better}"
     return says
 
 

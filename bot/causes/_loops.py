@@ -1,4 +1,4 @@
-"""Services that systemd starts again and again: now, by their history, or until they stopped."""
+"""Services that systemd keeps restarting: now, by their history, or until they stopped."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _AFTER_SUCCESS = ("always", "on-success")
 
 
 class LoopState(enum.StrEnum):
-    """What a unit that was started many times does today."""
+    """The present state of a unit that was started many times."""
 
-    NOW = "now"  # seen between tries, or started again between the looks
-    BY_HISTORY = "by-history"  # its count and the age of its present run say that it goes on
-    STOPPED = "stopped"  # failed or stopped: it loops no more, until something starts it
-    STEADY = "steady"  # its present run has outlasted the loop by far
+    NOW = "now"  # seen waiting for a restart, or restarted between the looks
+    BY_HISTORY = "by-history"  # its restart count and the age of its present run show that it goes on
+    STOPPED = "stopped"  # failed or stopped: it no longer loops, until something starts it
+    STEADY = "steady"  # its present run is far longer than the loop's runs
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One service and its turns.
+    """A service and its restarts.
 
-    Shape: `turns` as counted. `stopped_after` is since boot.
+    Shape: `turns` are the counted restarts. `stopped_after` is since boot.
     """
 
     unit: Unit
@@ -51,7 +51,7 @@ class Loop:
 
     @property
     def goes_on(self) -> bool:
-        """True when it loops today."""
+        """True when it loops now."""
         return self.state in (LoopState.NOW, LoopState.BY_HISTORY)
 
 
@@ -61,38 +61,38 @@ def is_essential(unit: Unit) -> bool:
 
 
 def told(unit: Unit) -> tuple[str, ...]:
-    """Return those of the unit's own lines that tell of its loop."""
+    """Return the unit's own lines that show its loop."""
     chosen = tuple(line for line in unit.source if line.startswith(_TOLD))
     return (chosen or unit.source)[:8]
 
 
 def restarted_by_systemd(unit: Unit) -> bool:
-    """True when systemd itself started it again between the looks; a person's restart or a timer's job is no loop."""
+    """True when systemd restarted it between the looks; a person's restart or a timer's job is not a loop."""
     if unit.restarts is not None and unit.restarts_later is not None:
         return unit.restarts_later > unit.restarts
     return unit.restarted_in_window and unit.restart not in ("", "no")
 
 
 def ends_well(unit: Unit) -> bool:
-    """True where it is started again after a run that ended well: a poller, and no crash.
+    """True if it is restarted after a successful run: a poller, not a crash.
 
-    Only the state between two runs tells: a start sets the result back to success.
+    Only the state between two runs shows this, because a start resets the result to success.
     """
     return unit.between_tries and unit.result == "success" and unit.restart in _AFTER_SUCCESS
 
 
 def end_is_seen(unit: Unit) -> bool:
-    """True where its runs are known to fail: by their result, or because systemd starts it again for nothing else."""
+    """True if its runs are known to fail: by their result, or because systemd restarts it only on failure."""
     return unit.result not in ("", "success") or unit.restart not in _AFTER_SUCCESS
 
 
 def mean_run(loop: Loop, uptime: timedelta | None) -> timedelta | None:
-    """Return the mean time from one start to the next since boot, None where it cannot be told."""
+    """Return the mean time between starts since boot, None if it is not known."""
     return uptime / loop.turns if uptime is not None and loop.turns and loop.counted_by == "NRestarts" else None
 
 
 def loops(snapshot: Snapshot, many: float) -> tuple[Loop, ...] | Unread:
-    """Return the services that loop now, and those with at least `many` turns behind them, most turns first."""
+    """Return the services that loop now or have at least `many` restarts behind them, most restarts first."""
     units = snapshot.get(UnitsReading)
     if isinstance(units, Unread):
         return units
@@ -122,7 +122,7 @@ def _turns(unit: Unit, looped_for: timedelta | None) -> tuple[int, int, str]:
         return counter, counter, "NRestarts"
     scaled = logged
     if looped_for is not None and over is not None and logged > 1 and over > timedelta(0):
-        # The journal may reach back less far than the loop: its pace, over the time the loop had.
+        # The journal may be shorter than the loop: scale its rate to the time of the loop.
         scaled = max(logged, round((logged - 1) * (looped_for / over)))
     return logged, scaled, "journal"
 
@@ -138,29 +138,29 @@ def _is_steady(unit: Unit, uptime: timedelta | None, turns: int) -> bool:
     if uptime is None or not started or not turns:
         return False
     run = uptime - timedelta(microseconds=started)
-    # Three mean gaps: a run of a loop is at most as long as the gap between its starts.
+    # Three mean gaps: a run of the loop is at most as long as the gap between its starts.
     return run > max(3 * uptime / turns, timedelta(minutes=1))
 
 
 def says(loop: Loop, uptime: timedelta | None) -> str:
-    """Return what the unit does, in words."""
+    """Describe what the unit does."""
     unit, name = loop.unit, loop.unit.name
     if unit.restarts is not None and unit.restarts_later is not None and unit.restarts_later > unit.restarts:
         counter = f"NRestarts rose from {unit.restarts:,} to {unit.restarts_later:,} between the looks"
     elif loop.counted_by == "journal":
         over = f" within {span(unit.restarts_logged_over)}" if unit.restarts_logged_over else ""
-        counter = f"its journal tells of {count(loop.turns, 'restart')}{over}"
+        counter = f"its journal shows {count(loop.turns, 'restart')}{over}"
     elif loop.turns:
         counter = f"it was restarted {count(loop.turns, 'time')} (NRestarts)"
     else:
         counter = "its restarts are not counted"
     match loop.state:
         case LoopState.NOW if unit.between_tries:
-            return f"{name} waits for its next try (auto-restart); {counter}"
+            return f"{name} waits for its next restart (auto-restart); {counter}"
         case LoopState.NOW:
-            return f"{name} was started again between the looks; {counter}"
+            return f"{name} was restarted between the looks; {counter}"
         case LoopState.BY_HISTORY:
-            return f"{name} goes on looping: {counter}"
+            return f"{name} keeps looping: {counter}"
         case LoopState.STEADY:
             return f"{name} looped and runs steadily now: {counter}"
         case LoopState.STOPPED:
@@ -168,7 +168,7 @@ def says(loop: Loop, uptime: timedelta | None) -> str:
 
 
 def when_stopped(loop: Loop, uptime: timedelta | None) -> str:
-    """Return when it stopped, in words."""
+    """Describe when it stopped."""
     if loop.stopped_after is None:
         return "has stopped, when is not told"
     at = f"stopped at {span(loop.stopped_after)} after boot"

@@ -1,4 +1,4 @@
-"""How long soft interrupts waited for a core that was full or held, where somebody asked for that."""
+"""How long soft interrupts waited for a busy or held core, if that was measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 4  # cores
 
 
 def waits_on(snapshot: Snapshot, cores: Sequence[int]) -> tuple[Evidence, ...]:
-    """Return what was seen on these cores, nothing where it was not asked for or not read."""
+    """Return what was seen on these cores; empty if it was not measured or not read."""
     told = snapshot.get(SoftirqWaitsReading)
     if isinstance(told, Unread):
         return ()
@@ -25,7 +25,7 @@ def waits_on(snapshot: Snapshot, cores: Sequence[int]) -> tuple[Evidence, ...]:
     says += "" if first.ended else " and had not run when the look ended"
     if told.gaps:
         card, gap = max(told.gaps.items(), key=lambda of: (of[1], of[0]))
-        says += f"; {card} had packets left and was not polled for {_milliseconds(gap)}"
+        says += f"; {card} had packets waiting and was not polled for {_milliseconds(gap)}"
     source = [f"core {wait.core} {wait.kind}: {wait.times} waits, the longest {wait.worst_us} us" for wait in longest]
     source += [f"{card}: longest gap between polls {gap} us" for card, gap in sorted(told.gaps.items())[:_MOST]]
     return (Evidence("packet-waits", told.probe, says, tuple(source)),)

@@ -1,4 +1,4 @@
-"""How old a line of a log is: what happened days ago on a node that is still up is no symptom of today."""
+"""The age of log lines: an event of days ago on a node that is still up is not a present symptom."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.probes.host import HostReading
 
 
 def age(snapshot: Snapshot, event: KernelEvent) -> timedelta | None:
-    """Return how long ago the line was written; None where the line or the node does not tell its time."""
+    """Return how long ago the line was written; None if the line's or the node's time is not known."""
     host = snapshot.get(HostReading)
     if isinstance(host, Unread) or event.since_boot is None:
         return None
@@ -20,10 +20,10 @@ def age(snapshot: Snapshot, event: KernelEvent) -> timedelta | None:
 
 
 def age_by_clock(snapshot: Snapshot, told: str) -> timedelta | None:
-    """Return how long before the look a log's own time was, by the node's clock.
+    """Return how long before the look a log's own time is, by the node's clock.
 
-    Shape: negative where the time is ahead of the clock; None where either is not told, and where the time names no
-    zone: an hour of another zone would pass for now.
+    Shape: negative if the time is ahead of the clock; None if either is not known, or the time names no zone: an old
+    time of another zone could pass for now.
     """
     host = snapshot.get(HostReading)
     if isinstance(host, Unread) or host.node_time_at is None:
@@ -36,19 +36,19 @@ def age_by_clock(snapshot: Snapshot, told: str) -> timedelta | None:
 
 
 def recent(snapshot: Snapshot, events: Iterable[KernelEvent], hours: float) -> tuple[KernelEvent, ...]:
-    """Return the events of the last hours; one without a time counts, for it may be from now."""
+    """Return the events of the last hours; an event without a time counts, because it may be recent."""
     return tuple(e for e in events if (old := age(snapshot, e)) is None or old.total_seconds() <= hours * 3600)
 
 
 def surely_within(snapshot: Snapshot, events: Iterable[KernelEvent], minutes: float) -> tuple[KernelEvent, ...]:
-    """Return the events known to be of the last minutes; one without a time does not count."""
+    """Return the events known to be of the last minutes; an event without a time does not count."""
     return tuple(e for e in events if (old := age(snapshot, e)) is not None and old.total_seconds() <= minutes * 60)
 
 
 def ago(snapshot: Snapshot, event: KernelEvent) -> str:
-    """Return when the line was written, in words."""
+    """Describe when the line was written."""
     old = age(snapshot, event)
-    return "at a time that is not told" if old is None else f"{span(old)} ago"
+    return "at an unknown time" if old is None else f"{span(old)} ago"
 
 
 def lines(events: Iterable[KernelEvent], most: int = 4) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Signs that the network driver's poll did not get its core in time: it asks for a reset, and is not to blame."""
+"""Signs that the network driver's poll did not get its core in time: it asks for a reset, but is not to blame."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RESETS = (KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
 
 
 def says_starved(event: KernelEvent) -> bool:
-    """True for a line in which the driver says that its poll was scheduled and did not run."""
+    """True for a line in which the driver says that its poll was scheduled but did not run."""
     return event.kind is KernelEventKind.NIC_STARVED or event.napi_scheduled is True
 
 
@@ -27,7 +27,7 @@ class Starvation:
     """Starved polls of the last hours.
 
     Shape: `events` are the lines that say so, `resets` the resets of the same time; `counters` are the raw counter
-    lines where the counter rose, or where no log tells when it did (`timed` False).
+    lines if the counter rose, or if no log shows when it rose (`timed` False).
     """
 
     events: tuple[KernelEvent, ...]
@@ -43,7 +43,7 @@ class Starvation:
         return (*_recent.lines(self.events, 3), *_recent.lines(self.resets, 1), *self.counters)[:5]
 
     def place(self, snapshot: Snapshot, core: int) -> InterruptLine | None:
-        """Return the interrupt by which this core serves a starved queue, where that can be told."""
+        """Return the interrupt by which this core serves a starved queue, if that is known."""
         interrupts = snapshot.get(InterruptsReading)
         if isinstance(interrupts, Unread):
             return None
@@ -56,20 +56,20 @@ class Starvation:
 
 
 def starvation(snapshot: Snapshot, hours: float) -> Starvation | None:
-    """Return the starved polls of the last hours, None where nothing tells of any."""
+    """Return the starved polls of the last hours, None without any sign of them."""
     log, nic = snapshot.get(KernelLogReading), snapshot.get(NicReading)
     events: tuple[KernelEvent, ...] = ()
     resets: tuple[KernelEvent, ...] = ()
     if not isinstance(log, Unread):
         events = _recent.recent(snapshot, filter(says_starved, log.of(*_SAID)), hours)
         resets = _recent.recent(snapshot, log.of(*_RESETS), hours)
-        if not events:  # the lines before a reset may be lost, and what they said be told with it
+        if not events:  # the lines before a reset may be lost; the reset's line may repeat them
             resets = tuple(reset for reset in resets if reset.reason is KernelEventKind.NIC_STARVED)
             events = resets
     rows, rose, total = [], 0, 0
     for card in () if isinstance(nic, Unread) else nic.nics:
         rise, all_time = card.rise(_COUNTER) or 0, card.total(_COUNTER) or 0
-        # The newest lines are the last that a log loses: one that was read and tells of none clears an old counter.
+        # A log loses its newest lines last: a log that was read and has no such line clears an old counter.
         if rise or (all_time and isinstance(log, Unread)):
             rows.append(card.lines.get(_COUNTER, f"{_COUNTER}: {all_time}"))
             rose, total = rose + rise, total + all_time
@@ -85,11 +85,11 @@ def _says(
 ) -> str:
     if events:
         device = f"{events[-1].device}: " if events[-1].device else ""
-        reset = f", {count(len(resets), 'reset')} beside" if resets else ""
+        reset = f", {count(len(resets), 'reset')} besides" if resets else ""
         return (
-            f"{device}the driver's poll was scheduled and did not run ({count(len(events), 'line')}{reset}, "
+            f"{device}the driver's poll was scheduled but did not run ({count(len(events), 'line')}{reset}, "
             f"the last {_recent.ago(snapshot, events[-1])})"
         )
     if rose:
         return f"{_COUNTER} rose by {rose:,} between the looks"
-    return f"{_COUNTER} stands at {total:,} since the driver was loaded; when, no log tells"
+    return f"{_COUNTER} stands at {total:,} since the driver was loaded; no log shows when"

@@ -1,4 +1,4 @@
-"""What may be done to a unit: whether the node needs it, and which step keeps it from coming back."""
+"""Whether the node needs a unit, and which step keeps the unit from coming back."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from bot.probes.agents import Agent, AgentsReading
 from bot.probes.host import HostReading
 from bot.probes.units import Unit, UnitsReading
 
-# UnitFileStates that have no [Install] links to take away, or whose links are not what starts them.
+# UnitFileStates without [Install] links to remove, or whose links are not what starts them.
 _NOT_DISABLED_USEFULLY = ("static", "generated", "indirect", "transient", "masked")
 
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """What a unit is to its node. `unit` "": none is known; `needed_because`: what on this node uses it."""
+    """A unit's role on its node. `unit` "": no unit is known; `needed_because`: what on this node uses it."""
 
     unit: str
     enabled: str = ""
@@ -30,7 +30,7 @@ class UnitState:
 
 
 def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent: Agent | None = None) -> UnitState:
-    """Return what is known of a unit; a name alone is enough to know it protected."""
+    """Return what is known of a unit; its name alone tells whether it is protected."""
     units, agents = snapshot.get(UnitsReading), snapshot.get(AgentsReading)
     if unit is None and name and not isinstance(units, Unread):
         unit = units.get(name)
@@ -50,18 +50,18 @@ def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent
 
 
 def _not_read(*readings: object) -> str:
-    """Why it is not known whether a unit is needed, or by its uptime runs well; empty where both were read."""
+    """Why it is not known whether a unit is needed or runs well; empty if both were read."""
     return "; ".join(f"{reading.probe}: {reading.reason}" for reading in readings if isinstance(reading, Unread))
 
 
 def keep_from_starting(unit: UnitState) -> tuple[tuple[Step, ...], str]:
-    """Return the step that stops a unit for good, or none and the reason."""
+    """Return the step that stops a unit permanently, or no step and the reason."""
     if not unit.unit:
         return (), "No unit is known that starts it, so there is nothing to disable."
     if unit.protected:
-        return (), f"{unit.unit} is protected: the node, or the way to it, would be lost without it."
+        return (), f"{unit.unit} is protected: without it the node, or access to it, would be lost."
     if unit.needed_because:
-        return (), f"{unit.unit} is needed here ({unit.needed_because}): it wants mending, not disabling."
+        return (), f"{unit.unit} is needed here ({unit.needed_because}): it needs repair, not disabling."
     if unit.use_unread:
         return (), f"Whether anybody here needs {unit.unit} was not read ({unit.use_unread})."
     action = "mask_unit" if unit.enabled in _NOT_DISABLED_USEFULLY or unit.triggered_by else "disable_unit"

@@ -1,6 +1,6 @@
-"""Who waits uninterruptibly at both looks, and for what, by the kernel function that they sleep in.
+"""Tasks that wait uninterruptibly at both looks, and what they wait for, by the kernel function they sleep in.
 
-A login that is not root is mostly not told that function; then nothing is known of what is waited for.
+Most logins other than root cannot see that function; then it is not known what a task waits for.
 """
 
 from __future__ import annotations
@@ -10,38 +10,38 @@ from collections.abc import Iterable
 
 from bot.probes.processes import Waiting
 
-# Sleeping in these is waiting for a disk, a file system or a file server: block/, mm/filemap.c, fs/, net/sunrpc/.
+# A task sleeping in these waits for a disk, a file system or a file server: block/, mm/filemap.c, fs/, net/sunrpc/.
 _STORAGE = re.compile(
     r"_*(?:(?:folio|page)_wait|wait_on_(?:page|buffer|bit)|wait_for_writeback|blk_|blkdev_|rq_qos|wbt_|submit_bio|bio_|"
     r"bit_wait_io|io_schedule|jbd2_|journal_|wait_transaction|start_this_handle|ext4_|xfs_|xlog_|btrfs_|rpc_|nfs[34]?_|"
     r"dm_|balance_dirty|fuse_|request_wait_answer|ceph_|sync_(?:inodes|filesystem)|do_get_write_access|get_request)"
 )
 _FILE_SERVER = re.compile(r"_*(?:rpc_|nfs[34]?_)")
-# The threads of GPU drivers, frozen cgroups and a parent between vfork and exec wait so by design.
+# Threads of GPU drivers, frozen cgroups and a parent between vfork and exec wait this way by design.
 _BY_DESIGN = re.compile(r"_*(?:nv_|nvidia|uvm_|os_acquire|rm_|refrigerator|do_freezer_trap|kernel_clone|do_fork)")
 _GPU_THREAD = re.compile(r"(?:nv_|nvidia|UVM |irq/[0-9]+-nvidia)")
 
 
 def waiters(waiting: Iterable[Waiting]) -> tuple[Waiting, ...]:
-    """Return those that do not wait by design."""
+    """Return the tasks that do not wait by design."""
     return tuple(each for each in waiting if not _BY_DESIGN.match(each.wchan) and not _GPU_THREAD.match(each.name))
 
 
 def for_storage(waiting: Iterable[Waiting]) -> tuple[Waiting, ...]:
-    """Return those that are known to wait for storage."""
+    """Return the tasks known to wait for storage."""
     return tuple(each for each in waiting if _STORAGE.match(each.wchan))
 
 
 def for_file_server(waiting: Iterable[Waiting]) -> tuple[Waiting, ...]:
-    """Return those that are known to wait for a file server."""
+    """Return the tasks known to wait for a file server."""
     return tuple(each for each in waiting if _FILE_SERVER.match(each.wchan))
 
 
 def may_be_for_storage(waiting: Iterable[Waiting]) -> tuple[Waiting, ...]:
-    """Return those that wait for storage, or of which that is not told."""
+    """Return the tasks that wait for storage, or whose wait is not known."""
     return tuple(each for each in waiting if not each.wchan or _STORAGE.match(each.wchan))
 
 
 def line(each: Waiting) -> str:
-    """Return a waiter as `ps -eo pid,state,wchan,comm` shows it."""
+    """Return a task as `ps -eo pid,state,wchan,comm` shows it."""
     return f"{each.pid} D {each.wchan or '-'} {each.name}"

@@ -1,9 +1,10 @@
-"""A certificate of the kubelet has ended, or was not renewed in the time in which the kubelet renews it.
+"""A certificate of the kubelet has expired, or was not renewed in the time in which the kubelet renews it.
 
-Confirms: an end that has passed, by the node's own clock; nine tenths of its life gone without a new one.
-Refutes: certificates with time left; no kubelet. What lives for less than a day is only wrong once it has ended,
-and a server certificate that the kubelet signed for itself never: nobody checks it.
-Remedy: none planned: approve the waiting request (`kubectl get csr`), or mend what renews; a reboot renews nothing.
+Confirms: an expiry date that has passed, by the node's clock; nine tenths of its lifetime gone without a new
+certificate.
+Refutes: certificates with time left; no kubelet. A certificate for less than a day counts only once it has expired; a
+server certificate that the kubelet signed for itself never counts, because nobody checks it.
+Remedy: none planned: approve the waiting request (`kubectl get csr`), or repair the renewal; a reboot renews nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ NAME = "certificate-expiry"
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether a certificate has ended, or is about to."""
+    """Tell whether a certificate has expired, or is about to."""
     reading = snapshot.get(CertificatesReading)
     if isinstance(reading, Unread):
         return Undecided(NAME, f"the kubelet's certificates were not read ({reading.reason})")
@@ -32,7 +33,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             ended.append(Evidence("certificate-ended", "certificates", says, each.lines))
         elif (used := _used_percent(each, reading)) >= tuning["life_percent"] and _is_renewed(each, tuning):
             left = span(each.ends_at - reading.now_at)
-            says = f"{_what(each)} ends in {left}, with {percent(used)} of its life gone and no new one"
+            says = f"{_what(each)} ends in {left}, with {percent(used)} of its lifetime gone and no new certificate"
             late.append(Evidence("certificate-late", "certificates", says, each.lines))
     if ended or late:
         evidence = (*ended, *late)
@@ -74,7 +75,7 @@ def _used_percent(each: Certificate, reading: CertificatesReading) -> float:
 
 
 def _is_renewed(each: Certificate, tuning: Tuning) -> bool:
-    """True for what the kubelet should have renewed by now: nothing short-lived."""
+    """True for a certificate that the kubelet should have renewed by now; not for short-lived certificates."""
     return each.ends_at - each.begins_at >= timedelta(hours=tuning["short_hours"])
 
 

@@ -3,7 +3,7 @@
 Confirms: most of a cgroup's periods in the window were throttled.
 Supports: idle cores on the node.
 Refutes: no quota, or few throttled periods.
-Remedy: none planned: the limit is the workload's own, and there after a reboot too.
+Remedy: none planned: the limit is the workload's own, and still there after a reboot.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             return Undecided(NAME, f"only {throttling.groups_seen:,} cgroups were looked at, and there are more")
         if not throttling.groups:
             return RuledOut(NAME, "no cgroup with a CPU quota ran within the window")
-        return RuledOut(NAME, f"the cgroup throttled most was so in {percent(100 * throttling.worst_ratio)} of periods")
+        worst = percent(100 * throttling.worst_ratio)
+        return RuledOut(NAME, f"the most throttled cgroup was throttled in {worst} of periods")
     hit.sort(key=lambda group: (-group.ratio, -group.throttled, group.path))
     cpu = snapshot.get(CpuReading)
     idle = "" if isinstance(cpu, Unread) else f"; the node's cores are {percent(cpu.idle_percent)} idle"

@@ -1,9 +1,9 @@
-"""Nobody keeps the node's time any more, it is far off, or the kernel fell back to a slow clock.
+"""The node's clock is not synchronised, is far off, or the kernel fell back to a slow clock source.
 
-Confirms: the keeper's own word that it is not synchronised, or an offset that breaks certificates and leases; a slow
+Confirms: the time service says that it is not synchronised, or an offset that breaks certificates and leases; a slow
 clocksource after the kernel gave up the TSC.
-Refutes: a keeper that is synchronised; a clocksource that belongs to this kind of machine.
-Remedy: none planned: time needs its keeper mended. A reboot may bring the TSC back, and takes the work with it.
+Refutes: a synchronised time service; a clocksource that is normal for this kind of machine.
+Remedy: none planned: the time service must be repaired. A reboot may bring the TSC back, but ends the node's work.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         evidence.append(Evidence("offset", "clock", says, clock.lines))
     unstable = () if isinstance(log, Unread) else log.of(KernelEventKind.CLOCKSOURCE)
     if clock.source in _SLOW and unstable:
-        says = f"the kernel gave up the TSC and counts by {clock.source}, which makes every look at the time slow"
+        says = f"the kernel gave up the TSC and uses {clock.source}, which makes every reading of the time slow"
         evidence.append(Evidence("slow-clocksource", "clock", says, _recent.lines(unstable, 2)))
     if evidence:
         return Finding(
@@ -49,11 +49,11 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             evidence=tuple(evidence),
         )
     if clock.synced is None:
-        who = f"{clock.keeper} does not say" if clock.keeper else "no keeper that we know runs"
-        return Undecided(NAME, f"whether the clock is synchronised is not told: {who}", would_decide="its own status")
+        who = f"{clock.keeper} does not say" if clock.keeper else "no known time service runs"
+        return Undecided(NAME, f"whether the clock is synchronised is not known: {who}", would_decide="its own status")
     if clock.synced is False:
         return Undecided(NAME, f"{clock.keeper} is not synchronised yet after a boot", would_decide="a later look")
-    return RuledOut(NAME, f"{clock.keeper} is synchronised, and the clock counts by {clock.source}")
+    return RuledOut(NAME, f"{clock.keeper} is synchronised, and the clock uses {clock.source}")
 
 
 CAUSE = Cause(

@@ -1,6 +1,6 @@
-"""The kernel's table of tracked connections is full, and it drops the packets of new ones.
+"""The kernel's table of tracked connections is full, and it drops the packets of new connections.
 
-Confirms: `nf_conntrack: table full, dropping packet`, or entries at nine tenths of the limit and more.
+Confirms: `nf_conntrack: table full, dropping packet`, or entries at nine tenths of the limit or more.
 Refutes: a table with room, and no drop within the last minutes; a kernel that tracks no connections.
 Remedy: none planned: the connections come back after a reboot; raise nf_conntrack_max or track fewer.
 """
@@ -20,7 +20,7 @@ NAME = "conntrack-full"
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether the table is full, or was within the last while."""
+    """Tell whether the table is full, or was full recently."""
     table, log = snapshot.get(ConntrackReading), snapshot.get(KernelLogReading)
     dropped = (
         ()
@@ -31,7 +31,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     before = dropped
     if has_room:
         dropped = _recent.recent(snapshot, dropped, tuning["dropped_now_minutes"] / 60)
-    # Since 6.17 the kernel names the other network namespaces; the host's own table is not meant then.
+    # Since 6.17 the kernel names other network namespaces; such a line is not about the host's own table.
     elsewhere = () if isinstance(log, Unread) else log.of(KernelEventKind.CONNTRACK_FULL_ELSEWHERE)
     elsewhere = _recent.recent(snapshot, elsewhere, tuning["dropped_recent_hours"])
     evidence = []
@@ -50,7 +50,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if evidence:
         return Finding(
             cause=NAME,
-            # Where the table is seen to have room again, a drop of minutes ago is no harm of now.
+            # If the table has room again, a drop of minutes ago is not present harm.
             status=Status.CRITICAL if (dropped and not has_room) or used >= tuning["full_percent"] else Status.DEGRADED,
             confidence=Confidence.CONFIRMED,
             summary=sentence(*(seen.says for seen in evidence)),

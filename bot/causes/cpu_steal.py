@@ -1,8 +1,8 @@
-"""The hypervisor gives this machine's CPU time to others, or its credits are spent.
+"""The hypervisor gives this machine's CPU time to others, or its CPU credits are used up.
 
-Confirms: stolen time, over all cores or for seconds on end on one.
+Confirms: stolen time, over all cores or for several seconds in a row on any core.
 Refutes: no stolen time.
-Remedy: none planned: an in-place reboot keeps the host and the credits; another host or type does not.
+Remedy: none planned: an in-place reboot keeps the host and the credits; it takes another host or instance type.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     held = cpu.held("steal_percent", tuning["core_stolen_percent"], needed)
     worst, most = cpu.hottest("steal_percent")
     if mean < tuning["stolen_percent"] and not held:
-        return RuledOut(NAME, f"{percent(mean)} of the time of all cores is stolen, {percent(most)} of the worst one's")
+        return RuledOut(NAME, f"{percent(mean)} of the time of all cores is stolen, {percent(most)} of the worst core")
     says = f"{percent(mean)} of the time of all cores is stolen, {percent(most)} of core {worst}'s"
     seen = sorted((core for second in cpu.seconds for core in second if core.raw), key=lambda core: -core.steal_percent)
     return Finding(

@@ -1,10 +1,10 @@
-"""A service or container ends and is started again, over and over.
+"""A service or container keeps ending and being restarted.
 
-Confirms: systemd's restart counter rises between the looks, or the unit waits for its next try with tries behind it;
-an agent's container is replaced between the looks by the one unit that hides it.
-Supports: counter and journal against the unit's and the node's age; the agent's own log of failed runs.
-Refutes: no unit between tries, no counter that rose, no container that came and went. A unit that is started again
-after runs that end well is a poller, and one that runs for an hour each time a schedule.
+Confirms: systemd's restart counter rises between the looks, or the unit waits for its next restart after earlier
+restarts; the only unit that could hide it replaces an agent's container between the looks.
+Supports: counter and journal compared with the unit's and the node's age; failed runs in the agent's own log.
+Refutes: no unit waits for a restart, no counter rose, no container came and went. A unit that is restarted after
+successful runs is a poller; a unit that runs for an hour each time is a schedule.
 Remedy: disable the unit, unless it is protected or needed here.
 """
 
@@ -27,7 +27,7 @@ NAME = "crash-looping-unit"
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell which service or container starts over and over."""
+    """Tell which service or container keeps restarting."""
     host = snapshot.get(HostReading)
     uptime = None if isinstance(host, Unread) else host.uptime
     looping = snapshot.once(_loops.loops, tuning["loop_many"])
@@ -61,7 +61,7 @@ def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: T
     elif _loops.restarted_by_systemd(loop.unit) or loop.turns >= tuning["tries_few"]:
         confidence = Confidence.CONFIRMED
     else:
-        # One try is no loop yet; where neither counter nor journal tells, it may have been many.
+        # A single restart is not a loop; without counter and journal there may have been many.
         confidence = Confidence.LIKELY if loop.unit.restarts is None else Confidence.POSSIBLE
     seen = _loops.end_is_seen(loop.unit)
     if not seen and confidence is Confidence.CONFIRMED:
@@ -74,7 +74,7 @@ def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: T
         _loops.says(loop, uptime),
         Evidence("unit-restarts", "units", _loops.says(loop, uptime), _loops.told(loop.unit)),
         Status.CRITICAL if critical else Status.DEGRADED,
-        "" if seen else "How its runs end was not seen: it is started again after good ones too.",
+        "" if seen else "How its runs end was not seen: it is also restarted after successful runs.",
     )
 
 
@@ -84,7 +84,7 @@ def _of_churn(snapshot: Snapshot, churn: Churn, tuning: Tuning) -> Finding | Non
     state = unit_state_of(snapshot, churn.unit, agent=churn.agent)
     if state.active in ("failed", "inactive"):
         return None
-    # Other containers end with their job or task: whether they fail is not seen, and a restart is no crash.
+    # Other containers end with their job or task: whether they fail is not seen, and a restart is not a crash.
     if churn.agent is None or not (churn.replaced or often or failed):
         return None
     confidence = Confidence.CONFIRMED if churn.replaced else Confidence.LIKELY
@@ -119,14 +119,14 @@ def _finding(
 
 
 def _together(found: list[Finding]) -> Finding:
-    """One finding: the gravest and surest names it, the rest stand in its evidence and are suspects too."""
+    """Merge the findings: the gravest and surest names the result, the rest add evidence and suspects."""
     found.sort(key=lambda f: (-f.status.rank, -(f.confidence or Confidence.POSSIBLE).rank))
     first = found[0]
     return Finding(
         cause=NAME,
         status=first.status,
         confidence=first.confidence,
-        summary=first.summary + ("" if len(found) == 1 else f" (and {len(found) - 1} more that start over)"),
+        summary=first.summary + ("" if len(found) == 1 else f" (and {len(found) - 1} more that keep restarting)"),
         evidence=tuple(evidence for finding in found[:6] for evidence in finding.evidence),
         suspects=tuple(dict.fromkeys(name for finding in found for name in finding.suspects)),
         remedy=first.remedy,
@@ -136,7 +136,7 @@ def _together(found: list[Finding]) -> Finding:
 def _none(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     units, containers = snapshot.get(UnitsReading), snapshot.get(ContainersReading)
     for reading in (units, containers):
-        if isinstance(reading, Unread):  # a container that comes and goes is never more than degraded
+        if isinstance(reading, Unread):  # a restarting container is at most degraded
             worst = Status.CRITICAL if reading is units else Status.DEGRADED
             return Undecided(NAME, f"the {reading.probe} were not read ({reading.reason})", worst=worst)
     if not isinstance(containers, Unread) and containers.refused:
@@ -146,7 +146,7 @@ def _none(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         return RuledOut(NAME, "no systemd runs here, and no container came and went")
     if not isinstance(units, Unread) and not units.journal_read and any(u.restarts is None for u in units.services):
         return Undecided(NAME, "this systemd does not count restarts, and the journal was not read")
-    return RuledOut(NAME, "no service waits for another try, no restart counter rose, no container came and went")
+    return RuledOut(NAME, "no service waits for a restart, no restart counter rose, no container came and went")
 
 
 CAUSE = Cause(

@@ -1,8 +1,8 @@
-"""A file system that the node lives on has no room left: no blocks, or no inodes.
+"""A file system that the node needs has no room left: no blocks, or no inodes.
 
-Confirms: less room than the kubelet leaves before it evicts pods, by its own configuration where it says so.
-Refutes: room on all of them. Room that only root may use counts as used: the kubelet and df count so, too.
-Remedy: none planned: what fills a disk is still there after a reboot.
+Confirms: less room than the limit at which the kubelet evicts pods, from its own configuration if it has a limit.
+Refutes: room on all file systems. Room reserved for root counts as used, as the kubelet and df count it.
+Remedy: none planned: whatever fills the disk is still there after a reboot.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _K3S = ("k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.s
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether a file system is full, or nearly so."""
+    """Tell whether a file system is full, or nearly full."""
     reading = snapshot.get(FilesystemsReading)
     if isinstance(reading, Unread):
         return Undecided(NAME, f"the file systems were not read ({reading.reason})")
     if not reading.rooms:
-        return Undecided(NAME, "`df` said nothing of any file system")
+        return Undecided(NAME, "`df` listed no file system")
     units = snapshot.get(EssentialUnitsReading)
     is_k3s = not isinstance(units, Unread) and any(unit.name in _K3S for unit in units.units)
     evidence = []
@@ -48,7 +48,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 
 def _limits(room: Room, reading: FilesystemsReading, is_k3s: bool, tuning: Tuning) -> list[tuple[str, float, float]]:
-    """What is counted, how much is left of it, and the least that should be: the kubelet's where there is one."""
+    """What is counted, how much of it is left, and the least that should be left: the kubelet's limit if it has one."""
     filesystem = "imagefs" if room.has_images and room.point != "/" else "nodefs"
     own = dict(reading.limits)
     if not reading.has_kubelet:

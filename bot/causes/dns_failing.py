@@ -1,9 +1,9 @@
-"""The node's name servers do not answer, so that what needs a name waits or fails.
+"""The node's name servers do not answer, so that programs that look up names wait or fail.
 
-Confirms: two of three questions to every server, or to the one that is asked first, without a usable answer.
-Refutes: answers, whatever they say: "no such name" and "refused" are answers, and private servers know few names. A
-server further down that is silent harms nobody while those before it answer.
-Remedy: none planned: the servers are elsewhere, or a resolver of the node needs mending.
+Confirms: two of three questions to every server, or to the server that is asked first, got no usable answer.
+Refutes: answers of any kind: "no such name" and "refused" are answers, as private servers know few names. A silent
+server further down the list does no harm while those before it answer.
+Remedy: none planned: the servers are elsewhere, or a resolver on the node needs repair.
 """
 
 from __future__ import annotations

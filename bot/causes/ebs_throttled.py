@@ -1,9 +1,9 @@
-"""EBS holds a volume, or all volumes of the instance, back: more is asked for than was bought.
+"""EBS throttles a volume, or all volumes of the instance: they request more than was bought.
 
-Confirms: the device's own counts of time above a limit rise by a good part of the window.
-Refutes: counts that stand still, or rise a little; a machine without EBS volumes. The first minutes after a boot read
-the image from a snapshot, and are left out.
-Remedy: none planned: a larger volume or instance; after a reboot the same work asks for the same.
+Confirms: the device's own counters of time above a limit rise by a good part of the window.
+Refutes: counters that do not rise, or rise a little; a machine without EBS volumes. The first minutes after a boot are
+left out, because the image is then read from a snapshot.
+Remedy: none planned: a larger volume or instance; after a reboot the same work requests the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAME = "ebs-throttled"
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether a limit of EBS holds the node back."""
+    """Tell whether a limit of EBS slows the node down."""
     reading, host = snapshot.get(EbsReading), snapshot.get(HostReading)
     if isinstance(reading, Unread):
         return Undecided(NAME, f"EBS's counts were not read ({reading.reason})")

@@ -1,10 +1,10 @@
-"""A unit that the node cannot take work without starts at boot, and does not run; or the kubelet says it is ill.
+"""A unit that the node needs to take work starts at boot but does not run, or the kubelet reports that it is unhealthy.
 
 Confirms: a kubelet, runtime or network unit that is enabled and stopped at both looks; the kubelet's own health check
-failing at both; its word of now that its runtime does not answer (PLEG), whereupon its node is not ready.
-Refutes: every such unit that starts at boot runs, waits behind its socket, or has nothing to do here.
-Remedy: start what is stopped, where nothing says that it would only fail again: stopped at both looks, and not failed
-after it was started again. What failed so wants a look at why; a reboot ends the work that still runs.
+fails at both looks; the kubelet says now that its runtime does not answer (PLEG), which makes its node not ready.
+Refutes: every such unit that starts at boot runs, is socket-activated, or has nothing to do here.
+Remedy: start the stopped units, unless they would probably fail again: they were stopped at both looks, and have not
+failed after a restart. If they have, a person must find out why; a reboot would end the work that still runs.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading, Kub
 from bot.probes.host import HostReading
 from bot.probes.units import UnitsReading
 
-_FIRST = ("network", "runtime", "kubelet")  # each stands on those before it
+_FIRST = ("network", "runtime", "kubelet")  # each needs those before it
 
 NAME = "essential-unit-stopped"
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether the node lacks a unit that it stands on."""
+    """Tell whether a unit that the node needs is not running."""
     reading, host = snapshot.get(EssentialUnitsReading), snapshot.get(HostReading)
     if isinstance(reading, Unread):
         return Undecided(NAME, f"the essential units were not read ({reading.reason})")
@@ -48,7 +48,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if not evidence:
         return _none(reading, host)
     if not isinstance(host, Unread) and host.uptime < timedelta(minutes=tuning["boot_minutes"]):
-        # A unit that waits for another, or for the network, is stopped until then.
+        # A unit that waits for another unit or for the network is stopped until then.
         return Undecided(
             NAME,
             f"{evidence[0].says}, but the node booted {span(host.uptime)} ago",
@@ -74,7 +74,7 @@ def _age(complaint: KubeletComplaint, host: HostReading) -> timedelta:
 def _complaints_of_now(
     reading: EssentialUnitsReading, host: HostReading | Unread, minutes: float
 ) -> tuple[KubeletComplaint, ...]:
-    """What the kubelet said within the last minute or so: while it goes on it says it again. Without a clock: none."""
+    """The kubelet's recent complaints: it repeats them while they last. Empty if the node's clock is not known."""
     if isinstance(host, Unread):
         return ()
     return tuple(each for each in reading.complaints if _age(each, host) <= timedelta(minutes=minutes))
@@ -90,7 +90,7 @@ def _says(unit: EssentialUnit, host: HostReading | Unread) -> str:
 
 
 def _starts(stopped: list[EssentialUnit], units: UnitsReading | Unread) -> tuple[Step, ...]:
-    """Start every one of them, or none: where one would only fail again, a person has to look first."""
+    """Start all of them, or none: if any would only fail again, a person must look first."""
     if not all(_may_be_started(unit, units) for unit in stopped):
         return ()
     in_order = sorted(stopped, key=lambda unit: _FIRST.index(unit.kind))
@@ -98,7 +98,7 @@ def _starts(stopped: list[EssentialUnit], units: UnitsReading | Unread) -> tuple
 
 
 def _may_be_started(unit: EssentialUnit, units: UnitsReading | Unread) -> bool:
-    """True where both looks found it, and it stopped in good order or failed without having been started again."""
+    """True if both looks found it, and it stopped normally or failed without having been restarted."""
     if unit.active_later is None:
         return False
     if (unit.active, unit.active_later) == ("inactive", "inactive"):
@@ -120,14 +120,14 @@ def _none(reading: EssentialUnitsReading, host: HostReading | Unread) -> Weighin
         return RuledOut(NAME, "no kubelet, container runtime or network unit that we know is installed")
     if any(said not in ("", "ok") for said in reading.health):
         return Undecided(
-            NAME, "the kubelet's own health check failed at one of two looks", would_decide="a further look"
+            NAME, "the kubelet's own health check failed at only one of the two looks", would_decide="a further look"
         )
     before = ""
     if reading.complaints and isinstance(host, Unread):
-        return Undecided(NAME, "the kubelet said that its runtime does not answer, and how long ago cannot be told")
+        return Undecided(NAME, "the kubelet said that its runtime does not answer, at an unknown time")
     if reading.complaints and not isinstance(host, Unread):
         before = f"; the kubelet's runtime last did not answer {span(_age(reading.complaints[-1], host))} ago"
-    return RuledOut(NAME, f"what starts at boot runs: {', '.join(running) or 'nothing of it starts at boot'}{before}")
+    return RuledOut(NAME, f"every unit that starts at boot runs: {', '.join(running) or 'none does'}{before}")
 
 
 CAUSE = Cause(

@@ -1,9 +1,9 @@
-"""Units that systemd has given up on.
+"""Units in systemd's state failed.
 
 Confirms: a unit in state failed.
-Supports: its result and exit status; restarts behind it.
-Refutes: no failed unit. A unit between tries is not failed: that is crash-looping-unit.
-Remedy: none. What a unit needs is in its own log; a failed backup is no reason to touch the node.
+Supports: its result and exit status; earlier restarts.
+Refutes: no failed unit. A unit that waits for a restart is not failed: that is crash-looping-unit.
+Remedy: none. The unit's own log says what it needs; a failed backup is no reason to touch the node.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, 
 from bot.probes.units import Unit, UnitsReading
 
 NAME = "failed-units"
-_SHOWN_MOST = 6  # what a person reads; the suspects name them all
+_SHOWN_MOST = 6  # shown to people; the suspects name them all
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell which units are failed, and whether the node can work without them."""
+    """Tell which units have failed, and whether the node can work without them."""
     units = snapshot.get(UnitsReading)
     if isinstance(units, Unread):
         return Undecided(NAME, f"the units were not read ({units.reason})")

@@ -1,11 +1,11 @@
-"""A file system that is meant to be written takes no writes, because the kernel shut it after an error.
+"""A file system that should be writable refuses writes, because the kernel shut it down after an error.
 
-Confirms: options that say so (`emergency_ro`, `shutdown`); read-only where fstab wants it writable, or where the log
-tells of the device's error. Since Linux 6.12 ext4 stays `rw` in its options after an error, and an XFS that shut down
-never was read-only by them: there the log's line decides.
-Refutes: what is read-only by design, as an image, `/boot`, or a mount that fstab wants so.
-Remedy: no cure planned: the error is on the disk, and only fsck or another disk ends it. A reboot runs into it again. A
-node of a Kubernetes cluster may be cordoned where the mount itself shows it, and not the log alone.
+Confirms: mount options that say so (`emergency_ro`, `shutdown`); read-only although fstab wants it writable, or
+read-only with an error of the device in the log. After an error ext4 keeps `rw` in its options since Linux 6.12, and
+XFS always does: then the log's line decides.
+Refutes: file systems that are read-only by design, such as an image, `/boot`, or a mount that is read-only in fstab.
+Remedy: no cure planned: the error is on the disk, and needs fsck or another disk. After a reboot it would come back. A
+node of a Kubernetes cluster may be cordoned if the mount itself shows the fault, not only the log.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHUT = re.compile(
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether a file system was shut after an error."""
+    """Tell whether a file system was shut down after an error."""
     reading, log = snapshot.get(FilesystemsReading), snapshot.get(KernelLogReading)
     if isinstance(reading, Unread):
         return Undecided(NAME, f"the file systems were not read ({reading.reason})")
@@ -47,7 +47,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             says = f"{mount.point} ({mount.type} on {mount.device}) takes no writes{why}"
             evidence.append(Evidence("read-only", "filesystems", says, (mount.source,)))
         elif told and not mount.is_read_only:
-            says = f"the kernel shut {mount.point} ({mount.type} on {mount.device}), {_recent.ago(snapshot, told[-1])}"
+            when = _recent.ago(snapshot, told[-1])
+            says = f"the kernel shut down {mount.point} ({mount.type} on {mount.device}), {when}"
             evidence.append(Evidence("shut-by-log", "kernel_log", says, _recent.lines(told, 3)))
             continue
         elif mount.is_read_only:
@@ -72,7 +73,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 
 def _devices(event: KernelEvent) -> set[str]:
-    """The names that the line may mean: JBD2 adds the journal's inode to the device's (`sda1-8`), LVM's is `dm-2`."""
+    """The devices that the line may mean: JBD2 appends the journal's inode (`sda1-8`), LVM's name is `dm-2`."""
     name = event.device.rstrip(".:")
     return {name, re.sub(r"-[0-9]{1,6}\Z", "", name)} - {""}
 
@@ -82,8 +83,8 @@ def _none(log: KernelLogReading | Unread, doubtful: Sequence[Mount]) -> Weighing
         return Undecided(NAME, f"the kernel log was not read ({log.reason}), and some errors show only there")
     if doubtful:
         points = ", ".join(mount.point for mount in doubtful[:3])
-        return RuledOut(NAME, f"{points} takes no writes, but fstab does not want it to, and the log tells of no error")
-    return RuledOut(NAME, "every file system on a block device takes writes, and the log tells of none that was shut")
+        return RuledOut(NAME, f"{points} takes no writes, fstab does not want it writable, and the log shows no error")
+    return RuledOut(NAME, "every file system on a block device takes writes, and the log shows none that was shut down")
 
 
 CAUSE = Cause(

@@ -1,12 +1,12 @@
-"""A GPU is gone from the bus, does not answer, or reports an error that only a reset, a reboot or a new card ends.
+"""A GPU is gone from the bus, does not answer, or reports an error that only a reset, a reboot or a new card clears.
 
-Confirms: a GPU that does not answer, and the driver's line about it; a recovery action that is demanded now; a row of
-memory that could not be replaced; a fault's Xid within the last minutes.
-Supports: a fault's Xid of the last hours; nvidia-smi that hangs beside one; errors that repeat on one GPU.
-Refutes: no GPU; GPUs that answer and a log without such lines. What applications do to themselves is no fault.
-Remedy: no cure planned: NVIDIA's action for the code is named. Reset, reboot and replacement are for people to decide,
-for which of them helps depends on the card, and a reboot that did not help once does not help again. A node of a
-Kubernetes cluster may be cordoned while a GPU is of no use now.
+Confirms: a GPU that does not answer, and the driver's line about it; a recovery action demanded now; a row of memory
+that could not be replaced; an Xid of a fault within the last minutes.
+Supports: an Xid of a fault within the last hours; nvidia-smi hangs as well; errors that repeat on the same GPU.
+Refutes: no GPU; GPUs that answer and a log without such lines. Errors that applications cause are not faults.
+Remedy: no cure planned: NVIDIA's action for the code is named. People decide on reset, reboot or replacement, because
+which of them helps depends on the card, and a reboot that failed once will fail again. A node of a Kubernetes cluster
+may be cordoned while a GPU is unusable.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_ACTION = ("", "none")
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether a GPU is faulty, by its state now and by what the driver said of it."""
+    """Tell whether a GPU is faulty, by its present state and the driver's lines."""
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
     told = () if isinstance(log, Unread) else tuple(filter(None, map(xid, log.of(KernelEventKind.GPU_ERROR))))
     state = () if isinstance(gpus, Unread) else gpus.gpus
@@ -72,7 +72,7 @@ def _silent(state: Sequence[Gpu]) -> Iterable[Evidence]:
 
 
 def _demanded(state: Sequence[Gpu], told: Sequence[Xid]) -> Iterable[Evidence]:
-    """What is to be done, as the GPU itself says now; else as its latest Xid 154 said."""
+    """The recovery action that the GPU asks for now, or else that of its latest Xid 154."""
     asked = {gpu.bus for gpu in state if gpu.recovery or (gpu.answers and any("Recovery" in row for row in gpu.lines))}
     for gpu in state:
         if gpu.recovery:
@@ -91,7 +91,7 @@ def _memory(state: Sequence[Gpu]) -> Iterable[Evidence]:
             says = f"GPU {gpu.bus} could not replace a bad row of its memory"
             yield Evidence("remap-failed", "gpu", says, gpu.lines)
         elif gpu.remap_pending:
-            says = f"GPU {gpu.bus} has a row of its memory to replace, which a GPU reset does"
+            says = f"GPU {gpu.bus} has a row of memory to replace; a GPU reset does that"
             yield Evidence("remap-pending", "gpu", says, gpu.lines)
 
 
@@ -132,9 +132,9 @@ def _sick(state: Sequence[Gpu]) -> list[str]:
 
 
 def _advice(state: Sequence[Gpu], faults: Sequence[Xid]) -> str:
-    """NVIDIA's action for the gravest of it, in words; the playbook's words where there is none."""
+    """NVIDIA's action for the gravest fault, in words; empty if there is none, so that the playbook's words stand."""
     if any(gpu.replace or gpu.remap_failed for gpu in state):
-        return "Replace the GPU: its memory can repair itself no further."
+        return "Replace the GPU: its memory cannot repair itself any further."
     if faults:
         return f"NVIDIA's action for {faults[-1].says}: {faults[-1].meaning.action}. Drain the node first."
     return ""
@@ -158,13 +158,13 @@ def _none(snapshot: Snapshot, told: Sequence[Xid]) -> Weighing:
     if recent:
         return Undecided(
             NAME,
-            f"{recent[-1].says} in the log has no one meaning",
+            f"{recent[-1].says} in the log has several possible meanings",
             would_decide="NVIDIA's catalog of codes",
         )
     own = [x for x in told if x.meaning.kind is XidKind.APPLICATION]
     beside = f"; {own[-1].says} is the application's own error" if own else ""
-    answer = f"{count(len(gpus.gpus), 'GPU')} on the bus, and each that the driver holds answers"
-    return RuledOut(NAME, f"{answer}; no fault of a GPU in the log{beside}")
+    answer = f"{count(len(gpus.gpus), 'GPU')} on the bus, and every GPU bound to the driver answers"
+    return RuledOut(NAME, f"{answer}; no GPU fault in the log{beside}")
 
 
 CAUSE = Cause(

@@ -1,9 +1,9 @@
-"""The instance passes a limit that its type sets on the network, and AWS queues or drops its packets.
+"""The instance exceeds a network limit of its type, and AWS queues or drops its packets.
 
 Confirms: an allowance counter of the ENA driver (bw_in, bw_out, pps, conntrack, linklocal) rises in the window.
-Refutes: counters that stand still: what was exceeded long ago is no symptom of today. A few packets of one burst that
-were held back, which TCP sends again, are only told.
-Remedy: none planned: the limit is there after a reboot too. Larger type, less traffic, fewer tracked connections.
+Refutes: counters that do not rise: a limit exceeded long ago is not a present symptom. A few delayed packets of a
+short burst, which TCP sends again, are only mentioned.
+Remedy: none planned: the limit is the same after a reboot. Larger type, less traffic, fewer tracked connections.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ NAME = "instance-allowance-exceeded"
 _MEANS = {
     "bw_in_allowance_exceeded": "more came in than the instance may receive",
     "bw_out_allowance_exceeded": "more went out than the instance may send",
-    "pps_allowance_exceeded": "more packets a second than the instance may have",
+    "pps_allowance_exceeded": "more packets per second than the instance may send or receive",
     "conntrack_allowance_exceeded": "more tracked connections than the instance may have",
     "linklocal_allowance_exceeded": "more questions to DNS, time and metadata services than they answer",
 }
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether a limit of the instance is being passed now."""
+    """Tell whether a limit of the instance is being exceeded now."""
     nic = snapshot.get(NicReading)
     if isinstance(nic, Unread):
         return Undecided(NAME, f"the network cards were not read ({nic.reason})")
@@ -47,7 +47,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if not known:
         return Undecided(NAME, "this ENA driver has no allowance counters, or they were read only once")
     if few:
-        return RuledOut(NAME, f"the allowance counters rose by {few:,} within the window, which one burst does")
+        return RuledOut(NAME, f"the allowance counters rose by {few:,} within the window, as after a short burst")
     old = sum(card.total(name) or 0 for card in nic.ena for name in ALLOWANCE_COUNTERS)
     stood = f"; they stand at {old:,} since the driver was loaded" if old else ""
     return RuledOut(NAME, f"no allowance counter rose within the window{stood}")

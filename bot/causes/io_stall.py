@@ -1,10 +1,11 @@
-"""A disk or file server does not answer in time, and what needs it waits and cannot be killed.
+"""A disk or file server does not answer in time, and tasks that need it wait and cannot be killed.
 
-Confirms: a disk that holds requests and completes none while tasks wait; many that wait for storage at both looks
-while no disk completes anything; waiters on a file server that said no OK; tasks blocked for over 120 s in the log.
+Confirms: a disk that holds requests and completes none while tasks wait; many tasks that wait for storage at both looks
+while no disk completes anything; tasks that wait for a file server which has not said OK; tasks blocked for over 120 s
+in the log.
 Supports: disk errors, NVMe time-outs, I/O wait or I/O pressure.
-Refutes: no task waits, a log without any of it; a crowd of writers on disks that go on and answer reads in time.
-Remedy: none planned: the disk is the same after a reboot, which may itself hang on the tasks that wait.
+Refutes: no task waits, a log without such lines; many writers on disks that keep working and answer reads in time.
+Remedy: none planned: the disk is the same after a reboot, and the reboot may hang on the waiting tasks.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from bot.probes.reclaim import ReclaimReading
 from bot.probes.storage import StorageReading
 
 NAME = "io-stall"
-_MOST_TOLD = 10  # kernel.hung_task_warnings: after so many lines the kernel is silent, whatever hangs
+_MOST_TOLD = 10  # kernel.hung_task_warnings: after that many lines the kernel is silent, whatever hangs
 _VOLUME = re.compile(r"dm-[0-9]{1,6}")
 
 
@@ -66,7 +67,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 
 def _told(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[list[Evidence], bool]:
-    """What the log tells of hung tasks and of disks, and whether any of it is of the last minutes."""
+    """The log's evidence of hung tasks and disks, and whether any of it is from the last minutes."""
     log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
         return [], False
@@ -89,7 +90,7 @@ def _told(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> t
 
 
 def _hung_ended(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> bool:
-    """True where the kernel would have told again of what still hangs, as it does each two minutes, and did not."""
+    """True if the kernel has stopped repeating its lines, which it writes every two minutes while a task hangs."""
     told = log.of(KernelEventKind.HUNG_TASK)
     if log.left_out or len(told) >= _MOST_TOLD or isinstance(snapshot.get(ProcessesReading), Unread):
         return False
@@ -98,7 +99,7 @@ def _hung_ended(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> bo
 
 
 def _is_taken_away(snapshot: Snapshot, event: KernelEvent) -> bool:
-    """True for a volume of the device mapper that is no longer there: somebody took it away. A disk that goes died."""
+    """True for a device-mapper volume that is gone: somebody removed it. A real disk that is gone has failed."""
     storage = snapshot.get(StorageReading)
     found = _VOLUME.match(event.device)
     return bool(
@@ -110,9 +111,9 @@ def _is_taken_away(snapshot: Snapshot, event: KernelEvent) -> bool:
 
 
 def _silent_server(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> list[Evidence]:
-    """The file servers that do not answer: their OK ends it, and time alone only where nothing waits for them.
+    """The file servers that do not answer: only their OK clears that, or time if nothing waits for them.
 
-    A soft mount gives up and says `timed out`; nothing need follow it, so that it counts only while something waits.
+    A soft mount gives up with `timed out`, and no OK need follow; so it counts only while something waits.
     """
     log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
@@ -128,7 +129,7 @@ def _silent_server(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tun
         Evidence(
             "file-server-silent",
             "kernel_log",
-            f"the file server {event.device} does not answer since {_recent.ago(snapshot, event)}",
+            f"the file server {event.device} has not answered since {_recent.ago(snapshot, event)}",
             (event.text,),
         )
         for event in silent[:4]
@@ -136,7 +137,7 @@ def _silent_server(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tun
 
 
 def _stuck(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], pressed: bool) -> list[Evidence]:
-    """Disks that hold requests and complete none, where something feels it: some kernels' counts of requests drift."""
+    """Disks that hold requests and complete none, if something waits: some kernels' request counts drift."""
     if isinstance(storage, Unread) or not (pressed or _waiters.may_be_for_storage(waiting)):
         return []
     return [
@@ -151,7 +152,7 @@ def _stuck(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], press
 
 
 def _still(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], tuning: Tuning) -> bool:
-    """True where a crowd is known to wait for storage and no disk at all completes a request."""
+    """True if many tasks are known to wait for storage and no disk completes a request."""
     if isinstance(storage, Unread) or storage.completed_count:
         return False
     return len(_waiters.for_storage(waiting)) >= tuning["waiting_few"]
@@ -160,7 +161,7 @@ def _still(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], tunin
 def _crowd(
     storage: StorageReading | Unread, waiting: tuple[Waiting, ...], pressed: Evidence | None, tuning: Tuning
 ) -> bool:
-    """True where a crowd waits under pressure, unless the disks are seen to go on: that is a busy disk."""
+    """True if many tasks wait under pressure, unless the disks complete requests: then they are only busy."""
     if len(waiting) < tuning["waiting_few"] or pressed is None:
         return False
     moving = not isinstance(storage, Unread) and storage.completed_count > 0 and not storage.stuck
@@ -207,8 +208,9 @@ def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> W
         says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks"
         if not isinstance(storage, Unread) and storage.completed_count:
             return RuledOut(NAME, f"{says}, while the disks completed {count(storage.completed_count, 'request')}")
-        # A frozen file system holds its writers so, and the kernel tells of it after two minutes; so does a busy lock.
-        says += ", but not for I/O as far as is told: no I/O pressure, no hung task and no disk error in the log"
+        # Writers to a frozen file system wait like this, as do tasks at a busy lock; the kernel logs it after two
+        # minutes.
+        says += ", but not for I/O as far as is known: no I/O pressure, no hung task and no disk error in the log"
         return RuledOut(NAME, says)
     told = (
         ()
@@ -217,8 +219,8 @@ def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> W
     )
     if told:
         since = _recent.ago(snapshot, told[-1])
-        return RuledOut(NAME, f"the last hung task was told {since}, and not again; nothing waits for I/O now")
-    return RuledOut(NAME, "no hung task and no disk error in the log, and no crowd of tasks waits for I/O")
+        return RuledOut(NAME, f"the last hung task was logged {since}, and not again; nothing waits for I/O now")
+    return RuledOut(NAME, "no hung task and no disk error in the log, and few or no tasks wait for I/O")
 
 
 CAUSE = Cause(

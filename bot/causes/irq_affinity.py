@@ -1,9 +1,10 @@
 """The network card's interrupts all land on one core, and that core is full of them.
 
 Confirms: several queues' interrupts rise on one core, which spends its time in interrupts, hard and soft.
-Supports: irqbalance does not run; packets are dropped on that core; resets for want of CPU.
-Refutes: interrupts spread over cores, or a core that has time to spare.
-Remedy: none planned: spread the interrupts (irqbalance, effective affinity); a reboot would land them there again.
+Supports: irqbalance does not run; packets are dropped on that core; resets for lack of CPU.
+Refutes: interrupts spread over cores, or a core with time to spare.
+Remedy: none planned: spread the interrupts (irqbalance, effective affinity); after a reboot they would land there
+again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ NAME = "irq-affinity"
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether the card's interrupts drown one core that could share them."""
+    """Tell whether the card's interrupts overload one core although they could be spread."""
     cpu, interrupts = snapshot.get(CpuReading), snapshot.get(InterruptsReading)
     if isinstance(interrupts, Unread):
         full = {} if isinstance(cpu, Unread) else full_cores(cpu, tuning["core_full_percent"], tuning["held_seconds"])
@@ -91,7 +92,7 @@ def _spread(placement: IrqPlacement | None) -> str:
     if placement is None:
         return "no network interrupt came within the window"
     if len(placement.queues) == 1 and placement.share_percent >= 99:
-        return f"one queue has all the interrupts, on core {placement.core}: there is nothing to spread"
+        return f"a single queue has all the interrupts, on core {placement.core}: there is nothing to spread"
     return (
         f"core {placement.core} takes the most network interrupts, {percent(placement.share_percent)} of them "
         f"({placement.per_second:,.0f}/s)"

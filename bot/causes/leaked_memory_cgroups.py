@@ -1,14 +1,14 @@
-"""Something starts over and over, and each start leaves a memory cgroup that is removed and never freed.
+"""Something keeps restarting, and each start leaves a memory cgroup that is removed and never freed.
 
-Confirms: a thousand dying cgroups and more, and a leaker named for them: the unit under which cgroup v2 counts the bulk
-of them; growth between the looks while a unit, a container or a failing agent loops; or turns, journal, an agent's
+Confirms: a thousand dying cgroups or more, and a named leaker: the unit under which cgroup v2 counts most of them;
+growth between the looks while a unit, a container or a failing agent loops; or restarts, journal, an agent's
 container seconds old, or its log, in proportion to the count.
-Harm, kept apart: a core held in the kernel by a statistics walker, resets for want of CPU (both only where the walk is
-dear: before Linux 5.8 on cgroup v1, or where a call trace names it), memory gone, ids spent. A profile that somebody
-asked for proves the walk, where it is dear, or shows that the held core does something else.
+Harm, judged separately: a core held in the kernel by a statistics walker, resets for lack of CPU (both only if the walk
+is slow: before Linux 5.8 on cgroup v1, or if a call trace names it), lost memory, used-up ids. A requested profile
+proves the walk, if it is slow, or shows that the held core does something else.
 Supports: the held core serves the starved queue; the walker's threads ran on it.
-Refutes: few dying cgroups; a count that falls so fast that few are left at once; the held core runs something else.
-Remedy: disable the leaker; with harm, then reboot (what is dying is freed by nothing else); never a reboot alone.
+Refutes: few dying cgroups; a count that falls so fast that few will soon be left; the held core runs something else.
+Remedy: disable the leaker; with harm, then reboot (nothing else frees dying cgroups); never a reboot alone.
 """
 
 from __future__ import annotations
@@ -35,21 +35,20 @@ from bot.probes.host import HostReading
 from bot.probes.reclaim import ReclaimReading
 
 NAME = "leaked-memory-cgroups"
-# fb2f2b0adb98 ("mm: memcg/slab: reparent memcg kmem_caches on cgroup removal"): since then slab pins no dying cgroup.
+# fb2f2b0adb98 ("mm: memcg/slab: reparent memcg kmem_caches on cgroup removal"): since then slab memory keeps no dying
+# cgroup.
 SLAB_REPARENTED_SINCE = (5, 3)
-_UPTIME_NOT_READ = timedelta(
-    days=30
-)  # what is assumed then: without kernel and uptime few and many cannot be told apart
+_UPTIME_NOT_READ = timedelta(days=30)  # assumed without kernel and uptime: then it is not known how many are many
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether memory cgroups are leaked, by whom, and what harm that does."""
+    """Tell whether memory cgroups leak, what leaks them, and what harm that does."""
     cgroups = snapshot.get(CgroupsReading)
     if isinstance(cgroups, Unread):
         return _unread(snapshot, cgroups.reason, tuning)
     if not cgroups.dying_is_known:
-        why = f"at least {cgroups.alive:,} are alive, too many to tell the dying ones apart"
-        # As grave as a probe that was not read: nobody may take this node for healthy.
+        why = f"at least {cgroups.alive:,} are alive, too many to count the dying cgroups"
+        # As grave as an unread probe: this node must not be called healthy.
         return replace(_unread(snapshot, why, tuning), suspected=True)
     dying = cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
@@ -60,8 +59,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             return Undecided(NAME, f"{few}, and kernel and uptime were not read", suspected=True)
         return RuledOut(NAME, few)
     if cgroups.alive_is_at_least and max(cgroups.siblings.values(), default=0) < cgroups.alive:
-        # The directories were not counted to the end, and no other controller's count stands in for them.
-        because = f"at least {alive:,} memory cgroups are alive; how many are dying cannot be told"
+        # The directories were not all counted, and no other controller has a count to use instead.
+        because = f"at least {alive:,} memory cgroups are alive; how many are dying is not known"
         return Undecided(NAME, because, suspected=True)
     largest_share = _dying_share.find(cgroups, dying, tuning["unit_share"])
     suspects = _leaker.find(snapshot, dying, tuning, largest_share, cgroups.growth)
@@ -86,7 +85,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 
 def _freed(cgroups: CgroupsReading, too_many: float, within_seconds: float) -> bool:
-    """True where, at the window's own pace, so many fewer are left within these seconds: what leaks is never freed."""
+    """True if, at the window's rate, few are left within these seconds: leaked cgroups are never freed."""
     growth, between = cgroups.growth, cgroups.seconds_between
     return growth is not None and growth < 0 and bool(between) and -growth * within_seconds >= too_many * (between or 0)
 
@@ -104,7 +103,7 @@ def _harm_ahead(snapshot: Snapshot, tuning: Mapping[str, float]) -> HarmAt | Non
 
 
 def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
-    """Return how many dying cgroups are many here, and why it is more than usual: old kernels gather them."""
+    """Return how many dying cgroups are many here, and why it is more than usual: old kernels accumulate them."""
     host = snapshot.get(HostReading)
     if isinstance(host, Unread):
         return max(tuning["dying_many"], tuning["grown_a_day"] * _UPTIME_NOT_READ.days), ""
@@ -114,11 +113,11 @@ def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
     grown = tuning["grown_a_day"] * days
     if grown <= tuning["dying_many"]:
         return tuning["dying_many"], ""
-    return grown, f" on kernel {host.kernel} after {span(host.uptime)}: before 5.3 they gather without any leak"
+    return grown, f" on kernel {host.kernel} after {span(host.uptime)}: before 5.3 they accumulate without a leak"
 
 
 def _count(cgroups: CgroupsReading, dying: int, alive: int) -> Evidence:
-    says = f"{dying:,} memory cgroups are removed and not freed, beside {alive:,} alive ({cgroups.counter})"
+    says = f"{dying:,} memory cgroups are removed and not freed, {alive:,} are alive ({cgroups.counter})"
     if cgroups.growth is not None:
         within = f" {span(timedelta(seconds=cgroups.seconds_between))}" if cgroups.seconds_between else ""
         says += f"; {cgroups.growth:+,}{within} later" if cgroups.growth else f"; as many{within} later"
@@ -142,7 +141,7 @@ def _named(
 ) -> Finding:
     steps, why_not = keep_from_starting(leaker.unit_state)
     if steps and leaker.steady and not leaker.unit_state.unused_because:
-        steps, why_not = (), f"{leaker.name} runs steadily now: disabling it would stop what works."
+        steps, why_not = (), f"{leaker.name} runs steadily now: disabling it would stop a working service."
     if steps and doubt:
         steps, why_not = (), doubt[:1].upper() + doubt[1:]
     verb = f"leaked memory cgroups and {leaker.stopped}" if leaker.stopped else "leaks memory cgroups"
@@ -167,7 +166,7 @@ def _named(
         )
     if steps and leaker.stopped and leaker.unit_state.enabled in ("disabled", "masked"):
         steps, why_not = (), f"It is {leaker.unit_state.enabled} already."
-    ends = "Disabled, it cannot begin again." if leaker.stopped else "Disabling it ends the leak."
+    ends = "If it is disabled, it cannot begin again." if leaker.stopped else "Disabling it ends the leak."
     advice = ends if steps else why_not
     return Finding(
         cause=NAME,
@@ -183,7 +182,7 @@ def _named(
 def _unnamed(said: str, growth: int | None, blame: Blame, harms: Harms, evidence: tuple[Evidence, ...]) -> Finding:
     if harms.seen:
         done = "; ".join(harm.short for harm in harms.seen)
-        no_plan = "No reboot is offered: with the leaker at large the next boot would leak again."
+        no_plan = "No reboot is offered: while the leaker is not found, the next boot would leak again."
         return Finding(
             cause=NAME,
             status=Status.CRITICAL,
@@ -216,7 +215,7 @@ def _no_harm(harms: Harms) -> str:
 
 
 def _unread(snapshot: Snapshot, reason: str, tuning: Tuning) -> Undecided:
-    """Nothing can be said of cgroups that were not counted, but other readings may point at them."""
+    """Cgroups were not counted, so nothing is decided, but other readings may point at them."""
     points = []
     held = snapshot.once(held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     if held.walker is not None:

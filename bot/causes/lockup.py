@@ -1,12 +1,12 @@
-"""A core was stuck in the kernel for tens of seconds, and the kernel's watchdog said so.
+"""A core was stuck in the kernel for tens of seconds, and the kernel's watchdog reported it.
 
-Confirms: soft or hard lockups, or RCU stalls, in the kernel log of the last hours. Lines within one stall are one
-episode; many cores in one instant are a machine that was paused.
+Confirms: soft or hard lockups, or RCU stalls, in the kernel log of the last hours. Lines of the same stall are one
+episode; many cores at the same instant mean that the machine was paused.
 Supports: resets of the network card after them; a core held in the kernel now.
 Refutes: a kernel log without them.
 Remedy: a reboot may be planned while it goes on: a core is held now, or stalls came back within the last minutes. It
-clears, it does not cure. Never where the trace is in the walk over memory cgroups: then the cgroups are the cause, and
-their leaker must be stopped first.
+clears the state and does not cure the cause. Never if the trace is in the walk over memory cgroups: then the cgroups
+are the cause, and their leaker must be stopped first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEven
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether the kernel saw its own cores stuck."""
+    """Tell whether the kernel reported stuck cores."""
     log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel log was not read ({log.reason})")
@@ -39,7 +39,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     events = _recent.recent(snapshot, everything, tuning["recent_hours"])
     if not events:
         old = f"; the last was {_recent.ago(snapshot, everything[-1])}" if everything else ""
-        return RuledOut(NAME, f"the kernel log tells of no lockup within {tuning['recent_hours']:.0f} hours{old}")
+        return RuledOut(NAME, f"the kernel log has no lockup within {tuning['recent_hours']:.0f} hours{old}")
     episodes = _episodes(snapshot, events, tuning)
     stalls = [episode for episode in episodes if not episode.paused]
     lately = [stall for stall in stalls if stall.ended_ago <= timedelta(minutes=tuning["now_minutes"])]
@@ -50,7 +50,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if len(episodes) < len(events) and episodes:
         says += f", in {count(len(episodes), 'episode')}"
     if paused := next((episode for episode in reversed(episodes) if episode.paused), None):
-        says += f"; {count(paused.paused, 'core')} in one instant: the machine itself was paused"
+        says += f"; {count(paused.paused, 'core')} at the same instant: the machine itself was paused"
     evidence = [Evidence("lockup", "kernel_log", says, _recent.lines(events))]
     walks = _recent.recent(snapshot, log.of(KernelEventKind.STACK_MEMCG_WALK), tuning["recent_hours"])
     if walks:
@@ -58,7 +58,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         evidence.append(Evidence("memcg-walk-stack", "kernel_log", "the trace names the walk", _recent.lines(walks)))
     starved = snapshot.once(starvation, tuning["recent_hours"])
     if starved is not None:
-        says += "; the network card was starved of CPU too"
+        says += "; the network card lacked CPU time too"
         evidence.append(Evidence("nic-starved", "kernel_log", starved.says, starved.source))
     cpu, is_held = snapshot.get(CpuReading), False
     if not isinstance(cpu, Unread):
@@ -66,7 +66,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         for core in cpu.held("sys_percent", tuning["core_held_percent"], needed)[:1]:
             is_held, held = True, f"core {core.core} is held in the kernel now"
             evidence.append(Evidence("core-held", "cpu", held, tuple(row for row in core.raw if row)[:3]))
-    # One stall is over when it is told; only what comes back, or still holds a core, is worth a reboot.
+    # A single stall is over by the time it is logged; only a repeated stall, or a held core, is worth a reboot.
     goes_on = len(lately) >= tuning["repeats_few"] or (bool(lately) and is_held)
     just_now = any(stall.ended_ago <= timedelta(minutes=1) for stall in stalls)
     return Finding(
@@ -81,14 +81,14 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 @dataclass(frozen=True, slots=True)
 class _Episode:
-    """Lines of one stall; `paused` is how many cores told of it in one instant, 0 where they were few."""
+    """The lines of a stall; `paused` is how many cores reported at the same instant, 0 if few."""
 
     ended_ago: timedelta
     paused: int
 
 
 def _episodes(snapshot: Snapshot, events: tuple[KernelEvent, ...], tuning: Tuning) -> list[_Episode]:
-    """Return the stalls whose time is known, the oldest first."""
+    """Return the stalls whose time is known, oldest first."""
     timed = [(age, event) for event in events if (age := _recent.age(snapshot, event)) is not None]
     timed.sort(key=lambda pair: pair[0], reverse=True)
     groups: list[list[tuple[timedelta, KernelEvent]]] = []
@@ -121,5 +121,5 @@ CAUSE = Cause(
     ),
     signature=("kernel_log", "host"),
     weigh=weigh,
-    cured_alone_by=("reboot",),  # the kernel itself is stuck or full, and nothing leaks that a boot would bring back
+    cured_alone_by=("reboot",),  # the kernel itself is stuck, and no leak would come back after a boot
 )

@@ -1,8 +1,8 @@
-"""The machine's memory makes errors: some that could not be corrected, or so many that a module is failing.
+"""The machine's memory has errors: uncorrected errors, or so many corrected errors that a module is failing.
 
-Confirms: an uncorrected error counted by EDAC, or told by the kernel or the firmware; memory that the kernel gave up;
-corrected errors by the hundred an hour.
-Refutes: controllers that count none. A virtual machine is told nothing: errors of its memory are its host's matter.
+Confirms: an uncorrected error counted by EDAC, or logged by the kernel or the firmware; memory that the kernel no
+longer uses; hundreds of corrected errors an hour.
+Refutes: controllers that count none. A virtual machine cannot see them: memory errors are its host's business.
 "Machine check events logged" alone says nothing: the kernel prints it for corrected errors too.
 Remedy: none planned: the module is the same after a reboot. Drain the node, and replace the host.
 """
@@ -23,7 +23,7 @@ from bot.probes.memory_errors import MemoryErrorsReading
 
 NAME = "memory-errors"
 _HOUR = 3600
-# What systemd-detect-virt calls a virtual machine; containers and `none` are left out.
+# Names of virtual machines in systemd-detect-virt; containers and `none` are left out.
 _VIRTUAL = (
     *("acrn", "amazon", "apple", "bhyve", "bochs", "google", "kvm", "microsoft", "oracle", "parallels", "powervm"),
     *("qemu", "qnx", "sre", "uml", "vmware", "xen", "zvm"),
@@ -39,7 +39,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             if each.uncorrected:
                 says = f"{each.name} counts {count(each.uncorrected, 'memory error')} that could not be corrected"
                 lost.append(Evidence("memory-uncorrected", "memory_errors", says, each.lines))
-            # A pace is not made from less than an hour: ten errors in a driver's first minute are ten.
+            # No rate from less than an hour: ten errors in a driver's first minute are only ten errors.
             hours = max(1.0, (each.seconds or 0) / _HOUR)
             if each.seconds is not None and each.corrected / hours > tuning["corrected_per_hour"]:
                 over = span(timedelta(seconds=each.seconds))
@@ -50,7 +50,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             row = f"HardwareCorrupted: {reading.given_up_kib} kB"
             lost.append(Evidence("memory-given-up", "memory_errors", says, (row,)))
     if not isinstance(log, Unread) and (told := _told(log)):
-        says = f"the kernel tells of memory errors that could not be corrected, {_recent.ago(snapshot, told[-1])}"
+        says = f"the kernel logged memory errors that could not be corrected, {_recent.ago(snapshot, told[-1])}"
         lost.append(Evidence("memory-uncorrected-told", "kernel_log", says, _recent.lines(told, 4)))
     if lost or often:
         return Finding(
@@ -64,9 +64,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 
 def _told(log: KernelLogReading) -> list[KernelEvent]:
-    """The lines about memory that could not be corrected: the kernel's own, and the firmware's grave records of memory.
+    """The lines about uncorrected memory errors: the kernel's own, and the firmware's grave memory records.
 
-    A record has its severity and what it is about on lines of their own, which one number in braces ties together.
+    A record has its severity and its subject on separate lines, which share a number in braces.
     """
     lines = log.of(KernelEventKind.HARDWARE_ERROR)
     of_memory = {line.device for line in lines if "section_type: memory error" in line.text}
@@ -86,9 +86,9 @@ def _none(snapshot: Snapshot, reading: MemoryErrorsReading | Unread) -> Weighing
     host = snapshot.get(HostReading)
     metal = not isinstance(reading, Unread) and ".metal" in reading.product
     if not isinstance(host, Unread) and host.virtualisation in _VIRTUAL and not metal:
-        return RuledOut(NAME, "a virtual machine is told of no memory errors: they are its host's matter")
+        return RuledOut(NAME, "a virtual machine cannot see memory errors: they are its host's business")
     if isinstance(reading, Unread):
-        # Where it is not known whether this is a virtual machine, most likely it is one: no reason to doubt the node.
+        # If it is not known whether this is a virtual machine, it most likely is: no reason to doubt the node.
         worst = Status.DEGRADED if isinstance(host, Unread) else Status.CRITICAL
         return Undecided(NAME, f"the counts of memory errors were not read ({reading.reason})", worst=worst)
     if not reading.controllers:
@@ -100,7 +100,7 @@ def _none(snapshot: Snapshot, reading: MemoryErrorsReading | Unread) -> Weighing
             worst=Status.DEGRADED,
         )
     corrected = count(reading.corrected_count, "memory error")
-    return RuledOut(NAME, f"EDAC counts none that could not be corrected, and {corrected} that were")
+    return RuledOut(NAME, f"EDAC counts no uncorrected errors, and {corrected} that were corrected")
 
 
 CAUSE = Cause(

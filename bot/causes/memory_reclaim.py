@@ -1,10 +1,10 @@
-"""Memory is short, and programs must win back pages themselves before they go on.
+"""Memory is short, and programs must reclaim pages themselves before they go on.
 
 Confirms: direct reclaim or allocation stalls in the window together with little MemAvailable or memory pressure (PSI).
-Supports: kswapd or kcompactd burn CPU; compaction stalls; the kernel killed for want of memory; the network card's
-receive ring could not be refilled within the last hour.
-Refutes: counters that stand still; much MemAvailable. A kill alone is oom-kills: it gave the memory back.
-Remedy: none planned: what needs the memory needs it after a reboot too.
+Supports: kswapd or kcompactd use much CPU; compaction stalls; the kernel killed processes for lack of memory; the
+network card's receive ring could not be refilled within the last hour.
+Refutes: counters that do not rise; much MemAvailable. A kill alone is oom-kills: it freed the memory.
+Remedy: none planned: the programs need the same memory after a reboot.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from bot.probes.processes import ProcessesReading
 from bot.probes.reclaim import ReclaimReading
 
 NAME = "memory-reclaim"
-_BY_LIMIT = ("emory cgroup out of memory", "CONSTRAINT_MEMCG")  # a pod passed its own limit: the node has memory
+_BY_LIMIT = ("emory cgroup out of memory", "CONSTRAINT_MEMCG")  # a pod exceeded its own limit: the node has memory
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether the node works to win memory back."""
+    """Tell whether the node is busy reclaiming memory."""
     reclaim, log = snapshot.get(ReclaimReading), snapshot.get(KernelLogReading)
     kills = _kills(snapshot, log, tuning)
     refills = (
@@ -47,13 +47,15 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         evidence += _left(reclaim) if short else []
         evidence += _workers(snapshot, tuning)
     if kills and (evidence or short):
-        says = f"the kernel killed for want of memory, {_recent.ago(snapshot, kills[-1])}"
+        says = f"the kernel killed processes for lack of memory, {_recent.ago(snapshot, kills[-1])}"
         evidence.append(Evidence("oom-kill", "kernel_log", says, _recent.lines(kills, 3)))
     if refills:
         says = f"the network card's receive ring could not be refilled, {_recent.ago(snapshot, refills[-1])}"
         evidence.append(Evidence("nic-refill", "kernel_log", says, _recent.lines(refills, 2)))
     if not evidence:
-        return _none(reclaim, f"; the kernel killed {_recent.ago(snapshot, kills[-1])} (oom-kills)" if kills else "")
+        return _none(
+            reclaim, f"; the kernel killed processes {_recent.ago(snapshot, kills[-1])} (oom-kills)" if kills else ""
+        )
     severe = not isinstance(reclaim, Unread) and (reclaim.memory_full_avg10 or 0) >= tuning["memory_full_critical"]
     return Finding(
         cause=NAME,
@@ -76,7 +78,7 @@ def _reclaimed(reclaim: ReclaimReading, stalls: int, scanned: int) -> Evidence:
     names = [name for name in reclaim.lines if name == "pgscan_direct" or name.startswith("allocstall")]
     compact = reclaim.rise("compact_stall")
     if compact:
-        says += f", {count(compact, 'compaction stall')} beside"
+        says += f", {count(compact, 'compaction stall')} besides"
         names.append("compact_stall")
     source = tuple(reclaim.lines[name] for name in names if name in reclaim.lines)[:5]
     return Evidence("direct-reclaim", "reclaim", f"{says} within the window", source)

@@ -1,8 +1,8 @@
-"""The table of neighbours (ARP, or IPv6's) has no room, and packets to machines that are not in it are dropped.
+"""The neighbour table (ARP or IPv6) is full, and packets to machines that are not in it are dropped.
 
-Confirms: the count of refused entries rises between the looks; the kernel's line about it within the last while, or,
-where the count is read and stands still, within the last minutes.
-Refutes: a count that stands still, and a log without such a line.
+Confirms: the count of refused entries rises between the looks; a recent line of the kernel about it, or, if the count
+was read and did not rise, a line of the last minutes.
+Refutes: a count that does not rise, and a log without such a line.
 Remedy: none planned: the table fills again after a reboot; raise net.ipv4.neigh.default.gc_thresh3.
 """
 
@@ -21,7 +21,7 @@ NAME = "neighbour-overflow"
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether the table is full now, or was within the last while."""
+    """Tell whether the table is full now, or was full recently."""
     reading, log = snapshot.get(KernelLimitsReading), snapshot.get(KernelLogReading)
     said = () if isinstance(log, Unread) else log.of(KernelEventKind.NEIGHBOURS_FULL)
     counted = not isinstance(reading, Unread) and None not in (reading.table_fulls, reading.table_fulls_later)
@@ -47,7 +47,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if isinstance(reading, Unread) or reading.table_fulls is None:
         because = reading.reason if isinstance(reading, Unread) else "the kernel does not count it here"
         return Undecided(NAME, f"the table's refusals were not read ({because})")
-    over = f"; the table overflowed {_recent.ago(snapshot, said[-1])}" if said else ", and the log tells of no overflow"
+    over = f"; the table overflowed {_recent.ago(snapshot, said[-1])}" if said else ", and the log shows no overflow"
     return RuledOut(NAME, f"no neighbour was refused within the window{over}")
 
 

@@ -1,9 +1,9 @@
-"""The network card, its driver or the hypervisor behind it fails, while the cores have time for it.
+"""The network card, its driver or the hypervisor behind it fails, although the cores have time for it.
 
 Confirms: device errors (invalid ids, malformed descriptors), failed resets; keep-alive or admin time-outs, or
 interrupts that never came, while cores are idle.
-Supports: error counters of the driver that rise; resets one after the other.
-Refutes: signs of a starved poll, a core held in the kernel, lockups: then the card asked for CPU and got none.
+Supports: error counters of the driver that rise; repeated resets.
+Refutes: signs of a starved poll, a core held in the kernel, lockups: then the card needed CPU and got none.
 Remedy: none planned: an in-place reboot keeps the host; stop and start the instance, or ask AWS.
 """
 
@@ -22,7 +22,7 @@ from bot.probes.kernel_log import KernelLogReading
 from bot.probes.nic import NicReading
 
 NAME = "nic-device-fault"
-_FAULTS = (KernelEventKind.NIC_DEVICE_ERROR, KernelEventKind.NIC_RESET_FAILED)  # no want of CPU makes these
+_FAULTS = (KernelEventKind.NIC_DEVICE_ERROR, KernelEventKind.NIC_RESET_FAILED)  # a lack of CPU does not cause these
 _ITS_OWN = (KernelEventKind.NIC_KEEPALIVE, KernelEventKind.NIC_ADMIN, KernelEventKind.NIC_INTERRUPT)
 _SILENCES = (*_ITS_OWN, KernelEventKind.NIC_STALLED, KernelEventKind.NETDEV_WATCHDOG)
 _LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
@@ -61,11 +61,11 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         core, spent = cpu.hottest("sys_percent")
         spare = f"the cores are {percent(cpu.idle_percent)} idle; the kernel has most of core {core}, {percent(spent)}"
         evidence.append(Evidence("cores-idle" if idle else "cores-busy", "cpu", spare, rows(cpu, (core,), 2)))
-    # What the log calls a fault is one. Silence is the card's only where cores had time, and were seen to have it then.
+    # Faults in the log are real. Time-outs are the card's fault only if the cores were seen to have time.
     now = _recent.surely_within(snapshot, silences, tuning["now_minutes"])
     said_by_admin = any(e.kind in _ITS_OWN[:2] for e in now)
     sure = bool(faults or rises) or (idle and said_by_admin)
-    # A queue that stalled, and no more, is most often want of CPU too.
+    # A stalled queue alone is most often a lack of CPU too.
     its_own = any(e.kind in _ITS_OWN or e.napi_scheduled is False for e in silences)
     failed = any(event.kind is KernelEventKind.NIC_RESET_FAILED for event in faults)
     resets = _recent.surely_within(
@@ -99,7 +99,7 @@ def _rises(nic: NicReading | Unread) -> list[Evidence]:
 
 
 def _starved(snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning) -> str:
-    """Say what speaks for want of CPU, nothing where nothing does."""
+    """Say what points to a lack of CPU; empty if nothing does."""
     if (starved := snapshot.once(starvation, tuning["recent_hours"])) is not None:
         return starved.says
     if lockups := _events(snapshot, log, tuning, *_LOCKUPS):
@@ -121,7 +121,7 @@ def _none(
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel log was not read ({log.reason})")
     if isinstance(nic, Unread):
-        # Resets that make it critical stand in the log; counters alone never do.
+        # Resets, which make it critical, are in the log; counters alone never make it critical.
         return Undecided(NAME, f"the network cards were not read ({nic.reason})", worst=Status.DEGRADED)
     if starved:
         return RuledOut(NAME, f"no device error and no failed reset; {starved}")

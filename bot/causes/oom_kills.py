@@ -1,8 +1,8 @@
-"""The kernel killed processes for want of memory: of the whole machine, or of a cgroup that reached its limit.
+"""The kernel killed processes for lack of memory: of the whole machine, or of a cgroup at its limit.
 
-Confirms: a kill for the whole machine within the last hour; one cgroup's processes killed again and again.
-Refutes: a log without such kills. A single kill at a cgroup's own limit is that workload's, and only told.
-Remedy: none planned: raise the limit, or mend what grows.
+Confirms: a kill for the whole machine within the last hour; repeated kills in the same cgroup.
+Refutes: a log without such kills. A single kill at a cgroup's own limit is the workload's, and only mentioned.
+Remedy: none planned: raise the limit, or fix the program that grows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OF_A_CGROUP = re.compile(r"Memory cgroup out of memory")
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether processes are being killed for want of memory."""
+    """Tell whether processes are being killed for lack of memory."""
     log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel log was not read ({log.reason})")
@@ -52,15 +52,15 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             suspects=tuple(name for name, _, _ in again),
         )
     single = _recent.recent(snapshot, limited, tuning["machine_hours"])
-    beside = f"; {count(len(single), 'kill')} at a cgroup's own limit is that workload's" if single else ""
-    return RuledOut(NAME, f"nothing was killed for want of the machine's memory within the last while{beside}")
+    beside = f"; {count(len(single), 'kill')} at a cgroup's own limit, which concerns that workload" if single else ""
+    return RuledOut(NAME, f"nothing was killed recently for lack of the machine's memory{beside}")
 
 
 def _again(kills: tuple[KernelEvent, ...], few: float) -> list[tuple[str, int, list[KernelEvent]]]:
-    """Who was killed so often, how often, and its lines.
+    """The processes killed that often, how often, and their lines.
 
-    What is killed within one moment was killed once: with memory.oom.group (systemd's OOMPolicy=kill, Kubernetes from
-    1.28 on) every process of the cgroup goes at once, and the kernel tells of the first of them twice.
+    Kills at the same moment count once: with memory.oom.group (systemd's OOMPolicy=kill, Kubernetes from 1.28 on) all
+    processes of the cgroup are killed together, and the kernel logs the first of them twice.
     """
     by_process: dict[str, list[KernelEvent]] = {}
     for kill in kills:
@@ -76,7 +76,7 @@ def _moments(kills: list[KernelEvent]) -> int:
 
 CAUSE = Cause(
     name=NAME,
-    title="Processes killed for want of memory",
+    title="Processes killed for lack of memory",
     probes=("kernel_log", "host"),
     thresholds=("machine_hours", "cgroup_few", "cgroup_minutes"),
     signature=("kernel_log", "host"),

@@ -1,9 +1,9 @@
-"""The node runs out of threads or of open files, and what starts next fails.
+"""The node runs out of threads or open files, and the next program to start fails.
 
 Confirms: threads near the smaller of pid_max and threads-max, open files near file-max, the tasks of a slice near its
-limit; a fork that was rejected, or files that ran out, within the last while.
+limit; a recent rejected fork or shortage of files.
 Refutes: room below each limit.
-Remedy: none planned: who opens or forks too much does so again after a reboot.
+Remedy: none planned: a program that opens or forks too much does so again after a reboot.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FORK = "fork rejected by pids controller"
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether threads, tasks or open files are at their limit, or were within the last while."""
+    """Tell whether threads, tasks or open files are at their limit, or were recently."""
     reading, log = snapshot.get(KernelLimitsReading), snapshot.get(KernelLogReading)
     evidence = []
     near = (
@@ -39,7 +39,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         ):
             recent = _recent.recent(snapshot, events, tuning["recent_hours"])
             if recent:
-                # The kernel says it once a cgroup, and names whose fork it was, not whose limit.
+                # The kernel logs it once for each cgroup, and names the cgroup that forked, not the cgroup with the
+                # limit.
                 says = f"{count(len(recent), f'rejected {noun}')} in the log, {_recent.ago(snapshot, recent[-1])}"
                 evidence.append(Evidence(name, "kernel_log", says, _recent.lines(recent, 3)))
     if evidence:

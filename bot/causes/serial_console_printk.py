@@ -1,10 +1,10 @@
 """The kernel wrote so much to a slow serial console that the network card was not served, and was reset.
 
-Confirms: nothing alone; likely where a reset and an out-of-memory dump, or a burst of other messages, lie within two
-minutes of each other and the kernel prints such messages to a serial console. A burst is known by our lines, each of
-which heads a trace, or by the bytes of any lines, where they are more than the console prints in their time.
+Confirms: nothing alone; likely if a reset and an out-of-memory dump, or a burst of other messages, lie within two
+minutes of each other and the kernel prints such messages to a serial console. A burst is recognised by our lines, each
+of which starts a trace, or by more bytes of any lines than the console can print in that time.
 Refutes: no serial console; a console level that keeps warnings off it; resets without such messages near them.
-Remedy: none planned: the same dump does it again after a reboot. Lower the console's level, or dump less.
+Remedy: none planned: the same dump would do it again after a reboot. Lower the console's level, or dump less.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OF_THE_CARD = ("nic-", "netdev-")
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether resets and bursts of messages come together on a node with a serial console."""
+    """Tell whether resets and bursts of messages coincide on a node with a serial console."""
     host, log = snapshot.get(HostReading), snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel log was not read ({log.reason})")
@@ -41,7 +41,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if isinstance(host, Unread):
         return Undecided(NAME, f"the consoles were not read ({host.reason})")
     if not host.consoles:
-        return Undecided(NAME, "the node does not tell its consoles", would_decide="/proc/consoles")
+        return Undecided(NAME, "the node's consoles are not known", would_decide="/proc/consoles")
     if not host.serial_consoles:
         return RuledOut(NAME, f"no serial console: the kernel prints to {', '.join(host.consoles)}")
     level = host.console_level
@@ -65,7 +65,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 @dataclass(frozen=True, slots=True)
 class _Printed:
-    """What was printed near a reset, and how near."""
+    """Messages printed near a reset, and how near."""
 
     what: str
     apart: timedelta
@@ -73,7 +73,7 @@ class _Printed:
 
 
 def _near(reset: KernelEvent, log: KernelLogReading, tuning: Tuning) -> _Printed | None:
-    """What was printed near a reset: out-of-memory kills, or a burst of others. Lines without a time are not near."""
+    """Messages near a reset: out-of-memory kills, or a burst of others. Lines without a time do not count."""
     at = reset.since_boot
     if at is None:
         return None
@@ -104,7 +104,7 @@ def _apart(event: KernelEvent, at: timedelta) -> timedelta:
 
 CAUSE = Cause(
     name=NAME,
-    title="Serial console held the kernel up",
+    title="Serial console delayed the kernel",
     probes=("kernel_log", "host"),
     thresholds=("recent_hours", "apart_minutes", "burst_lines", "console_bytes_a_second", "console_level"),
     signature=("kernel_log", "host"),

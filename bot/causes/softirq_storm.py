@@ -1,9 +1,9 @@
-"""More packets arrive than the cores that take them can work off.
+"""More packets arrive than the cores that handle them can process.
 
 Confirms: cores full of soft interrupts while packets are dropped or packet work runs out of its budget.
-Supports: NET_RX rises by far on these cores; the interrupts are spread; where asked, how long they waited (bpftrace).
-Refutes: cores with time to spare; full cores that drop nothing and keep within their budget, which is work done;
-time in the kernel (%sys), not in soft interrupts; one core that takes every queue's interrupts, which is irq-affinity.
+Supports: NET_RX rises sharply on these cores; the interrupts are spread; if measured, how long they waited (bpftrace).
+Refutes: cores with time to spare; full cores that drop nothing and stay within their budget, so they keep up; time in
+the kernel (%sys), not in soft interrupts; one core that takes every queue's interrupts, which is irq-affinity.
 Remedy: none planned: the traffic is still there after a reboot.
 """
 
@@ -24,7 +24,7 @@ NAME = "softirq-storm"
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether packet work drowns the cores."""
+    """Tell whether packet work overloads the cores."""
     cpu, softirq = snapshot.get(CpuReading), snapshot.get(SoftirqReading)
     lost = 0 if isinstance(softirq, Unread) else softirq.dropped_rise
     if isinstance(cpu, Unread):
@@ -43,7 +43,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         is_one = is_one_core(placement, tuning["one_core_share_percent"], tuning["interrupts_per_second"])
         if placement is not None and is_one and set(full) <= {placement.core}:
             return RuledOut(
-                NAME, f"only core {placement.core} drowns, on which every queue's interrupts land: irq-affinity"
+                NAME, f"only core {placement.core} is overloaded, and every queue's interrupts land on it: irq-affinity"
             )
     cores = listed(list(map(str, full)), 6)
     means = sum(full.values()) / len(full)
@@ -61,7 +61,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         if not lost and not squeezed:
             return RuledOut(NAME, f"{said}, and nothing was dropped or put off: they keep up")
     evidence += waits_on(snapshot, tuple(full))
-    # One full core and nothing read of the interrupts: that may as well be their landing on one core.
+    # One full core, and interrupts not read: that may also be irq-affinity.
     told_apart = len(full) > 1 or not isinstance(interrupts, Unread)
     proven = told_apart and (bool(lost) or squeezed >= tuning["time_squeeze_many"])
     return Finding(

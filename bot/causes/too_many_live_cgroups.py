@@ -1,11 +1,11 @@
-"""Thousands of memory cgroups are alive: directories that nobody removed, each read again and again.
+"""Thousands of memory cgroups are alive: directories that nobody removed, and that are read again and again.
 
 Confirms: thousands of directories (v1) or descendants (v2), and a call trace in the walk over them, or a cgroup that
 could not be made.
-Supports: a statistics walker (kubelet, systemd-oomd) burns kernel time, most of all on a core that it holds.
-Refutes: few directories. Dying cgroups are another fault: leaked-memory-cgroups.
-Remedy: remove the empty directories and mend what leaves them; a reboot clears them and cures nothing, so it is
-planned only where harm is confirmed.
+Supports: a statistics walker (kubelet, systemd-oomd) uses much kernel time, especially on a core that it holds.
+Refutes: few directories. Dying cgroups are a different fault: leaked-memory-cgroups.
+Remedy: remove the empty directories and fix the program that leaves them; a reboot clears them but cures nothing, so
+it is planned only if harm is confirmed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     at_least = "at least " if cgroups.alive_is_at_least else ""
     many, beside = _many(snapshot, tuning)
     if alive < many:
-        # Where the walk was stopped, another controller's count stands in for it; without one the end is not known.
+        # If the walk was stopped, another controller's count is used; without that the number is not known.
         if cgroups.alive_is_at_least and max(cgroups.siblings.values(), default=0) < cgroups.alive:
             return Undecided(NAME, f"the live memory cgroups were counted only up to {alive:,}")
         about = "about " if cgroups.alive_is_at_least else ""
@@ -43,7 +43,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         because = containers.reason if isinstance(containers, Unread) else "there are more than were listed"
         if not _stopped(snapshot, tuning):
             why = f"{alive:,} memory cgroups are alive; how many containers they serve is not known ({because})"
-            # Whoever cannot list a single container may not take the node for healthy, nor where a core is held.
+            # If no container could be listed, or a core is held, the node must not be called healthy.
             held = snapshot.once(
                 held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"]
             )
@@ -58,7 +58,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         harm.append("a call trace is in the walk over them")
         evidence.append(Evidence("memcg-walk-stack", "kernel_log", harm[-1], _recent.lines(stacks)))
     if refused:
-        harm.append("the kernel refused to make another")
+        harm.append("the kernel refused to make another cgroup")
         evidence.append(Evidence("cgroup-ids-spent", "kernel_log", harm[-1], _recent.lines(refused)))
     if held.walker is not None:
         harm.append(held.says)
@@ -78,7 +78,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 
 def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
-    """Return how many live cgroups are many beside the containers that run here."""
+    """Return how many live cgroups are many for the containers that run here."""
     containers = snapshot.get(ContainersReading)
     if isinstance(containers, Unread):
         return tuning["live_many"], ""
@@ -87,7 +87,7 @@ def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
 
 
 def _stopped(snapshot: Snapshot, tuning: Tuning) -> bool:
-    """True where the kernel itself refused another, or was caught in the walk: then it is many, whatever runs."""
+    """True if the kernel refused to make another, or was seen in the walk: then there are too many in any case."""
     kinds = (KernelEventKind.STACK_MEMCG_WALK, KernelEventKind.CGROUP_EXHAUSTED)
     return any("fork rejected" not in event.text for kind in kinds for event in _events(snapshot, tuning, kind))
 
@@ -110,5 +110,5 @@ CAUSE = Cause(
         "recent_hours",
     ),
     weigh=weigh,
-    cured_alone_by=("reboot",),  # the kernel itself is stuck or full, and nothing leaks that a boot would bring back
+    cured_alone_by=("reboot",),  # the kernel itself is full, and no leak would come back after a boot
 )

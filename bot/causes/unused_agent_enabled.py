@@ -1,10 +1,10 @@
-"""A unit that the next boot starts and that nobody needs: the fault of an image, before its first leak.
+"""A unit that starts at the next boot although nobody needs it: a fault of the image, before its first leak.
 
-Confirms: the ECS agent enabled where a kubelet's package or configuration lies and no ECS cluster is named (without a
-registration it starts over and over, and each start leaves a memory cgroup); a unit that is enabled and not on the
-playbook's list of those that may be.
+Confirms: the ECS agent is enabled, a kubelet's package or configuration is installed, and no ECS cluster is named
+(without a registration the agent keeps restarting, and each start leaves a memory cgroup); a unit that is enabled and
+not on the playbook's list of allowed units.
 Refutes: no such unit; it is masked; the playbook allows it.
-Remedy: none planned. An image is mended in its build: disable the unit there, or leave its package out.
+Remedy: none planned. Fix the image's build: disable the unit there, or leave its package out.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from bot.probes.boot_units import BootUnit, BootUnitsReading
 
 NAME = "unused-agent-enabled"
 _ECS_UNITS = next(agent.units for agent in KNOWN_AGENTS if agent.name == "ecs")
-_SHOWN_MOST = 12  # what a person reads; the suspects name them all
+_SHOWN_MOST = 12  # shown to people; the suspects name them all
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether the next boot starts something that nobody here needs."""
+    """Tell whether the next boot starts a unit that nobody needs here."""
     reading = snapshot.get(BootUnitsReading)
     if isinstance(reading, Unread):
         return Undecided(NAME, f"the units that start at boot were not read ({reading.reason})")
@@ -62,7 +62,7 @@ def _is_allowed(unit: BootUnit, allow: Sequence[str]) -> bool:
 def _says(unit: BootUnit, reading: BootUnitsReading) -> str:
     return (
         f"{unit.name} starts at boot, {reading.kubelet[0]} shows a node of Kubernetes, and no ECS cluster is named: "
-        "the agent will fail and start over and over"
+        "the agent will fail and keep restarting"
     )
 
 
@@ -79,16 +79,16 @@ def _none(reading: BootUnitsReading, ecs: Sequence[BootUnit], tuning: Tuning) ->
         named = f"ECS_CLUSTER is {reading.ecs_cluster}" if reading.ecs_cluster else "its configuration is not readable"
         return Undecided(
             NAME,
-            f"{ecs[0].name} starts at boot beside a kubelet ({reading.kubelet[0]}), and {named}",
-            # A named cluster was somebody's wish; a configuration that nobody read may name none.
+            f"{ecs[0].name} starts at boot besides a kubelet ({reading.kubelet[0]}), and {named}",
+            # A named cluster is intended; an unread configuration may name none.
             suspected=not reading.ecs_config_readable,
-            would_decide=f"`allow` in the playbook, with {ecs[0].name} where it is wanted"
+            would_decide=f"`allow` in the playbook, with {ecs[0].name} if it is wanted"
             if reading.ecs_config_readable
             else "a check as root",
         )
     if tuning.allow:
         return RuledOut(NAME, f"all {count(reading.enabled_count, 'unit')} that start at boot are on the list")
-    return RuledOut(NAME, "no agent starts at boot of which it is known that nobody needs it")
+    return RuledOut(NAME, "no agent starts at boot that is known to be unneeded")
 
 
 CAUSE = Cause(

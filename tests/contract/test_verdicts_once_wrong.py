@@ -157,7 +157,7 @@ def test_eleven_hundred_do_not_hold_a_core() -> None:
     few = judged(kubelet_holds(founding().loops("push.service", 1_050, 600).cgroups(240, 1_100), CORE))
     assert few.status is Status.DEGRADED
     assert "reboot" not in str(few.plan)
-    assert any("not laid to the dying cgroups" in evidence.says for evidence in few.evidence)
+    assert any("not attributed to the dying cgroups" in evidence.says for evidence in few.evidence)
     assert "reboot" in str(judged(ecs_loops(harmed(founding()), 68_300, 11.2)).plan)
 
 

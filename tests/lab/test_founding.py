@@ -25,7 +25,7 @@ KINDS = [
     "StepStarted", "StepVerified", "StepStarted", "StepVerified", "ValidationStarted",
 ]  # fmt: skip
 COUNTED = re.compile(
-    r"([\d,]+) memory cgroups are removed and not freed, beside [\d,]+ alive \([^()]+\)"
+    r"([\d,]+) memory cgroups are removed and not freed, [\d,]+ are alive \([^()]+\)"
     r"(?:; (?:\+([\d,]+)|as many)(?: .+)? later)?"
 )
 

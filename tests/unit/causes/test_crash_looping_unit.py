@@ -45,7 +45,7 @@ def test_unit_between_tries_where_nothing_counts_is_likely() -> None:
 def test_slow_loop_is_told_by_its_history() -> None:
     finding = found(LOOP, b.units(b.unit("x.service", 9_259, started_usec=FRESH)))
     assert (finding.confidence, steps(finding)) == (Confidence.LIKELY, [("disable_unit", "x.service")])
-    assert "goes on looping: it was restarted 9,259 times" in finding.summary
+    assert "keeps looping: it was restarted 9,259 times" in finding.summary
 
 
 def test_service_that_crashed_in_the_past_and_runs_well_is_left_alone() -> None:
@@ -89,7 +89,7 @@ def test_runs_of_an_hour_are_a_schedule(restarts: int, is_loop: bool) -> None:
 def test_journal_stands_in_for_a_counter() -> None:
     logged: dict[str, Any] = {"restarts_logged": 300, "restarts_logged_over": timedelta(hours=1), "started_usec": FRESH}
     finding = found(LOOP, b.units(b.unit("x.service", None, **logged)))
-    assert "its journal tells of 300 restarts within 60 minutes" in finding.summary
+    assert "its journal shows 300 restarts within 60 minutes" in finding.summary
     assert finding.confidence is Confidence.LIKELY
 
 
@@ -106,7 +106,7 @@ def test_several_that_loop_are_one_finding_and_the_gravest_names_it() -> None:
     units = UnitsReading(True, (b.between_tries("x.service", 40), b.between_tries("kubelet.service", 4)))
     finding = found(LOOP, units)
     assert finding.suspects == ("kubelet.service", "x.service")
-    assert finding.summary.endswith("(and 1 more that start over)")
+    assert finding.summary.endswith("(and 1 more that keep restarting)")
     assert len(finding.evidence) == 2
 
 

@@ -38,7 +38,7 @@ def test_unit_that_systemd_calls_well_is_named_by_the_kernels_own_count(rose: in
     finding = found(LEAK, in_ecs(rose=rose), b.units(b.unit()), b.agents(b.agent()))
     assert (finding.suspects, finding.confidence) == (("ecs.service",), Confidence.CONFIRMED)
     assert steps(finding) == [("disable_unit", "ecs.service")]
-    assert "7,586 of the 7,612 dying lie under ecs.service" in who(finding)
+    assert "7,586 of the 7,612 dying are under ecs.service" in who(finding)
     assert ("(+1,228 between the looks)" in who(finding)) == bool(rose)
     assert finding.evidence[1].probe == "cgroups"
     assert finding.evidence[1].source[0] == (
@@ -55,7 +55,7 @@ def test_harm_adds_the_reboot_that_clears_what_is_left() -> None:
 def test_unit_with_its_loop_is_named_once_and_with_both_arguments() -> None:
     finding = found(LEAK, in_ecs(rose=1_228), b.units(b.unit()), b.churning(), b.agents(b.agent()))
     assert finding.suspects == ("ecs.service",)
-    assert "dying lie under ecs.service" in who(finding)
+    assert "dying are under ecs.service" in who(finding)
     assert "its container was replaced between the looks" in who(finding)
     assert "started over too" not in who(finding)
 
@@ -64,7 +64,7 @@ def test_bulk_below_another_unit_than_the_one_that_loops_clears_the_one_that_loo
     units = b.units(b.between_tries(restarts=7_500), b.unit("other.service"))
     finding = found(LEAK, below({"system.slice": DYING, "system.slice/other.service": 7_000}, 1_228), units)
     assert finding.suspects == ("other.service",)
-    assert "ecs.service started over too; the dying ones do not lie under them" in who(finding)
+    assert "ecs.service restarted too; the dying cgroups are not under them" in who(finding)
     assert all(unit != "ecs.service" for _, unit in steps(finding))
 
 
@@ -86,7 +86,7 @@ def test_cgroups_directly_under_a_slice_are_told_by_nobody_and_the_loop_decides(
     assert found(LEAK, under_slice, b.units(b.between_tries(restarts=30))).suspects == ("ecs.service",)
     finding = found(LEAK, under_slice, b.units(b.unit()), b.agents(b.agent()))
     assert finding.suspects == ()
-    assert "the leaker was not found; 7,612 of the 7,612 dying lie under system.slice" in finding.summary
+    assert "the leaker was not found; 7,612 of the 7,612 dying are under system.slice" in finding.summary
 
 
 def test_nothing_told_below_is_no_zero() -> None:
@@ -107,7 +107,7 @@ def test_unit_that_runs_and_may_be_needed_is_named_and_not_stopped(readings: tup
     finding = found(LEAK, below({"system.slice/shop.service": 7_000}, 1_228), *readings, HARM)
     assert (finding.suspects, finding.confidence, finding.remedy) == (("shop.service",), Confidence.CONFIRMED, ())
     assert "shop.service leaks memory cgroups" in finding.summary
-    assert "runs steadily now: disabling it would stop what works" in finding.summary
+    assert "runs steadily now: disabling it would stop a working service" in finding.summary
 
 
 @pytest.mark.parametrize(("rose", "verb"), [(1_228, "leaks memory cgroups"), (0, "leaked memory cgroups and runs")])
@@ -139,7 +139,7 @@ def test_place_that_is_no_unit_is_told_and_no_unit_is_named_for_it(path: str) ->
     looping = (b.units(b.between_tries(restarts=7_500)), b.agents(b.agent()), HARM)
     finding = found(LEAK, below({path.partition("/")[0]: DYING, path: 7_000}, 1_228), *looping)
     assert (finding.suspects, finding.remedy) == ((), ())
-    assert f"7,000 of the 7,612 dying lie under {path}" in finding.summary
+    assert f"7,000 of the 7,612 dying are under {path}" in finding.summary
     assert "no unit that could be disabled" in finding.summary
     assert finding.evidence[1].source[0].startswith(f"/sys/fs/cgroup/{path}/cgroup.stat")
 

@@ -104,7 +104,7 @@ def test_what_only_looks_stopped_is_ruled_out(unit: EssentialUnit) -> None:
 def test_kubelet_that_calls_itself_ill_at_both_looks_is_critical() -> None:
     assert found(STOPPED, units(health=("500", "500"))).status is Status.CRITICAL
     assert "timeout" in found(STOPPED, units(health=("timeout", "500"))).summary
-    assert "one of two looks" in undecided(STOPPED, units(health=("500", "ok"))).because
+    assert "only one of the two looks" in undecided(STOPPED, units(health=("500", "ok"))).because
     ruled_out(STOPPED, units(health=("", "")))  # nobody answers there: it may be switched off
 
 

@@ -25,7 +25,7 @@ def test_agent_whose_log_fails_now_is_looked_at_while_the_count_grows_and_not_bl
     finding = judged(used=used)
     assert (finding.suspects, finding.confidence) == (("ecs.service",), Confidence.LIKELY)
     assert finding.remedy == (), "forty runs did not leave thousands"
-    assert f"its own log tells of 40 failed runs, the last at {FRESH}, 9 s before the look" in finding.evidence[1].says
+    assert f"its own log shows 40 failed runs, the last at {FRESH}, 9 s before the look" in finding.evidence[1].says
 
 
 def test_agent_whose_log_tells_of_as_many_runs_is_the_leaker() -> None:
@@ -108,5 +108,5 @@ def test_agent_that_fails_now_and_holds_the_bulk_does_not_run_well_whatever_syst
     counted = b.cgroups(DYING, DYING + 1_228, "v2", 36, dying_below=below, dying_below_later=below)
     finding = judged(FRESH, counted)
     assert steps(finding) == [("disable_unit", "ecs.service")]
-    assert "8,800 of the 8,840 dying lie under ecs.service" in finding.evidence[1].says
+    assert "8,800 of the 8,840 dying are under ecs.service" in finding.evidence[1].says
     assert "9 s before the look" in finding.evidence[1].says

@@ -71,7 +71,7 @@ def test_short_window_can_see_a_held_core_too(seconds: int) -> None:
 def test_threads_that_were_not_seen_there_leave_the_only_one_with_as_much_kernel_time() -> None:
     finding = leak(b.held(), b.processes(b.process(on=())))
     assert finding.status is Status.CRITICAL
-    assert any("alone used as much kernel time" in one.says for one in finding.evidence)
+    assert any("alone used that much kernel time" in one.says for one in finding.evidence)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_where_the_walk_is_cheap_a_hot_kubelet_earns_no_reboot(kernel: str, mode
     finding = found(LEAK, b.cgroups(DYING, mode=mode), LEAKER, *WALKED, b.log(*b.starved()), b.host(kernel))
     assert (finding.status, steps(finding)) == (Status.DEGRADED, DISABLED)
     said = {one.finding: one.says for one in finding.evidence}
-    assert "not laid to the dying cgroups" in said["core-held"]
-    assert "not laid to the dying cgroups" in said["nic-starved"]
+    assert "not attributed to the dying cgroups" in said["core-held"]
+    assert "not attributed to the dying cgroups" in said["nic-starved"]
 
 
 @pytest.mark.parametrize("host", [b.host("5.4.0-1084-aws"), NEW, b.unread("host")])
@@ -109,7 +109,7 @@ def test_starvation_resets_confirm_harm_and_the_place_is_told() -> None:
     finding = leak(*WALKED, b.log(*b.starved(queue=5)), b.interrupts({5: {39: 4}}))
     assert (finding.confidence, steps(finding)) == (Confidence.CONFIRMED, CURED)
     said = next(one for one in finding.evidence if one.finding == "nic-starved")
-    assert "core 39, held in the kernel, is the one that serves this queue (eth0-Tx-Rx-5)" in said.says
+    assert "core 39, held in the kernel, serves this queue (eth0-Tx-Rx-5)" in said.says
     assert "45: eth0-Tx-Rx-5" in said.source
     by_core = b.event(KernelEventKind.NIC_STARVED, "usecs since napi 6596000. napi CPU: 39", core=39)
     named = leak(*WALKED, b.log(by_core), b.interrupts({2: {39: 4}}))
@@ -133,7 +133,7 @@ def test_starvation_is_harm_of_now_for_an_hour(ago: timedelta | None, harmed: bo
 def test_starvation_of_this_morning_is_told_and_earns_no_reboot() -> None:
     finding = leak(b.log(*b.starved(timedelta(hours=5))))
     assert (finding.status, steps(finding)) == (Status.DEGRADED, DISABLED)
-    assert "too long ago, or at an unknown time, to be harm of now" in "".join(
+    assert "too long ago, or at an unknown time, to be present harm" in "".join(
         evidence.says for evidence in finding.evidence
     )
     twice = leak(b.log(*b.starved(timedelta(hours=8)), *b.starved(timedelta(hours=5))))
@@ -191,7 +191,7 @@ def test_counter_of_starvation_tells_when_it_rises_or_when_no_log_does() -> None
     assert (untimed.status, steps(untimed)) == (Status.DEGRADED, DISABLED), "when it rose nobody knows"
     said = next(one for one in untimed.evidence if one.finding == "nic-starved-earlier")
     assert (said.probe, said.source) == ("nic", ("suspected_poll_starvation: 40",))
-    assert "stands at 40 since the driver was loaded; when, no log tells" in said.says
+    assert "stands at 40 since the driver was loaded; no log shows when" in said.says
 
 
 def test_lockup_in_another_program_leaves_the_resets_likely() -> None:
@@ -315,8 +315,8 @@ def test_memory_gone_is_told_with_what_is_left_where_that_is_told() -> None:
 def test_starved_poll_is_told_with_its_device_its_number_and_its_age() -> None:
     said = next(one.says for one in leak(b.log(*b.starved())).evidence if one.finding == "nic-starved")
     assert said == (
-        "eth0: the driver's poll was scheduled and did not run (2 lines, 1 reset beside, the last 3 minutes ago)"
+        "eth0: the driver's poll was scheduled but did not run (2 lines, 1 reset besides, the last 3 minutes ago)"
     )
     bare = b.log(b.event(KernelEventKind.NIC_STARVED, ago=None))
     said = next(one.says for one in leak(bare).evidence if one.finding == "nic-starved")
-    assert said == "the driver's poll was scheduled and did not run (1 line, the last at a time that is not told)"
+    assert said == "the driver's poll was scheduled but did not run (1 line, the last at an unknown time)"

@@ -15,7 +15,7 @@ def test_allowance_that_rises_is_degraded_confirmed() -> None:
 
 def test_few_packets_of_one_burst_are_only_told() -> None:
     one = ruled_out(ALLOWANCE, b.nic(later={"pps_allowance_exceeded": 1}))
-    assert one.because == "the allowance counters rose by 1 within the window, which one burst does"
+    assert one.because == "the allowance counters rose by 1 within the window, as after a short burst"
 
 
 def test_allowance_that_stands_still_is_ruled_out_with_its_total() -> None:

@@ -31,7 +31,7 @@ def test_stall_has_ended_when_the_kernel_could_tell_of_it_again_and_did_not() ->
     line = "INFO: task python:4711 blocked for more than 120 seconds."
     nine = [b.event(Kind.HUNG_TASK, line, timedelta(minutes=20))] * 9
     assert ruled_out(STALL, b.log(*nine)).because.startswith(
-        "the last hung task was told 20 minutes ago, and not again"
+        "the last hung task was logged 20 minutes ago, and not again"
     )
     waits = b.processes(waiting=WAITING[:1])
     assert found(STALL, b.log(*nine), waits).status is Status.DEGRADED, "somebody still waits"

@@ -123,7 +123,7 @@ def test_slow_leak_is_proven_by_turns_in_proportion(restarts: int, confidence: C
     assert finding.confidence is confidence
     assert bool(finding.remedy) == (confidence is Confidence.CONFIRMED)
     if not finding.remedy:
-        assert "out of proportion to the count: ecs.service" in finding.summary
+        assert "does not fit the count: ecs.service" in finding.summary
 
 
 def test_journals_pace_is_never_scaled_beyond_the_time_that_it_covers() -> None:
@@ -172,7 +172,7 @@ def test_of_several_that_loop_the_one_that_could_have_made_them_is_named_and_the
     units = b.units(b.between_tries("backup.service", 900), b.between_tries("ecs.service", 68_000))
     finding = found(LEAK, b.cgroups(DYING, later=DYING + 9), units)
     assert finding.suspects == ("ecs.service",)
-    assert "backup.service started over too; theirs could not have made as many" in finding.evidence[1].says
+    assert "backup.service restarted too; their restarts do not fit the count" in finding.evidence[1].says
 
 
 def test_two_that_could_both_have_made_them_are_both_named_and_neither_is_offered() -> None:
@@ -186,7 +186,7 @@ def test_several_that_loop_out_of_proportion_while_it_grows_are_all_named_and_no
     units = b.units(b.between_tries("a.service", 900), b.between_tries("b.service", 700))
     finding = found(LEAK, b.cgroups(DYING, later=DYING + 9), units)
     assert (finding.confidence, finding.suspects, finding.remedy) == (Confidence.LIKELY, ("a.service", "b.service"), ())
-    assert "out of proportion to the count" in finding.summary
+    assert "does not fit the count" in finding.summary
 
 
 def test_stopped_leaker_is_still_the_leaker_and_says_since_when() -> None:

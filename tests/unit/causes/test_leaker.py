@@ -24,7 +24,7 @@ def leaker(finding: Finding) -> str:
 def test_argument_of_a_count_is_told() -> None:
     finding = found(LEAK, b.cgroups(DYING), b.units(b.between_tries(restarts=68_000)))
     assert leaker(finding) == (
-        "ecs.service waits for its next try (auto-restart); it was restarted 68,000 times (NRestarts): "
+        "ecs.service waits for its next restart (auto-restart); it was restarted 68,000 times (NRestarts): "
         "68,000 starts against 68,440 dying"
     )
 
@@ -33,7 +33,7 @@ def test_argument_of_a_pace_is_told_with_the_unit_that_hides_the_loop() -> None:
     said = leaker(found(LEAK, b.cgroups(DYING), b.units(b.unit()), b.churning(), b.agents(b.agent())))
     assert "amazon/amazon-ecs-agent:latest (run by ecs.service): its container was replaced between the looks" in said
     assert "ecs.service itself is active, NRestarts=0" in said
-    assert "68,440 dying over the node's uptime are one every 14.2 s, the pace of such a loop" in said
+    assert "68,440 dying over the node's uptime are one every 14.2 s, the rate of such a loop" in said
     assert "It is not needed here: no cluster is configured" in said
 
 
@@ -47,7 +47,7 @@ def test_argument_of_exits_is_what_was_counted_and_no_pace() -> None:
     def ended(exits: int) -> Finding:
         return found(LEAK, b.cgroups(1_500), b.containers(exits_by_image={"jobs/x:1": exits}, exits_over=timedelta(1)))
 
-    assert "1,400 runs that ended, against 1,500 dying" in leaker(ended(1_400))
+    assert "1,400 ended runs against 1,500 dying" in leaker(ended(1_400))
     assert ended(499).confidence is Confidence.POSSIBLE
 
 
@@ -56,7 +56,7 @@ def test_argument_of_an_agents_own_log_is_what_it_counted() -> None:
         agent = b.agents(b.agent(log_exits=runs, active="active"))
         return found(LEAK, b.cgroups(8_000), b.host(days=0.05), b.units(b.unit()), agent)
 
-    assert "7,900 runs that ended, against 8,000 dying" in leaker(failing(7_900))
+    assert "7,900 ended runs against 8,000 dying" in leaker(failing(7_900))
     assert failing(2_600).confidence is Confidence.POSSIBLE
 
 
@@ -136,7 +136,7 @@ def test_stopped_agent_without_a_unit_reading_stopped_by_its_log() -> None:
     agent = b.agents(b.agent(active="failed", log_exits=40, log_last_at="2026-11-20T22:10:07Z"))
     finding = found(LEAK, b.cgroups(DYING), b.unread("units"), agent)
     assert "leaked memory cgroups and stopped at 2026-11-20T22:10:07Z" in finding.summary
-    assert "(run by ecs.service): its own log tells of 40 failed runs, the last at 2026-11-20T22:10:07Z" in leaker(
+    assert "(run by ecs.service): its own log shows 40 failed runs, the last at 2026-11-20T22:10:07Z" in leaker(
         finding
     )
     assert finding.evidence[1].probe == "agents"
@@ -177,7 +177,7 @@ def test_unit_seen_both_as_a_service_and_by_its_container_is_judged_by_the_bette
     both = (b.units(b.between_tries(restarts=900)), b.churning(), b.agents(b.agent()))  # its counter was reset
     finding = found(LEAK, b.cgroups(DYING), *both)
     assert (finding.confidence, finding.suspects) == (Confidence.CONFIRMED, ("ecs.service",))
-    assert "the pace of such a loop" in leaker(finding)
+    assert "the rate of such a loop" in leaker(finding)
     assert "started over too" not in leaker(finding)
     assert finding.evidence[1].probe == "containers"
 

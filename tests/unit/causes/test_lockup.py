@@ -53,7 +53,7 @@ def test_many_cores_in_one_instant_are_a_machine_that_was_paused() -> None:
 
     finding = found(LOCKUP, b.log(*at_once(5, 6), *at_once(1, 6)))
     assert (finding.status, finding.remedy) == (Status.DEGRADED, ())
-    assert "6 cores in one instant: the machine itself was paused" in finding.summary
+    assert "6 cores at the same instant: the machine itself was paused" in finding.summary
     assert steps(found(LOCKUP, b.log(*at_once(5, 3), *at_once(1, 3)))) == [("reboot", "")]
 
 

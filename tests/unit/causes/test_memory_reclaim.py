@@ -1,4 +1,4 @@
-"""Memory that must be won back, and kills for want of it."""
+"""Memory that must be reclaimed, and kills for lack of it."""
 
 from datetime import timedelta
 
@@ -71,7 +71,7 @@ def test_reclaim_is_told_with_what_is_left_and_who_works() -> None:
     short = b.memory(available=15 * b.GIB, rises={"allocstall_normal": 40, "compact_stall": 3})
     finding = found(RECLAIM, short, work, b.unread("cgroups"))
     assert [one.finding for one in finding.evidence] == ["direct-reclaim", "memory-short", "reclaim-threads"]
-    assert "3 compaction stalls beside" in finding.evidence[0].says
+    assert "3 compaction stalls besides" in finding.evidence[0].says
     assert finding.evidence[1].says == "15.0 GiB of 384.0 GiB are left"
     assert finding.evidence[1].source == ("MemTotal: 402653184 kB", "MemAvailable: 15728640 kB")
     assert finding.evidence[2].says == "kswapd0 used 2.0 s of CPU"

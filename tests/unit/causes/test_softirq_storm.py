@@ -71,7 +71,7 @@ def test_how_long_it_waited_stands_beside_it_where_somebody_asked_and_decides_no
     finding = found(STORM, drowning, lost, SoftirqWaitsReading(waits, {"eth0": 8_100}))
     (said,) = [evidence for evidence in finding.evidence if evidence.finding == "packet-waits"]
     assert said.says == (
-        "a soft interrupt (NET_RX) waited 13 ms for core 2; eth0 had packets left and was not polled for 8.1 ms"
+        "a soft interrupt (NET_RX) waited 13 ms for core 2; eth0 had packets waiting and was not polled for 8.1 ms"
     )
     assert said.source[0] == "core 2 NET_RX: 4000 waits, the longest 12880 us"
     for without in ((), (b.unread("softirq_waits"),)):
