@@ -124,7 +124,7 @@ def _none(reading: EssentialUnitsReading, host: HostReading | Unread) -> Weighin
         )
     before = ""
     if reading.complaints and isinstance(host, Unread):
-        return Undecided(NAME, "the kubelet said that its runtime does not answer, at an unknown time")
+        return Undecided(NAME, "the kubelet said, at an unknown time, that its runtime does not answer")
     if reading.complaints and not isinstance(host, Unread):
         before = f"; the kubelet's runtime last did not answer {span(_age(reading.complaints[-1], host))} ago"
     return RuledOut(NAME, f"every unit that starts at boot runs: {', '.join(running) or 'none does'}{before}")

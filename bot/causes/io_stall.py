@@ -129,7 +129,7 @@ def _silent_server(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tun
         Evidence(
             "file-server-silent",
             "kernel_log",
-            f"the file server {event.device} has not answered since {_recent.ago(snapshot, event)}",
+            f"the file server {event.device} stopped answering {_recent.ago(snapshot, event)}",
             (event.text,),
         )
         for event in silent[:4]

@@ -36,5 +36,5 @@ def test_clocks_of_virtual_machines_are_rightly_theirs(source: str) -> None:
 
 def test_what_is_not_told_is_open() -> None:
     assert "not read" in undecided(CLOCK, b.unread("clock")).because
-    assert "no keeper" in undecided(CLOCK, ClockReading("", None, None, "tsc")).because
+    assert "no known time service" in undecided(CLOCK, ClockReading("", None, None, "tsc")).because
     assert "does not say" in undecided(CLOCK, ClockReading("chrony", None, None, "tsc")).because

@@ -140,7 +140,7 @@ def test_place_that_is_no_unit_is_told_and_no_unit_is_named_for_it(path: str) ->
     finding = found(LEAK, below({path.partition("/")[0]: DYING, path: 7_000}, 1_228), *looping)
     assert (finding.suspects, finding.remedy) == ((), ())
     assert f"7,000 of the 7,612 dying are under {path}" in finding.summary
-    assert "no unit that could be disabled" in finding.summary
+    assert "not a unit that could be disabled" in finding.summary
     assert finding.evidence[1].source[0].startswith(f"/sys/fs/cgroup/{path}/cgroup.stat")
 
 

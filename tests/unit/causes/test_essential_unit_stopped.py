@@ -139,4 +139,4 @@ def test_kubelet_whose_runtime_does_not_answer_takes_no_work() -> None:
 
 def test_runtime_that_answers_again_is_told_and_no_fault() -> None:
     assert "2 minutes ago" in ruled_out(STOPPED, silent(120)).because
-    assert "how long ago" in undecided(STOPPED, silent(4), b.unread("host")).because
+    assert "at an unknown time" in undecided(STOPPED, silent(4), b.unread("host")).because

@@ -67,7 +67,7 @@ def test_kernels_that_leave_the_options_alone_are_known_by_the_log(line: str) ->
 )
 def test_volume_of_lvm_is_known_by_its_own_name(line: str) -> None:
     finding = found(READ_ONLY, mounts(data("rw", device="dm-2", kind="xfs")), b.log(said(line)))
-    assert "kernel shut /data" in finding.summary
+    assert "kernel shut down /data" in finding.summary
     ruled_out(READ_ONLY, mounts(data("rw", device="dm-8", kind="xfs")), b.log(said(line)))
 
 

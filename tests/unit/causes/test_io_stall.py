@@ -60,7 +60,7 @@ def test_crowd_that_waits_under_pressure_confirms_a_stall() -> None:
         assert found(STALL, b.processes(waiting=WAITING), waits, storage).confidence is Confidence.CONFIRMED
     ruled_out(STALL, b.processes(waiting=WAITING[:4]), pressed, STILL)
     told = ruled_out(STALL, b.processes(waiting=WAITING), STILL)
-    assert told.because.startswith("5 tasks waited uninterruptibly at both looks, but not for I/O as far as is told")
+    assert told.because.startswith("5 tasks waited uninterruptibly at both looks, but not for I/O as far as is known")
 
 
 def test_disk_errors_are_likely_until_something_waits() -> None:
@@ -167,7 +167,7 @@ def test_file_server_that_does_not_answer_holds_who_waits_for_it() -> None:
     one_waits = b.processes(waiting=["tar"], wchan="rpc_wait_bit_killable")
     finding = found(STALL, b.log(*nfs(SILENT)), one_waits)
     assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.CONFIRMED)
-    assert "10.0.3.7 does not answer" in finding.summary
+    assert "10.0.3.7 stopped answering" in finding.summary
     # what still waits does not age
     assert found(STALL, b.log(*nfs(SILENT, ago=timedelta(days=3))), one_waits).status is Status.CRITICAL
     assert found(STALL, b.log(*nfs("not responding, timed out")), one_waits).status is Status.CRITICAL

@@ -28,7 +28,7 @@ def test_affinity_that_drops_or_resets_is_critical(hurt: object) -> None:
 def test_affinity_is_ruled_out_where_they_are_spread_or_the_core_has_time() -> None:
     assert "takes the most network interrupts, 12 % of them" in ruled_out(AFFINITY, b.cpu({3: DROWNING})).because
     assert "spends only" in ruled_out(AFFINITY, ONE_CORE).because
-    assert "one queue" in ruled_out(AFFINITY, b.cpu({3: DROWNING}), b.interrupts({0: {3: 9_000}})).because
+    assert "a single queue" in ruled_out(AFFINITY, b.cpu({3: DROWNING}), b.interrupts({0: {3: 9_000}})).because
     few = {queue: {3: 20} for queue in range(8)} | {8: {4: 1}}  # 32 a second, and not every queue is bound there
     ruled_out(AFFINITY, b.cpu({3: DROWNING}), b.interrupts(few))
     ruled_out(AFFINITY, b.cpu({3: {"usr": 0.0, "sys": 99.0, "soft": 1.0}}), ONE_CORE)  # not by packets

@@ -65,7 +65,7 @@ def test_suspect_whose_starts_are_too_few_is_none_whichever_stands_first() -> No
     for services in ((close, few), (few, close)):
         finding = found(LEAK, b.cgroups(DYING), b.units(*services))
         assert finding.suspects == ("close.service",)
-        assert "few.service started over too" in leaker(finding)
+        assert "few.service restarted too" in leaker(finding)
 
 
 def test_agent_that_nothing_needs_is_blamed_for_growth_no_more_than_another() -> None:
@@ -136,9 +136,7 @@ def test_stopped_agent_without_a_unit_reading_stopped_by_its_log() -> None:
     agent = b.agents(b.agent(active="failed", log_exits=40, log_last_at="2026-11-20T22:10:07Z"))
     finding = found(LEAK, b.cgroups(DYING), b.unread("units"), agent)
     assert "leaked memory cgroups and stopped at 2026-11-20T22:10:07Z" in finding.summary
-    assert "(run by ecs.service): its own log shows 40 failed runs, the last at 2026-11-20T22:10:07Z" in leaker(
-        finding
-    )
+    assert "(run by ecs.service): its own log shows 40 failed runs, the last at 2026-11-20T22:10:07Z" in leaker(finding)
     assert finding.evidence[1].probe == "agents"
 
 

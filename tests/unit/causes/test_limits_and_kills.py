@@ -98,7 +98,7 @@ def test_kills_at_a_cgroups_limit_count_when_they_repeat() -> None:
     finding = found(KILLS, b.log(*thrice))
     assert finding.status is Status.DEGRADED
     assert finding.suspects == ("worker",)
-    assert "that workload's" in ruled_out(KILLS, b.log(*thrice[:2])).because
+    assert "concerns that workload" in ruled_out(KILLS, b.log(*thrice[:2])).because
     ruled_out(KILLS, b.log(*(said(OF_A_CGROUP, hours * HOUR) for hours in (9, 6, 3))))
     # With memory.oom.group all workers go at once, and the first is told twice (own recording): that is one kill.
     at_once = [said(OF_A_CGROUP, 5 * MINUTE)] * 9

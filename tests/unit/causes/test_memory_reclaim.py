@@ -53,7 +53,7 @@ def test_kill_for_want_of_memory_counts_for_an_hour_and_a_pods_own_limit_never()
 
 def test_kill_that_gave_the_memory_back_is_no_reclaim() -> None:
     alone = ruled_out(RECLAIM, b.log(b.event(Kind.OOM_KILL, "Out of memory: Killed process 4711 (python)")))
-    assert alone.because.endswith("the kernel killed 3 minutes ago (oom-kills)")
+    assert alone.because.endswith("the kernel killed processes 3 minutes ago (oom-kills)")
 
 
 def test_ring_that_could_not_be_refilled_is_want_of_memory() -> None:

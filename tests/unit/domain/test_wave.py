@@ -87,7 +87,7 @@ def test_failed_node_keeps_its_place_until_somebody_resumes_knowing_of_it() -> N
 @pytest.mark.parametrize(
     ("events", "why"),
     [
-        ([(TurnGiven("i0", "n0"), BOT)], "does not run"),
+        ([(TurnGiven("i0", "n0"), BOT)], "is not running"),
         ([(YES, BOT)], "only a person"),
         ([(replace(YES, digest="00" * 32), BOB)], "another plan"),
         ([(YES, BOB), (YES, BOB)], "decided before"),
@@ -96,7 +96,7 @@ def test_failed_node_keeps_its_place_until_somebody_resumes_knowing_of_it() -> N
         ([(YES, BOB), (TurnGiven("i0", "n1"), BOT)], "not waiting for its turn"),
         ([(YES, BOB), *turn(0), *turn(0)], "not waiting for its turn"),
         ([(YES, BOB), (TurnEnded("i0", "n0", TurnOutcome.CURED), BOT)], "not that node's turn"),
-        ([(YES, BOB), (WaveStopped("x"), BOB), *turn(0)], "does not run"),
+        ([(YES, BOB), (WaveStopped("x"), BOB), *turn(0)], "is not running"),
         ([(YES, BOB), (WaveStopped("x"), BOB), (WaveResumed("x"), BOT)], "only a person"),
         ([(YES, BOB), (WaveEnded(WaveEnding.COMPLETED), BOT)], "not every member"),
         ([(YES, BOB), *turn(0, None), (WaveEnded(WaveEnding.EXPIRED), BOT)], "a node has its turn"),
