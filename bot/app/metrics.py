@@ -52,7 +52,7 @@ class Metering:
         self.scrape = Scrape(settings.metrics_token, self.exposition)
         self._tallies = tallies
         self._patience = patience
-        self._who = rules_of_acting(settings).person
+        self._who = rules_of_acting(settings).counted
         self._counting: asyncio.Future[Tally] | None = None
         self._nodes = 0
         self._readings: Readings | None = None

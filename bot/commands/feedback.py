@@ -42,7 +42,7 @@ def run_stats(arguments: argparse.Namespace) -> int:
     from bot import app
     from bot.app.policing import rules_of_acting
     from bot.commands import record
-    from bot.domain.feedback import scores
+    from bot.domain.feedback import scores, uncounted
     from bot.ledger import Ledger, is_there
     from bot.settings import database_url
     from bot.surfaces.stats import stats_document, stats_text
@@ -52,9 +52,9 @@ def run_stats(arguments: argparse.Namespace) -> int:
     if is_there(database_url(arguments.environ)):
         with record.existing(arguments.environ) as database:
             entries = Ledger(database).marks()
-    found = scores(entries, policy.person)
+    found, others = scores(entries, policy.counted), uncounted(entries, policy.counted)
     width = min(100, app.terminal_width()) if sys.stdout.isatty() else 80
-    print(stats_document(found) + "\n" if arguments.json else stats_text(found, width), end="")
+    print(stats_document(found, others) + "\n" if arguments.json else stats_text(found, others, width), end="")
     return 0
 
 

@@ -68,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"{'On record' if done.is_new else 'You said so already'}: the verdict on {one_line(incident.node, 80)} was "
         f"{arguments.said}. {one_line(score.cause, 80)}: {score.right} of {score.right + score.wrong} right."
     )
+    if not done.counts:
+        print(f"It does not count: [policy] terminal_approvers does not name {by.removeprefix('terminal:')}.")
     if score.doubt:
         print(one_line(score.doubt, 400))
     return 0

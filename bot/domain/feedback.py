@@ -87,15 +87,21 @@ def named(verdict: Verdict) -> str:
 def marks_of(entries: Iterable[Entry], who: Who = person_of) -> tuple[Mark, ...]:
     """Return each person's present mark on each verdict, oldest first; a later mark replaces an earlier mark.
 
-    Shape: `who` maps an entry's author to a person, so that nobody counts twice under two names.
+    Shape: `who` maps an entry's author to a person, so that nobody counts twice under two names; empty: does not count.
     """
     found: dict[tuple[str, str], Mark] = {}
     for entry, event in _told(entries):
-        if isinstance(event, VerdictMarked):
-            key = event.incident, who(entry.by)
+        if isinstance(event, VerdictMarked) and (person := who(entry.by)):
+            key = event.incident, person
             found.pop(key, None)  # so that it moves to its latest position
             found[key] = Mark(event.incident, event.cause, event.right, entry.by, entry.at, entry.seq, event.case)
     return tuple(found.values())
+
+
+def uncounted(entries: Iterable[Entry], who: Who) -> int:
+    """Return how many words on verdicts stand on record and do not count."""
+    told = {(event.incident, entry.by) for entry, event in _told(entries) if isinstance(event, VerdictMarked)}
+    return sum(not who(by) for _, by in told)
 
 
 def scores(entries: Sequence[Entry], who: Who = person_of) -> tuple[Score, ...]:

@@ -69,6 +69,20 @@ class Policy:
         person = person_of(who)
         return self.same_person.get(person, person)
 
+    def counted(self, who: str) -> str:
+        """Return the one name under which a person's word on a verdict counts; empty where it does not.
+
+        In a chat members are asked for, when they say it. Whoever types in a terminal is none by that: only logins that
+        the policy names count. Where it names nobody no plan hangs on it, and every login does.
+
+        Example:
+        >>> policy = Policy(approvers=frozenset({"terminal:ann"}), same_person={"terminal:ann": "chat:U1"})
+        >>> policy.counted("terminal:ann"), policy.counted("terminal:bob"), policy.counted("chat:T1/U2")
+        ('chat:U1', '', 'chat:U2')
+        """
+        is_anybody = who.startswith(_TERMINAL) and self.names_anybody and who not in self.approvers
+        return "" if is_anybody else self.person(who)
+
     def names_of(self, who: str) -> frozenset[str]:
         """Return every name of a person, as the ledger and as the policy write it.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,3 @@ def any_of(*values: Truth) -> Truth:
 def not_(value: Truth) -> Truth:
     """Kleene's not: the unknown stays unknown."""
     return value if isinstance(value, Unknown) else not value
-
-
-def is_unknown(value: Any) -> bool:
-    """True when the value is Unknown."""
-    return isinstance(value, Unknown)

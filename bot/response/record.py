@@ -171,11 +171,6 @@ def proved(record: StepRecord) -> Facts:
     return facts_of(record.outcome.proof) if isinstance(record.outcome, StepVerified) else {}
 
 
-def undo_commands(action: Action, step: Step, record: StepRecord) -> tuple[str, ...]:
-    """Return the commands that bring back what was before a step; none where it was never begun."""
-    return action.undo(step.args, recorded(record, {})) if record.started is not None else ()
-
-
 def undoable(incident: Incident, actions: Mapping[str, Action]) -> bool:
     """True when something that an incident did can be taken back."""
     steps = incident.proposal.plan.steps if incident.proposal is not None else ()

@@ -11,11 +11,15 @@ from bot.domain.safe_text import one_line
 from bot.surfaces.text import wrapped
 
 SCHEMA_VERSION = 1
+_UNCOUNTED = "Not counted: {} by logins that [policy] terminal_approvers does not name."
 _TITLES = ("CAUSE", "RIGHT", "WRONG", "PRECISION", "LOOKED AT (UTC)")
 
 
-def stats_document(scores: Sequence[Score]) -> str:
-    """Return the scores as JSON; `right` and `wrong` count since somebody looked at the cause last."""
+def stats_document(scores: Sequence[Score], uncounted: int = 0) -> str:
+    """Return the scores as JSON; `right` and `wrong` count since somebody looked at the cause last.
+
+    Shape: `uncounted` is how many marks on record do not count.
+    """
     causes = [
         {
             "cause": one_line(score.cause, 120),
@@ -28,25 +32,29 @@ def stats_document(scores: Sequence[Score]) -> str:
         }
         for score in scores
     ]
-    return json.dumps({"schema": SCHEMA_VERSION, "causes": causes}, ensure_ascii=False, indent=2)
+    document = {"schema": SCHEMA_VERSION, "causes": causes, "uncounted": uncounted}
+    return json.dumps(document, ensure_ascii=False, indent=2)
 
 
-def stats_text(scores: Sequence[Score], width: int = 80) -> str:
-    """Return the scores as a table, and a sentence for each cause that is in doubt.
+def stats_text(scores: Sequence[Score], uncounted: int = 0, width: int = 80) -> str:
+    """Return the scores as a table, a sentence for each cause that is in doubt, and one on what does not count.
 
     Example:
     >>> print(stats_text([Score("io-stall", right=9, wrong=1)]), end="")
     CAUSE     RIGHT  WRONG  PRECISION  LOOKED AT (UTC)
     io-stall  9      1      90 %
     """
+    left_out = [_UNCOUNTED.format(uncounted)] if uncounted else []
     if not scores:
-        return "Nobody has marked a verdict yet: zombie mark ID right|wrong, or the buttons of a closed card.\n"
+        nobody = "Nobody has marked a verdict yet: zombie mark ID right|wrong, or the buttons of a closed card."
+        return "".join(f"{line}\n" for line in left_out or [nobody])
     rows = [_TITLES, *map(_row, scores)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(_TITLES))]
     lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows]
     for score in scores:
         if score.in_doubt:
             lines += ["", *wrapped(one_line(score.doubt, 400), width, "")]
+    lines += ["", *left_out] if left_out else []
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -11,7 +11,7 @@ from bot import app
 from bot.app.cases import Recording, replayed
 from bot.app.check import Check, check
 from bot.domain.batch import Sampling
-from bot.domain.case import Case, Head, NotReached, read_case
+from bot.domain.case import FORM, Case, Head, NotReached, read_case
 from bot.domain.command import Command, Completed, Looks
 from bot.domain.errors import CaseError, HostKeyRejected
 from bot.domain.node import Node
@@ -111,6 +111,10 @@ async def test_case_of_each_form_stays_readable(path: Path) -> None:
     assert (verdict.status, verdict.cause) == (Status.CRITICAL, "leaked-memory-cgroups")
     assert verdict.plan is not None
     assert case.judged is None or case.judged.plan == verdict.plan.digest
+
+
+def test_a_case_of_every_form_is_kept() -> None:
+    assert sorted(load(path).form for path in KEPT.values()) == [*range(1, FORM + 1)]
 
 
 def test_same_case_is_the_same_bytes() -> None:

@@ -26,6 +26,17 @@ TOKEN = "5eed" * 8
 CAUSE = "leaked-memory-cgroups"
 SCHEMA = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
 NODES = {"node-1": (AUTO_RESTART, None)}
+HOSTILE: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("check", {"nodes": ["$(reboot)"]}, "is not a node name"),
+    ("check", {"nodes": ["-oProxyCommand=x"]}, "is not a node name"),
+    ("check", {"nodes": ["node-1\x1b[31m"]}, "is not a node name"),
+    ("check", {"nodes": ["node-9"]}, "Did you mean node-1?"),
+    ("check", {"nodes": []}, "and not empty"),
+    ("check", {"nodes": "node-1"}, "is a list of node names"),
+    ("check", {"nodes": [f"n{number}" for number in range(21)]}, "20 are the most"),
+    ("check", {"nodes": ["node-1"], "then": "reboot"}, "There is no argument then"),
+    ("incident", {"id": "../house"}, "is no incident's id"),
+)
 ASKERS = POLICY.replace("[policy]\n", '[policy]\naskers = ["U012AB3CD"]\n') + '[mcp]\ncalls = "12/1m"\n'
 
 
@@ -87,6 +98,17 @@ def words_of(result: Any) -> str:
     return str(content.text)
 
 
+async def refuses(client: Client) -> None:
+    """What a model might be talked into sending is refused in words; there is no tool that acts."""
+    for tool, arguments, says in HOSTILE:
+        refused = await client.call_tool(tool, arguments)
+        assert refused.is_error, arguments
+        assert says in words_of(refused), words_of(refused)
+        assert "\x1b" not in words_of(refused)
+    with pytest.raises(MCPError, match="There is no tool"):
+        await client.call_tool("remediate", {"id": "7k3m9x2qpv"})
+
+
 async def test_client_that_starts_it_hears_what_a_terminal_says_and_nothing_acts(tmp_path: Path) -> None:
     async with site(tmp_path, NODES) as here:
         async with by_stdio(here) as client:
@@ -103,6 +125,7 @@ async def test_client_that_starts_it_hears_what_a_terminal_says_and_nothing_acts
             # there is no record, so there is nothing to list or to show
             assert (await client.call_tool("incidents", {})).structured_content == {"incidents": []}
             assert (await client.call_tool("incident", {"id": "7k3m9x2qpv"})).is_error
+            await refuses(client)
 
         by_another = (await here.opened("node-1"))["node-1"]  # now there is one
         async with by_stdio(here) as client:
@@ -133,23 +156,7 @@ async def test_client_over_http_is_the_named_asker_and_hostile_calls_are_refused
             assert node["cause"] == CAUSE
             (asked,) = [entry for entry in (await here.told(node["incident"]))["entries"] if entry["seq"] == 1]
             assert (asked["by"], asked["body"]["alert"]["kind"]) == ("slack:U012AB3CD", "mcp")
-            for tool, arguments, says in (
-                ("check", {"nodes": ["$(reboot)"]}, "is not a node name"),
-                ("check", {"nodes": ["-oProxyCommand=x"]}, "is not a node name"),
-                ("check", {"nodes": ["node-1\x1b[31m"]}, "is not a node name"),
-                ("check", {"nodes": ["node-9"]}, "Did you mean node-1?"),
-                ("check", {"nodes": []}, "and not empty"),
-                ("check", {"nodes": "node-1"}, "is a list of node names"),
-                ("check", {"nodes": [f"n{number}" for number in range(21)]}, "20 are the most"),
-                ("check", {"nodes": ["node-1"], "then": "reboot"}, "There is no argument then"),
-                ("incident", {"id": "../house"}, "is no incident's id"),
-            ):
-                refused = await client.call_tool(tool, arguments)
-                assert refused.is_error, arguments
-                assert says in words_of(refused), words_of(refused)
-                assert "\x1b" not in words_of(refused)
-            with pytest.raises(MCPError, match="There is no tool"):
-                await client.call_tool("remediate", {"id": node["incident"]})
+            await refuses(client)
             told = [await client.call_tool("incidents", {}) for _ in range(3)]
             assert "TooManyRequests" in words_of(told[-1])
         exported = await here.zombie("audit", "export")

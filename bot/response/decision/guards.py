@@ -245,7 +245,7 @@ def is_trusted(policy: Policy, incident: Incident, marks: Sequence[Entry]) -> No
 def are_trusted(policy: Policy, causes: Sequence[str], marks: Sequence[Entry]) -> None:
     """Raises: CauseInDoubt for the first of the causes that people marked wrong too often."""
     for cause in causes:
-        if doubt := score_of(marks, cause, policy.person).doubt:
+        if doubt := score_of(marks, cause, policy.counted).doubt:
             raise CauseInDoubt(doubt)
 
 

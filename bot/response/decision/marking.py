@@ -22,11 +22,12 @@ PER_PERSON = Allowance(30, timedelta(minutes=10))
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What stands on record after a mark: its entry, whether that is new, and how the cause stands with it."""
+    """What stands on record after a mark: its entry, whether that is new, whether it counts, and the cause's score."""
 
     entry: Entry
     is_new: bool
     score: Score
+    counts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +50,15 @@ class Marking:
         self._is_in_time(before, by)
         entry = await self.ledger.append(HOUSE, None, event, by)
         is_new = all(entry.seq != earlier.seq for earlier in before)
-        return Marked(entry, is_new, score_of(await self.ledger.marks(), event.cause, self.policy.person))
+        score = score_of(await self.ledger.marks(), event.cause, self.policy.counted)
+        return Marked(entry, is_new, score, bool(self.policy.counted(by)))
 
     async def look(self, cause: str, reason: str, by: str, os_user: str = "") -> Score:
         """Put on record that somebody looked at a cause in doubt, and return the score that is over by that.
 
         Raises: NothingToMark where it is not in doubt; LedgerError.
         """
-        score = score_of(await self.ledger.marks(), cause, self.policy.person)
+        score = score_of(await self.ledger.marks(), cause, self.policy.counted)
         if not score.in_doubt:
             told = f"{score.right} right and {score.wrong} wrong" if score.right + score.wrong else "none"
             raise NothingToMark(

@@ -75,7 +75,7 @@ class Proposer:
                 f"The same plan was carried out on {verdict.node} less than a day ago, in incident {again}.",
                 "It did not last. Find out what starts it again, or replace the node.",
             )
-        if doubt := score_of(marks, verdict.cause or "", self._policy.person).doubt:
+        if doubt := score_of(marks, verdict.cause or "", self._policy.counted).doubt:
             return PlanWithheld(doubt)
         if (voices := self._policy.most_voices) is not None and voices < needed:
             return PlanWithheld(f"{needed} people have to approve this, and [policy] names {voices}.")

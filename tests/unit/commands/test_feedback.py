@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bot.__main__ import main
+from bot.commands.login import terminal_user
 from bot.domain.case import read_case
 from bot.domain.events import Declined
 from bot.domain.house_events import HOUSE, VerdictMarked
@@ -57,6 +59,29 @@ def test_mark_is_on_record_and_counts(record: str, capsys: pytest.CaptureFixture
         (entry,) = Ledger(database).marks()
     assert entry.by.startswith("terminal:")
     assert (entry.body["incident"], bool(entry.body["case"])) == (ENDED, True)
+
+
+def test_login_that_the_policy_does_not_name_is_on_record_and_does_not_count(
+    record: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings, login = Path("zombie.toml"), terminal_user(os.environ).removeprefix("terminal:")
+    settings.write_text('[policy]\napprovers = ["U012AB"]\n')
+    assert main(["mark", ENDED, "wrong"]) == 0
+    out = capsys.readouterr().out
+    assert "On record: the verdict on" in out
+    assert f"It does not count: [policy] terminal_approvers does not name {login}." in out
+    assert main(["playbooks", "stats"]) == 0
+    assert capsys.readouterr().out.startswith("Not counted: 1 by logins")
+    assert main(["playbooks", "stats", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["causes"], told["uncounted"]) == ([], 1)
+    with Database.open(record) as database:
+        Ledger(database).append(HOUSE, None, VerdictMarked(ENDED, CAUSE, right=True), "slack:T0/U012AB")
+    settings.write_text(f'[policy]\nterminal_approvers = ["{login}=U012AB"]\n')
+    assert main(["playbooks", "stats", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [(each["right"], each["wrong"]) for each in told["causes"]] == [(1, 0)], "one person, one word"
+    assert told["uncounted"] == 0
 
 
 def test_what_cannot_be_marked_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:

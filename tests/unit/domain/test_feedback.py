@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.entry import Entry
-from bot.domain.feedback import ENOUGH, marks_of, said_before, score_of, scores
+from bot.domain.errors import CauseInDoubt
+from bot.domain.feedback import ENOUGH, marks_of, said_before, score_of, scores, uncounted
 from bot.domain.house_events import HOUSE, CauseLookedAt, VerdictMarked
 from bot.domain.policy import Policy
+from bot.response.decision.guards import are_trusted
 from tests.record.incidents import entry
 
 RIGHT = VerdictMarked("i1", "io-stall", True)
@@ -38,6 +40,19 @@ def test_person_has_one_word_a_case_under_whatever_name() -> None:
         ("slack:T/U2", False),
     ]
     assert (score_of(entries, "io-stall", tied).right, score_of(entries, "io-stall", tied).wrong) == (0, 2)
+
+
+def test_whoever_types_under_many_logins_takes_no_plan_away_and_one_who_is_named_is_the_member() -> None:
+    policy = Policy(
+        approvers=frozenset({"slack:U1", "terminal:ann"}), same_person={"terminal:ann": "slack:U1"}, acting=True
+    )
+    strangers = [(WRONG, f"terminal:login-{number}") for number in range(ENOUGH)]
+    are_trusted(policy, ("io-stall",), told(*strangers))
+    entries = told(*strangers, (RIGHT, "slack:T/U1"), (WRONG, "terminal:ann"))
+    score = score_of(entries, "io-stall", policy.counted)
+    assert (score.right, score.wrong, uncounted(entries, policy.counted)) == (0, 1, ENOUGH)
+    with pytest.raises(CauseInDoubt):
+        are_trusted(Policy(), ("io-stall",), told(*strangers))  # nobody may approve, so nothing hangs on it
 
 
 @pytest.mark.parametrize(("right", "wrong", "in_doubt"), [(0, 9, False), (8, 2, False), (7, 3, True), (79, 21, True)])
