@@ -1,0 +1,65 @@
+"""A stranger's look at a bundle: another checkout, another folder, no database; the verdict comes out the same."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.__main__ import main
+from bot.domain.fold import fold
+from bot.ledger import Ledger
+from tests.record.exporting import ended, record_of
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_bundle_is_verified_in_another_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state, elsewhere = tmp_path / "state", tmp_path / "another place" / "checkout"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ZOMBIE_STATE_DIR", str(state))
+    monkeypatch.delenv("ZOMBIE_DATABASE_URL", raising=False)
+    main(["check", "--local", "--samples", "1", "--open", "--json"])
+    with record_of(state) as database:
+        (incident,) = Ledger(database).incidents()
+        acted = ended(database)
+        verdict = fold(Ledger(database).read(acted)).verdict
+    assert verdict is not None
+    assert verdict.plan is not None
+    for name, exported_as in ((incident.id, "incident.jsonl"), (acted, "acted.jsonl")):
+        assert main(["incidents", "export", name, "-o", exported_as]) == 0
+    for folder in ("bot", "playbooks"):
+        shutil.copytree(ROOT / folder, elsewhere / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "PYTHONPATH": str(elsewhere)}
+
+    def stranger(*words: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=elsewhere,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    assert stranger("-c", "import bot; print(bot.__file__)") == (0, f"{elsewhere / 'bot' / '__init__.py'}\n")
+    status, said = stranger("-m", "bot", "verify", str(tmp_path / "incident.jsonl"))
+    assert (status, said.splitlines()[-1]) == (0, f"whole: incident {incident.id}"), said
+    assert "the verdict, derived again from what the node said" in said
+    path = tmp_path / "acted.jsonl"
+    status, said = stranger("-m", "bot", "verify", str(path))
+    assert (status, said.splitlines()[-1]) == (0, f"whole: incident {acted}"), said
+    same = f"{verdict.status.value}, {verdict.cause} ({verdict.confidence}), plan {verdict.plan.digest[:16]}…"
+    assert f"the verdict, derived again from what the node said: {same}\n" in said
+    raw = path.read_bytes()
+    middle = raw.index(b'{"entry"', 10) + 40
+    path.write_bytes(raw[:middle] + bytes([raw[middle] ^ 1]) + raw[middle + 1 :])
+    status, said = stranger("-m", "bot", "verify", str(path))
+    assert status == 1
+    assert f"entry {acted}/1 (line 2)" in said
