@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM, Check, brief, check, exit_status
+from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM, Check, brief, check, exit_status, growth_of
 from bot.app.kubernetes import draining
 from bot.app.listings import told
 from bot.app.parts import (
@@ -25,6 +25,7 @@ __all__ = [
     "check",
     "draining",
     "exit_status",
+    "growth_of",
     "incident_id",
     "inventory",
     "library",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import TypeAlias
 
 from bot import __version__
@@ -15,14 +16,16 @@ from bot.app.parts import now
 from bot.domain.batch import Sampling
 from bot.domain.contracts import Listener, Progress, Transport
 from bot.domain.errors import UsageError
+from bot.domain.growth import Growth, Look
 from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.redaction import Redactor
 from bot.domain.verdict import Status, Verdict
 from bot.probes.host import HostReading
+from bot.response.diagnosis.growing import grown_since
 from bot.response.diagnosis.planning import Draining
-from bot.response.diagnosis.triage import Triage, without_secrets
+from bot.response.diagnosis.triage import Thinking, Triage, without_secrets
 
 # Beyond the window: connecting, logging in, and the slowest command's own limit.
 DEADLINE_BEYOND_WINDOW = timedelta(seconds=15)
@@ -30,13 +33,15 @@ PROGRAM = f"zombie {__version__}"  # as cases name it
 
 
 HearsVerdict: TypeAlias = Callable[[Verdict], None]
+Judges: TypeAlias = Callable[[Node, Listener], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """What one `check` does: these nodes, this playbook, so long a window, so many at a time.
 
-    Shape: `program` names this program where each snapshot is to keep its case.
+    Shape: `program` names this program where each snapshot is to keep its case. `folders` are those of further
+    playbooks, for whoever has to read the playbook by itself.
     """
 
     nodes: tuple[Node, ...]
@@ -48,6 +53,7 @@ class Check:
     draining: Draining = Draining()
     mutes: MuteRecord | None = None
     program: str = ""
+    folders: tuple[Path, ...] = ()
 
     def triage(self) -> Triage:
         """The diagnosis that this check runs for each node."""
@@ -69,8 +75,20 @@ async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:
     Raises: UsageError (a missing key or known_hosts file) of any node, once all others are through.
     """
     triage, redactor = what.triage(), Redactor()
+
+    async def judge(node: Node, told: Listener) -> None:
+        concluded(without_secrets(await triage.diagnose(node, what.playbook, told), redactor))
+
+    await in_turn(what, heard, triage.thinking, judge)
+
+
+async def in_turn(what: Check, heard: Listener, thinking: Thinking, judge: Judges) -> None:
+    """Judge every node, `parallel` at a time, none sooner than this program can follow; see `pace.py`.
+
+    Raises: UsageError of any node, once all others are through.
+    """
     wrong: list[UsageError] = []
-    waiting, pace = iter(what.nodes), Pace(triage.thinking)
+    waiting, pace = iter(what.nodes), Pace(thinking)
 
     def told(event: Progress) -> None:
         pace.heard(event)
@@ -80,7 +98,7 @@ async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:
         for node in waiting:
             await pace.begin(node.name)
             try:
-                concluded(without_secrets(await triage.diagnose(node, what.playbook, told), redactor))
+                await judge(node, told)
             except UsageError as error:
                 wrong.append(error)
 
@@ -107,6 +125,13 @@ def brief(verdict: Verdict, again: bool = False) -> Verdict:
     if again:
         return replace(verdict, snapshot=snapshot)
     return replace(verdict, evidence=(), ruled_out=(), unread=(), undecided=(), plan=None, heat=None, snapshot=snapshot)
+
+
+def growth_of(verdict: Verdict, playbook: Playbook, looks: Mapping[str, Sequence[Look]]) -> Growth | None:
+    """Return how what a verdict's cause counts has grown, or else what comes to harm soon; `looks` are by cause."""
+    if not looks or verdict.snapshot is None:
+        return None
+    return grown_since(looks, verdict.snapshot, playbook, verdict.cause)
 
 
 def exit_status(verdicts: Iterable[Verdict], fail_on: Status) -> int:

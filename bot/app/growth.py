@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from fnmatch import fnmatchcase
 
 from bot.causes import CAUSES
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry, UsageError
-from bot.domain.growth import Growth, growth
+from bot.domain.growth import Growth, Look, growth
 from bot.domain.nearest import did_you_mean
-from bot.domain.playbook import Playbook
 from bot.domain.safe_text import one_line
-from bot.domain.verdict import Verdict
 from bot.ledger import Database, Ledger, ReadingStore
-from bot.response.diagnosis.growing import grown_since
 
 
 def grown(database: Database, words: Sequence[str]) -> tuple[tuple[str, Growth], ...]:
@@ -50,13 +47,9 @@ class KeptCounts:
         for node, cause in self._store.series():
             self._causes.setdefault(node, []).append(cause)
 
-    def growth(self, verdict: Verdict, playbook: Playbook) -> Growth | None:
-        """Return how what this verdict's cause counts has grown, or else what comes to harm soon."""
-        causes = self._causes.get(verdict.node)
-        if not causes or verdict.snapshot is None:
-            return None
-        looks = {cause: self._store.looks(verdict.node, cause) for cause in causes}
-        return grown_since(looks, verdict.snapshot, playbook, verdict.cause)
+    def looks(self, node: str) -> Mapping[str, tuple[Look, ...]]:
+        """Return what was counted on a node, by cause."""
+        return {cause: self._store.looks(node, cause) for cause in self._causes.get(node, ())}
 
 
 def _last(ledger: Ledger, node: str, cause: str) -> Growth | None:

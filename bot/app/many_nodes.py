@@ -1,8 +1,9 @@
-"""What this process needs to read many nodes at once: open files, and a collector that does not look at all of them."""
+"""What it takes to read many nodes at once: open files, a collector that does not look at all of them, processes."""
 
 from __future__ import annotations
 
 import gc
+import os
 import resource
 from typing import Protocol
 
@@ -10,6 +11,8 @@ AT_ONCE = 200  # that many nodes take a processor for about as long as a window 
 FILES_A_NODE = 2
 FILES_BESIDE = 64  # the program's own, and what reads an inventory
 MANY = 50
+FEWEST_CORES, MOST_BESIDE = 4, 8  # with fewer than four, what reads nodes has none to give
+FEWEST_NODES = 100  # to start a process takes as long as thinking about so many
 ALLOCATIONS_BETWEEN_LOOKS = 20_000  # each look goes through what all nodes under way hold; Python's own number is 700
 
 
@@ -43,3 +46,18 @@ def look_less_often(nodes: int) -> None:
         gc.collect()
         gc.freeze()
         gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS, 10, 50)
+
+
+def how_many(nodes: int, cores: int) -> int:
+    """Return how many processes are worth while that think beside the one that reads; see `minds.py`.
+
+    Example:
+    >>> how_many(1_000, 2), how_many(1_000, 4), how_many(1_000, 64), how_many(20, 64)
+    (0, 2, 8, 0)
+    """
+    return 0 if cores < FEWEST_CORES or nodes < FEWEST_NODES else min(cores // 2, MOST_BESIDE, nodes // FEWEST_NODES)
+
+
+def cores() -> int:
+    """Return how many cores this process may run on."""
+    return len(os.sched_getaffinity(0))

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from bot.app import Check
     from bot.app.check import HearsVerdict
     from bot.app.growth import KeptCounts
+    from bot.app.mind import Thought
     from bot.domain.case import KeptCases, Readings
     from bot.domain.contracts import ActingLedger
-    from bot.domain.growth import Growth
+    from bot.domain.growth import Look
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
     from bot.ledger import Database
@@ -209,7 +210,8 @@ def _what(arguments: argparse.Namespace) -> Check:
         from bot.commands import record
 
         mutes = record.mutes(arguments.environ)
-    return app.Check(nodes, playbook, transport, sampling, deadline, _parallel(nodes, settings), drains, mutes, program)
+    parallel, folders = _parallel(nodes, settings), tuple(settings.playbooks)
+    return app.Check(nodes, playbook, transport, sampling, deadline, parallel, drains, mutes, program, folders)
 
 
 def _parallel(nodes: Sequence[Node], settings: Settings) -> int:
@@ -240,12 +242,35 @@ async def _check(
             again = stream is None and verdict.status.value != "healthy"
             verdicts.append(verdict if opens else app.brief(verdict, again))
             if stream is not None:
-                stream.add(verdict, _growth(counts, verdict, what.playbook))
+                stream.add(verdict, app.growth_of(verdict, what.playbook, _looks(counts, verdict.node)))
             if tell is not None:
                 clear()
                 tell(verdict)
 
-        await app.check(what, heard, concluded)
+        from bot.app.many_nodes import cores, how_many
+
+        if opens or not (several := how_many(len(what.nodes), cores())):
+            await app.check(what, heard, concluded)
+            return
+
+        def thought(told: Thought) -> None:
+            verdicts.append(told.verdict)
+            if stream is not None:
+                stream.add_text(told.verdict.node, told.text)
+            if tell is not None:
+                clear()
+                tell(told.verdict)
+
+        from bot.app.minds import check_beside
+
+        await check_beside(
+            what,
+            heard,
+            several,
+            thought,
+            tells_json=stream is not None,
+            looks_of=lambda node: _looks(counts, node),
+        )
 
 
 def _teller(several: bool, colour: bool) -> HearsVerdict:
@@ -265,15 +290,15 @@ def _teller(several: bool, colour: bool) -> HearsVerdict:
     return tell
 
 
-def _growth(counts: KeptCounts | None, verdict: Verdict, playbook: Playbook) -> Growth | None:
-    """What is known of growth there; a record that cannot be read is said, and holds no verdict up."""
+def _looks(counts: KeptCounts | None, node: str) -> Mapping[str, tuple[Look, ...]]:
+    """What was counted there before; a record that cannot be read is said, and holds no verdict up."""
     from bot.domain.errors import LedgerError
 
     try:
-        return counts.growth(verdict, playbook) if counts is not None else None
+        return counts.looks(node) if counts is not None else {}
     except LedgerError as no:
-        print(f"zombie: what was counted on {verdict.node} cannot be read: {no.sentence}", file=sys.stderr)
-        return None
+        print(f"zombie: what was counted on {node} cannot be read: {no.sentence}", file=sys.stderr)
+        return {}
 
 
 def _finish(

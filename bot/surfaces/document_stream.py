@@ -48,9 +48,14 @@ class DocumentStream:
             if growth is not None:
                 self._growths[verdict.node] = growth
             return
-        text = node_text(node_document(verdict, None, self._teller, growth))
+        self.add_text(verdict.node, node_text(node_document(verdict, None, self._teller, growth)))
+
+    def add_text(self, node: str, text: str) -> None:
+        """Take in a node's part of a document of several, as `node_text` made it."""
+        if self._failed is not None:
+            raise self._failed
         few = len(self._waiting) < AS_THEY_ARE
-        self._waiting[verdict.node] = text if few else zlib.compress(text.encode(), 1)
+        self._waiting[node] = text if few else zlib.compress(text.encode(), 1)
         self._more.set()
 
     @contextlib.asynccontextmanager

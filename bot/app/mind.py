@@ -1,0 +1,134 @@
+"""What parses and weighs nodes in a process of its own, for `minds.py`.
+
+It reads jobs from stdin and writes thoughts to stdout, each a pickle after its length; it reaches no node and opens no
+file but the playbooks. At the end of stdin it ends, also where whoever began it was killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import struct
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from bot.actions import ACTIONS
+from bot.app.check import brief, growth_of
+from bot.app.parts import library, now
+from bot.domain.batch import Batch, Sampling
+from bot.domain.command import Completed
+from bot.domain.entry import Entry
+from bot.domain.errors import Unreachable
+from bot.domain.growth import Look
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook
+from bot.domain.redaction import Redactor
+from bot.domain.verdict import Status, Verdict
+from bot.response.diagnosis.planning import Draining
+from bot.response.diagnosis.triage import Triage, without_secrets
+from bot.surfaces.document import node_document, node_text
+from bot.surfaces.json_teller import JsonTeller
+
+LENGTH = struct.Struct("!I")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What all jobs of a run have in common. Shape: `tells_json`: each thought has its node's part of the document."""
+
+    playbook: str
+    digest: str
+    folders: tuple[Path, ...]
+    sampling: Sampling
+    draining: Draining
+    tells_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What one node answered; `looks` are the counts of it before, by cause, `failed` is how its connection broke."""
+
+    node: Node
+    taken_at: datetime
+    runs: tuple[Completed, ...]
+    mutes: tuple[Entry, ...] = ()
+    looks: Mapping[str, tuple[Look, ...]] = field(default_factory=dict)
+    failed: Unreachable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What came of a job: as much of the verdict as whoever asked goes on with, and its text."""
+
+    verdict: Verdict
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A way to a node that has answered, and the mutes that came with it."""
+
+    job: Job
+
+    async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
+        """Yield what was answered; see `Transport.read`."""
+        for run in self.job.runs:
+            yield run
+        if self.job.failed is not None:
+            raise self.job.failed
+
+    async def mutes(self) -> tuple[Entry, ...]:
+        """Return them; see `MuteRecord.mutes`."""
+        return self.job.mutes
+
+
+class Mind:
+    """Thinks about one job after another, on the way that a check takes in one process."""
+
+    def __init__(self, task: Task, playbook: Playbook) -> None:
+        self._task = task
+        self._playbook = playbook
+        self._redactor, self._teller = Redactor(), JsonTeller()
+
+    async def thought(self, job: Job) -> Thought:
+        """Return what comes of a job."""
+        given, task = _Given(job), self._task
+        triage = Triage(given, ACTIONS, lambda: job.taken_at, task.sampling, draining=task.draining, mutes=given)
+        judged = await triage.diagnose(job.node, self._playbook)
+        verdict = without_secrets(replace(judged, took=now() - job.taken_at), self._redactor)
+        if not task.tells_json:
+            return Thought(brief(verdict, again=verdict.status is not Status.HEALTHY))
+        growth = growth_of(verdict, self._playbook, job.looks)
+        return Thought(brief(verdict), node_text(node_document(verdict, None, self._teller, growth)))
+
+
+def packed(what: object) -> bytes:
+    """Return it as it travels."""
+    body = pickle.dumps(what, pickle.HIGHEST_PROTOCOL)
+    return LENGTH.pack(len(body)) + body
+
+
+def _taken(stream: BinaryIO) -> Any:
+    head = stream.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        return None
+    # Only whoever started this process has the other end of its stdin.
+    return pickle.loads(stream.read(LENGTH.unpack(head)[0]))
+
+
+def main() -> int:
+    """Think until stdin ends; 2 where the playbook here is another than there."""
+    task: Task = _taken(sys.stdin.buffer)
+    playbook = library(task.folders).get(task.playbook)
+    if playbook.digest != task.digest:
+        return 2
+    mind, out = Mind(task, playbook), sys.stdout.buffer
+    with asyncio.Runner() as runner:
+        while (job := _taken(sys.stdin.buffer)) is not None:
+            out.write(packed(runner.run(mind.thought(job))))
+            out.flush()
+    return 0

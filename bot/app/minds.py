@@ -1,0 +1,197 @@
+"""Processes that parse and weigh what many nodes answered, where this machine has cores to spare.
+
+Reading nodes takes this process: connections, ciphers, one event loop. What they said is half of the work, and needs
+nothing but itself; so it goes to processes beside (`mind.py`), and comes back as a verdict and its text. They get
+nothing but jobs, they end with this one, and where one dies its jobs are thought about here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import pickle
+import sys
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeAlias
+
+from bot.app.check import Check, in_turn
+from bot.app.mind import LENGTH, Job, Mind, Task, Thought, packed
+from bot.app.parts import now
+from bot.domain.batch import Batch
+from bot.domain.command import Completed
+from bot.domain.contracts import Concluded, Listener, ProbeAnswered, ReadingStarted
+from bot.domain.entry import Entry
+from bot.domain.errors import LedgerError, Unreachable
+from bot.domain.growth import Look
+from bot.domain.node import Node
+from bot.response.diagnosis.triage import Thinking
+
+AHEAD = 16  # jobs that wait at each: while this process does other things, none stands idle
+Looks: TypeAlias = Mapping[str, tuple[Look, ...]]
+LooksOf: TypeAlias = Callable[[str], Looks]
+HearsThought: TypeAlias = Callable[[Thought], None]
+_PROGRAM = "import sys; from bot.app.mind import main; sys.exit(main())"
+
+
+@dataclass(slots=True)
+class _Beside:
+    """One process, and the jobs that it has not answered yet, in their order."""
+
+    process: asyncio.subprocess.Process
+    owed: deque[tuple[Job, asyncio.Future[Thought]]] = field(default_factory=deque)
+    is_gone: bool = False
+
+
+class Minds:
+    """Reads nodes here and has the rest done beside; made by `beside`."""
+
+    def __init__(self, what: Check, task: Task, several: list[_Beside]) -> None:
+        self._what = what
+        self._beside = several
+        self._room = asyncio.Semaphore(AHEAD * len(several))
+        self._here = Mind(task, what.playbook)
+        asked = [(probe.name, command) for probe in what.playbook.probes for command in probe.commands]
+        self._batch = Batch.of(asked, what.sampling)
+
+    @property
+    def processes(self) -> tuple[asyncio.subprocess.Process, ...]:
+        """Those that were started."""
+        return tuple(each.process for each in self._beside)
+
+    async def judged(self, node: Node, heard: Listener, looks: Looks) -> Thought:
+        """Read a node and return what comes of it; one that nobody could talk to is a verdict too.
+
+        Shape: `looks` are the counts of the node before, by cause.
+        Raises: UsageError when a key or known_hosts file is missing.
+        """
+        job = replace(await self._answers(node, heard), mutes=await self._mutes(), looks=looks)
+        if job.failed is None:
+            async with self._room:
+                thought = await self._asked(job)
+        else:  # hardly anything was said
+            thought = await self._here.thought(job)
+        heard(Concluded(thought.verdict))
+        return thought
+
+    async def _answers(self, node: Node, heard: Listener) -> Job:
+        """Read a node, telling how far that is; nothing is parsed."""
+        what, taken_at = self._what, now()
+        heard(ReadingStarted(node.name, tuple(probe.name for probe in what.playbook.probes), what.sampling.window))
+        waiting, runs = Counter(question.probe for question in self._batch.questions), list[Completed]()
+        failed: Unreachable | None = None
+        try:
+            async with aclosing(what.transport.read(node, self._batch, what.deadline)) as arriving:
+                async for run in arriving:
+                    runs.append(run)
+                    waiting[run.probe] -= 1
+                    if not waiting[run.probe]:
+                        heard(ProbeAnswered(node.name, run.probe))
+        except Unreachable as no:
+            failed = no
+        return Job(node, taken_at, tuple(runs), failed=failed)
+
+    async def _mutes(self) -> tuple[Entry, ...]:
+        try:
+            return await self._what.mutes.mutes() if self._what.mutes is not None else ()
+        except LedgerError:  # as everywhere: then nothing counts as accepted
+            return ()
+
+    async def _asked(self, job: Job) -> Thought:
+        """Have it thought about by whoever has least to do, and here where nobody is left."""
+        there = [each for each in self._beside if not each.is_gone]
+        if not there:
+            return await self._here.thought(job)
+        least = min(there, key=lambda each: len(each.owed))
+        answer: asyncio.Future[Thought] = asyncio.get_running_loop().create_future()
+        least.owed.append((job, answer))
+        assert least.process.stdin is not None
+        least.process.stdin.write(packed(job))
+        return await answer
+
+    async def hear(self, each: _Beside) -> None:
+        """Take the thoughts of a process until it ends; what it still owes then is thought about here."""
+        assert each.process.stdout is not None
+        try:
+            while True:
+                head = await each.process.stdout.readexactly(LENGTH.size)
+                body = await each.process.stdout.readexactly(LENGTH.unpack(head)[0])
+                _, answer = each.owed.popleft()
+                if not answer.done():
+                    answer.set_result(pickle.loads(body))  # of our own process, by a pipe that nobody else has
+        except (asyncio.IncompleteReadError, OSError, IndexError):
+            each.is_gone = True
+        while each.owed:
+            job, answer = each.owed.popleft()
+            asyncio.ensure_future(self._here.thought(job)).add_done_callback(partial(_handed_over, answer))
+
+
+def _handed_over(answer: asyncio.Future[Thought], thought: asyncio.Future[Thought]) -> None:
+    if answer.done():
+        return
+    if thought.cancelled():
+        answer.cancel()
+    elif (error := thought.exception()) is not None:
+        answer.set_exception(error)
+    else:
+        answer.set_result(thought.result())
+
+
+async def check_beside(
+    what: Check,
+    heard: Listener,
+    several: int,
+    concluded: HearsThought,
+    *,
+    tells_json: bool = False,
+    looks_of: LooksOf = lambda node: {},
+) -> None:
+    """Do as `check`, with so many processes beside; each thought is handed over as it falls.
+
+    Shape: `looks_of` returns the earlier counts of a node, by cause; they are only asked for where it tells JSON.
+    Raises: UsageError of any node, once all others are through.
+    """
+    playbook = what.playbook
+    task = Task(playbook.name, playbook.digest, what.folders, what.sampling, what.draining, tells_json)
+    async with beside(what, task, several) as minds:
+
+        async def judge(node: Node, told: Listener) -> None:
+            concluded(await minds.judged(node, told, looks_of(node.name) if tells_json else {}))
+
+        await in_turn(what, heard, Thinking(), judge)
+
+
+@asynccontextmanager
+async def beside(what: Check, task: Task, several: int) -> AsyncIterator[Minds]:
+    """Start so many processes, for the length of a block."""
+    pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    started = [
+        _Beside(
+            await asyncio.create_subprocess_exec(
+                # A session of its own: Ctrl-C is meant for this process, which keeps what came.
+                *(sys.executable, "-P", "-c", _PROGRAM),
+                stdin=pipe,
+                stdout=pipe,
+                stderr=none,
+                start_new_session=True,
+            )
+        )
+        for _ in range(several)
+    ]
+    minds = Minds(what, task, started)
+    for each in started:
+        assert each.process.stdin is not None
+        each.process.stdin.write(packed(task))
+    hearing = [asyncio.create_task(minds.hear(each)) for each in started]
+    try:
+        yield minds
+    finally:
+        for task_ in hearing:
+            task_.cancel()
+        for each in started:
+            with contextlib.suppress(ProcessLookupError):
+                each.process.kill()  # it has nothing that could be lost
+        await asyncio.gather(*hearing, *(each.process.wait() for each in started), return_exceptions=True)

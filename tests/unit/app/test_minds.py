@@ -1,0 +1,142 @@
+"""What processes beside this one make of nodes is what this one makes of them, whoever of them dies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncGenerator, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.app.check import Check, brief, check
+from bot.app.mind import Task, Thought
+from bot.app.minds import beside, check_beside
+from bot.app.parts import library
+from bot.domain.batch import Batch, Sampling
+from bot.domain.command import Completed
+from bot.domain.contracts import Concluded, ProbeAnswered, Progress
+from bot.domain.errors import ConnectionLost, MissingFile
+from bot.domain.growth import Look
+from bot.domain.node import Node
+from bot.domain.verdict import Verdict
+from bot.surfaces.document import node_document
+from bot.transport import case_file
+
+NODES = Path(__file__).parents[2] / "captures" / "nodes"
+PLAYBOOK = library().get("node-health")
+FOUNDING = "synthetic--ray-gpu-1a-0417"
+CASES = [
+    NODES / f"{name}.jsonl.gz"
+    for name in (FOUNDING, "debian-12--healthy", "debian-12-v1--io-stall", "debian-12-v1--failed-units")
+]
+
+
+class Recorded:
+    """A way to nodes that are recordings, by name; some of them answer otherwise."""
+
+    async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
+        if node.name == "no-key":
+            raise MissingFile("The key is missing.")
+        asked = {(question.probe, question.command.name, question.look) for question in batch.questions}
+        case = case_file.load(CASES[int(node.name.partition("-")[2])])
+        for number, run in enumerate(run for run in case.runs if (run.probe, run.name, run.look) in asked):
+            if node.name.startswith("gone") or (node.name.startswith("breaks") and number == 20):
+                raise ConnectionLost("The connection broke.")
+            yield run
+
+
+def what(names: Sequence[str]) -> Check:
+    nodes = tuple(Node(name, "10.0.0.7", labels={"az": "1a"}) for name in names)
+    return Check(nodes, PLAYBOOK, Recorded(), Sampling(5), timedelta(seconds=20), parallel=4)
+
+
+def body(verdict: Verdict) -> dict[str, Any]:
+    return {**json.loads(json.dumps(node_document(verdict))), "took_seconds": 0}
+
+
+NAMES = (*(f"node-{at}" for at in range(len(CASES))), "gone-0", "breaks-1")
+
+
+async def judged_here(names: Sequence[str] = NAMES) -> dict[str, Verdict]:
+    found: list[Verdict] = []
+    await check(what(names), lambda event: None, found.append)
+    return {verdict.node: verdict for verdict in found}
+
+
+async def thought_beside(
+    names: Sequence[str] = NAMES, *, tells_json: bool, looks: Callable[[str], Any] = lambda node: {}
+) -> tuple[dict[str, Thought], list[Progress]]:
+    found, heard = list[Thought](), list[Progress]()
+    await check_beside(what(names), heard.append, 2, found.append, tells_json=tells_json, looks_of=looks)
+    return {thought.verdict.node: thought for thought in found}, heard
+
+
+async def test_documents_made_beside_are_those_that_are_made_here() -> None:
+    here = await judged_here()
+    there, heard = await thought_beside(tells_json=True)
+    assert {name: {**json.loads(thought.text), "took_seconds": 0} for name, thought in there.items()} == {
+        name: body(verdict) for name, verdict in here.items()
+    }
+    assert {name: thought.verdict.status for name, thought in there.items()} == {
+        name: verdict.status for name, verdict in here.items()
+    }
+    assert len({verdict.status for verdict in here.values()}) >= 3, "healthy, sick and unreachable ones among them"
+    ended = [event for event in heard if isinstance(event, Concluded)]
+    assert sorted(event.verdict.node for event in ended) == sorted(NAMES)
+    assert sum(isinstance(event, ProbeAnswered) for event in heard) > 50
+
+
+async def test_verdicts_for_people_are_those_that_are_made_here() -> None:
+    def shown(verdict: Verdict) -> dict[str, Any]:
+        return {**body(brief(verdict, again=verdict.status.value != "healthy")), "readings": 0}
+
+    here = await judged_here()
+    there, _ = await thought_beside(tells_json=False)
+    assert {name: shown(thought.verdict) for name, thought in there.items()} == {
+        name: shown(verdict) for name, verdict in here.items()
+    }
+
+
+async def test_growth_is_told_of_what_was_counted_before() -> None:
+    began = datetime(2020, 1, 1, tzinfo=UTC)
+    looks = tuple(Look(began + timedelta(hours=at), 10.0 * at) for at in range(6))
+    there, _ = await thought_beside(["node-0"], tells_json=True, looks=lambda node: {"leaked-memory-cgroups": looks})
+    assert json.loads(there["node-0"].text)["growth"]["counts"] == "dying memory cgroups"
+
+
+async def test_missing_key_is_told_once_all_others_are_through() -> None:
+    found: list[Thought] = []
+    with pytest.raises(MissingFile):
+        await check_beside(what(("no-key", "node-0")), lambda event: None, 1, found.append)
+    assert [thought.verdict.node for thought in found] == ["node-0"]
+
+
+async def test_what_a_process_that_dies_still_owes_is_thought_about_here() -> None:
+    asked = what(NAMES)
+    task = Task(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
+    async with beside(asked, task, 2) as minds:
+        for each in minds.processes:
+            os.kill(each.pid, signal.SIGSTOP)  # so that all is still owed
+        waiting = [asyncio.create_task(minds.judged(node, lambda event: None, {})) for node in asked.nodes]
+        await asyncio.sleep(0)
+        for each in minds.processes:
+            each.kill()
+        told = await asyncio.gather(*waiting)
+        assert [thought.verdict.node for thought in told] == list(NAMES)
+        late = await minds.judged(asked.nodes[0], lambda event: None, {})
+        assert late.verdict.status == told[0].verdict.status
+    assert all(each.returncode is not None for each in minds.processes)
+
+
+async def test_another_playbook_of_the_same_name_is_not_judged_by() -> None:
+    asked = what(NAMES[:1])
+    task = Task(PLAYBOOK.name, "0" * 64, (), asked.sampling, asked.draining, tells_json=False)
+    async with beside(asked, task, 1) as minds:
+        (process,) = minds.processes
+        assert await process.wait() == 2
+        assert (await minds.judged(asked.nodes[0], lambda event: None, {})).verdict.node == NAMES[0]
