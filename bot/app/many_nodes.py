@@ -11,7 +11,7 @@ AT_ONCE = 200  # that many nodes take a processor for about as long as a window 
 FILES_A_NODE = 2
 FILES_BESIDE = 64  # the program's own, and what reads an inventory
 MANY = 50
-FEWEST_CORES, MOST_BESIDE = 4, 8  # with fewer than four, what reads nodes has none to give
+FEWEST_CORES, MOST_BESIDE = 2, 8
 FEWEST_NODES = 100  # to start a process takes as long as thinking about so many
 ALLOCATIONS_BETWEEN_LOOKS = 20_000  # each look goes through what all nodes under way hold; Python's own number is 700
 
@@ -53,7 +53,7 @@ def how_many(nodes: int, cores: int) -> int:
 
     Example:
     >>> how_many(1_000, 2), how_many(1_000, 4), how_many(1_000, 64), how_many(20, 64)
-    (0, 2, 8, 0)
+    (1, 2, 8, 0)
     """
     return 0 if cores < FEWEST_CORES or nodes < FEWEST_NODES else min(cores // 2, MOST_BESIDE, nodes // FEWEST_NODES)
 

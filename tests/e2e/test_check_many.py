@@ -7,14 +7,21 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from tests.e2e import doors
 from tests.nodes.simulated_fleet import ROOT, FleetProcess, fleet_of
 
-PROGRAM = [sys.executable, "-P", "-m", "bot", "check", "--all", "--json", "--samples", "1", "--parallel", "40"]
+CHECK = ["check", "--all", "--json", "--samples", "1", "--parallel", "40"]
+PROGRAM = [sys.executable, "-P", "-m", "bot", *CHECK]
+# The same as if there were many more nodes: two processes beside it parse and weigh what they answer.
+_BESIDE = (
+    "import sys, bot.app.many_nodes as many; from bot.__main__ import main; "
+    "many.how_many = lambda nodes, cores: 2; sys.exit(main(sys.argv[1:]))"
+)
+WITH_OTHERS_BESIDE = [sys.executable, "-P", "-c", _BESIDE, *CHECK]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 COUNT = 30
 
@@ -25,11 +32,11 @@ def fleet() -> Iterator[FleetProcess]:
         yield fleet
 
 
-def started(fleet: FleetProcess, *ports: int) -> subprocess.Popen[str]:
+def started(fleet: FleetProcess, *ports: int, program: Sequence[str] = PROGRAM) -> subprocess.Popen[str]:
     inventory = fleet.names(COUNT, ports)
     pipe = subprocess.PIPE
     return subprocess.Popen(
-        [*PROGRAM, "--inventory", str(inventory)], stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT
+        [*program, "--inventory", str(inventory)], stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT
     )
 
 
@@ -48,7 +55,7 @@ def test_ctrl_c_leaves_a_whole_document_of_what_came(fleet: FleetProcess) -> Non
         names = inventory.read_text().replace("[nodes.other-0]", "[nodes.zzz]")
         head, other, *rest = names.split("\n[nodes.")
         inventory.write_text("\n[nodes.".join([head, *rest, other]))  # the silent one is the last
-        command = [*PROGRAM, "--inventory", str(inventory)]
+        command = [*WITH_OTHERS_BESIDE, "--inventory", str(inventory)]
         pipe = subprocess.PIPE
         with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT) as running:
             assert running.stdout is not None
@@ -65,7 +72,7 @@ def test_ctrl_c_leaves_a_whole_document_of_what_came(fleet: FleetProcess) -> Non
 
 
 def test_reader_that_leaves_ends_the_run_quietly(fleet: FleetProcess) -> None:
-    with started(fleet) as running:
+    with started(fleet, program=WITH_OTHERS_BESIDE) as running:
         assert running.stdout is not None
         running.stdout.close()
         running.wait(timeout=60)
