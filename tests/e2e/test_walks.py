@@ -18,8 +18,8 @@ from tests.slack.workspace import workspace
 
 PROGRAM = Path(bot.__file__).parent
 NOT_COUNTED = {"demo", "lab"}  # the simulated workspace runs in this process, too
-# As they stand, and three for what luck brings to all of them; they may become fewer, and never more. Fifty and thirty-five are what is aimed at.
-# More since people mark verdicts, waves hold incidents, profiles are weighed, and threads that wait are heard, too.
+# As they stand, and three for what luck brings to all of them; they may become fewer, and never more.
+# Fifty and thirty-five are what is aimed at. Threads that wait, beats and what else runs meanwhile are among them.
 MOST_OF_AN_ALERT = 85
 MOST_OF_A_YES = 85
 WALKS = 3  # of each kind; what only happens beside an alert, as a beat does, is not on every one of them
