@@ -32,8 +32,8 @@ def same_machines(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
         if machine_id := machine_id_of(verdict):
             names.setdefault(machine_id, []).append(verdict.node)
     return tuple(
-        f"{one_line(', '.join(several), 300)} show one machine-id, {one_line(machine_id, 40)}: "
-        "one machine, or a copied image."
+        f"{one_line(', '.join(several), 300)} share the machine-id {one_line(machine_id, 40)}: "
+        "the same machine, or a copied image."
         for machine_id, several in names.items()
         if len(several) > 1
     )

@@ -13,4 +13,4 @@ SURFACES: tuple[SurfaceMember, ...] = (
     mcp.SURFACE,
     PAGES,
 )
-PEOPLE = frozenset(surface.name for surface in SURFACES if surface.has_people)  # the kinds of people that we know
+PEOPLE = frozenset(surface.name for surface in SURFACES if surface.has_people)  # the kinds of people that the bot knows

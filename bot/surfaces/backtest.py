@@ -35,7 +35,7 @@ class BacktestTable:
 
     @property
     def fails(self) -> bool:
-        """True when something flips that nobody expects to, or is not as somebody expects."""
+        """True when a verdict flips that nobody expects to flip, or is not as expected."""
         return any(cell.fails for cell in self.cells)
 
     @property
@@ -47,7 +47,7 @@ class BacktestTable:
         return tuple(dict.fromkeys(cell.playbook for cell in self.cells))
 
     def headline(self) -> str:
-        """Return the outcome in one sentence."""
+        """Return the outcome as a sentence."""
         cases, playbooks = len({cell.case for cell in self.cells}), len(self._playbooks)
         counted = f"{_counted(cases, 'case')}, {_counted(playbooks, 'playbook')}"
         expected = [cell.is_as_expected for cell in self.cells if cell.is_as_expected is not None]
@@ -55,7 +55,7 @@ class BacktestTable:
         return f"{len(self.flips):,} of {len(self.cells):,} verdicts flip ({counted}).{kept}"
 
     def text(self, width: int = 80) -> str:
-        """Return the cases that flip as a table, and under it why each of them does."""
+        """Return the cases that flip as a table, and why each flips."""
         lines = [self.headline()]
         if self._told_of:
             lines += ["", *_table(("CASE", *self._playbooks), list(self._rows()))]
@@ -83,7 +83,7 @@ class BacktestTable:
         return "\n".join(lines) + "\n"
 
     def junit(self) -> str:
-        """Return one test case for each cell; a flip is a failure.
+        """Return a test case for each cell; a flip is a failure.
 
         Shape: JUnit's XML as CI servers read it: https://github.com/testmoapp/junitxml.
         """
@@ -177,7 +177,7 @@ def _stance(stance: Stance) -> str:
 
 
 def _said(text: str) -> str:
-    return one_line(redacted_text(text), 600)  # a case may come from anywhere
+    return one_line(redacted_text(text), 600)  # a case may come from an untrusted place
 
 
 def _counted(number: int, what: str) -> str:
@@ -195,5 +195,5 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _markdown(cell: str) -> str:
-    """Return text that draws nothing of its own: a case's words may come from anywhere."""
+    """Return text without markup: a case's words may come from an untrusted place."""
     return "".join(f"\\{letter}" if letter in "\\`*_[]<>|~#!&@" else letter for letter in one_line(cell, 900))

@@ -1,8 +1,8 @@
-"""Bodies that are still coming: whoever sends slowly takes no place from whoever does not.
+"""Half-read request bodies: a slow sender never takes the place of a fast one.
 
-Nobody can be known before the body is here, for the signature is over its bytes. So nobody is refused at the door:
-where there is no room for another half-read body, the one that has been coming for longest has to go. A genuine
-delivery comes within milliseconds and is never that one, also behind a proxy, where everybody has one address.
+The signature is over the body's bytes, so a sender is known only once the body is here. So no request is refused at
+first: when there is no room for another half-read body, the body that has taken longest is dropped. A genuine delivery
+takes milliseconds and is never dropped, not even behind a proxy, where all senders share an address.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import ipaddress
 from aiohttp import web
 
 BODY_SECONDS = 5.0
-MOST_COMING = 128  # half-read bodies of everybody; at 256 KiB each that is 32 MB
+MOST_COMING = 128  # half-read bodies of all senders; at 256 KiB each that is 32 MB
 MOST_OF_A_PEER = 64
 AGAIN_SECONDS = "5"
-# What became of a body that was not read, by what is answered.
+# The outcome that is counted for a body that was not read, by the status answered.
 UNREAD = {
     web.HTTPBadRequest.status_code: "aborted",
     web.HTTPRequestEntityTooLarge.status_code: "too-large",
     web.HTTPServiceUnavailable.status_code: "slow",
 }
-_NETWORK_BITS = 64  # of an IPv6 address: what one customer has
+_NETWORK_BITS = 64  # of an IPv6 address: the network of a single customer
 
 
 class Bodies:
     """Reads the bodies of requests, each within `seconds`.
 
-    Shape: `most` may be half-read at once, `most_of_a_peer` of them for one address.
+    Shape: `most` may be half-read at once, `most_of_a_peer` of them from the same address.
     """
 
     def __init__(
@@ -37,13 +37,13 @@ class Bodies:
         self._seconds = seconds
         self._most = most
         self._most_of_a_peer = most_of_a_peer
-        self._coming: dict[asyncio.Timeout, str] = {}  # whose they are, the longest under way first
+        self._coming: dict[asyncio.Timeout, str] = {}  # whose bodies these are, the longest under way first
 
     async def read(self, request: web.Request) -> bytes:
         """Return the whole body.
 
-        Raises: HTTPServiceUnavailable when it does not come in time or has to make room, HTTPBadRequest when it breaks
-        off or is not sent as HTTP has it, HTTPRequestEntityTooLarge.
+        Raises: HTTPServiceUnavailable when it is too slow or dropped to make room, HTTPBadRequest when it breaks off
+        or is no valid HTTP, HTTPRequestEntityTooLarge.
         """
         peer = peer_of(request)
         limit = asyncio.timeout(self._seconds)
@@ -75,7 +75,7 @@ class Bodies:
 
 
 def peer_of(request: web.Request) -> str:
-    """Return who sends a request: the address, of IPv6 its network, for one customer has all addresses of that."""
+    """Return who sends a request: the address; of IPv6 the network, because a customer has all addresses in it."""
     address = request.remote or ""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
@@ -91,5 +91,5 @@ BODIES = web.AppKey("bodies", Bodies)
 
 
 async def body_of(request: web.Request) -> bytes:
-    """Return a request's whole body, read as the web edge has it; raises what `Bodies.read` does."""
+    """Return a request's whole body within the web edge's limits; raises what `Bodies.read` does."""
     return await request.app[BODIES].read(request)

@@ -1,4 +1,4 @@
-"""The connections of the web edge: each has to say what it wants, and one that says nothing is hung up on.
+"""The connections of the web edge: a connection that sends no request in time is closed.
 
 aiohttp gives a connection one hour for its first byte and for the last of its headers, and any number of them.
 """
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from aiohttp import web
 
 HEADER_SECONDS = 10.0
-IDLE_SECONDS = 75.0  # longer than a load balancer keeps one: whoever hangs up first must not be we, under a request
+IDLE_SECONDS = 75.0  # longer than a load balancer's: it must close first, or a request may meet a closed connection
 MOST_CONNECTIONS = 400  # of the 1024 files that a process may usually have open, and nodes need some
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How long a connection may take for a request's headers, and stay open after an answer; and how many there are."""
+    """How long a connection may take for request headers and stay open after an answer; how many there may be."""
 
     header_seconds: float = HEADER_SECONDS
     idle_seconds: float = IDLE_SECONDS
@@ -27,20 +27,20 @@ class ConnectionLimits:
 
 
 class Connections:
-    """Everything that is connected. Where there is no room for another, the one that was quiet longest is cut."""
+    """All open connections. Where there is no room for another, the longest idle connection is cut."""
 
     def __init__(self, limits: ConnectionLimits = ConnectionLimits()) -> None:
         self._limits = limits
-        self._quiet: dict[Connection, None] = {}  # those without a request, the longest so first
+        self._quiet: dict[Connection, None] = {}  # connections without a request, the longest idle first
         self._busy: set[Connection] = set()
 
     def accepted(self, server: web.Server) -> Connection:
-        """Return what the event loop tells of one new connection, for an aiohttp server behind it."""
+        """Return the protocol of a new connection, with an aiohttp server behind it."""
         return Connection(server(), self, self._limits)
 
     @contextlib.contextmanager
     def answering(self, request: web.Request) -> Iterator[None]:
-        """Have a request's connection stay for the length of a block."""
+        """Keep a request's connection open while the block runs."""
         connection = request.transport.get_protocol() if request.transport is not None else None
         if not isinstance(connection, Connection):
             yield
@@ -57,7 +57,7 @@ class Connections:
                 connection.wait(self._limits.idle_seconds)
 
     def admits(self, connection: Connection) -> bool:
-        """Take one more in; False where all others have a request that is being answered."""
+        """Take another connection in; False where all others are being answered."""
         if len(self._quiet) + len(self._busy) >= self._limits.most:
             if not self._quiet:
                 return False
@@ -68,13 +68,13 @@ class Connections:
         return True
 
     def forget(self, connection: Connection) -> None:
-        """Say that a connection is gone."""
+        """Forget a connection that is gone."""
         self._quiet.pop(connection, None)
         self._busy.discard(connection)
 
 
 class Connection(asyncio.Protocol):
-    """One connection: what the event loop tells of it goes on to `handler`, as long as it is not out of time."""
+    """A connection: its events go on to `handler` until its time is up."""
 
     def __init__(self, handler: asyncio.Protocol, all_of_them: Connections, limits: ConnectionLimits) -> None:
         self._handler = handler
@@ -82,24 +82,24 @@ class Connection(asyncio.Protocol):
         self._limits = limits
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._between = False  # two requests
+        self._between = False  # between two requests
         self._is_refused = False
         self.is_lost = False
 
     def wait(self, seconds: float | None) -> None:
-        """Cut it after so long, or, by None, not before `wait` is called again."""
+        """Cut it after so many seconds; None: not before `wait` is called again."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self.cut)
         self._between = seconds is not None
 
     def cut(self) -> None:
-        """Hang up, without a word."""
+        """Close the connection without an answer."""
         if self._transport is not None:
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to wait for the first request."""
+        """Start the time for the first request."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         if not self._all.admits(self):
@@ -111,7 +111,7 @@ class Connection(asyncio.Protocol):
         self._handler.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Pass it on; the first bytes after an answer begin the time for the next request's headers."""
+        """Pass it on; the first bytes after an answer start the time for the next request's headers."""
         if self._is_refused:
             return
         if self._between:
@@ -120,7 +120,7 @@ class Connection(asyncio.Protocol):
         self._handler.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Hang up too: whoever sends nothing more gets no answer."""
+        """Close too: a client that closed its side gets no answer."""
         return None if self._is_refused else self._handler.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -1,4 +1,4 @@
-"""What the sick have that their healthy peers have not, as JSON for scripts and as text for a terminal."""
+"""How sick nodes differ from their healthy peers, as JSON for scripts and as text for a terminal."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _difference(told: Difference) -> dict[str, Any]:
 
 
 def values(counts: Mapping[str, int]) -> str:
-    """Return the values as words: alone where all say the same, else each with how many say it.
+    """Return the values as words: a value alone where all nodes share it, else each with its count.
 
     Example:
     >>> values({"enabled": 3}), values({"enabled": 3, "none": 1})
@@ -96,14 +96,14 @@ def _lines(comparison: Comparison, width: int) -> Iterator[str]:
 
 
 def strength(told: Difference) -> str:
-    """Return how far chance could have done it, for people."""
+    """Return in words how likely chance explains it."""
     if told.is_telling:
-        return f"surprise {told.surprise:.1f}: telling, also among all that was compared"
-    return f"surprise {told.surprise:.1f}: among so many facts chance does as much"
+        return f"surprise {told.surprise:.1f}: unlikely by chance, even among all facts compared"
+    return f"surprise {told.surprise:.1f}: may be chance, with so many facts compared"
 
 
 def left_out(comparison: Comparison) -> str:
-    """Return who was not compared, those together who have one reason."""
+    """Return the nodes that were not compared, grouped by reason."""
     by_reason: dict[str, list[str]] = {}
     for out in comparison.left_out:
         by_reason.setdefault(out.because, []).append(out.node)

@@ -18,12 +18,12 @@ BEGINNING, BETWEEN, END = f'{{"schema": {SCHEMA_VERSION}, "nodes": [\n', ",\n", 
 SCHEMA_FILE = Path(__file__).with_name("check.schema.json")
 
 
-# A node's document is a tree that was made just now: nothing in it can hold itself.
+# A node's document is a tree that was just made, so it has no cycle to check for.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False)
 
 
 def node_text(node: Mapping[str, Any]) -> str:
-    """Return one node's part of a document of several, as one line."""
+    """Return a node's part of a document of several, as one line."""
     return _ENCODER.encode(node)
 
 
@@ -32,7 +32,7 @@ def document(
     incidents: Mapping[str, str] | None = None,
     growths: Mapping[str, Growth] | None = None,
 ) -> str:
-    """Return the whole document as text: one node's is laid out for people, of several each is a line."""
+    """Return the document as text: a single node is laid out for people, of several each is a line."""
     whole = documents(verdicts, incidents, growths)
     if len(whole["nodes"]) <= 1:
         return json.dumps(whole, ensure_ascii=False, indent=2)
@@ -44,7 +44,7 @@ def documents(
     incidents: Mapping[str, str] | None = None,
     growths: Mapping[str, Growth] | None = None,
 ) -> dict[str, Any]:
-    """Return the whole document; `incidents` are those that were opened, `growths` what is known of it, by node."""
+    """Return the document; `incidents` are those that were opened, `growths` the known growth, by node."""
     teller, known = JsonTeller(), growths or {}
     nodes = [node_document(verdict, incidents, teller, known.get(verdict.node)) for verdict in verdicts]
     return {"schema": SCHEMA_VERSION, "nodes": nodes}
@@ -56,7 +56,7 @@ def node_document(
     teller: JsonTeller | None = None,
     growth: Growth | None = None,
 ) -> dict[str, Any]:
-    """Return one node's part of the document; whoever makes many hands in one teller for all of them."""
+    """Return a node's part of the document; for many nodes, hand in the same teller each time."""
     readings = verdict.snapshot.readings if verdict.snapshot is not None else {}
     body: dict[str, Any] = {
         "node": verdict.node,
@@ -100,7 +100,7 @@ def node_document(
 
 
 def _muted(verdict: Verdict) -> dict[str, Any]:
-    """The gravest cause that was found and is muted; further ones beside it."""
+    """The gravest muted cause that was found, with the others beside it."""
     first, *more = [
         {
             "cause": mute.cause,

@@ -1,4 +1,4 @@
-"""The JSON document while nodes are still being read: each is written once all that stand before it are."""
+"""The JSON document while nodes are still being read: a node is written once all nodes before it are."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bot.domain.verdict import Verdict
 from bot.surfaces.document import BEGINNING, BETWEEN, END, document, node_document, node_text
 from bot.surfaces.json_teller import JsonTeller
 
-AS_THEY_ARE = 100  # documents that wait for their turn, some 40 kB each; more of them are kept compressed
-PAUSE_SECONDS = 0.1  # between two looks for what is ready: a few nodes at a time cost less than each by itself
+AS_THEY_ARE = 100  # documents that wait for their turn, about 40 kB each; further ones are compressed
+PAUSE_SECONDS = 0.1  # between looks for ready nodes: writing several at a time costs less
 
 
 class DocumentStream:
-    """Writes verdicts in the order of `names`, whatever their own; of what waits for its turn most is kept compressed.
+    """Writes verdicts in the order of `names`, however they arrive; most of those that wait are compressed.
 
-    Shape: one valid document wherever `end` is called; nodes without a verdict are missing in it. The document of a
+    Shape: the document is valid whenever `end` is called; nodes without a verdict are missing. The document of a
     single node is laid out for people, and written at the end.
     """
 
@@ -40,7 +40,7 @@ class DocumentStream:
         self._failed: OSError | None = None
 
     def add(self, verdict: Verdict, growth: Growth | None = None) -> None:
-        """Take in a node's verdict, and how what it counts has grown; nothing of them is kept but their text."""
+        """Take in a node's verdict and its growth; only their text is kept."""
         if self._failed is not None:
             raise self._failed
         if self._alone:
@@ -60,9 +60,9 @@ class DocumentStream:
 
     @contextlib.asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
-        """Write what is ready while the block runs, in a thread: a reader that is slow must not keep nodes waiting.
+        """Write what is ready while the block runs, in a thread: a slow reader must not keep nodes waiting.
 
-        Raises: OSError where nothing can be written any more, as `add` does from then on.
+        Raises: OSError once nothing can be written; from then on `add` raises it too.
         """
         writer = asyncio.create_task(self._write_on())
         try:

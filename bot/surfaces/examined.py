@@ -14,12 +14,12 @@ from bot.domain.safe_text import one_line
 SCHEMA_VERSION = 1
 LONGEST = 1000  # characters of one sentence
 _COLOURS = {Mark.OK: "32", Mark.NOTE: "33", Mark.WRONG: "1;31", Mark.NOT_SET: "2"}
-_EXAMPLE = re.compile(r"(\b[A-Z][A-Z_]*=[\w-]{0,10}…(?![\w…]))")  # a few letters and dots are no secret
+_EXAMPLE = re.compile(r"(\b[A-Z][A-Z_]*=[\w-]{0,10}…(?![\w…]))")  # a prefix with an ellipsis is no secret
 _NAME = 22  # columns
 
 
 def examination_text(examined: Sequence[Examined], width: int = 80, colour: bool = False) -> str:
-    """Return a line for each item, what to do about it below, and a sum at the end."""
+    """Return a line for each item, what to do about it below, and a total at the end."""
     lines: list[str] = []
     for item in examined:
         mark = f"{item.mark.value.upper() if item.mark is Mark.WRONG else item.mark.value:<8}"
@@ -50,8 +50,8 @@ def _said(text: str) -> str:
 
 
 def _advised(text: str) -> str:
-    """Redacted like the rest, but for examples of ours: `SLACK_BOT_TOKEN=xoxb-…` says what to write."""
-    parts = _EXAMPLE.split(text)  # every second one is an example
+    """Redact like the rest, except for the bot's own examples: `SLACK_BOT_TOKEN=xoxb-…` says what to write."""
+    parts = _EXAMPLE.split(text)  # every second part is an example
     said = "".join(part if number % 2 else redacted_text(part) for number, part in enumerate(parts))
     return one_line(said, LONGEST)
 

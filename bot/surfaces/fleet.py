@@ -25,7 +25,7 @@ def fleet_document(report: FleetReport, *, verdicts: bool = False) -> str:
 def fleet_body(report: FleetReport, *, verdicts: bool = False) -> dict[str, Any]:
     """Return the document.
 
-    Shape: `share` is of those who answered, `interval` Wilson's 95 %. `exact`: every node that was meant was read.
+    Shape: `share` is of the nodes that answered, `interval` Wilson's 95 %. `exact`: every selected node was read.
     """
     body: dict[str, Any] = {
         "schema": SCHEMA_VERSION,
@@ -87,10 +87,10 @@ def _safe(value: Any) -> Any:
 
 
 def remarks(report: FleetReport) -> tuple[str, ...]:
-    """Return a sentence for each machine-id that several names showed."""
+    """Return a sentence for each machine-id that several nodes share."""
     return tuple(
-        f"{', '.join(names[:NODES_NAMED])} show one machine-id, {machine_id}: one machine, or a copied image. "
-        "They are counted apart."
+        f"{', '.join(names[:NODES_NAMED])} share the machine-id {machine_id}: the same machine, or a copied image. "
+        "They are counted separately."
         for machine_id, names in report.same_machines
     )
 
@@ -122,16 +122,14 @@ def _lines(report: FleetReport, width: int) -> Iterator[str]:
         for label, told in among(report, count.cause):
             yield from wrapped(f"by {label}: {told}", width, "      ", first="    ")
         if count.undecided:
-            yield from wrapped(
-                f"cannot be told of {listed(count.undecided, NODES_NAMED)}", width, "      ", first="    "
-            )
+            yield from wrapped(f"not known for {listed(count.undecided, NODES_NAMED)}", width, "      ", first="    ")
     clear = [count for count in report.causes if not count.nodes and not count.undecided]
-    if clear and report.answered:  # of nobody nothing can be said
+    if clear and report.answered:  # without answers nothing can be said
         yield ""
         yield from wrapped("Not found: " + ", ".join(count.cause for count in clear), width, "    ", first="  ")
     if unsure := [count for count in report.causes if not count.nodes and count.undecided]:
         said = "; ".join(f"{count.cause} of {listed(count.undecided, 3)}" for count in unsure)
-        yield from wrapped(f"Not found, and not to be told everywhere: {said}", width, "    ", first="  ")
+        yield from wrapped(f"Not found, but not known for every node: {said}", width, "    ", first="  ")
     if report.unreachable:
         silent = [f"{answer.node} ({answer.unreachable_class})" for answer in report.unreachable]
         yield from wrapped(f"Nobody could talk to {listed(silent, NODES_NAMED, '; ')}", width, "    ", first="  ")
@@ -147,14 +145,14 @@ def _lines(report: FleetReport, width: int) -> Iterator[str]:
 
 
 def headline(report: FleetReport) -> str:
-    """Return in one line how many were meant, asked and answered."""
+    """Return a line: how many nodes were selected, asked and answered."""
     drawn = f", a sample of {report.selected:,}" if report.asked < report.selected else ""
-    broken_off = "" if report.is_whole else f"; broken off after {len(report.answers):,} of them"
+    broken_off = "" if report.is_whole else f"; stopped after {len(report.answers):,} of them"
     return f"{report.answered:,} of {report.asked:,} nodes answered{drawn}{broken_off}, in {report.seconds:.1f} s"
 
 
 def among(report: FleetReport, cause: str) -> Iterator[tuple[str, str]]:
-    """Yield, by label, among whom a cause is; a label of which all nodes have the same value says nothing."""
+    """Yield, by label, which nodes have a cause; a label with the same value on all nodes is left out."""
     for label, values in report.by.items():
         if len(values) < 2:
             continue

@@ -1,4 +1,4 @@
-"""How fast what leaks grows, in a terminal and as a document."""
+"""How fast a leak grows, as text for a terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from bot.surfaces.view.growth_words import growth_words, sparkline
 
 
 def growth_text(told: Sequence[tuple[str, Growth]]) -> str:
-    """Return a block a node: its name, the strip of what was counted, and what that says."""
+    """Return a block for each node: its name, the strip of counts, and what they say."""
     if not told:
-        return (
-            "No node was counted twice, minutes apart: zombie serve, or zombie check --open, keeps a count each time.\n"
-        )
+        return "No node was counted twice, minutes apart. zombie serve and zombie check --open keep each count.\n"
     blocks = (
         f"{one_line(node, 80)}  {sparkline(growth)}  {growth.latest.value:,.0f} {growth.what} at "
         f"{growth.latest.at:%Y-%m-%d %H:%M} UTC\n  {growth_words(growth)}\n"
@@ -32,7 +30,7 @@ def growth_document(told: Sequence[tuple[str, Growth]]) -> str:
 
 
 def growth_body(growth: Growth) -> dict[str, Any]:
-    """Return one node's growth as JSON's own types."""
+    """Return a node's growth as plain JSON values."""
     times = growth.harm_in
     return {
         "cause": growth.cause,

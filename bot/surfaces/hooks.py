@@ -1,4 +1,4 @@
-"""Where sources bring their alerts by HTTP: what is genuine is on disk before it is answered, and read later."""
+"""Webhooks of sources: authenticated alerts are stored before they are acknowledged, and read later."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from bot.surfaces.bodies import AGAIN_SECONDS, UNREAD, body_of
 from bot.surfaces.web import Handler
 
 MOST_AT_ONCE = 128  # whole requests, of all sources; with bodies of 256 KiB that is 32 MB
-SMALL_BODY_BYTES = 16 * 1024  # a larger one is read on a thread, so that nobody else's answer waits for it
-Counted: TypeAlias = Callable[[str, str, float], None]  # a source, what came of its request, and how long that took
+SMALL_BODY_BYTES = 16 * 1024  # a larger body is parsed in a thread, so that no other answer waits for it
+Counted: TypeAlias = Callable[[str, str, float], None]  # a source, the outcome of its request, and the seconds it took
 
 
 class Hooks:
-    """Answers sources: 202 once a delivery is kept, also a repeated one; 401 only for bad credentials.
+    """Answers sources: 202 once a delivery is stored, also when repeated; 401 only for bad credentials.
 
-    Shape: whatever is our own trouble is 503, which sources try again; PagerDuty would drop what is answered 4xx, and
-    after three of those everything. `arrivals` is set when something new was kept.
+    Shape: the bot's own trouble is 503, so that sources try again; PagerDuty drops a delivery answered 4xx, and after
+    three of those disables the webhook. `arrivals` is set when something new was stored.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Hooks:
         body = await body_of(request)
         if self._inside >= self._most_at_once:
             return "busy", _later("too many requests at once")
-        self._inside += 1  # only now: who sends slowly is inside of nothing
+        self._inside += 1  # only after the body: a slow sender takes no place
         try:
             return await self._kept(source, request, body)
         finally:
@@ -102,7 +102,7 @@ class Hooks:
             is_new = await self._inbox.keep(delivery)
         except LedgerError as error:
             self._log("ledger_unavailable", error=one_line(str(error)))
-            return "unavailable", _later("it cannot be kept now")
+            return "unavailable", _later("it cannot be stored now")
         outcome = "accepted" if is_new else "repeated"
         self._log("delivery", source=delivery.source, id=delivery.id, what=delivery.what, outcome=outcome)
         if is_new:

@@ -1,4 +1,4 @@
-"""Incidents as a terminal and as scripts see them: the list, and the whole story of one."""
+"""Incidents for a terminal and for scripts: the list, and the whole story of an incident."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from bot.surfaces.view.words import joined, plain
 
 NOTHING = ViewContext()
 _TITLES = ("INCIDENT", "NODE", "STATE", "CAUSE", "SOURCE", "OPENED (UTC)")
-# Where an event says in words of its own what happened, in the order in which they are looked for.
+# The fields in which an event says what happened, in the order of the search.
 _WORDS = ("because", "reason", "summary", "answer", "node", "sentence")
 
 
@@ -49,17 +49,17 @@ def incidents_document(summaries: Sequence[IncidentSummary]) -> str:
 
 
 def incidents_body(summaries: Sequence[IncidentSummary]) -> list[dict[str, Any]]:
-    """Return the list as it is printed as JSON."""
+    """Return the list as JSON values."""
     return [_summary(summary) for summary in summaries]
 
 
 def incident_document(incident: Incident, entries: Sequence[Entry]) -> str:
-    """Return one incident with all its entries as JSON."""
+    """Return an incident with all its entries as JSON text."""
     return json.dumps(incident_body(incident, entries), ensure_ascii=False, indent=2)
 
 
 def incident_body(incident: Incident, entries: Sequence[Entry]) -> dict[str, Any]:
-    """Return one incident with all its entries, as it is printed as JSON."""
+    """Return an incident with all its entries as JSON values."""
     told = [
         {"seq": entry.seq, "at": instant_text(entry.at), "by": entry.by, "kind": entry.kind, "body": entry.body}
         for entry in entries
@@ -84,7 +84,7 @@ def incidents_text(summaries: Sequence[IncidentSummary]) -> str:
 
 
 def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80, context: ViewContext = NOTHING) -> str:
-    """Return the whole story of an incident: how it stands, one line an entry, then the verdict."""
+    """Return the whole story of an incident: its state, a line for each entry, then the verdict."""
     group = group_view([incident], context)
     (view,) = group.incidents
     words = [view.id, view.node or "(node not known)", view.state.value, incident.summary.cause or ""]
@@ -109,7 +109,7 @@ def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80,
 
 
 def entry_line(entry: Entry, words: PlanWords = BY_NAME) -> str:
-    """Return one entry as a line of a story that is told while it happens."""
+    """Return an entry as a line, for a story printed while it happens."""
     head = f"{entry.at:%H:%M:%S}  {safe(entry.by):<14}  {safe(entry.kind):<18}  "
     return (head + one_line(said(entry, words), 400)).rstrip()
 
@@ -119,7 +119,7 @@ def said(entry: Entry, words: PlanWords = BY_NAME) -> str:
     try:
         event = entry.event
     except UnreadableEntry:
-        return "(known to a newer program only)"
+        return "(only a newer program knows this)"
     match event:
         case AlertReceived(alert=alert) | AlertJoined(alert=alert):
             asked = f"{alert.kind} {alert.id}" + (f", asked by {alert.asked_by}" if alert.asked_by else "")
@@ -178,7 +178,7 @@ def _row(summary: IncidentSummary) -> tuple[str, ...]:
 
 
 def _safe(value: Any) -> Any:
-    """Make every text in a JSON value safe: a body also holds what people and sources wrote."""
+    """Make every text in a JSON value safe: people and sources wrote some of it."""
     if isinstance(value, str):
         return safe(value)
     if isinstance(value, Mapping):

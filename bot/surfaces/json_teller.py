@@ -1,6 +1,6 @@
-"""Values of ours as JSON's own, made safe and without secrets: what has been seen before passes at a glance.
+"""The bot's values as JSON values, made safe and without secrets; texts seen before are quick.
 
-Shape: a dataclass becomes its fields and its simple properties, a duration seconds (its name says so), an instant ISO
+Shape: a dataclass becomes its fields and its simple properties, a duration seconds (as its name says), an instant ISO
 8601, an enum its value, a set or tuple a list; figures keep three decimals.
 """
 
@@ -18,7 +18,7 @@ from bot.domain.redaction import Redactor
 from bot.domain.safe_text import safe
 from bot.domain.secret_forms import SECRET_NAME
 
-# The node's own lines stand in the evidence; in the readings they would only repeat, at some hundred kB a node.
+# The node's own lines are in the evidence; the readings would repeat them, some hundred kB for each node.
 _LEFT_OUT = frozenset({"raw", "lines", "source", "source_later"})
 _AS_IT_IS = frozenset({int, bool, type(None)})
 _LISTS = frozenset({tuple, list, set, frozenset})
@@ -26,21 +26,21 @@ _MOST_REMEMBERED = 16_384  # texts; a few MB
 
 
 class JsonTeller:
-    """Tells the values of many nodes; one for all of them, because they say much the same.
+    """Converts the values of many nodes; share a teller, because nodes say much the same.
 
-    Shape: the quick way is taken by what holds nothing to take out and nothing to escape. Anything else goes the
-    whole way: made plain, then redacted together with what stands around it.
+    Shape: text without secrets and without anything to escape takes the quick way. Everything else goes the
+    whole way: made plain, then redacted together with its context.
     """
 
     def __init__(self) -> None:
         self._redactor = Redactor()
-        self._clean: set[str] = set()  # nothing to escape, nothing to take out, and no secret follows
-        self._names: set[str] = set()  # the same, and what stands under that name is no secret either
+        self._clean: set[str] = set()  # nothing to escape or redact, and no secret follows
+        self._names: set[str] = set()  # the same, and the value under that name is no secret either
 
     def told(self, value: Any) -> Any:
-        """Return the value as JSON's own types."""
+        """Return the value as JSON values."""
         kind = type(value)
-        if kind in _AS_IT_IS:  # in the order of how often they come: a node's readings hold some thousand values
+        if kind in _AS_IT_IS:  # the most frequent first: a node's readings hold some thousand values
             return value
         if kind is str:
             return value if value in self._clean or self._is_clean(value) else self._whole_way(value)
@@ -72,7 +72,7 @@ class JsonTeller:
             kind = type(item)
             if kind is str:
                 if item not in clean and not self._is_clean(item):
-                    return self._whole_way(values)  # what stands beside a secret may belong to it
+                    return self._whole_way(values)  # a neighbour of a secret may belong to it
                 told.append(item)
             elif kind is float:
                 told.append(_rounded(item))
@@ -88,7 +88,7 @@ class JsonTeller:
         clean = self._clean
         record: dict[str, Any] = {}
         for name, held in zip(parts.names, parts.values(value), strict=True):
-            of = type(held)  # most are texts seen before, and figures: no call for each
+            of = type(held)  # most are known texts and figures: they need no call
             if of in _AS_IT_IS or (of is str and held in clean):
                 record[name] = held
             elif of is float:
@@ -125,12 +125,12 @@ class JsonTeller:
 
 @functools.lru_cache(maxsize=8_192)
 def _rounded(value: float) -> float:
-    """Three decimals; figures come back, and to round one costs more than to look it up. No zero has a sign."""
+    """Round to three decimals; cached, because figures repeat and a look-up is cheaper. No zero has a sign."""
     return round(value, 3) + 0.0
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON's own types, made safe; nothing is taken out of it."""
+    """Return a value as JSON values, made safe; nothing is redacted."""
     match value:
         case enum.Enum():
             return value.value
@@ -164,9 +164,9 @@ def _plain_record(value: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What is told of a dataclass: the names of its fields and properties.
+    """The fields and properties of a dataclass that JSON shows.
 
-    Shape: `is_harmless` where none of them stands for a secret; `taker` takes several fields out at once.
+    Shape: `is_harmless` where no name stands for a secret; `taker` gets several fields at once.
     """
 
     names: tuple[str, ...]
@@ -193,7 +193,7 @@ def _parts(kind: Any) -> _Parts:
 
 
 def _tells_a_name(names: Container[str]) -> bool:
-    """Whether a mapping with these names may say `name: db-password, value: …`, as Kubernetes has environments."""
+    """Whether a mapping with these names may say `name: db-password, value: …`, like a Kubernetes environment."""
     return "value" in names and ("name" in names or "key" in names)
 
 

@@ -1,4 +1,4 @@
-"""What a surface says of itself: whose people and places it knows, and which posts are its own."""
+"""What a surface declares: the people and places it knows, and its own posts."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from bot.domain.policy import Policy
 
 Look: TypeAlias = Callable[[], Awaitable[Sequence[Examined]]]
-Looks: TypeAlias = Sequence[tuple[str, Look]]  # each under the name that it has if it does not answer
+Looks: TypeAlias = Sequence[tuple[str, Look]]  # each under the name that is shown if it does not answer
 
 
 def nothing_to_look_at(settings: Any, policy: Policy, now: Clock) -> Looks:
-    """A surface that needs nothing from outside."""
+    """For a surface that needs nothing from outside."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class SurfaceMember:
-    """One surface.
+    """A surface.
 
-    Shape: `name` is the kind of its people (`NAME:WHO`), and of the alerts of those who ask there; without
-    `has_people` nobody asks or approves there. `where` says it in words: “in Slack”. `parts` is how the names of its
-    posts begin in the outbox; the surface without one has all posts that are no other's.
-    `looks(settings, policy, now)` is what `zombie doctor` looks at. `opened(settings)` is what shows incidents there; a
-    surface that takes more than the settings, as Slack does, is put together in `bot/app`.
+    Shape: `name` is the kind of its people (`NAME:WHO`) and of the alerts they open by asking; without
+    `has_people` nobody asks or approves there. `where` names the place in words: “in Slack”. `parts` begins its
+    posts' names in the outbox; the surface without `parts` has all other posts.
+    `looks(settings, policy, now)` is what `zombie doctor` checks. `opened(settings)` shows incidents there; a surface
+    that needs more than the settings, as Slack does, is put together in `bot/app`.
     """
 
     name: str

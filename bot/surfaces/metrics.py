@@ -1,4 +1,4 @@
-"""What the bot counts of itself, for Prometheus, and who may read it: this machine, and whoever has the token.
+"""The bot's own metrics for Prometheus, and who may read them: this machine, and whoever has the token.
 
 Format: https://prometheus.io/docs/instrumenting/exposition_formats/ and OpenMetrics, whichever a scraper asks for.
 """
@@ -34,16 +34,16 @@ _TROUBLE = ("_failed", "_unavailable", "_lost", "_refused", "_unreadable", "_giv
 _ENDINGS = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "info": ("_info",)}
 UNPROVEN = frozenset(
     {"unauthorized", "slow", "aborted", "too-large"}
-)  # of anybody: they say nothing of how fast we are
-_MOST_EVENTS = 100  # names of events are words of ours; a bug that made them up at run time must not fill the scraper
+)  # people decide here: these times do not say how fast the bot is
+_MOST_EVENTS = 100  # event names are fixed words; a bug that invents names at run time must not flood Prometheus
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How things stand at the moment of a scrape.
+    """The gauges' values at the moment of a scrape.
 
-    Shape: `incidents` counts by (state, cause), a cause being empty where none is named; None is what could not be
-    asked for. `scores` has the causes whose verdicts people marked. `waves` counts by state.
+    Shape: `incidents` counts by (state, cause), with an empty cause where none is named; None is what could not be
+    read. `scores` has the causes whose verdicts people marked. `waves` counts by state.
     """
 
     is_ready: bool = False
@@ -59,20 +59,20 @@ class Standing:
 
 
 class Metrics:
-    """Counters that hear the log and the web edge, and gauges that are set at the scrape.
+    """Counters that follow the log and the web edge, and gauges that are set at each scrape.
 
-    Shape: `actions` are the names of those that may be done, so that each stands at 0 before it was.
+    Shape: `actions` are the names of all actions, so that each starts at 0.
     """
 
     def __init__(self, version: str, actions: Iterable[str] = ()) -> None:
         self.registry = CollectorRegistry(auto_describe=True)
         self._own = _Own(self.registry)
         self._events: set[str] = set()
-        # Else each of ours has a second series that nobody asks for.
+        # Otherwise each counter gets a second series that nobody reads.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         ProcessCollector(registry=self.registry)  # memory, processor time and open files of the bot itself
         self._own.build.info({"version": version})
-        for status in Status:  # so that a rate can be told of what has not happened yet
+        for status in Status:  # starts at 0, so that rate() sees the first event
             self._own.checks.labels(status.value)
         for ending in TurnOutcome:
             self._own.wave_turns.labels(ending.value)
@@ -88,7 +88,7 @@ class Metrics:
             self._own.sweep_news.labels(what)
 
     def heard(self, event: str, fields: Mapping[str, Any]) -> None:
-        """Count what a line of the log tells of."""
+        """Count what a log line reports."""
         match event:
             case "checked":
                 self._own.checks.labels(str(fields["status"])).inc()
@@ -125,20 +125,20 @@ class Metrics:
         self._own.unauthorized.labels(path).inc()
 
     def exposition(self, now: Standing, accept: str = "") -> tuple[bytes, str]:
-        """Return everything in the format that a scraper's Accept header asks for, and that format's content type."""
+        """Return all metrics in the format of the scraper's Accept header, and that format's content type."""
         self._own.set(now)
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type
 
     @property
     def names(self) -> Sequence[str]:
-        """Every series by the name that a query uses, those of the process left out."""
+        """Every series by its name in queries, without those of the process."""
         families = [family for metric in self._own.all for family in metric.describe()]
         return sorted(f"{family.name}{ending}" for family in families for ending in _ENDINGS.get(family.type, ("",)))
 
 
 class _Own:
-    """The metrics themselves. Labels are words of ours or of the playbooks, never of a node or of an alert."""
+    """The metrics themselves. Labels are words of the bot or of playbooks, never of a node or an alert."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, says: str, *labels: str) -> Counter:
@@ -155,14 +155,12 @@ class _Own:
         self.ledger_up = gauge("zombie_ledger_up", "1 while the record can be asked.")
         self.nodes = gauge("zombie_nodes", "Nodes of the inventory.")
         self.brake = gauge("zombie_brake", "1 while the brake is on and nothing begins.")
-        self.webhooks = counter(
-            "zombie_webhooks_total", "Requests of sources by what came of them.", "source", "outcome"
-        )
+        self.webhooks = counter("zombie_webhooks_total", "Requests of sources by outcome.", "source", "outcome")
         self.unauthorized = counter("zombie_unauthorized_total", "Requests with bad credentials, by path.", "path")
         self.ack_seconds = histogram("zombie_ack_seconds", "From a source's request to its answer.", ACK)
-        self.checks = counter("zombie_checks_total", "Readings of a node by the status they came to.", "status")
-        self.check_seconds = histogram("zombie_check_seconds", "One reading, its window included.", CHECK)
-        self.verdict_seconds = histogram("zombie_verdict_seconds", "From an alert or a wish to its verdict.", VERDICT)
+        self.checks = counter("zombie_checks_total", "Readings of a node by the status found.", "status")
+        self.check_seconds = histogram("zombie_check_seconds", "A reading of a node, its window included.", CHECK)
+        self.verdict_seconds = histogram("zombie_verdict_seconds", "From an alert or request to its verdict.", VERDICT)
         self.steps = counter("zombie_actions_total", "Steps by action and by how they ended.", "action", "outcome")
         self.incidents = gauge("zombie_incidents", "Incidents on record by state.", "state")
         self.by_cause = gauge("zombie_incidents_by_cause", "Incidents on record by cause and state.", "cause", "state")
@@ -176,9 +174,9 @@ class _Own:
         self.sweep_news = counter("zombie_sweep_news_total", "Nodes that a digest told as new or as nearer.", "what")
         self.queue = gauge("zombie_queue_depth", "Deliveries of sources that are kept and not seen to yet.")
         self.given_up = gauge("zombie_deliveries_given_up", "Deliveries of the last days that were given up.")
-        self.posts = gauge("zombie_posts_waiting", "Cards, details and notes that are not taken yet.")
+        self.posts = gauge("zombie_posts_waiting", "Cards, details and notes that wait to be sent.")
         self.readings = gauge("zombie_readings_running", "Nodes that are being read.")
-        self.trouble = counter("zombie_trouble_total", "Lines of the log that tell of a failure, by event.", "event")
+        self.trouble = counter("zombie_trouble_total", "Log lines that report a failure, by event.", "event")
 
     @property
     def all(self) -> Sequence[Counter | Gauge | Histogram | Info]:
@@ -189,7 +187,7 @@ class _Own:
         self.nodes.set(now.nodes)
         self.readings.set(now.readings)
         self.ledger_up.set(now.incidents is not None)
-        # What could not be asked for is no figure at all: nothing waiting, and unknown, are two things.
+        # A value that could not be read has no series: zero and unknown are two things.
         for gauge, figure in (
             (self.queue, now.deliveries_waiting),
             (self.posts, now.posts_waiting),
@@ -222,7 +220,7 @@ _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "
 
 
 class Scrape:
-    """Answers a scraper. Without a token of ours only this machine is answered, and nothing that came through a proxy.
+    """Answers a scraper. Without a configured token it answers only this machine, and nothing through a proxy.
 
     Shape: `exposition` is given the Accept header, and returns a body and its content type.
     """
@@ -232,7 +230,7 @@ class Scrape:
         self._exposition = exposition
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Answer one scrape: 401 for a token that is not ours, 403 from elsewhere where there is none."""
+        """Answer a scrape: 401 for a wrong token; 403 for another machine where no token is configured."""
         if not self._has_token(request) and not _is_from_here(request):
             if not self._token:
                 return web.Response(status=403, text="from this machine only, or with ZOMBIE_METRICS_TOKEN")
@@ -247,7 +245,7 @@ class Scrape:
 
 
 def _is_from_here(request: web.Request) -> bool:
-    """True for a request of this machine's own. A proxy here brings others', and a web page may name us by its host."""
+    """True for a local request. A local proxy passes on others', and a web page may use a host name of its own."""
     if "Authorization" in request.headers or any(name in request.headers for name in _FORWARDED):
         return False
     return _is_loopback(request.remote or "") and _is_loopback(_host(request))
@@ -265,5 +263,6 @@ def _is_loopback(host: str) -> bool:
         address = ipaddress.ip_address(host)
     except ValueError:
         return host == "localhost"
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None  # as `::` hears of IPv4
+    # A socket on `::` names an IPv4 peer this way.
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return (mapped or address).is_loopback

@@ -1,7 +1,7 @@
-"""PagerDuty as a surface: one note on each page that incidents came of, edited as they go on.
+"""PagerDuty as a surface: a note on each page that led to incidents, edited as they go on.
 
-What has to arrive waits in the outbox, in its order, until PagerDuty has it; there it is found again by its mark, so
-that neither a lost answer nor a restart makes a second note. Nothing here ever changes the status of a page.
+Posts wait in the outbox, in order, until PagerDuty has them. A note is found again by its mark, so neither a lost
+answer nor a restart makes a second note. Nothing here ever changes the status of a page.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from bot.surfaces.pagerduty_note import NOTHING, facts, is_read, mark, not_fixed
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.standing import group_of
 
-PARTS = PAGES.parts  # how the names of its posts begin in the outbox
+PARTS = PAGES.parts  # the prefix of its posts' names in the outbox
 RAISED = f"{PARTS}raised"
-SEND_SECONDS = 20.0  # less than for how long the outbox lends a post out
+SEND_SECONDS = 20.0  # less than the outbox's lease on a post
 LOOK_SECONDS = 1.0
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=30)
-REFUSED_PAUSE = timedelta(seconds=60)  # a wrong token or a missing scope: somebody has to do something
-SET_ASIDE_AFTER, SET_ASIDE = 40, timedelta(minutes=10)  # one that always fails must not stop the rest for ever
-PROGRESS_EVERY = timedelta(seconds=10)  # while some of a page's nodes are still being read; their end is told at once
+REFUSED_PAUSE = timedelta(seconds=60)  # a wrong token or a missing scope: a person has to mend it
+SET_ASIDE_AFTER, SET_ASIDE = 40, timedelta(minutes=10)  # a post that always fails must not block the rest
+PROGRESS_EVERY = timedelta(seconds=10)  # while nodes of a page are still being read; their end is sent at once
 REMEMBERED = 2000
 
 
 class PagerDutySurface:
-    """Keeps the notes as the incidents are: a `Surface`.
+    """Keeps the notes up to date with the incidents: a `Surface`.
 
-    Shape: `outbox` hands out the parts of PagerDuty alone, one by one. `fields` are the names of custom fields by what
+    Shape: `outbox` hands out PagerDuty's posts only, each by itself. `fields` are the names of custom fields by what
     they are to hold (`verdict`, `status`, `cause`, `nodes`, `state`, `incident`). `raises`: there is a routing key, and
-    what was acted on and not fixed becomes an alert; `writes`: there is a token, and pages have notes. `context` holds
+    a node acted on but not fixed raises an alert; `writes`: there is a token, and pages get notes. `context` has
     the policy and the words for plans.
     """
 
@@ -71,15 +71,15 @@ class PagerDutySurface:
         self._context = context
         self._kept: OrderedDict[tuple[str, str], str] = OrderedDict()  # what was last kept of each part
         self._raised: set[str] = set()
-        self._progress: dict[str, datetime] = {}  # since when a page is read, or when it was told how far
+        self._progress: dict[str, datetime] = {}  # when reading for a page began, or when progress was last sent
         self._wake = asyncio.Event()
         self._closed_until: datetime | None = None
         self._failures = 0
-        self.card_of: Callable[[str], Awaitable[str]] | None = None  # where a group's card is, once Slack is there
-        self.trouble = ""  # what PagerDuty does not do just now, as a sentence
+        self.card_of: Callable[[str], Awaitable[str]] | None = None  # a group's card, once Slack is connected
+        self.trouble = ""  # what PagerDuty refuses at present, as a sentence
 
     async def show(self, group: Sequence[Incident]) -> None:
-        """Have PagerDuty brought up to date: when this returns, a restart would do it too.
+        """Bring PagerDuty up to date: once this returns, it happens even after a restart.
 
         Raises: LedgerError when it cannot be kept.
         """
@@ -99,7 +99,7 @@ class PagerDutySurface:
         self._wake.set()
 
     async def run(self) -> None:
-        """Send what is kept, until cancelled."""
+        """Send what waits, until cancelled."""
         unavailable = False
         while True:
             try:
@@ -115,7 +115,7 @@ class PagerDutySurface:
                     await self._wake.wait()
 
     async def send_due(self) -> int:
-        """Send what is due, in the order in which it was kept; return how much PagerDuty took.
+        """Send what is due, in order; return how many posts PagerDuty took.
 
         Raises: LedgerError when the outbox cannot be asked.
         """
@@ -128,10 +128,10 @@ class PagerDutySurface:
                 break
         return sent
 
-    # --- what is kept
+    # --- what waits to be sent
 
     def _may_progress(self, page: str) -> bool:
-        """True when it is time to tell how far the reading of many nodes has come: each telling costs three calls."""
+        """True when it is time to report how far the reading of many nodes is: each report costs three calls."""
         now = self._now()
         if len(self._progress) > REMEMBERED:
             self._progress.clear()
@@ -151,7 +151,7 @@ class PagerDutySurface:
             self._kept.popitem(last=False)
 
     async def _raise(self, incident: Incident, raised: Raised) -> None:
-        """Keep an alert to be raised, once in an incident's life: somebody may have resolved it meanwhile."""
+        """Queue an alert, once in an incident's life: a person may have resolved it meanwhile."""
         if incident.id in self._raised:
             return
         if await self._outbox.place(incident.id, RAISED) is None:
@@ -171,7 +171,7 @@ class PagerDutySurface:
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 ts = await self._done(due)
-        except asyncio.CancelledError:  # stopped: the next run need not wait until it is lent out no more
+        except asyncio.CancelledError:  # stopped: free the post, or the next run waits for its lease to end
             await asyncio.shield(self._outbox.failed(due.id, self._now(), "stopped"))
             raise
         except (PagerDutyUnavailable, TimeoutError) as error:
@@ -190,7 +190,7 @@ class PagerDutySurface:
         return False
 
     async def _later(self, due: DuePost, error: PagerDutyFailed | TimeoutError, asked: timedelta) -> None:
-        """Try again by and by: first what failed, so that the order stays, and nothing else before."""
+        """Try again later, the failed post before any other, so that the order stays."""
         says = one_line(str(error) or "PagerDuty took too long.")
         pause = max(asked, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self._failures, 10)))
         now = self._now()
@@ -202,13 +202,13 @@ class PagerDutySurface:
         await self._outbox.failed(due.id, now + SET_ASIDE if set_aside else now, says)
 
     async def _done(self, due: DuePost) -> str:
-        """Do what a post asks for, if it is not done already; return the note's id, or the alert's key."""
+        """Do what a post asks for, unless it is done already; return the note's id or the alert's key."""
         post = due.post
         if post.part == RAISED:
             raised = Raised(**post.content["raised"])
             await self._pagerduty.raise_alert(raised)
             return raised.key
-        page = await self._pagerduty.page(post.channel)  # before anything is written: is it there at all, and how
+        page = await self._pagerduty.page(post.channel)  # before writing: does the page exist, and in which state
         stood = due.place.ts if due.place is not None else ""
         note = await self._note(page.id, post.incident, str(post.content["text"]), stood)
         if values := post.content.get("fields"):
@@ -229,7 +229,7 @@ class PagerDutySurface:
         return found.id
 
     async def _set_fields(self, page_id: str, values: Mapping[str, Any]) -> None:
-        """Set custom fields; one that the account does not have keeps nothing from its note."""
+        """Set custom fields; a field that the account lacks does not hold up the note."""
         try:
             known = await self._pagerduty.custom_fields(page_id)
             changed = {name: str(value) for name, value in values.items() if name in known and known[name] != value}
@@ -242,12 +242,12 @@ class PagerDutySurface:
 
 
 def _of_page(group: Sequence[Incident], shown: Sequence[Incident], page: str) -> Sequence[Incident]:
-    """Every incident of the group that came of a page, also those that a newer one of the same node stands for."""
+    """Every incident of the group from this page, also those replaced by a newer incident of the same node."""
     return [incident for incident in group if page in pages_of([incident])] or shown
 
 
 def _marked(notes: Sequence[Note], wanted: str, stood: str) -> Note | None:
-    """The note with the mark: the one that was ours before, rather than a copy that somebody made of it."""
+    """The note with the mark: the note known from before, rather than a person's copy of it."""
     marked = [note for note in notes if note.content.rstrip().endswith(wanted)]
     return next((note for note in marked if note.id == stood), marked[0] if marked else None)
 

@@ -1,6 +1,6 @@
-"""What stands in PagerDuty of a group of incidents: one note, in plain words. Pure functions.
+"""The PagerDuty note of a group of incidents, in plain words. Pure functions.
 
-The note's last line is a mark by which it is found again, so that nothing that happens on the way makes a second one.
+The note's last line is a mark by which it is found again, so that no failure makes a second note.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def mark(incident_id: str) -> str:
 
 
 def pages_of(group: Sequence[Incident]) -> Mapping[str, tuple[Incident, ...]]:
-    """Return the pages that a group's incidents came of, each with those of them that did, the oldest first.
+    """Return the pages that a group's incidents came from, each with its incidents, the oldest first.
 
-    Of a node that was opened anew only the newest incident counts, as on its card.
+    Of a node that was reopened only the newest incident counts, as on its card.
     """
     found: dict[str, dict[str, Incident]] = {}
     for incident in sorted(group, key=lambda incident: (incident.opened_at, incident.id)):
@@ -47,7 +47,7 @@ def pages_of(group: Sequence[Incident]) -> Mapping[str, tuple[Incident, ...]]:
 
 
 def _without_answered(incidents: tuple[Incident, ...]) -> tuple[Incident, ...]:
-    """Leave out questions for the node that are over, where a node is known."""
+    """Leave out closed questions about which node is meant, where a node is known."""
     return tuple(incident for incident in incidents if incident.node or not incident.ended) or incidents
 
 
@@ -57,7 +57,7 @@ def note_text(
     """Return the note of a page; empty while there is nothing to say.
 
     Shape: `first` is the incident that marks the note, `head` the record's, which a closing note carries; `card` is
-    the address of the card in Slack, where it is known.
+    the address of the card in Slack, where known.
     """
     if not any(map(_has_something, incidents)):
         return ""
@@ -65,9 +65,7 @@ def note_text(
     last = [f"record {head}"] if head and all(view.ended for view in group.incidents) else []
     last += [f"Card in Slack: {card}"] if card else []
     links = group.incidents[0].links if len(group.incidents) == 1 else ()
-    pages = {
-        page for alert in incidents[0].alerts if (page := page_of(alert))
-    }  # a link to them leads nowhere from here
+    pages = {page for alert in incidents[0].alerts if (page := page_of(alert))}  # a link to them does not work here
     links = tuple((name, address) for name, address in links if not any(page in address for page in pages))
     last += [f"{one_line(name, 75)}: {address}" for name, address in links if len(address) <= LINE]
     last.append(f"The whole story: zombie incidents show {first}")
@@ -77,7 +75,7 @@ def note_text(
 
 
 def is_read(incidents: Sequence[Incident]) -> bool:
-    """True when nothing of them is still to be read."""
+    """True when none of their nodes is still to be read."""
     return all(map(_has_something, incidents))
 
 
@@ -86,12 +84,12 @@ def _has_something(incident: Incident) -> bool:
 
 
 def without_head(note: str) -> str:
-    """Return a note without the record's head, which may be a later one without anything being new."""
+    """Return a note without the record's head, which may change although nothing else is new."""
     return "\n".join(line.rstrip() for line in note.strip().splitlines() if not line.startswith("record "))
 
 
 def facts(incidents: Sequence[Incident], context: ViewContext = NOTHING) -> Mapping[str, str]:
-    """Return what custom fields may hold, by our name of it: the worst node speaks for all."""
+    """Return the values for custom fields, by the bot's names for them; the worst node stands for all."""
     worst = min((incident_view(incident, context) for incident in incidents), key=_badness)
     verdict = worst.verdict
     if verdict is None:
@@ -108,7 +106,7 @@ def facts(incidents: Sequence[Incident], context: ViewContext = NOTHING) -> Mapp
 
 
 def not_fixed(incident: Incident, context: ViewContext = NOTHING) -> Raised | None:
-    """Return the alert to raise for an incident in which something was done, and did not help; None for any other."""
+    """Return the alert to raise for an incident whose remedy did not help; else None."""
     view = incident_view(incident, context)
     if view.escalated is None or not view.has_acted:
         return None
@@ -156,11 +154,11 @@ def _several(group: GroupView) -> Iterator[str]:
     yield from _to_do(group)
     yield from (one_line(f"- {group.row(view)}", ROW) for view in group.incidents[:ROWS])
     if len(group.incidents) > ROWS:
-        yield f"- and {len(group.incidents) - ROWS} more: the card in Slack has them all"
+        yield f"- and {len(group.incidents) - ROWS} more: the card in Slack shows them all"
 
 
 def _to_do(group: GroupView, story: Sentence = ()) -> Iterator[str]:
-    """How it stands, what a decision needs, and what can be chosen where there are buttons."""
+    """The state, what a decision needs, and what can be chosen where there are buttons."""
     if words := plain(joined((story, group.needs))):
         yield f"→ {one_line(words, STORY)}"
     if group.choices:
@@ -172,7 +170,7 @@ def _badness(view: IncidentView) -> tuple[int, int]:
 
 
 def _fitted(lines: Sequence[str], last: Sequence[str]) -> str:
-    """As many lines as there is room for: those that matter most come first, and the last ones always stand."""
+    """As many lines as there is room for, the most important first; `last` is never cut."""
     room = LIMIT - sum(len(line) + 1 for line in last)
     kept: list[str] = []
     for line in lines:

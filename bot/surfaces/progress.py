@@ -1,4 +1,4 @@
-"""A check while it runs, on a terminal: one line a node, redrawn in place."""
+"""A check while it runs, on a terminal: a line for each node, redrawn in place."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ SHOWN_NODES = 8
 
 
 class TerminalProgress:
-    """Keeps the lines below the cursor; `clear` takes them away before anything else is printed.
+    """Keeps the lines below the cursor; `clear` removes them before anything else is printed.
 
-    `elapsed` tells the seconds since the check began, `nodes` how many it is about where that is known.
+    `elapsed` returns the seconds since the check began; `nodes` is how many are checked, where known.
     """
 
     def __init__(self, stream: TextIO, width: Callable[[], int], elapsed: Seconds, nodes: int = 0) -> None:
@@ -28,7 +28,7 @@ class TerminalProgress:
         self._drawn = 0
 
     def heard(self, event: Progress) -> None:
-        """Take in one piece of progress; `draw` shows it."""
+        """Take in a progress event; `draw` shows it."""
         match event:
             case ReadingStarted(node=node, probes=probes):
                 self._asked[node] = len(probes)
@@ -55,7 +55,7 @@ class TerminalProgress:
         self._drawn = len(lines)
 
     def clear(self) -> None:
-        """Take the drawn lines away."""
+        """Remove the drawn lines."""
         if self._drawn:
             self._stream.write(f"\x1b[{self._drawn}A\x1b[0J")
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""Requests with bad credentials: each is counted, and a log is not filled by whoever sends many."""
+"""Requests with bad credentials: each is counted, but a flood of them does not fill the log."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class CountUnauthorized(Protocol):
 
 
 class RefusedRequests:
-    """Counts every request that is answered 401, and logs each peer's once a minute at most."""
+    """Counts every request answered 401, and logs each peer once a minute at most."""
 
     def __init__(self, log: Log, clock: Seconds, count: CountUnauthorized | None = None) -> None:
         self._log = log
         self._clock = clock
         self._count = count
-        self._said: dict[str, float] = {}  # peers that have their line, and since when; the longest so first
+        self._said: dict[str, float] = {}  # peers that were logged, and when; the earliest first
         self._unsaid = 0
 
     def note(self, path: str, peer: str) -> None:
-        """Note one."""
+        """Note a refused request."""
         if self._count is not None:
             self._count(path)
         now = self._clock()
@@ -39,6 +39,6 @@ class RefusedRequests:
             self._unsaid += 1
             return
         self._said[peer] = now
-        # How many there were since the line before this, of any peer, without one of their own.
+        # How many requests, of any peer, were not logged since the previous line.
         self._log("request_refused", path=path, peer=peer, because="bad credentials", others=self._unsaid)
         self._unsaid = 0

@@ -1,4 +1,4 @@
-"""How right the verdicts of each cause were, as people marked them: for a terminal and for scripts."""
+"""How often each cause's verdicts were right, as people marked them: for a terminal and for scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts as text for a terminal: 80 columns, and every word of it without colour."""
+"""Verdicts as text for a terminal: 80 columns, complete without colour."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _COLOURS = {
     Status.UNKNOWN: "35",
     Status.UNREACHABLE: "35",
 }
-_HUES = (97, 67, 36, 113, 226)  # of the terminal's 256: purple to yellow, which the colour-blind tell apart
+_HUES = (97, 67, 36, 113, 226)  # of the terminal's 256: purple to yellow, safe for colour-blind readers
 _NO_HUE = 245
 _TRAITS = ("kernel", "cgroup", "driver", "distribution", "virtualisation", "cores", "up")  # others come after these
 
 
 def headline(verdict: Verdict, colour: bool = False) -> str:
-    """Return the verdict in one line: node, status, cause and confidence."""
+    """Return the verdict as a line: node, status, cause and confidence."""
     status = verdict.status.value.upper()
     if colour:
         status = f"\x1b[{_COLOURS[verdict.status]}m{status}\x1b[0m"
@@ -40,7 +40,7 @@ def verdict_text(verdict: Verdict, width: int = 80, colour: bool = False, words:
 
 
 def summary_table(verdicts: Sequence[Verdict], asked: int) -> str:
-    """Return how many nodes came to what, worst first.
+    """Return how many nodes have each status, worst first.
 
     Example:
     >>> summary_table([], 0).strip()
@@ -51,7 +51,7 @@ def summary_table(verdicts: Sequence[Verdict], asked: int) -> str:
 
 
 def facts(snapshot: Snapshot | None) -> str:
-    """Return what thresholds hang on: kernel, cgroup mode, driver, distribution, cores and uptime, as far as read."""
+    """Return what thresholds depend on: kernel, cgroup mode, driver, distribution, cores and uptime, as far as read."""
     traits = dict(snapshot.traits) if snapshot is not None else {}
     ordered = {name: traits.pop(name) for name in _TRAITS if name in traits}
     return " · ".join(safe(said) for said in (ordered | traits).values())
@@ -94,7 +94,7 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords) -> Iter
             if step.impact != step.words:
                 yield from wrapped(f"{step.impact}.", width, "     ")
             for command in step.commands:
-                yield f"       {safe(command)}"  # whole, however wide: it is there to be copied
+                yield f"       {safe(command)}"  # whole, however wide: people copy it
         for note in verdict.plan.notes:
             yield from wrapped(note, width, "     ")
         if verdict.plan.lasting_fix:
@@ -123,7 +123,7 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords) -> Iter
 
 
 def _heat(heat: CoreHeat, width: int, colour: bool) -> Iterator[str]:
-    """The strip of a node's cores, and what it shows in words."""
+    """The strip of a node's cores, and a sentence about it."""
     for line in heat_strip(heat, width - 4):
         marks = "".join(_hued(mark, percent) if colour else mark for mark, percent in line.marks)
         yield f"    {line.before}{marks}{line.after}"

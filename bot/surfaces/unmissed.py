@@ -1,4 +1,4 @@
-"""What of playbooks no case would miss: for a terminal and for scripts."""
+"""Causes and conditions that no case needs: for a terminal and for scripts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def unmissed_document(found: Sequence[Looked], cases: int) -> str:
 
 
 def unmissed_text(found: Sequence[Looked], cases: int, width: int = 80) -> str:
-    """Return it in sentences, a paragraph for each playbook.
+    """Return sentences, a paragraph for each playbook.
 
     Example:
     >>> print(unmissed_text([Looked("mine", 3, (Piece(2, "never", True),))], 2), end="")

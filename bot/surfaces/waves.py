@@ -1,4 +1,4 @@
-"""A wave as people and scripts see it: worded once, for terminal and chat."""
+"""A wave as people and scripts see it, worded once for terminal and chat."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MOST_SHOWN = 12  # of the nodes that are listed by name
 
 
 def wave_headline(wave: Wave) -> str:
-    """Return the wave in one line."""
+    """Return the wave as a line."""
     causes = ", ".join(wave.proposal.causes)
     done = sum(turn.outcome is not None for turn in wave.turns)
     return safe(f"{wave.id}: {causes}, {len(wave.proposal.members)} nodes, {wave.state}, {done} had their turn")
 
 
 def wave_lines(wave: Wave) -> tuple[str, ...]:
-    """Return what a person has to know of it, the most urgent first."""
+    """Return what a person has to know about it, the most urgent first."""
     told, proposal = [wave_headline(wave)], wave.proposal
     if wave.state is WaveState.PROPOSED:
         said = f"{len(wave.endorsements)} of {proposal.approvals_needed}"
@@ -60,10 +60,10 @@ def wave_lines(wave: Wave) -> tuple[str, ...]:
 def _end(wave: Wave, ended: WaveEnded) -> str:
     if (effect := Effect.of(ended.treated, ended.controls)) is not None:
         unread = ended.treated.unread + ended.controls.unread
-        return f"At the end {effect.says}." + (f" {unread} could not be told." if unread else "")
+        return f"At the end {effect.says}." + (f"  {unread} could not be read." if unread else "")
     cured = len(wave.having(TurnOutcome.CURED))
     says = f"At the end {cured} of {len(wave.proposal.members)} were cured."
-    return says if wave.proposal.controls else f"{says} Nodes were not held back, so what chance did cannot be told."
+    return says if wave.proposal.controls else f"{says} No nodes were left alone, so chance cannot be ruled out."
 
 
 def wave_document(wave: Wave) -> str:
@@ -112,7 +112,7 @@ def wave_body(wave: Wave) -> dict[str, Any]:
 
 
 def proposal_lines(wave: Wave) -> tuple[str, ...]:
-    """Return what whoever approves has to know before."""
+    """Return what an approver has to know first."""
     proposal = wave.proposal
     return (
         *wave_lines(wave),

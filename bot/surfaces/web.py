@@ -1,4 +1,4 @@
-"""The web edge: is the bot alive, is it ready for work, and where others reach it by HTTP."""
+"""The web edge: health, readiness, and everything that others call by HTTP."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from bot.surfaces.refused_requests import CountUnauthorized, RefusedRequests
 
 BODY_LIMIT_BYTES = 256 * 1024
 BACKLOG = 128
-LINGER_SECONDS = 2.0  # for what still comes of a body after its answer, so that its sender reads the answer
-SHUTDOWN_SECONDS = 2.0  # for requests that are being answered when the bot is told to stop
+LINGER_SECONDS = 2.0  # to take in the rest of a body after its answer, so that the sender reads the answer
+SHUTDOWN_SECONDS = 2.0  # for requests still being answered when the bot stops
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class WebEdge:
-    """One port. `ready` tells why the bot takes no work, or nothing when it does.
+    """An HTTP port. `ready` returns why the bot takes no work, or nothing when it does.
 
-    Shape: `unauthorized` counts what is answered 401, and `log` says so once a minute and peer. The rest stands in for
+    Shape: `unauthorized` counts what is answered 401, and `log` says so once a minute for each peer. The rest replaces
     the usual limits in tests.
     """
 
@@ -62,11 +62,11 @@ class WebEdge:
         self._listening: asyncio.Server | None = None
 
     async def start(self) -> str:
-        """Listen, and return the real address (port 0 takes one from the kernel).
+        """Listen, and return the real address (port 0 lets the kernel choose).
 
-        Raises: SettingsError when the address cannot be had.
+        Raises: SettingsError when the address cannot be used.
         """
-        # The raw body is what is signed: it must not be unpacked on the way.
+        # The signature is over the raw body, so it must not be decompressed on the way.
         self._runner = web.AppRunner(
             self._app,
             access_log=None,
@@ -99,7 +99,7 @@ class WebEdge:
 
     @web.middleware
     async def _watched(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Note what is answered 401, and keep the connection while it is answered."""
+        """Note what is answered 401, and keep the connection until the answer is sent."""
         with self._connections.answering(request):
             answer = await handler(request)
         resource = request.match_info.route.resource
@@ -119,14 +119,14 @@ class WebEdge:
 
 @web.middleware
 async def _as_it_was_signed(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse what is packed: a signature is over the bytes that came, and who unpacks them can be made to swell."""
+    """Refuse compressed bodies: signatures are over the raw bytes, and a small body could unpack to gigabytes."""
     if request.headers.get("Content-Encoding"):
-        return web.Response(status=415, text="no Content-Encoding is taken")
+        return web.Response(status=415, text="no Content-Encoding is accepted")
     return await handler(request)
 
 
 def _faults_of_ours() -> logging.Logger:
-    """Return aiohttp's logger without what is a client's fault: anybody who reaches the port could fill the log."""
+    """Return aiohttp's logger without clients' faults: anybody who reaches the port could fill the log."""
 
     def ours(record: logging.LogRecord) -> bool:
         error: Any = record.exc_info[1] if record.exc_info else None

@@ -1,4 +1,4 @@
-"""What would change a verdict, as scripts and people see it."""
+"""What would change a verdict, for scripts and for people."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def why_body(verdict: Verdict, changes: Sequence[WhatIf], words: PlanWords) -> d
 
 
 def why_text(verdict: Verdict, changes: Sequence[WhatIf], words: PlanWords, width: int = 80) -> list[str]:
-    """Return the same as lines for a person, the first so many of them."""
+    """Return the same as lines for a person, limited to the first few changes."""
     lines = [headline(verdict), *wrapped(verdict.summary, width, "  "), ""]
     if verdict.snapshot is None:
         return [*lines, "  Nobody could talk to the node, so no reading would change this."]
     if not changes:
         return [*lines, "  No single change of a reading would change this."]
-    lines.append("  It would be otherwise:")
+    lines.append("    It would change:")
     for each in changes[:MOST_TOLD]:
         lines += wrapped(sentence(each, verdict, words), width, "    ", "  - ")
     if (more := len(changes) - MOST_TOLD) > 0:

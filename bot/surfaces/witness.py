@@ -1,4 +1,4 @@
-"""What becomes of incidents, told in the log: a line for each change, each with the incident's id."""
+"""Incidents in the log: a line for each change, with the incident's id."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from bot.domain.contracts import Log
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
 from bot.domain.incident import Incident, StepRecord
 
-REMEMBERED = 5000  # incidents whose last entry we have told; a group is shown again and again while it is open
+REMEMBERED = 5000  # incidents whose last logged entry is known; an open group is shown again and again
 _OUTCOMES = {StepVerified: "verified", StepSkipped: "skipped", StepFailed: "failed"}
 
 
 class Witness:
-    """A surface that shows incidents in the log. What happened before `since` was told by whoever ran then."""
+    """A surface that logs incidents. Whatever happened before `since` was logged by the process that ran then."""
 
     def __init__(self, log: Log, since: datetime) -> None:
         self._log = log
@@ -22,7 +22,7 @@ class Witness:
         self._told: dict[str, Incident] = {}
 
     async def show(self, group: Sequence[Incident]) -> None:
-        """Tell what is new of each incident."""
+        """Log what is new in each incident."""
         for incident in group:
             before = self._told.pop(incident.id, None)
             self._told[incident.id] = incident

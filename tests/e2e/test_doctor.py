@@ -143,7 +143,7 @@ async def test_scopes_are_those_that_slack_reports(tmp_path: Path) -> None:
     other.mkdir()
     async with surroundings(other, DEFAULT_SCOPES) as here:
         more = (await here.examined())["Slack scopes"]
-        assert (more.mark, more.seen) == (Mark.NOTE, "all that are needed, and others: im:history")
+        assert (more.mark, more.seen) == (Mark.NOTE, "all that are needed, and more: im:history")
 
 
 async def test_silent_slack_costs_no_more_than_its_time(here: Surroundings) -> None:

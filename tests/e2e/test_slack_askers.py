@@ -71,7 +71,7 @@ async def test_checks_of_one_person_are_limited_and_others_go_on(slack: SlackWor
             await card_saying(slack, f"node-{number}")
         for number in range(20, 35):
             await slack.say("carol", "oncall-gpu", f"/zombie check node-{number}")
-        await reply_saying(slack, "You asked for 2 checks within 1 h, and more are not taken.", "carol")
+        await reply_saying(slack, "You asked for 2 checks within 1 h, which is the limit.", "carol")
         await slack.say("bob", "oncall-gpu", "/zombie check node-3")
         await card_saying(slack, "node-3")
         answers = [one for one in slack.messages("oncall-gpu", "carol") if "TooManyRequests" in one.text]

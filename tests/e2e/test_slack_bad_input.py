@@ -47,7 +47,7 @@ async def readings() -> Readings:
         ("check " + "x" * 10_000, "That was 10006 characters long; I read at most 8000."),
         (
             "check " + " ".join(f"n{number}" for number in range(101)),
-            "101 nodes at once are too many; 100 is the most.",
+            "101 nodes at once are too many; the limit is 100.",
         ),
         ("check " + " ".join(f"n{number}" for number in range(100)), "92 more names are not in the inventory either."),
         ("<!here> <@U0BOB00001> *x*", "I do not know the command `&lt;!here&gt;`."),

@@ -211,8 +211,8 @@ async def test_stop_while_slack_is_waited_for_ends_at_once(
 @pytest.mark.parametrize(
     ("variable", "token", "says"),
     [
-        ("SLACK_BOT_TOKEN", "xoxb-wrong", "Slack does not take SLACK_BOT_TOKEN: invalid_auth."),
-        ("SLACK_APP_TOKEN", "xapp-wrong", "Slack does not take SLACK_APP_TOKEN: invalid_auth."),
+        ("SLACK_BOT_TOKEN", "xoxb-wrong", "Slack rejects SLACK_BOT_TOKEN: invalid_auth."),
+        ("SLACK_APP_TOKEN", "xapp-wrong", "Slack rejects SLACK_APP_TOKEN: invalid_auth."),
     ],
 )
 async def test_token_that_slack_does_not_take_is_named_with_an_example(

@@ -90,7 +90,7 @@ FORGED: dict[str, tuple[dict[str, Any], str, str]] = {
     "another workspace": (
         {"team": {"id": "T0OTHER001", "domain": "other"}},
         "NotAnApprover",
-        "That came from another workspace than the one that this bot is installed in.",
+        "That came from another workspace than the bot's own.",
     ),
 }
 
@@ -144,7 +144,7 @@ async def test_dialog_that_was_changed_is_refused(
         "response_urls": [],
     }
     delivered: Delivered = await slack.dispatcher.interaction(change_it(copy.deepcopy(payload)))
-    says = "What this dialog carried was changed on the way, so nothing was decided. Click again. (PlanChanged)"
+    says = "This dialog's content was changed on the way, so nothing was decided. Click again. (PlanChanged)"
     assert delivered.answer == {"response_action": "errors", "errors": {"reason": says}}
     await team.decided_nothing()
     assert [refusal for _, refusal in await team.refusals()] == ["PlanChanged"]

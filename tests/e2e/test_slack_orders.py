@@ -83,7 +83,7 @@ async def test_undo_by_command_proposes(slack: SlackWorkspace, team: ActingTeam)
     await team.card_of(await team.proposed("node-1"), "Resolved: node-1", by="bob")
     incident = await only(team)
     await slack.say("bob", "oncall-gpu", f"/zombie undo {incident} we need it")
-    await team.told("bob", "somebody else has to approve it.")
+    await team.told("bob", "another person has to approve it.")
     offer = await team.offering("bring back ecs.service")
     assert f"undo of incident {incident}" in offer.text
 

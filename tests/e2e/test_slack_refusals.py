@@ -109,7 +109,7 @@ async def test_member_of_another_workspace_is_told_so_at_the_click(slack: SlackW
     change(slack, BOB, team_id="T0OTHER001")
     await slack.click("bob", offer, "approve")
     told = await team.told("bob", "NotAnApprover")
-    assert told.text == "That came from another workspace than the one that this bot is installed in. (NotAnApprover)"
+    assert told.text == "That came from another workspace than the bot's own. (NotAnApprover)"
     assert slack.modal("bob") is None
     await team.decided_nothing()
     assert await team.refusals() == [(BOB, "NotAnApprover")]
@@ -129,7 +129,7 @@ async def test_group_that_cannot_be_asked_lets_nobody_in(slack: SlackWorkspace, 
     UNREAD[why](slack)
     await slack.submit("bob", view, {"reason": "yes"})
     told = await team.told("bob", "CannotTell")
-    assert told.text.startswith("Whether you may approve cannot be told. ")
+    assert told.text.startswith("The bot cannot tell whether you may approve. ")
     assert "S0SRE00001" in told.text
     await team.decided_nothing()
     assert await team.refusals() == [(BOB, "CannotTell")]

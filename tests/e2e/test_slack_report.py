@@ -124,4 +124,4 @@ async def test_bot_that_sends_none_names_the_command(tmp_path: Path) -> None:
         card = await cured(slack, team)
         await team.idle()
         await slack.click("alice", card, "report")
-        await team.told("alice", "The report is written by: zombie report ")
+        await team.told("alice", "To write the report: zombie report ")

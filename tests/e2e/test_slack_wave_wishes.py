@@ -281,7 +281,7 @@ async def test_node_that_became_another_is_left_alone_and_the_card_says_why(tmp_
 
 async def test_stop_ends_a_sweep_whichever_program_hears_of_it(tmp_path: Path) -> None:
     async with fleet_of(tmp_path) as (_, team, fleet):
-        running = await swept(team, fleet, "1 told so far")
+        running = await swept(team, fleet, "1 answered so far")
         (stop,) = [block["elements"][0] for block in running.blocks if block["type"] == "actions"]
         team.restarted("runner-2")  # its cards know nothing of what runs here
         carol = Person(CAROL.id, TEAM)
@@ -290,7 +290,7 @@ async def test_stop_ends_a_sweep_whichever_program_hears_of_it(tmp_path: Path) -
         stopped = await team.card("broken off after 1 of them")
         assert (stopped.ts, "Stopped by a person" in json.dumps(stopped.blocks)) == (running.ts, True)
         await team.idle()
-        with pytest.raises(NothingProposed, match="does not run any more"):
+        with pytest.raises(NothingProposed, match="no longer running"):
             await team.fleet.clicked(replace(click, key="click-2"))
-        with pytest.raises(NothingProposed, match="does not run any more"):
+        with pytest.raises(NothingProposed, match="no longer running"):
             await team.fleet.clicked(replace(click, key="click-3", value="wave-0123456789abcdef"))

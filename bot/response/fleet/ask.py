@@ -71,11 +71,11 @@ class FleetAsk:
             words, causes = tuple(body["words"]), tuple(body.get("causes", ()))
             told = {name: body[name] for name in ("sample", "full", "namespace", "kind", "control") if name in body}
         except (ValueError, KeyError, TypeError, RecursionError) as no:
-            raise UsageError("That button asks for nothing that the bot knows.") from no
+            raise UsageError("The bot does not know that button.") from no
         if not all(isinstance(word, str) for word in (*words, *causes)) or not all(
             isinstance(value, bool if name == "full" else str) for name, value in told.items()
         ):
-            raise UsageError("That button asks for nothing that the bot knows.")
+            raise UsageError("The bot does not know that button.")
         return cls(words, causes, **told).checked()
 
     @property
@@ -115,5 +115,5 @@ class FleetAsk:
         for share in filter(None, (self.sample, self.control)):
             Sample.of(share)
         if self.kind not in ("fleet", "check", "diff", "wave"):
-            raise UsageError("That button asks for nothing that the bot knows.")
+            raise UsageError("The bot does not know that button.")
         return self

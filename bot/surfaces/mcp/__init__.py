@@ -1,1 +1,1 @@
-"""Where other programs ask for verdicts, by the Model Context Protocol. Nothing here acts on a node."""
+"""The Model Context Protocol, by which other programs ask for verdicts. Nothing here acts on a node."""

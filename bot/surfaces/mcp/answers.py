@@ -1,4 +1,4 @@
-"""What the tools answer, made of the same parts as everywhere else: nodes are read, the record is shown."""
+"""What the tools answer: nodes are read and the record is shown, with the parts that all surfaces use."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.why import why_body, why_text
 
-MOST_LISTED = 200  # incidents of one answer; the rest is counted
-WITHHELD = "It was asked by MCP, which offers nothing: check the node in Slack or a terminal to be offered its plan."
+MOST_LISTED = 200  # incidents in an answer; the rest is counted
+WITHHELD = "It was asked through MCP, which offers no plan: check the node in Slack or a terminal to get one."
 
 
 class Reads(Protocol):
-    """Reads nodes, so many at a time; the scheduler of checks."""
+    """Reads nodes, a few at a time: the scheduler of checks."""
 
     async def ask(self, person: str, node: Node, playbook: Playbook, heard: Listener, /) -> Verdict | None:
-        """Return a node's verdict, None where the program stops before it was read."""
+        """Return a node's verdict; None where the program stops before it is read."""
         ...
 
 
@@ -47,7 +47,7 @@ class Names(Protocol):
     """Makes a fresh name for each request."""
 
     def __call__(self) -> str:
-        """Return a name that nothing else has."""
+        """Return a unique name."""
         ...
 
 
@@ -56,12 +56,12 @@ class ToldAgain(Protocol):
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict, made anew."""
+        """The verdict, judged again."""
         ...
 
     @property
     def changes(self) -> Sequence[WhatIf]:
-        """The smallest changes, the smallest first; each came out so in a replay."""
+        """The smallest changes first; a replay confirmed each."""
         ...
 
 
@@ -75,7 +75,7 @@ class Explains(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Whose calls these are, as the record names people; `os_user` is the login behind it in a terminal."""
+    """Who makes these calls, as the record names people; `os_user` is the login in a terminal."""
 
     by: str
     os_user: str = ""
@@ -83,10 +83,10 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswers:
-    """Answers from nodes and from the record; without a ledger checks stand on no record, and there are no incidents.
+    """Answers from nodes and from the record; without a ledger checks are not recorded, and there are no incidents.
 
-    Shape: each check opens an incident of the kind `mcp` for each node, whose plan is never offered. `cases` keeps what
-    the nodes said with it; without them and an `explainer` nothing is explained.
+    Shape: each check opens an incident of the kind `mcp` for each node; its plan is never offered. `cases` keeps what
+    the nodes said; without `cases` and an `explainer` nothing is explained.
     """
 
     asker: Asker
@@ -119,7 +119,7 @@ class RecordedAnswers:
         return Answer(documents(verdicts, ids), text + trouble)
 
     async def _recorded(self, verdicts: Sequence[Verdict], playbook: Playbook) -> tuple[dict[str, str], str]:
-        """Open an incident for each verdict; a ledger that cannot be asked keeps no verdict back."""
+        """Open an incident for each verdict; the verdicts are returned even when the ledger fails."""
         if self.ledger is None:
             return {}, ""
         text = f"check {' '.join(verdict.node for verdict in verdicts)}"
@@ -145,14 +145,14 @@ class RecordedAnswers:
         return Answer({"incidents": incidents_body(shown), **left}, incidents_text(shown))
 
     async def incident(self, incident_id: str) -> Answer:
-        """Return one incident. Raises: UnknownIncident."""
+        """Return an incident. Raises: UnknownIncident."""
         entries = await Record(self._there(incident_id)).story(incident_id)
         incident = fold(entries)
         text = incident_text(incident, entries, context=ViewContext(words=self.words))
         return Answer(incident_body(incident, entries), text)
 
     async def explain(self, incident_id: str) -> Answer:
-        """Weigh again what an incident's node said, with one thing changed at a time.
+        """Weigh what an incident's node said again, with one change at a time.
 
         Raises: UnknownIncident; UsageError when what it said is not kept; CaseError when it is damaged; PlaybookError.
         """
@@ -187,4 +187,4 @@ class RecordedAnswers:
 
 
 def _unheard(event: Progress) -> None:
-    """Hears progress, which no client is told."""
+    """Drop progress: no client is told."""

@@ -1,7 +1,7 @@
-"""MCP's Streamable HTTP on the web edge: who may come in, and the way between aiohttp and the official package.
+"""MCP's Streamable HTTP on the web edge: who may call, and the bridge between aiohttp and the official package.
 
-Each request stands alone: no session is kept, and every answer is one JSON body. So nothing of a client is left here
-when it goes, and any replica can answer.
+Each request stands alone: no session is kept, and every answer is a single JSON body. So a client leaves nothing
+behind, and any replica can answer.
 
 Defined in: https://modelcontextprotocol.io/specification (transports: Streamable HTTP, and its security warning about
 the Origin header); https://asgi.readthedocs.io/en/latest/specs/www.html.
@@ -34,9 +34,9 @@ class McpEndpoint:
     def __init__(self, toolbox: Toolbox, token: str) -> None:
         """`token` is never empty: without one there is no endpoint."""
         if not token:
-            raise ValueError("an endpoint without a token would be everybody's")
+            raise ValueError("an endpoint without a token would be open to everybody")
         self._token = token.encode()
-        # Host and Origin are looked at here, before anything is read.
+        # Host and Origin are checked here, before anything is read.
         unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._manager = StreamableHTTPSessionManager(
             mcp_server(toolbox), json_response=True, stateless=True, security_settings=unguarded
@@ -51,13 +51,13 @@ class McpEndpoint:
         await self._started.wait()
 
     async def stop(self) -> None:
-        """Let go of what is still being answered."""
+        """Cancel requests that are still being answered."""
         self._stop.set()
         if self._running is not None:
             await asyncio.gather(self._running, return_exceptions=True)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Answer one request: 403 for a foreign origin, 401 without the token, else as MCP has it."""
+        """Answer a request: 403 for a foreign origin, 401 without the token, else as MCP defines."""
         if not _is_near(request.headers.getall("Origin", [])):
             return web.Response(status=403, text="foreign origin")
         if not self._may(request.headers.get("Authorization", "")):
@@ -90,7 +90,7 @@ class McpEndpoint:
         async def receive() -> MutableMapping[str, Any]:
             if told:
                 return told.pop()
-            await self._stop.wait()  # a client that leaves is not told: its check is read to its end all the same
+            await self._stop.wait()  # a client that leaves is ignored: its check runs to the end
             return {"type": "http.disconnect"}
 
         async def send(message: MutableMapping[str, Any]) -> None:
@@ -117,7 +117,7 @@ def _scope(request: web.Request) -> MutableMapping[str, Any]:
         "raw_path": PATH.encode(),
         "query_string": b"",
         "root_path": "",
-        # The token is taken out: what is behind this needs none, and may write headers into a log.
+        # The token is removed: the package needs none, and may log headers.
         "headers": [
             (name.lower(), value) for name, value in request.raw_headers if name.lower() not in (b"authorization",)
         ],
@@ -125,7 +125,7 @@ def _scope(request: web.Request) -> MutableMapping[str, Any]:
 
 
 def _is_near(origins: list[str]) -> bool:
-    """True where no browser sent it, or one from a page of this very machine; every other page is foreign."""
+    """True without a browser's Origin, or for a page of this machine; every other page is foreign."""
     return all(_host(origin) in _LOOPBACK for origin in origins)
 
 

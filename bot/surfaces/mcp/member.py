@@ -1,4 +1,4 @@
-"""MCP among the surfaces: the people whose assistants ask there, and the kind of the incidents that they open."""
+"""MCP as a surface: the people whose assistants ask there, and the kind of incident that they open."""
 
 from __future__ import annotations
 

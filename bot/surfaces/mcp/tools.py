@@ -1,7 +1,7 @@
-"""The tools that are offered by MCP: what each takes, how often it may be called, and who answers. None of them acts.
+"""The tools of MCP: what each takes, how often it may be called, and who answers. None of them acts.
 
-Arguments come from a language model that may have read anything, so nothing but the names below is taken, each value
-is held to its form before anybody else sees it, and what is refused is a sentence that says what would be taken.
+Arguments come from a language model that may have read anything. So only the names below are accepted, each value is
+checked before other code sees it, and a refusal is a sentence that says what is accepted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ID = {"type": "string", "maxLength": 64, "description": "the incident's id, as 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool as clients see it; `inputs` is the JSON Schema of its arguments."""
+    """A tool as clients see it; `inputs` is the JSON Schema of its arguments."""
 
     name: str
     title: str
@@ -43,10 +43,10 @@ class Answer:
 
 
 class Answers(Protocol):
-    """Whoever answers; what cannot be answered is raised as the house's errors."""
+    """Answers the tools; failures are raised as `ZombieError`."""
 
     async def check(self, nodes: Sequence[str]) -> Answer:
-        """Read these nodes now, and return one verdict each."""
+        """Read these nodes now, and return a verdict for each."""
         ...
 
     async def incidents(self, state: State | None) -> Answer:
@@ -54,20 +54,20 @@ class Answers(Protocol):
         ...
 
     async def incident(self, incident_id: str) -> Answer:
-        """Return one incident with all its entries."""
+        """Return an incident with all its entries."""
         ...
 
     async def explain(self, incident_id: str) -> Answer:
-        """Return what would have to be otherwise for another verdict."""
+        """Return what would change the verdict."""
         ...
 
     async def refused(self, no: Refused, wish: str) -> None:
-        """Put on record that something was not done."""
+        """Put on record that a call was refused."""
         ...
 
 
 def tools(nodes_per_call: int) -> tuple[Tool, ...]:
-    """Return what is offered, in the order in which it is shown."""
+    """Return the tools, in the order in which they are shown."""
     names = {"type": "string", "maxLength": 253, "description": "a node's name, exactly as in the inventory"}
     several = {"type": "array", "items": names, "minItems": 1, "maxItems": nodes_per_call}
     states = {"type": "string", "enum": [state.value for state in State], "description": "only these; else all"}
@@ -91,7 +91,7 @@ def tools(nodes_per_call: int) -> tuple[Tool, ...]:
         Tool(
             "explain",
             "Explain a verdict",
-            "The smallest single changes of what was read that would change an incident's verdict, each found by "
+            "The smallest single changes of a reading that would change an incident's verdict, each confirmed by "
             "weighing again. It reads no node.",
             _object({"id": _ID}, "id"),
         ),
@@ -109,7 +109,7 @@ def _object(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
 
 @dataclass(slots=True)
 class Toolbox:
-    """Takes calls of tools, so many at most, and has them answered.
+    """Takes calls of tools, up to a limit, and has them answered.
 
     Shape: `calls` counts every call of every tool, also those that are refused. The count is this program's own.
     """
@@ -127,10 +127,10 @@ class Toolbox:
         return tools(self.nodes_per_call)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
-        """Answer one call.
+        """Answer a call.
 
-        Raises: LookupError for a tool that there is not; UsageError for arguments that it does not take;
-        TooManyRequests; whatever else keeps it from being answered, as one of the house's errors.
+        Raises: LookupError for an unknown tool; UsageError for arguments that it does not take; TooManyRequests;
+        any other failure as a ZombieError.
         """
         if name not in {tool.name for tool in self.tools}:
             raise LookupError(f"There is no tool {one_line(name, 64)!r}.")
@@ -156,14 +156,14 @@ class Toolbox:
         return await (self.answers.incident if name == "incident" else self.answers.explain)(incident_id)
 
     def _count(self) -> None:
-        """Count one call. Raises: TooManyRequests when it would be one too many."""
+        """Count a call. Raises: TooManyRequests when it exceeds the limit."""
         now, within = self.clock(), self.calls.within.total_seconds()
         while self._called and now - self._called[0] >= within:
             self._called.popleft()
         if len(self._called) >= self.calls.most:
             wait = timedelta(seconds=max(1.0, self._called[0] + within - now))
             raise TooManyRequests(
-                f"{self.calls.most} calls within {span(self.calls.within)} are the most.",
+                f"The limit is {self.calls.most} calls within {span(self.calls.within)}.",
                 f"Call again in {span(wait)}. One check may name {self.nodes_per_call} nodes.",
             )
         self._called.append(now)
@@ -173,14 +173,14 @@ class Toolbox:
             raise UsageError("nodes is a list of node names, and not empty.", 'For example ["node-123"].')
         if len(value) > self.nodes_per_call:
             raise UsageError(
-                f"{len(value)} nodes are too many for one call: {self.nodes_per_call} are the most.",
+                f"{len(value)} nodes are too many for a call: the limit is {self.nodes_per_call}.",
                 "Ask for fewer nodes at a time.",
             )
         return list(dict.fromkeys(valid_name(name) for name in value))
 
 
 def _only(arguments: Mapping[str, Any], name: str) -> Any:
-    """The one argument that a tool takes. Raises: UsageError when there are others."""
+    """The only argument that a tool takes. Raises: UsageError when there are others."""
     if others := [one_line(str(other), 40) for other in arguments if other != name]:
         raise UsageError(f"There is no argument {', '.join(others[:3])}.", f"This tool takes {name} alone.")
     return arguments.get(name)
@@ -199,5 +199,5 @@ def _state(value: Any) -> State | None:
 
 def _id(value: Any) -> str:
     if not isinstance(value, str) or not is_stream(value):
-        raise UsageError(f"{one_line(str(value), 40)!r} is no incident's id.", "The tool incidents lists them.")
+        raise UsageError(f"{one_line(str(value), 40)!r} is not an incident's id.", "The tool incidents lists them.")
     return value

@@ -1,1 +1,1 @@
-"""The report of one incident: made once of the record, drawn as a page that needs nothing else, and as Markdown."""
+"""The report of an incident: made once from the record, drawn as a self-contained page and as Markdown."""

@@ -1,4 +1,4 @@
-"""Everything that a report of one incident is made of, put together before a word of it is drawn."""
+"""Everything that a report of an incident needs, collected before it is drawn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a node said just before it was rebooted, one command's answer; `text` is without secrets."""
+    """A command's answer, kept from just before a node was rebooted; `text` is without secrets."""
 
     title: str
     text: str
@@ -24,14 +24,14 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One incident as a report tells it.
+    """The data of a report about an incident.
 
-    Shape: `head` is where the record stood at its end, as `SEQ:HASH`, and `broken` what does not hold of the record.
-    `case` is the head of what the node said, None where that is kept no more. `why` are the changes that would change
-    the verdict, a sentence each; `no_why` says why there are none. `labels` are the node's, as far as they are known.
+    Shape: `head` is the record's head at the end, as `SEQ:HASH`; `broken` says what is wrong with the record.
+    `case` is the head of what the node said, None once that is no longer kept. `why` are the changes that would change
+    the verdict, a sentence each; `no_why` says why there are none. `labels` are the node's, as far as known.
     `before_reboot` is what was kept before a step that destroys it. `others` are the incidents of the same alert.
-    `profiles` are pictures of profiles that were taken from its card, and of what captures caught.
-    `moments` are what happened beside the record: what the node's kernel said, what captures caught.
+    `profiles` are pictures of profiles taken from its card, and of what captures caught.
+    `moments` happened outside the record: what the node's kernel logged, what captures caught.
     """
 
     incident: Incident
@@ -53,13 +53,13 @@ class Account:
 
     @property
     def ended_at(self) -> datetime | None:
-        """When the incident ended; what a source tells of it afterwards does not count."""
+        """When the incident ended; later news from its source does not count."""
         ending = self.incident.ending
         if ending is None:
             return None
         return next((entry.at for entry in reversed(self.entries) if entry.kind == kind_of(ending)), None)
 
     def at(self, *kinds: type[object]) -> datetime | None:
-        """When the first entry of one of these kinds was made."""
+        """When the first entry of any of these kinds was made."""
         names = {kind.__name__ for kind in kinds}
         return next((entry.at for entry in self.entries if entry.kind in names), None)

@@ -27,9 +27,9 @@ _COUNT = re.compile(r"\d{1,4}(\.\d{1,3})?\Z", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an incident cost, from its first entry to its end, or to now while it is open.
+    """What an incident cost, from its first entry to its end, or until now while it is open.
 
-    Shape: `gpus` is None where no label says how many the node has; `why_not` says so then.
+    Shape: `gpus` is None where no label says how many the node has; `why_not` then says why.
     """
 
     lasted: timedelta
@@ -38,17 +38,17 @@ class Cost:
 
     @property
     def node_minutes(self) -> float:
-        """Minutes of one node."""
+        """Minutes of a node."""
         return self.lasted / timedelta(minutes=1)
 
     @property
     def gpu_hours(self) -> float | None:
-        """Hours of one GPU, None where it is not known how many there are."""
+        """Hours of a GPU; None where the number of GPUs is not known."""
         return None if self.gpus is None else self.gpus * (self.lasted / timedelta(hours=1))
 
     @property
     def words(self) -> str:
-        """The cost as one sentence.
+        """The cost as a sentence.
 
         Example:
         >>> Cost(timedelta(minutes=90), 8).words
@@ -65,14 +65,14 @@ def cost_of(account: Account) -> Cost:
     lasted = max(timedelta(0), (account.ended_at or account.made_at) - account.incident.opened_at)
     label = account.labels.get(GPUS_LABEL)
     if label is None:
-        return Cost(lasted, None, f"GPU-hours are not known, for the node has no label {GPUS_LABEL}.")
+        return Cost(lasted, None, f"GPU-hours are not known: the node has no label {GPUS_LABEL}.")
     if _COUNT.match(label) is None:
         return Cost(lasted, None, f"GPU-hours are not known: the label {GPUS_LABEL} is {one_line(label, 40)!r}.")
     return Cost(lasted, float(label))
 
 
 def spans(account: Account) -> Iterator[tuple[str, datetime, datetime]]:
-    """Yield where the time went: what was done meanwhile, from when, until when."""
+    """Yield where the time went: the phase, its start, its end."""
     ended = account.ended_at or account.made_at
     decided = account.at(Approved, Declined, Expired, Cancelled, Escalated)
     marks = (

@@ -1,4 +1,4 @@
-"""HTML, made of elements: the one place where words become markup, so that no word can ever be any.
+"""HTML, made of elements: all text is escaped here, so that no text can ever become markup.
 
 Source: https://html.spec.whatwg.org/multipage/syntax.html
 """
@@ -15,13 +15,13 @@ VOID = frozenset({"img", "meta"})  # elements that hold nothing and have no end
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """Markup that `element` made, or that stands in the program itself."""
+    """Markup made by `element`, or written in the program itself."""
 
     markup: str
 
 
 def element(name: str, /, *inside: Html | str, **attributes: str) -> Html:
-    """Return an element; every text in it and every value of an attribute is escaped.
+    """Return an element; every text and every attribute value is escaped.
 
     Shape: `class_` stands for the attribute `class`, `http_equiv` for `http-equiv`.
 

@@ -1,4 +1,4 @@
-"""A report as Markdown for a post-incident document; what stands in the words is never markup.
+"""A report as Markdown for a post-incident document; text from the incident is never markup.
 
 Source: https://spec.commonmark.org/0.31.2/#backslash-escapes, and for tables and task lists
 https://github.github.com/gfm/
@@ -13,11 +13,11 @@ from bot.domain.safe_text import one_line, safe
 from bot.surfaces.report.parts import Grid, Lines, Paragraph, Part, Picture, Point, Points, Report, Section
 from bot.surfaces.view.words import Group, Instant, Person, Piece, Sentence
 
-# What can begin markup anywhere in a line, and what can at its start. A colon makes a link only before a slash, and an
-# underscore none within a word: those stay as they are, so that the document can be read as it stands, too.
+# What can begin markup anywhere in a line, and what only at its start. A colon makes a link only before a slash, and an
+# underscore within a word makes nothing: those are not escaped, so that the raw document stays readable.
 _SIGNS = re.compile(r"([\\`*{}\[\]<|&~$#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:(?=/)|(?<=www)\.)", re.IGNORECASE)
 _START = re.compile(r"\A(?:(\d{1,9})([.)])(?=\s|\Z)|()([-+](?=\s|\Z|-)|[=>]))")
-_JOINER = "\u2060"  # after @: no site takes what follows for somebody's name, and nobody sees it
+_JOINER = "\u2060"  # invisible, after @: no site takes what follows for a person's name
 
 
 def markdown(report: Report) -> str:
@@ -29,7 +29,7 @@ def markdown(report: Report) -> str:
 
 
 def inert(text: str) -> str:
-    """Return text so that Markdown shows it as it stands, on one line.
+    """Return text that Markdown shows literally, on one line.
 
     Example:
     >>> print(inert("1. <b> [x](javascript:1) mem_cgroup_x https://a"))
@@ -68,7 +68,7 @@ def _point(point: Point, mark: str) -> str:
 
 
 def _fenced(lines: tuple[str, ...], indent: str) -> str:
-    """Lines as they are, in a fence that none of them can close."""
+    """Lines as they are, in a code fence that none of them can close."""
     text = [line for each in lines for line in safe(each).split("\n")]
     longest = max((len(run) for line in text for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -1,4 +1,4 @@
-"""One thing that happened beside the record: on the node, or seen by a capture."""
+"""Something that happened outside the record: on the node, or seen by a capture."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 class Moment:
     """What happened, when, and who says so.
 
-    Shape: `at` is on the clock of the record; `error` is how far it may be off, None where nobody measured it, and zero
-    where the record's own clock told it.
+    Shape: `at` is on the record's clock; `error` is how far it may be off, None where nobody measured it, zero where it
+    comes from the record's own clock.
     """
 
     at: datetime

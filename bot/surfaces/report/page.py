@@ -1,4 +1,4 @@
-"""A report as one page of HTML that needs nothing else: no network, no other file, and no script but its own.
+"""A report as a self-contained HTML page: no network, no other file, and no script but its own.
 
 The policy in its head forbids everything by default and names the style and the script by their hashes.
 """
@@ -98,6 +98,6 @@ def _piece(piece: Piece) -> Html | str:
         case Group(id=group):
             return f"group {group}"
         case Instant(at=at):
-            # By the second also where a card shows minutes: a report is read beside logs.
+            # With seconds, although a card shows minutes: a report is read beside logs.
             return element("time", f"{at:%Y-%m-%d %H:%M:%S} UTC", datetime=f"{at:%Y-%m-%dT%H:%M:%S}Z")
     return piece

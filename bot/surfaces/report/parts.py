@@ -10,14 +10,14 @@ from bot.surfaces.view.words import Sentence
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """One or a few sentences."""
+    """A few sentences."""
 
     words: Sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One of a list: what it is about, a sentence, and lines as they were printed or are to be typed."""
+    """A list item: what it is about, a sentence, and lines that were printed or are to be typed."""
 
     about: str
     words: Sentence = ()
@@ -26,7 +26,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """A list; `to_do`: each of it is something that somebody has to do."""
+    """A list; `to_do`: each item is something that a person has to do."""
 
     points: tuple[Point, ...]
     to_do: bool = False
@@ -34,7 +34,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table: its headings, and its rows of as many cells."""
+    """A table: its headings, and rows with as many cells."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[Sentence, ...], ...]
@@ -60,7 +60,7 @@ Part: TypeAlias = Paragraph | Points | Grid | Lines | Picture
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, and what stands under it."""
+    """A heading and its content."""
 
     title: str
     parts: tuple[Part, ...]
@@ -68,7 +68,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole report: its headline, one line of what it is about, and its sections; empty ones are left out."""
+    """A whole report: its headline, a line about it, and its sections; empty sections are left out."""
 
     headline: str
     about: str

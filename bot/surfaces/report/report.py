@@ -1,4 +1,4 @@
-"""The two forms of a report: all that is known, for a page; and what a post-incident document has, for Markdown."""
+"""The two forms of a report: everything, for a page; a post-incident document's sections, for Markdown."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _report(account: Account, *told: Section) -> Report:
 
 
 def _kept(section: Section) -> Section | None:
-    """A section without its empty parts; None where nothing is left."""
+    """A section without its empty parts; None if all are empty."""
     parts = tuple(part for part in section.parts if not _is_empty(part))
     return replace(section, parts=parts) if parts else None
 

@@ -1,4 +1,4 @@
-"""The sections of a report, made of an incident's view and of its record; none of them knows how it is drawn."""
+"""The sections of a report, made from an incident's view and record, independent of how they are drawn."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from bot.surfaces.view.plan_words import StepView
 from bot.surfaces.view.view import IncidentView, incident_view, is_alarm
 from bot.surfaces.view.words import Instant, Person, Sentence, mute_words, plain, rights_hint, stopped
 
-FIGURES = "figures"  # the finding under which a look at a watched node keeps what was measured
-NOT_OVER = "It is not over: this is how it stands now."
+FIGURES = "figures"  # the finding that holds the figures measured on a watched node
+NOT_OVER = "It is not over: this is its present state."
 
 
 def view_of(account: Account) -> IncidentView:
@@ -29,7 +29,7 @@ def view_of(account: Account) -> IncidentView:
 
 
 def about(account: Account) -> str:
-    """Return in one line which incident it is, and when that was."""
+    """Return a line: which incident, and when."""
     incident = account.incident
     until = account.ended_at
     when = f"{incident.opened_at:%Y-%m-%d %H:%M} UTC"
@@ -38,10 +38,10 @@ def about(account: Account) -> str:
 
 
 def summary(account: Account, view: IncidentView) -> Section:
-    """How it stands, and what was found, in a few sentences."""
+    """The state and the findings, in a few sentences."""
     parts: list[Part] = [] if account.incident.ended else [said(NOT_OVER)]
     if account.broken:
-        parts.append(said(f"The record of this incident does not hold: {account.broken}"))
+        parts.append(said(f"The record of this incident is broken: {account.broken}"))
     if view.story:
         parts.append(Paragraph(view.story))
     if view.verdict is not None:
@@ -55,7 +55,7 @@ def summary(account: Account, view: IncidentView) -> Section:
 
 
 def impact(account: Account, view: IncidentView) -> Section:
-    """What it meant for the node and what ran there, and what it cost."""
+    """What it meant for the node and its workload, and what it cost."""
     parts: list[Part] = []
     if view.verdict is not None:
         parts.append(said(f"{view.node} was {view.verdict.status.value}."))
@@ -64,7 +64,7 @@ def impact(account: Account, view: IncidentView) -> Section:
         parts += [Points(tuple(Point(line) for line in view.plan.moves))] if view.plan.moves else []
     parts += cost(account).parts
     if account.others:
-        parts.append(said(f"Of the same alert, each with a report of its own: {', '.join(account.others)}."))
+        parts.append(said(f"From the same alert, each with its own report: {', '.join(account.others)}."))
     return Section("Impact", tuple(parts))
 
 
@@ -79,7 +79,7 @@ def cost(account: Account) -> Section:
 
 
 def evidence(account: Account, view: IncidentView) -> Section:
-    """What was seen, with the node's own lines, and its pictures."""
+    """What was seen: the node's own lines, and pictures."""
     if view.verdict is None:
         return Section("Evidence", ())
     points = Points(tuple(Point(item.probe, (item.says,), item.source) for item in view.verdict.evidence))
@@ -91,19 +91,19 @@ def evidence(account: Account, view: IncidentView) -> Section:
 
 
 def profiles(account: Account) -> Section:
-    """What the hot core ran: by profiles that were asked for, and in what captures caught."""
+    """What the hot core ran, from profiles and from what captures caught."""
     return Section("Profiles", account.profiles)
 
 
 def why(account: Account) -> Section:
-    """What would have to be otherwise for another verdict."""
+    """What would change the verdict."""
     if account.why:
         return Section("Why this verdict", (Points(tuple(Point("", (words,)) for words in account.why)),))
     return Section("Why this verdict", (said(account.no_why),) if account.no_why else ())
 
 
 def open_causes(view: IncidentView) -> Section:
-    """Causes that could be ruled neither in nor out."""
+    """Causes that could be neither confirmed nor ruled out."""
     found = view.verdict.undecided if view.verdict is not None else ()
     return Section("Undecided", _points((each.cause, each.says) for each in found))
 
@@ -115,7 +115,7 @@ def ruled_out(view: IncidentView) -> Section:
 
 
 def unread(view: IncidentView) -> Section:
-    """What was not read, which is never taken for healthy."""
+    """What was not read; it never counts as healthy."""
     found = view.verdict.unread if view.verdict is not None else ()
     hint = rights_hint(found)
     return Section(
@@ -124,7 +124,7 @@ def unread(view: IncidentView) -> Section:
 
 
 def approvals(account: Account) -> Section:
-    """Who decided what, and why; and what exactly they said yes to."""
+    """Who decided what and why, and exactly what they approved."""
     incident = account.incident
     said_by = [each for each in (*incident.endorsements, incident.decision) if each is not None]
     rows = tuple(_voice(each) for each in said_by)
@@ -138,7 +138,7 @@ def approvals(account: Account) -> Section:
 
 
 def actions(view: IncidentView) -> Section:
-    """What was to be done, each exact command, and what became of it."""
+    """What was planned, each exact command, and its outcome."""
     plan = view.plan
     if plan is None:
         return Section("What was done", ())
@@ -148,7 +148,7 @@ def actions(view: IncidentView) -> Section:
 
 
 def before_and_after(account: Account, view: IncidentView) -> Section:
-    """The figures before and after, and each look at the node while it was watched."""
+    """The figures before and after, and each reading while the node was watched."""
     parts: list[Part] = []
     if view.resolved is not None and view.resolved.compared:
         rows = tuple(cells(row.name, row.before, row.after) for row in view.resolved.compared)
@@ -165,7 +165,7 @@ def before_and_after(account: Account, view: IncidentView) -> Section:
 
 
 def before_reboot(account: Account) -> Section:
-    """What the node said last, which its reboot destroyed."""
+    """What the node said last, before its reboot destroyed it."""
     parts: list[Part] = []
     for kept in account.before_reboot:
         parts += [Paragraph((kept.title,)), *([Lines(tuple(kept.text.splitlines()))] if kept.text else [])]
@@ -182,7 +182,7 @@ def worked(account: Account, view: IncidentView) -> Section:
             points.append(Point(word, (f"{step.words}: {step.outcome}.",)))
     if account.incident.samples:
         held = sum(sample.holds for sample in account.incident.samples)
-        points.append(Point("Watched", (f"{held} of {len(account.incident.samples)} looks found the cure to hold.",)))
+        points.append(Point("Watched", (f"The cure held in {held} of {len(account.incident.samples)} readings.",)))
     if view.escalated is not None:
         points.append(Point("Did not work", (view.escalated.because,)))
     nothing = (said("Nothing was done."),) if not points else ()
@@ -190,7 +190,7 @@ def worked(account: Account, view: IncidentView) -> Section:
 
 
 def to_do(view: IncidentView) -> Section:
-    """What is left for people: the lasting fix, what to try, and what nobody could read."""
+    """What is left for people: the lasting fix, what to try, and what could not be read."""
     points: list[Point] = []
     fix = view.plan.lasting_fix if view.plan is not None else ""
     if fix := fix or _fix(view.verdict):
@@ -207,7 +207,7 @@ def to_do(view: IncidentView) -> Section:
 
 
 def provenance(account: Account) -> Section:
-    """Which versions made it, and how anybody can look whether it holds."""
+    """Which versions made it, and how to verify it."""
     incident, case, triage = account.incident, account.case, account.incident.triage
     rows = [("report by", account.program), ("report made", plain((f"{account.made_at:%Y-%m-%d %H:%M:%S} UTC",)))]
     if triage is not None:
@@ -215,11 +215,11 @@ def provenance(account: Account) -> Section:
     if case is not None:
         rows += [("read and judged by", case.program), ("playbook digest", case.playbook_digest)]
     if triage is not None and triage.case:
-        kept = "" if case is not None else " (kept no more)"
+        kept = "" if case is not None else "  (no longer kept)"
         rows.append(("what the node said, SHA-256", triage.case + kept))
     rows += [("entries", str(incident.seq)), ("hash of the last entry", incident.head)]
     if account.head:
-        rows += [("record", account.head), ("look whether it holds", f"zombie audit verify --head {account.head}")]
+        rows += [("record", account.head), ("to verify it", f"zombie audit verify --head {account.head}")]
     return Section("Record", (Grid(("", ""), tuple(cells(*row) for row in rows)),))
 
 
@@ -241,7 +241,7 @@ def _step(step: StepView) -> str:
 
 
 def _looks(account: Account) -> Iterator[tuple[datetime, str, dict[str, str]]]:
-    """What was measured: when the plan was proposed, and each time while the node was watched."""
+    """What was measured when the plan was proposed, and each time while the node was watched."""
     incident = account.incident
     if incident.proposal is not None and incident.proposed_at is not None and incident.proposal.figures:
         yield incident.proposed_at, "before", dict(incident.proposal.figures)

@@ -1,7 +1,7 @@
-"""The timeline of a report: the record, what the node's kernel said, what was caught there, all on one clock.
+"""The timeline of a report: the record, the node's kernel log and what was captured, all on the same clock.
 
-Each row says who or what it is from, and within how much its time holds: what another clock told is put on the clock of
-the record's database, and is off by what lies between the two.
+Each row says where it is from, and how exact its time is: times of other clocks are converted to the clock of the
+record's database, and may be off by the error of that conversion.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from bot.surfaces.view.words import Instant, Person, Sentence
 SAID = 2000  # characters of one row's words
 _HEADS = ("when", "within", "after", "from", "what", "in words")
 _CLOCK = (
-    "All times are on the clock of the record. An empty “within” is that clock's own; the others were told by another "
-    "clock, and may be off by so much."
+    "All times are on the record's clock. Where “within” is empty, that clock took the time; others come from another  "
+    "clock and may be off by that much."
 )
 
 
@@ -41,7 +41,7 @@ class _Row:
 def timeline(account: Account) -> Section:
     """Everything that happened, in the order of time."""
     begun = account.incident.opened_at
-    rows = sorted(_rows(account), key=lambda row: row.at)  # what stands at one instant stays in its order
+    rows = sorted(_rows(account), key=lambda row: row.at)  # entries of the same instant keep their order
     grid = Grid(
         _HEADS,
         tuple(
@@ -68,7 +68,7 @@ def _rows(account: Account) -> Iterator[_Row]:
 
 
 def _fired(entry: Entry) -> Iterator[_Row]:
-    """When an alert's source says that it fired, which is before it is on record."""
+    """When the alert fired according to its source, which is before it was recorded."""
     try:
         event = entry.event
     except UnreadableEntry:
@@ -94,5 +94,5 @@ def _after(begun: datetime, at: datetime) -> str:
 
 
 def _together(figure: str) -> str:
-    """Return a figure that no line breaks from its unit."""
+    """Return a figure that is never separated from its unit by a line break."""
     return figure.replace(" ", "\u00a0")

@@ -1,1 +1,1 @@
-"""Slack as a surface: cards, and the app that posts them and hears what people ask."""
+"""Slack as a surface: cards, and the app that posts them and takes people's requests."""

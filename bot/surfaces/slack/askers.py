@@ -1,4 +1,4 @@
-"""Who may ask for checks in Slack, and how many: a check logs in to nodes, so not everybody who can type causes one."""
+"""Who may ask for checks in Slack, and how many: a check logs in to nodes, so not everybody may start it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bot.domain.duration import span
 from bot.domain.errors import CannotTell, NotAllowedToAsk, NotAnApprover, TooManyRequests
 from bot.surfaces.slack.people import People, Person, Workspace
 
-_REMEMBERED_SECONDS = 60.0  # who somebody is: many checks at once cost Slack one question
+_REMEMBERED_SECONDS = 60.0  # how long a person's profile is kept: many checks at once cost a single call
 _PEOPLE = 2000
 T = TypeVar("T")
-_HINT = "Ask somebody who may: [policy] askers in zombie.toml."
+_HINT = "Ask a person who may: [policy] askers in zombie.toml."
 
 
 class Installed(Protocol):
@@ -25,16 +25,16 @@ class Installed(Protocol):
 
     @property
     def workspace(self) -> Workspace:
-        """The workspace; an empty one before Slack was reached."""
+        """The workspace; empty before Slack was reached."""
         ...
 
 
 @dataclass(slots=True)
 class Askers:
-    """Admits full members of our own workspace, or of them only those that `named` names: people and user groups.
+    """Admits full members of the bot's own workspace; where `named` is set, only the people and user groups in it.
 
-    Shape: `people` reads the groups in `named`. The count of somebody's checks is this program's own: several that
-    serve at one ledger count apart, and a restart begins anew.
+    Shape: `people` reads the groups in `named`. Checks are counted in this process only: several processes with the
+    same ledger count separately, and a restart begins at zero.
     """
 
     installed: Installed
@@ -46,7 +46,7 @@ class Askers:
     _asked: OrderedDict[str, deque[float]] = field(default_factory=OrderedDict)
 
     async def admit(self, person: Person) -> None:
-        """Do nothing for whoever may ask.
+        """Return for a person who may ask.
 
         Raises: NotAllowedToAsk for everybody else; CannotTell when Slack does not say who they are.
         """
@@ -55,7 +55,7 @@ class Askers:
             raise CannotTell("Slack has not said yet in which workspace this bot is.", "Try again.")
         is_ours = ours.is_ours(person.team, person.enterprise)
         if not is_ours or (person.home and not ours.is_ours(person.home, person.enterprise)):
-            raise NotAllowedToAsk("That came from another workspace than the one that this bot is installed in.", _HINT)
+            raise NotAllowedToAsk("That came from another workspace than the bot's own.", _HINT)
         asked_at, why_not = self._known.get(person.user, (float("-inf"), ""))
         if self.clock() - asked_at > _REMEMBERED_SECONDS:
             why_not = await self._why_not(person.user)
@@ -64,7 +64,7 @@ class Askers:
             raise NotAllowedToAsk(why_not, _HINT)
 
     def count(self, person: Person) -> None:
-        """Count one check, of however many nodes. Raises: TooManyRequests when it would be one too many."""
+        """Count a check, of however many nodes. Raises: TooManyRequests when it exceeds the limit."""
         now, within = self.clock(), self.allowance.within
         asked = self._asked.get(person.user, deque())
         while asked and now - asked[0] >= within.total_seconds():
@@ -72,8 +72,8 @@ class Askers:
         if len(asked) >= self.allowance.most:
             wait = timedelta(seconds=asked[0] + within.total_seconds() - now)
             raise TooManyRequests(
-                f"You asked for {len(asked)} checks within {span(within)}, and more are not taken.",
-                f"Ask again in {span(max(wait, timedelta(seconds=1)))}. One check may name many nodes.",
+                f"You asked for {len(asked)} checks within {span(within)}, which is the limit.",
+                f"Ask again in {span(max(wait, timedelta(seconds=1)))}. A check may name many nodes.",
             )
         asked.append(now)
         _remember(self._asked, person.user, asked)
@@ -90,7 +90,7 @@ class Askers:
         if any(group.rpartition(":")[2] in self.named for group in member.groups):
             return ""
         if member.unread:
-            raise CannotTell(f"Whether you may ask for checks cannot be told. {member.unread[0]}", "Try again.")
+            raise CannotTell(f"The bot cannot tell whether you may ask for checks. {member.unread[0]}", "Try again.")
         return "[policy] askers does not name you, nor a group that you are in."
 
 

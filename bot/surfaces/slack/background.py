@@ -1,4 +1,4 @@
-"""Work that goes on after Slack has its acknowledgement."""
+"""Work that continues after Slack has its acknowledgement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.domain.contracts import Log
 
 
 class Background:
-    """Runs work that nobody waits for."""
+    """Runs work in the background."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -18,7 +18,7 @@ class Background:
         self._is_closed = False
 
     def begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        """Have something done; nothing begins once this was drained."""
+        """Start work; nothing starts after `drain`."""
         if self._is_closed:
             work.close()
             return
@@ -27,7 +27,7 @@ class Background:
         task.add_done_callback(self._ended)
 
     async def drain(self, seconds: float) -> None:
-        """Wait for what is under way, so long at most, and break off the rest."""
+        """Wait for running work, at most so many seconds, then cancel the rest."""
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=seconds)
         self._is_closed = True

@@ -1,6 +1,6 @@
-"""Clicks on the buttons and menus of cards and the App Home: each opens the dialog that asks for a reason.
+"""Clicks on buttons and menus of cards and the App Home: most open the dialog that asks for a reason.
 
-A click decides nothing, and what it brings is not trusted.
+A click decides nothing, and its payload is not trusted.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
 from bot.surfaces.view.view import IncidentView, incident_view
 
-DIGEST = 32  # digits by which a dialog names the plan that it shows
+DIGEST = 32  # digits of the digest by which a dialog names its plan
 RECORDED_SECONDS = 5.0
-TRIGGER_SECONDS = 3.0  # by then Slack opens no dialog for a click any more
-_NUMBERED = (ANSWER, CHECK_MEANT)  # of these a row has several buttons, each with a number of its own
+TRIGGER_SECONDS = 3.0  # after that Slack opens no dialog for a click
+_NUMBERED = (ANSWER, CHECK_MEANT)  # a row may have several of these buttons, each with its own number
 
 
 class BlockActions:
-    """Handles clicks: opens the dialog, or says why there is none."""
+    """Handles clicks: opens the dialog, or says why not."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class BlockActions:
         others: Sequence[CardDecisions] = (),
         plans: WavePlans | None = None,
     ) -> None:
-        """`fleet` takes clicks on the cards of sweeps, `plans` those on *Plan*, None: none; `others` on other cards."""
+        """`fleet` takes clicks on cards of sweeps, `plans` on *Plan* (None: not offered), `others` on other cards."""
         self._context = context
         self._fleet = fleet
         self._others = others
@@ -79,7 +79,7 @@ class BlockActions:
         }
 
     async def handle(self, click: Click) -> None:
-        """Open the dialog of a click, or tell the person why there is none."""
+        """Open the dialog of a click, or tell the person why not."""
         async with self._context.answering(click.action, click.person, click.channel, click.thread, click.value):
             self._context.is_of_ours(click.person)
             if self._plans is not None and click.action == PLAN:
@@ -117,8 +117,8 @@ class BlockActions:
         plans = [incident for incident in group if incident.state is State.PROPOSED and incident.proposal is not None]
         if not plans:
             for incident in group:
-                guards.is_undecided(incident)  # says who was first, or why there is nothing to decide
-            raise AlreadyDecided("Nothing on this card waits for a decision any more.")
+                guards.is_undecided(incident)  # raises: who was first, or why there is nothing to decide
+            raise AlreadyDecided("Nothing on this card still waits for a decision.")
         shown = covered([incident_view(incident, self._context.view_context) for incident in plans])
         if not shown:
             raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie remediate {plans[0].id}")
@@ -129,7 +129,7 @@ class BlockActions:
         await self._open(click, click.action, digests, shown, words, objection=objection)
 
     async def _objection(self, click: Click, plans: Sequence[Incident]) -> str:
-        """Return what already speaks against an approval; the decision falls when the dialog is sent."""
+        """Return what would refuse an approval now; the decision itself is made when the dialog is sent."""
         try:
             for incident in plans:
                 guards.is_not_the_asker(self._context.policy, incident, Approval(click.person.by, ""))
@@ -146,7 +146,7 @@ class BlockActions:
         done = self._context.words.plan(incident.proposal.plan) if incident.proposal is not None else ""
         words = [
             f"{incident.node}: incident {incident.id} did this: {one_line(done, 500)}.",
-            "What can be undone is proposed as a plan of its own, which somebody else has to approve.",
+            "What can be undone is proposed as a separate plan, which another person has to approve.",
         ]
         await self._open(click, UNDO, {incident.id: ""}, (), words)
 
@@ -164,12 +164,12 @@ class BlockActions:
         try:
             async with asyncio.timeout(TRIGGER_SECONDS):
                 await self._open(click, BRAKE, {}, (), [words], detail="on")
-        except (CannotTell, TimeoutError):  # stopping waits for no dialog
+        except (CannotTell, TimeoutError):  # the brake does not wait for a dialog
             told = await self._context.pull(click.person, "the dialog for a reason did not open", click.key)
             await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, told)
 
     async def _release(self, click: Click, number: int) -> None:
-        """Open the dialog about the pull that is on; a button that was drawn for another one does nothing."""
+        """Open the dialog about the present pull; a button drawn for an earlier pull does nothing."""
         present = await self._context.ledger.braked()
         if present is None:
             raise AlreadyDecided("The brake is off already.")
@@ -184,13 +184,13 @@ class BlockActions:
         await self._is_its_card(click, group_of(incident))
         number, options = click.action.rpartition("-")[2], options_of(incident)
         if incident.question is None or not number.isdecimal() or int(number) >= len(options):
-            raise AlreadyDecided("That question is not open any more.")
+            raise AlreadyDecided("That question is closed.")
         answer = options[int(number)]
         words = [f"{incident.node}: {one_line(incident.question.question, 1000)}", f"Your answer: {answer}"]
         await self._open(click, ANSWER, {incident.id: ""}, (), words, detail=answer)
 
     async def _pick(self, click: Click) -> None:
-        """Record which node an alert means: it decides nothing and has the node read, as whoever may ask may wish."""
+        """Record which node an alert means, so that it is read; whoever may ask for checks may do this."""
         incident = await self._find(click.block.removeprefix("pick-"))
         await self._is_its_card(click, group_of(incident))
         if incident.node or self._context.picker is None:
@@ -202,7 +202,7 @@ class BlockActions:
         self._context.notices.decided(incident.id)
 
     async def _report(self, click: Click) -> None:
-        """Have the report sent into the thread: it decides nothing, and comes once however often it is asked for."""
+        """Send the report into the thread; it decides nothing, and is sent once, however often it is asked for."""
         incident = await self._find(click.value)
         await self._is_its_card(click, group_of(incident))
         if not incident.ended:
@@ -211,7 +211,7 @@ class BlockActions:
         await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, told)
 
     async def _feedback(self, click: Click) -> None:
-        """Put on record whether a verdict was right, as members say; who may ask may say so."""
+        """Record whether a person says that a verdict was right; whoever may ask for checks may say so."""
         if (said := said_of(click.value)) is None:
             raise NothingProposed(UNKNOWN_BUTTON)
         incident = await self._find(said[0])
@@ -221,7 +221,7 @@ class BlockActions:
         await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, thanks(incident, marked))
 
     async def _who_else(self, click: Click) -> None:
-        """Ask who else has what a card says: it only looks, as whoever may ask may wish."""
+        """Ask which other nodes have the card's cause; it only looks, and whoever may ask for checks may do this."""
         incident = await self._find(click.value)
         await self._is_its_card(click, incident.summary.card)
         try:
@@ -235,7 +235,7 @@ class BlockActions:
             await self._fleet.who_else(click, incident)
 
     async def _profile(self, click: Click) -> None:
-        """Profile the node of a card, and show in its thread what came of it: it decides nothing."""
+        """Profile the node of a card and show the result in its thread; it decides nothing."""
         incident = await self._find(click.value)
         await self._is_its_card(click, group_of(incident))
         profiles = self._context.profiles
@@ -248,7 +248,7 @@ class BlockActions:
         await profiles.ask(node, CaptureRequest(), target, click.key, click.person.by, incident.id)
 
     async def _check_again(self, click: Click) -> None:
-        """Check every node of a card anew, on a card of its own: what stood here stays, and so does its plan."""
+        """Check every node of a card again, on a new card; this card and its plan stay as they are."""
         incident = await self._find(click.value)
         name = incident.summary.card
         await self._is_its_card(click, name)
@@ -256,7 +256,7 @@ class BlockActions:
         await self._checks.begin(click, tuple(nodes))
 
     async def _is_its_card(self, click: Click, group: str) -> None:
-        """Do nothing for a click on the card itself. Raises: NothingProposed for a click on a copy of it."""
+        """Return for a click on the card itself. Raises: NothingProposed for a click on a copy."""
         if click.in_home:
             return
         place = await self._context.surface.place(group)

@@ -1,6 +1,6 @@
 """Blocks that several messages share: rich text, plans, and choices as buttons and menus. Pure functions.
 
-Rich text shows people and dates, and never takes a node's words for markup:
+Rich text shows people and dates, and never reads a node's words as markup:
 https://docs.slack.dev/reference/block-kit/blocks/rich-text-block
 """
 
@@ -27,7 +27,7 @@ def text(words: str, limit: int = LONGEST) -> Block:
 
 
 def bold(words: str, limit: int = LONGEST) -> Block:
-    """Words that stand out."""
+    """Bold words."""
     return {**text(words, limit), "style": {"bold": True}}
 
 
@@ -37,17 +37,17 @@ def code(words: str, limit: int = LONGEST) -> Block:
 
 
 def link(words: str, address: str) -> Block:
-    """Words that lead to an address of the settings."""
+    """Words that link to an address from the settings."""
     return {"type": "link", "url": address, "text": clipped(one_line(words, 75), 75)}
 
 
 def date(at: datetime, pattern: str = "{time}") -> Block:
-    """An instant, which each reader sees in their own local time."""
+    """An instant, shown to each reader in local time."""
     return {"type": "date", "timestamp": int(at.timestamp()), "format": pattern, "fallback": utc(at)}
 
 
 def slack_user(by: str) -> str:
-    """Return the Slack id of a person as the record names them; empty for people who are not in Slack.
+    """Return the Slack id of a person named as in the record; empty for people outside Slack.
 
     Example:
     >>> slack_user("slack:T024/U123"), slack_user("terminal:ann"), slack_user("slack:T024/<!here>")
@@ -59,18 +59,18 @@ def slack_user(by: str) -> str:
 
 
 def person(by: str) -> Block:
-    """A person by the name that each reader knows them by; those who are not in Slack in words."""
+    """A person, shown by their Slack name; people outside Slack as text."""
     user = slack_user(by)
     return {"type": "user", "user_id": user} if user else text(one_line(by, 140))
 
 
 def drawn(sentence: Sentence) -> list[Block]:
-    """Draw a sentence of a view, with its people and instants, as the pieces of one paragraph."""
+    """Draw a sentence of a view, with its people and instants, as pieces of a paragraph."""
     return [_piece(piece) for piece in sentence]
 
 
 def marked_up(sentence: Sentence) -> str:
-    """Return a sentence of a view as a message's text, in which the only markup is the names of people."""
+    """Return a sentence of a view as a message's text; its only markup is people's names."""
     return "".join(_named(piece.by) if isinstance(piece, Person) else escaped(plain((piece,))) for piece in sentence)
 
 
@@ -94,7 +94,7 @@ def _named(by: str) -> str:
 
 
 def with_people(said: str, people: Collection[str], limit: int) -> list[Block]:
-    """Return a sentence in which those people, as the record names them, stand by the names that each reader knows."""
+    """Return a sentence that shows these people, named as in the record, by their Slack names."""
     words = clipped(safe(said), limit)
     if not people:
         return [text(words)]
@@ -103,7 +103,7 @@ def with_people(said: str, people: Collection[str], limit: int) -> list[Block]:
 
 
 def line(*pieces: Block) -> Block:
-    """One paragraph."""
+    """A paragraph."""
     return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": list(pieces)}]}
 
 
@@ -113,27 +113,27 @@ def listing(items: Sequence[Sequence[Block]], style: str = "bullet") -> Block:
     return {"type": "rich_text", "elements": [{"type": "rich_text_list", "style": style, "elements": elements}]}
 
 
-SUMMARY = 300  # characters of a verdict's summary on a card; the thread has the whole of a longer one
-MOST_NOTES = 2  # on the card; the dialog has them all
+SUMMARY = 300  # characters of a verdict's summary on a card; a longer one is whole in the thread
+MOST_NOTES = 2  # on the card; the dialog shows all
 NOTE = 160
-MOST_MOVED = 12  # pods in the dialog; the record has them all
+MOST_MOVED = 12  # pods in the dialog; the record has all
 MOST_NAMED = 3  # pods on the card
 
 
 def offer_blocks(plan: PlanView) -> Iterator[Block]:
-    """Yield what is offered and what a yes would do to the node and to the work on it, without any command."""
+    """Yield the offer and what a yes would do to the node and its workload, without commands."""
     yield line(bold(f"Offered: {plan.words}. "), text(f"What that does: {plan.effect}"))
     if plan.moves:
         named = "; ".join(one_line(row, 80) for row in plan.moves[:MOST_NAMED])
         more = f"; and {len(plan.moves) - MOST_NAMED} more" if len(plan.moves) > MOST_NAMED else ""
         yield line(bold(f"Work it moves ({len(plan.moves)}): "), text(f"{named}{more}."))
-    yield from (line(text(sentence, len(sentence))) for sentence in plan.also)  # never shortened: a yes is for it too
+    yield from (line(text(sentence, len(sentence))) for sentence in plan.also)  # never shortened: a yes covers it too
     for note in plan.notes[:MOST_NOTES]:
         yield footnote(clipped(note, NOTE))
 
 
 def moved_blocks(plan: PlanView) -> Iterator[Block]:
-    """Yield what a drain would move as things stand, with the jobs that it is part of."""
+    """Yield what a drain would move now, with the jobs that it belongs to."""
     if rows := [clipped(one_line(row, 1000), SAID) for row in plan.moves[:MOST_MOVED]]:
         yield titled(f"What the drain moves, as of now ({len(plan.moves)})")
         more = len(plan.moves) - len(rows)
@@ -141,15 +141,15 @@ def moved_blocks(plan: PlanView) -> Iterator[Block]:
 
 
 def bound_words(plan: PlanView) -> str:
-    """Return which machine, and which boot of it, a plan is for, and how that is held."""
+    """Return the machine and boot that a plan is for, and how that is enforced."""
     if not plan.bound_to:
         return ""
-    held = "each command is sent with a fence: elsewhere, in another boot or too late it does nothing"
+    held = "each command has a fence: on another machine, in another boot or too late it does nothing"
     return f"{plan.bound_to}: if the node is another by then, the plan is cancelled; {held}"
 
 
 def step_blocks(plan: PlanView) -> Iterator[Block]:
-    """Yield the steps of an approved plan with what became of each."""
+    """Yield the steps of an approved plan with their outcomes."""
     if plan.steps:
         yield listing([_step(step) for step in plan.steps], "ordered")
 
@@ -166,12 +166,12 @@ BRAKE, REPORT = "brake", "report"
 BUTTON = 75
 OPTION = 75
 MOST_ANSWERS = 5
-MOST_REPORTS = 5  # on one card; the others are written by the command
+MOST_REPORTS = 5  # on a card; the command writes the others
 MOST_OPTIONS = 100
-MOST_ROWS = 4  # nodes with buttons of their own; more are chosen from a menu
-MOST_SINGLE = 20  # nodes in such a menu: a message holds no more; those left over come up once these are decided
-DECIDE = "decide-"  # begins the id of the block with the buttons of one node among several
-AMONG = "/"  # between a card's name and that of one of its incidents
+MOST_ROWS = 4  # nodes with their own buttons; more are chosen from a menu
+MOST_SINGLE = 20  # nodes in such a menu, the most that fit a message; the rest follow once these are decided
+DECIDE = "decide-"  # prefix of the id of a block with one node's buttons, on a card of several
+AMONG = "/"  # between the name of a card and the id of its incident
 
 
 PROFILE = "profile"  # the action of the button that samples a node's cores
@@ -179,7 +179,7 @@ CHECK_AGAIN, CHECK_MEANT = "check_again", "check_meant"
 
 
 def choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
-    """Yield what can be decided on a card: Approve and Decline in one row, each question in its own."""
+    """Yield what can be decided on a card: a row with Approve and Decline, a row for each question."""
     if decisions := [choice for choice in choices if choice.kind in (APPROVE, DECLINE)]:
         yield _row([_decision(choice) for choice in decisions])
     for choice in choices:
@@ -195,19 +195,19 @@ def choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
 
 
 def undo_buttons(choices: Sequence[Choice]) -> list[Block]:
-    """Return a button for each incident whose steps can be taken back."""
+    """Return a button for each incident whose steps can be undone."""
     undos = [choice for choice in choices if choice.kind == UNDO]
     named = ["Undo" if len(undos) == 1 else f"Undo on {one_line(choice.nodes[0], 50)}" for choice in undos]
     return [button(words, UNDO, choice.about) for words, choice in zip(named, undos, strict=True)]
 
 
 def again_button(incident: str, nodes: int = 1) -> Block:
-    """Return the button that has every node of an incident's card checked anew."""
+    """Return the button that checks every node of an incident's card again."""
     return button("Check again" if nodes == 1 else f"Check {nodes} again", CHECK_AGAIN, incident)
 
 
 def meant_blocks(near: Sequence[str]) -> Iterator[Block]:
-    """Yield a button for each node that somebody may have meant."""
+    """Yield a button for each node that the person may have meant."""
     if near:
         numbered = enumerate(near[:MOST_ANSWERS])
         yield _row(
@@ -216,7 +216,7 @@ def meant_blocks(near: Sequence[str]) -> Iterator[Block]:
 
 
 def single_choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
-    """Yield what can be chosen for each node of a card by itself: its own buttons, or menus where there are many."""
+    """Yield the choices for each node by itself: buttons, or menus where there are many nodes."""
     decisions = [choice for choice in choices if choice.kind in (APPROVE, DECLINE) and len(choice.incidents) > 1]
     if not decisions:
         return
@@ -231,7 +231,7 @@ def single_choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
 
 
 def single(choice: Choice, at: int) -> str:
-    """Return the value of the choice of one node among several: their card's name, and the node's incident."""
+    """Return the button value for a node among several: the card's name and the node's incident."""
     return f"{choice.about}{AMONG}{choice.incidents[at]}"
 
 
@@ -240,18 +240,18 @@ def _nodes_menu(choice: Choice) -> Block:
     return {
         "type": "static_select",
         "action_id": choice.kind,
-        "placeholder": _plain(f"{choice.kind.capitalize()} one …"),
+        "placeholder": _plain(f"{choice.kind.capitalize()} a node …"),
         "options": [{"text": _plain(clipped(node, OPTION)), "value": single(choice, at)} for node, at in named],
     }
 
 
 def report_buttons(ended: Sequence[tuple[str, str]]) -> list[Block]:
-    """Return a button for the report of each of several incidents that have ended: its id and its node."""
+    """Return a button for the report of each ended incident, given as id and node."""
     return [button(f"Report on {one_line(node, 50)}", REPORT, incident) for incident, node in ended[:MOST_REPORTS]]
 
 
 def button(words: str, action: str, value: str, style: str = "", action_id: str = "") -> Block:
-    """One button; its words are plain text."""
+    """A button; its words are plain text."""
     block = {
         "type": "button",
         "text": _plain(clipped(words, BUTTON)),

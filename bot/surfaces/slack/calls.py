@@ -1,7 +1,7 @@
-"""Calls to Slack that send or edit a message: what each answer means, how long to wait, and how many may be sent.
+"""Calls to Slack that send or edit a message: the meaning of each answer, how long to wait, how many to send.
 
 Errors: https://docs.slack.dev/reference/methods/chat.postMessage, …/chat.update, and
-https://docs.slack.dev/interactivity/handling-user-interaction for a command's own address.
+https://docs.slack.dev/interactivity/handling-user-interaction for a command's response address.
 Limits: https://docs.slack.dev/apis/web-api/rate-limits
 """
 
@@ -24,26 +24,26 @@ from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.message import Message
 
-# Slack will never take this wording, however often it is sent.
+# Slack never accepts this wording, however often it is sent.
 WORDING = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "no_text"})
-# Slack cannot answer now; its other refusals of a token or a file are final.
+# Slack cannot answer now; its other refusals of a token or file are final.
 PASSING = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
-# The message to edit, or the thread to post into, is not there any more, or is not ours.
+# The message to edit or the thread to post into is gone, or is not the bot's.
 GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "thread_not_found"})
-# We may not write in that channel.
+# The bot may not write in that channel.
 NO_ACCESS = frozenset({"channel_not_found", "not_in_channel", "is_archived", "restricted_action", "no_permission"})
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Every wait, in seconds; a test hands in shorter ones.
+    """All waits, in seconds; tests hand in shorter values.
 
-    Shape: a call that failed is tried again after `first_pause`, then after twice as long each time, up to
-    `longest_pause`; Slack's Retry-After counts above both. Progress is edited every `edit_every` at most. The spans are
-    those over which Slack counts edits, and posts to one channel. `posts_apart` is the distance between alerts' posts
-    to one channel. `sweep_every` is how often the outbox is searched for posts that nobody sends. `drain` is for
-    readings that run when the bot is told to stop, `post_drain` for posting their verdicts; together they stay within
-    the 30 s that Kubernetes gives.
+    Shape: a failed call is tried again after `first_pause`, then after twice as long each time, up to `longest_pause`;
+    Slack's Retry-After goes before both. Progress is edited every `edit_every` at most. The spans are those over which
+    Slack counts edits, and posts in a channel. `posts_apart` is the distance between alerts' posts in a channel.
+    `sweep_every` is how often the outbox is searched for posts that no worker sends. `drain` is for readings that run
+    when the bot stops, `post_drain` for posting their verdicts; together they stay within the 30 s that Kubernetes
+    gives.
     """
 
     clock: Seconds = time.monotonic
@@ -63,14 +63,14 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Slack has the message; `place` is where, None where only one person sees it."""
+    """Slack has the message; `place` is where, None if only one person sees it."""
 
     place: MessageRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RetryLater:
-    """Slack could not be reached, or could not do it now: try again after `seconds`, where Slack named them."""
+    """Slack could not be reached or cannot do it now: try again, after `seconds` where Slack named them."""
 
     error: str
     seconds: float = 0.0
@@ -78,14 +78,14 @@ class RetryLater:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Slack will never take this wording."""
+    """Slack never accepts this wording."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class MessageGone:
-    """The message to edit, or the thread to answer in, is not there any more."""
+    """The message to edit or the thread to answer in is gone."""
 
     error: str
 
@@ -101,7 +101,7 @@ Outcome: TypeAlias = Delivered | RetryLater | Rejected | MessageGone | NoAccess
 
 
 class Web(Protocol):
-    """Posts JSON to an address and returns the status and the headers."""
+    """Posts JSON to an address; returns status and headers."""
 
     async def __call__(self, url: str, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str]]:
         """Post. Raises: OSError or aiohttp.ClientError when the address cannot be reached."""
@@ -136,7 +136,7 @@ class Calls:
         return await self._made(self._client.chat_postEphemeral(channel=channel, user=user, link_names=False, **body))
 
     async def answer(self, url: str, message: Message) -> Outcome:
-        """Answer a slash command at its own address, which takes five answers within half an hour."""
+        """Answer a slash command at its response address, which takes five answers within half an hour."""
         body = {"response_type": "ephemeral", "text": message.text, "blocks": list(message.blocks)}
         try:
             async with asyncio.timeout(self._limit):
@@ -155,21 +155,21 @@ class Calls:
                 answer = await call
         except SlackApiError as error:
             return _refusal(error)
-        # ValueError: a 200 without JSON, from a proxy between us and Slack.
+        # ValueError: a 200 without JSON, from a proxy on the way to Slack.
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return RetryLater(one_line(repr(error)))
         return Delivered(MessageRef(str(answer["channel"]), str(answer["ts"])) if answer.get("ts") else None)
 
 
 def error_name(error: SlackApiError) -> str:
-    """Return Slack's own word for an error, or the HTTP status where there is none."""
+    """Return Slack's name for an error, or the HTTP status where there is none."""
     body = getattr(error.response, "data", None)
     name = body.get("error") if isinstance(body, dict) else None
     return one_line(str(name), 80) if name else f"http_{getattr(error.response, 'status_code', 0)}"
 
 
 def is_about_content(error: str) -> bool:
-    """True for a word of Slack's that is neither about the network nor about this moment.
+    """True for an error of Slack that concerns the content, not the network or a passing state.
 
     Example:
     >>> is_about_content("invalid_blocks"), is_about_content("http_503"), is_about_content("internal_error")
@@ -179,7 +179,7 @@ def is_about_content(error: str) -> bool:
 
 
 def retry_after(error: SlackApiError) -> float:
-    """Return how many seconds Slack asks us to wait, 0 where it does not say."""
+    """Return how many seconds Slack asks to wait; 0 where it does not say."""
     return _retry_after(getattr(error.response, "headers", {}))
 
 
@@ -205,7 +205,7 @@ def _retry_after(headers: Mapping[str, str]) -> float:
         return 1.0
 
 
-SUMMARY = -1  # a message that stands for many cards goes before those cards
+SUMMARY = -1  # a message that sums up many cards goes before them
 FIRST = 0  # decisions and their outcome, and cards before their details
 VERDICT = 1
 LAST = 9  # progress and details
@@ -221,10 +221,10 @@ class _Waiting:
 
 
 class RateLimiter:
-    """Lets `calls` through in any `span_seconds`: the lowest rank first, equal ranks in the order they came.
+    """Lets `calls` through in any `span_seconds`: the lowest rank first, equal ranks in order of arrival.
 
-    Shape: the ranks of those that wait are read again whenever there is room, because progress may become a verdict
-    meanwhile; call `look` when a rank has changed. `reserved` is how many calls the last rank leaves to the others.
+    Shape: ranks are read again whenever there is room, because waiting progress may have become a verdict; call `look`
+    when a rank has changed. `reserved` is how many calls the last rank leaves to the others.
     """
 
     def __init__(self, calls: int, span_seconds: float, clock: Seconds, reserved: Rank = lambda: 0) -> None:
@@ -239,7 +239,7 @@ class RateLimiter:
         self._timer: asyncio.TimerHandle | None = None
 
     def is_idle(self) -> bool:
-        """True when nothing waits here and no earlier call counts any more."""
+        """True when nothing waits here and no earlier call still counts."""
         self._forget()
         return not self._waiting and not self._through and self._clock() >= self._closed_until
 
@@ -251,13 +251,13 @@ class RateLimiter:
         await waiting.turn
 
     def pause(self, seconds: float) -> None:
-        """Let nothing through for that long: Slack said Retry-After."""
+        """Let nothing through for so many seconds: Slack said Retry-After."""
         self._closed_until = max(self._closed_until, self._clock() + seconds)
 
     def look(self) -> None:
-        """Let through whoever may go now."""
+        """Let through every call that may go now."""
         self._forget()
-        self._waiting = [waiting for waiting in self._waiting if not waiting.turn.done()]  # some have given up
+        self._waiting = [waiting for waiting in self._waiting if not waiting.turn.done()]  # drop those that gave up
         while self._waiting and self._clock() >= self._closed_until:
             first = min(self._waiting, key=lambda waiting: (waiting.rank(), waiting.number))
             room = self._calls - len(self._through)
@@ -282,5 +282,5 @@ class RateLimiter:
         waits = [self._closed_until - now] if self._closed_until > now else []
         if not waits and self._through:
             waits.append(self._through[0] + self._span - now)
-        if waits:  # else only another rank, or fewer reserved calls, makes room
+        if waits:  # otherwise only another rank or fewer reserved calls make room
             self._timer = asyncio.get_running_loop().call_later(max(0.001, waits[0]), self.look)

@@ -1,4 +1,4 @@
-"""The card of a rolling capture, what its thread says of each symptom, and the list of captures. Pure functions."""
+"""The card of a rolling capture, its thread's reply for each symptom, and the list of captures. Pure functions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from bot.surfaces.view.standing import APPROVE, DECLINE
 PREFIX = "capture-"
 SHOW, STOP = "capture-show", "capture-stop"
 SAID = 500
-MOST_LINES = 12  # of a card; the terminal has them all
+MOST_LINES = 12  # of a card; the terminal shows all
 MOST_LISTED = 20
 
 
@@ -42,15 +42,15 @@ def card_name(capture: str) -> str:
 
 
 def capture_of(name: str) -> str:
-    """Return the id of the capture whose card has that name; empty for any other name."""
+    """Return the id of the capture whose card has this name; empty for any other name."""
     capture = name.removeprefix(PREFIX)
     return capture if name.startswith(PREFIX) and is_capture_id(capture) else ""
 
 
 def looking_card(node: Node, request: RollingRequest) -> Message:
-    """Say that the node is being looked at, before anything runs there."""
-    words = f"Looking whether {node.name} can be recorded for {request.hours} h."
-    return Message(escaped(words), (paragraph(words), footnote("The answer takes the place of this message.")))
+    """Say that the node is being examined, before anything runs there."""
+    words = f"Checking whether {node.name} can be recorded for {request.hours} h."
+    return Message(escaped(words), (paragraph(words), footnote("The answer replaces this message.")))
 
 
 def not_recorded(node: str, because: str, by: str) -> Message:
@@ -61,7 +61,7 @@ def not_recorded(node: str, because: str, by: str) -> Message:
 
 
 def capture_card(news: RollingNews) -> Message:
-    """Show how a capture stands, with the buttons that are left."""
+    """Show the state of a capture, with the remaining buttons."""
     rolling = news.rolling
     node = one_line(rolling.node, 80)
     title = f"{_TITLES[rolling.state]} {node}"
@@ -71,9 +71,9 @@ def capture_card(news: RollingNews) -> Message:
     first = [text(_asks(rolling))] if rolling.state is RollingState.ASKED else []
     if until is not None and not rolling.is_over:
         words = "It ends by itself " if rolling.state is not RollingState.STOPPING else "It would have ended "
-        first = [text(words), date(until, "{date_short_pretty} at {time}"), text(", whatever becomes of this bot.")]
+        first = [text(words), date(until, "{date_short_pretty} at {time}"), text(", even if this bot is gone by then.")]
     if rolling.state is RollingState.RUNNING and news.load_percent is None:
-        told.insert(1, [text("What it costs is measured by the first look, within a minute.")])
+        told.insert(1, [text("Its cost is measured by the first look, within a minute.")])
     if rolling.ended is not None:
         first = with_people(f"It is over: {one_line(rolling.ended.because, 300)}.", people, SAID)
     blocks = (
@@ -89,7 +89,7 @@ def capture_card(news: RollingNews) -> Message:
 
 
 def caught_reply(caught: SymptomCaught, incident: IncidentSummary | None, address: str) -> Message:
-    """Say what was caught; `address` is that of the card of the incident that it belongs to, empty without one."""
+    """Say what was caught; `address` is its incident's card, empty without an incident."""
     unread = f" Not read: {one_line(caught.unread, 200)}." if caught.unread else ""
     words = f"{one_line(caught.sentence, SAID)}.{unread}"
     blocks: list[Block] = [line(bold(words))]
@@ -102,7 +102,7 @@ def caught_reply(caught: SymptomCaught, incident: IncidentSummary | None, addres
 
 
 def listed(captures: Sequence[Rolling]) -> str:
-    """Return the captures on record, the newest first, a line each."""
+    """Return a line for each capture on record, the newest first."""
     if not captures:
         return "Nothing was captured. /zombie capture NODE 12h begins one."
     newest = list(reversed(captures))
@@ -111,12 +111,12 @@ def listed(captures: Sequence[Rolling]) -> str:
 
 
 def dialog_words(rolling: Rolling) -> Iterator[str]:
-    """Yield what whoever decides has to know."""
+    """Yield what the person who decides has to know."""
     yield (
         f"perf records every core of {one_line(rolling.node, 80)} at {HERTZ} Hz for {rolling.request.hours} h, as "
-        "root, niced to the last, into a ring of at most 1.7 GB. It ends by itself."
+        "root with the lowest priority, into a ring of at most 1.7 GB. It ends by itself."
     )
-    yield f"It looks for {', '.join(rolling.request.around)}. Nothing on the node is changed by it."
+    yield f"It looks for {', '.join(rolling.request.around)}. It changes nothing else on the node."
 
 
 _TITLES = {
@@ -128,7 +128,7 @@ _TITLES = {
     RollingState.ENDED: "Recorded",
 }
 _VERBS = {
-    RollingState.ASKED: "waits for somebody else's yes to record",
+    RollingState.ASKED: "waits for another person's yes to record",
     RollingState.APPROVED: "is about to record",
     RollingState.STARTING: "is being started on",
     RollingState.RUNNING: "records on",
@@ -138,7 +138,7 @@ _VERBS = {
 
 
 def _asks(rolling: Rolling) -> str:
-    return f"Somebody else has to agree before {one_line(rolling.node, 80)} is recorded for {rolling.request.hours} h."
+    return f"Another person has to agree before {one_line(rolling.node, 80)} is recorded for {rolling.request.hours} h."
 
 
 def _buttons(rolling: Rolling) -> Iterator[Block]:
@@ -156,7 +156,7 @@ def _buttons(rolling: Rolling) -> Iterator[Block]:
 
 
 def _people(rolling: Rolling) -> frozenset[str]:
-    """Everybody in Slack whom the card's sentences may name."""
+    """All people in Slack whom the card's sentences may name."""
     because = rolling.ended.because.partition(" ")[0] if rolling.ended is not None else ""
     return frozenset(by for by in (rolling.by, rolling.stopped_by, because) if slack_user(by))
 

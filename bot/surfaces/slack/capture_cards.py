@@ -1,7 +1,7 @@
-"""Rolling captures in Slack: one card each, from the wish to its end, and in its thread what was caught.
+"""Rolling captures in Slack: a card for each, from request to end, with everything caught in its thread.
 
-What a capture is stands on record; a card only shows it. The program that shows one keeps it with the wishes, so that
-each thing caught is told once, and whoever serves after a crash or a restart goes on under the same card.
+The record holds the capture; a card only shows it. The program that shows it keeps a wish for it, so that each thing
+caught is posted once, and after a crash or restart the next program goes on with the same card.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
 
-LOOKS_EVERY = 2.0  # seconds: at the record, not at the node
-MOST_TOLD = 25  # symptoms of one capture that its thread tells of; the terminal has them all
+LOOKS_EVERY = 2.0  # seconds between looks at the record, not at the node
+MOST_TOLD = 25  # symptoms of a capture in its thread; the terminal shows all
 _FIGURES = 200  # captures whose figures are remembered
 
 
 class CaptureCards:
-    """Begins captures and shows them. `watching` ends with the bot; `slack` knows where cards are."""
+    """Begins captures and shows them. `watching` ends with the bot; `slack` finds cards."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ class CaptureCards:
         self._figures: dict[str, RollingNews] = {}
 
     async def begin(self, node: Node, request: RollingRequest, target: MessageTarget, key: str, by: str) -> None:
-        """Ask for a capture, on a card of its own; `key` is the wish's own, so that it is asked for once.
+        """Ask for a capture, on a new card; `key` is the request's, so that a repeated delivery does nothing.
 
-        Raises: LedgerError when the card cannot be kept.
+        Raises: LedgerError when the card cannot be stored.
         """
         capture = short_id(CARD, target.channel, key)
         body = {"channel": target.channel, "thread_ts": target.thread_ts, "node": node.name, "by": by}
@@ -89,28 +89,28 @@ class CaptureCards:
         self._background.begin(self._ask(node, request, target, capture, by), f"capture {capture}")
 
     def takes(self, kept: KeptWish) -> bool:
-        """Go on with the card of a capture; False for what is none."""
+        """Go on with the card of a capture; False for any other wish."""
         if not (capture := capture_of(kept.key)):
             return False
         self._watching.begin(self._again(capture, kept), f"{kept.key} carried on")
         return True
 
     def news(self, news: RollingNews) -> None:
-        """Take note of what a look brought, for the card."""
+        """Note what a look found, for the card."""
         before = self._figures.pop(news.rolling.id, None)
-        if news.load_percent is None and before is not None:  # it has ended: what it cost is what was seen last
+        if news.load_percent is None and before is not None:  # it has ended: keep the cost seen last
             news = replace(before, rolling=news.rolling, waits=news.waits)
         self._figures[news.rolling.id] = news
         while len(self._figures) > _FIGURES:
             del self._figures[next(iter(self._figures))]
 
     async def is_its_card(self, capture: str, channel: str, ts: str) -> bool:
-        """True where the capture's card stands there, and no copy of it. Raises: LedgerError."""
+        """True for the capture's card itself, False for a copy of it. Raises: LedgerError."""
         place = await self._poster.place(card_name(capture))
         return place is not None and (place.channel, place.ts) == (channel, ts)
 
     async def look(self, rolling: Rolling) -> RollingNews:
-        """Look at it on its node now; raises as `RollingWatch.look`, and InventoryError."""
+        """Look at it on its node now; raises what `RollingWatch.look` raises, and InventoryError."""
         if not rolling.is_on_node:
             return self._figures.get(rolling.id) or RollingNews(rolling)
         news = await self.watch.look(self._known.find(rolling.node), rolling)
@@ -118,7 +118,7 @@ class CaptureCards:
         return self._figures[rolling.id]
 
     async def stop(self, rolling: Rolling, by: str) -> RollingNews:
-        """Stop it, then look: what came last is read before the ring is removed; raises as `Roller.stop`."""
+        """Stop it, then look: the last samples are read before the ring is removed; raises as `Roller.stop`."""
         if not rolling.is_over:
             rolling = await self.roller.stop(self._known.find(rolling.node), rolling, by)
         return await self.look(rolling)
@@ -162,7 +162,7 @@ class CaptureCards:
             await self._show(capture, target)
 
     async def _show(self, capture: str, target: MessageTarget) -> None:
-        """Show the capture as it stands on record, until it is over."""
+        """Show the capture's recorded state until it is over."""
         name, state, shown, told = card_name(capture), None, None, set[str]()
         while True:
             try:
@@ -170,7 +170,7 @@ class CaptureCards:
                 figures = self._figures.get(capture)
                 news = replace(figures, rolling=rolling) if figures is not None else RollingNews(rolling)
                 card = capture_card(news)
-                if rolling.state is not state:  # what has to arrive; figures between are progress
+                if rolling.state is not state:  # a new state has to arrive; figures in between are progress
                     await self._poster.enqueue(name, CARD, target, card)
                 elif card != shown:
                     self._poster.show(name, target, lambda card=card: card)  # type: ignore[misc]
@@ -195,7 +195,7 @@ class CaptureCards:
     async def _tell(
         self, name: str, target: MessageTarget, rolling: Rolling, caught: SymptomCaught, told: set[str]
     ) -> None:
-        """Say in the thread what was caught, once, and have its pictures brought there."""
+        """Say in the thread what was caught, once, and send its pictures there."""
         part = f"caught-{caught.symptom}-{round(10 * caught.at_mono)}"
         if part in told:
             return

@@ -1,4 +1,4 @@
-"""Clicks on the cards of captures: look now, stop, and where another has to agree, the dialog for a reason."""
+"""Clicks on the cards of captures: look now, stop, and the dialog where another person has to agree."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SAID = 2500
 
 
 class CaptureDecisions:
-    """Takes clicks on the cards of captures, the dialogs that they open, and what is typed about captures."""
+    """Takes clicks on the cards of captures, their dialogs, and what people type about captures."""
 
     def __init__(self, context: SlackContext, cards: CaptureCards, log: Log) -> None:
         self._context = context
@@ -46,7 +46,7 @@ class CaptureDecisions:
         return action in (APPROVE, DECLINE, SHOW, STOP) and bool(capture_of(value))
 
     async def ask(self, click: Click) -> None:
-        """Do what a click wants, or open its dialog. Raises: Refused, UsageError, LedgerError."""
+        """Do what a click asks for, or open its dialog. Raises: Refused, UsageError, LedgerError."""
         rolling = await self._cards.roller.find(capture_of(click.value))
         if not await self._cards.is_its_card(rolling.id, click.channel, click.ts):
             raise NothingProposed("This is not the card of that capture; use the buttons on the card itself.")
@@ -65,9 +65,9 @@ class CaptureDecisions:
             raise CannotTell(f"Slack did not open the dialog ({error}).", "Click again.")
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:
-        """Put on record what a dialog asks for, begin what was approved, and tell the person what was refused.
+        """Record what a dialog asks for, begin what was approved, and tell the person what was refused.
 
-        Shape: `again` is for one that was begun by a run before: what is on record of it by now is not done twice.
+        Shape: `again`: an earlier run began to handle it; what is already on record is not done twice.
         Raises: NotAnApprover, CannotTell, UsageError, LedgerError.
         """
         approval = await self._context.approval(person, reason)
@@ -101,18 +101,18 @@ class CaptureDecisions:
             await roller.decline(rolling, approval)
             return
         roller.may_approve(rolling, approval)
-        # Of two who say yes at once, here or in another program, one begins it.
+        # If two people say yes at once, here or in another program, only the first starts it.
         if not await self._cards.wishes.keep(f"yes-{card_name(rolling.id)}"):
-            raise AlreadyDecided("Somebody else was first.", "Look at its card.")
+            raise AlreadyDecided("Another person was first.", "Look at its card.")
         await roller.approve(self._cards.node(rolling), rolling, approval)
 
     def _objection(self, rolling: Rolling, person: Person) -> str:
-        """Return what already speaks against it; the decision falls when the dialog is sent."""
+        """Return what would refuse it now; the decision itself is made when the dialog is sent."""
         try:
             self._cards.roller.may_approve(rolling, Approval(person.by, ""))
         except SelfApproval as no:
             return refusal_words(no)
-        except Refused:  # a group may name them, which is asked when they decide
+        except Refused:  # a group may name them, which is read when they decide
             return ""
         return ""
 

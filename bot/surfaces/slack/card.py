@@ -1,7 +1,7 @@
 """The card of a group of incidents, from the first reading to the end: a view, drawn in Slack's blocks.
 
-A card for one node is for somebody who was woken, with a phone: how bad, which node, what it is, what a yes would do,
-and the buttons, on one screen of 390 × 844. What proves it stands in the thread, what would be sent in the dialog.
+A node's card is for a person just woken, on a phone: how bad, which node, what it is, what a yes would do,
+and the buttons, on one screen of 390 × 844. The proof is in the thread, the commands are in the dialog.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ from bot.surfaces.view.standing import APPROVE
 from bot.surfaces.view.view import GroupView, IncidentView, group_view
 from bot.surfaces.view.words import Sentence, cause_words, joined, mute_words
 
-SAID = 500  # characters of one sentence on the card
-ABOUT = 240  # of what the alerts said, on the card of one node
+SAID = 500  # characters of a sentence on the card
+ABOUT = 240  # of what the alerts said, on a node's card
 EVIDENCE = 3
-EVIDENT = 180  # characters of one piece of evidence; the thread has all of it
+EVIDENT = 180  # characters of a piece of evidence; the thread has the whole
 HEADING = ("Status", "Node", "Cause", "What now")
 ROW = 200
 MOST_LACKING = 6
@@ -79,26 +79,26 @@ _STATUS_MARKS = {
     Status.UNKNOWN: "⚪",
     Status.UNREACHABLE: "⚫",
 }
-_MUTED = "🔕"  # of a cause that is known and accepted
+_MUTED = "🔕"  # for a cause that is known and accepted
 _CURED, _ASKS = "✅", "❓"
-_SHOWS_EVIDENCE = (State.TRIAGED, State.UNKNOWN)  # where a plan is offered, its room is the plan's
+_SHOWS_EVIDENCE = (State.TRIAGED, State.UNKNOWN)  # an offered plan takes this room
 _SHOWS_HEAT = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
 
 
 def incident_card(group: GroupView) -> Message:
-    """Return the card of a group in any state; its text says it all on a locked phone."""
+    """Return the card of a group in any state; its text says everything on a locked phone."""
     return _single(group, group.incidents[0]) if len(group.incidents) == 1 else _table(group)
 
 
 def acting_card(group: Sequence[Incident], context: ViewContext) -> Message | None:
-    """Return the card of a group on which there is more than verdicts; None while there is not."""
+    """Return the card of a group that has more than verdicts; None while it has not."""
     if not group:
         return None
     view = group_view(group, context)
     return None if view.shows_verdicts else incident_card(view)
 
 
-# --- one node
+# --- a single node
 
 
 def _single(group: GroupView, view: IncidentView) -> Message:
@@ -112,14 +112,14 @@ def _single(group: GroupView, view: IncidentView) -> Message:
         said = (*said, view.recurs, view.grows, *mute_words(view.verdict))
         first += [paragraph(clipped(words, SUMMARY)) for words in said if words.strip()]
     heat: list[Block] = []
-    if view.verdict is not None and view.state in _SHOWS_HEAT:  # a picture takes the place of each once there is one
+    if view.verdict is not None and view.state in _SHOWS_HEAT:  # a picture replaces each strip once it is there
         heat = [strip_block(view.verdict.heat, view.id)] if view.verdict.heat is not None else []
         heat += [growth_strip(view.growth, view.id)] if view.growth is not None else []
     if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
-        # Only the sentences: the node's own lines stand in the thread, where nobody has to scroll past them.
+        # Only the sentences: the node's own lines are in the thread, where nobody has to scroll past them.
         middle, heat = [*_evidence(view.verdict.evidence), *heat], []
     told = _verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)
-    # The buttons come before the picture: they are what a thumb looks for.
+    # The buttons come before the picture: people look for them first.
     last = [*told, *_decision(group), *heat, *_further(group, view), *feedback_block(group), *_closing(group)]
     stop = "" if view.state is State.OPENED else "."
     came = change_words(view.resolved)
@@ -129,7 +129,7 @@ def _single(group: GroupView, view: IncidentView) -> Message:
 
 def _verdict_blocks(view: IncidentView) -> Iterator[Block]:
     if view.plan is not None:
-        yield line(bold("What would help: "), text(f"{view.plan.words}. Nothing is done by this card."))
+        yield line(bold("What would help: "), text(f"{view.plan.words}. This card does nothing."))
         for note in view.plan.notes:
             yield paragraph(clipped(note, SAID))
     verdict = view.verdict
@@ -171,7 +171,7 @@ def _evidence(evidence: Sequence[Evidence]) -> Iterator[Block]:
 
 
 def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
-    """What else can be asked of one node, in one row; none of it acts."""
+    """The other buttons of a node, in a row; none of them acts."""
     if not view.id:
         return
     offered = view.state is State.TRIAGED or (view.state is State.PROPOSED and bool(group.choices))
@@ -193,7 +193,7 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
 
 
 def _table(group: GroupView) -> Message:
-    """A row a node, the worst first; what does not fit is counted, and stands in the thread in full."""
+    """A row for each node, the worst first; the rest is counted, and complete in the thread."""
     first: list[Block] = [header(group.headline)]
     last = [*_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group), *feedback_block(group)]
     last += _closing(group)
@@ -206,7 +206,7 @@ def _table(group: GroupView) -> Message:
 
 
 def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
-    """How bad, which node, what it is, and what is offered or done."""
+    """How bad, which node, which cause, and what is offered or done."""
     verdict = view.verdict
     how = verdict.status.value if verdict is not None and view.state is not State.RESOLVED else ""
     if verdict is None or view.state is State.OPENED:
@@ -223,7 +223,7 @@ def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
 
 
 def _foremost(group: GroupView) -> Iterator[Sentence]:
-    """The first nodes of a table, for those who hear its text."""
+    """The first nodes of a table, for screen readers."""
     if group.shows_verdicts:
         worst = [view for view in group.incidents[:3] if view.severity not in (None, Status.HEALTHY)]
         yield ("; ".join(view.headline for view in worst),)
@@ -233,11 +233,11 @@ def _foremost(group: GroupView) -> Iterator[Sentence]:
         yield view.story
 
 
-# --- what both have
+# --- on both kinds of card
 
 
 def _mark(view: IncidentView) -> str:
-    """The sign of how bad it is, whatever is done about it; the words beside it say the same."""
+    """The sign for how bad it is, whatever is being done; the words beside it say the same."""
     if view.state is State.RESOLVED:
         return _CURED
     if view.verdict is not None:
@@ -253,7 +253,7 @@ def _decision(group: GroupView) -> Iterator[Block]:
 
 
 def _further_of_many(group: GroupView) -> Iterator[Block]:
-    """What else can be asked of the nodes of a table: what was done taken back, reports, and all of them read anew."""
+    """The other buttons of a table: undo, reports, and checking all nodes again."""
     rows = {str(undo["value"]): [undo] for undo in undo_buttons(group.choices)}
     ended = all(view.ended for view in group.incidents)
     acted = [(view.id, view.node) for view in group.incidents if ended and view.state is not State.TRIAGED]

@@ -1,4 +1,4 @@
-"""What takes the clicks and dialogs of one kind of card that is no incident's: a wave's, a capture's."""
+"""The contract of what takes clicks and dialogs of cards without an incident: waves, captures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class CardDecisions(Protocol):
-    """Takes clicks on such cards, and the dialogs that they open."""
+    """Takes clicks on such cards, and their dialogs."""
 
     def is_about(self, action: str, value: str) -> bool:
         """True for a button or a dialog of this kind of card."""
@@ -23,5 +23,5 @@ class CardDecisions(Protocol):
         ...
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:
-        """Put on record what a dialog asks for; `again` is for one that was begun by a run before."""
+        """Record what a dialog asks for; `again`: an earlier run began to handle it."""
         ...

@@ -1,4 +1,4 @@
-"""When the next message may be posted in a channel: within Slack's limits, and at a distance from other programs'."""
+"""When the next message may be posted in a channel: within Slack's limits, and apart from other programs' posts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bot.domain.contracts import Outbox
 from bot.domain.errors import LedgerError
 from bot.surfaces.slack.calls import RateLimiter, Timing
 
-POSTS = 3  # a channel in a little over three seconds: Slack allows about one a second, in short bursts
-POSTS_RESERVED = 1  # details leave room for the next card
+POSTS = 3  # per channel in a little over three seconds: Slack allows about one a second, in short bursts
+POSTS_RESERVED = 1  # details leave this room for the next card
 CHANNELS_REMEMBERED = 100
 
 
@@ -24,7 +24,7 @@ class ChannelTurns:
         self._channels: dict[str, RateLimiter] = {}
 
     def of(self, channel: str) -> RateLimiter:
-        """Return what gives this program's turns in a channel."""
+        """Return the limiter of this program's turns in a channel."""
         if channel not in self._channels:
             if len(self._channels) >= CHANNELS_REMEMBERED:
                 self._channels = {name: limiter for name, limiter in self._channels.items() if not limiter.is_idle()}
@@ -34,7 +34,7 @@ class ChannelTurns:
         return self._channels[channel]
 
     async def apart(self, channel: str) -> None:
-        """Keep a distance to what other programs post there; without the outbox, Slack's own limit has to do."""
+        """Keep a distance to other programs' posts there; without the outbox, only Slack's limit applies."""
         if not self._timing.posts_apart:
             return
         with contextlib.suppress(LedgerError):

@@ -1,7 +1,7 @@
-"""The cards of checks: how far the readings are, their verdicts, and the details in their threads.
+"""The cards of checks: the progress of readings, their verdicts, and the details in their threads.
 
-It follows diagnoses and starts none. What is beyond the verdicts, proposals and questions, stands on the same card by
-`surface.py`.
+It follows diagnoses and starts none. `surface.py` shows everything beyond verdicts, such as proposals and
+questions, on the same card.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.view import group_view, is_alarm
 
 T = TypeVar("T")
-REMEMBERED = 5000  # cards whose wording is known, and requests whose place is
-FEW = 5  # nodes of one alert's card that all have their details; of more only those that are not well
-LATE = timedelta(minutes=10)  # a node that comes so long after its card's first is told to the channel
+REMEMBERED = 5000  # cards with a known wording, and requests with a known place
+FEW = 5  # nodes of an alert's card that all get details; of more, only unhealthy nodes do
+LATE = timedelta(minutes=10)  # a node that joins a card this late is announced in the channel
 
 
 @dataclass(slots=True)
 class _Board:
-    """What is known of a group's card while its nodes are read; by node: `progress`, and `live` verdicts."""
+    """The state of a group's card while its nodes are read; by node: `progress`, and `live` verdicts."""
 
     group: tuple[Incident, ...]
     spot: MessageTarget
@@ -46,7 +46,7 @@ class _Board:
     links: Mapping[str, str]
     reading: set[str] = field(default_factory=set)  # ids of incidents
     progress: dict[str, Underway] = field(default_factory=dict)
-    live: dict[str, Verdict] = field(default_factory=dict)  # with the snapshot that the record leaves out
+    live: dict[str, Verdict] = field(default_factory=dict)  # with the snapshot, which the record does not keep
 
     @property
     def is_final(self) -> bool:
@@ -54,12 +54,12 @@ class _Board:
         return all(member.node in self.live or member.verdict is not None or not member.node for member in self.group)
 
     def message(self) -> Message:
-        """Return the card as it stands."""
+        """Return the card."""
         context = ViewContext(words=self.words, progress=self.progress, fresh=self.live, links=self.links)
         return incident_card(group_view(self.group, context))
 
     def shows(self, group: tuple[Incident, ...]) -> None:
-        """Take a group as it stands on record; what is being read, and not there yet, stays."""
+        """Take a group from the record; incidents being read that are not in it yet stay."""
         known = {member.id for member in group}
         self.group = (*group, *(mine for mine in self.group if mine.id in self.reading - known))
 
@@ -86,13 +86,13 @@ class CheckCards:
         self._shown: OrderedDict[str, str] = OrderedDict()
 
     def expect(self, group: str, spot: MessageTarget) -> None:
-        """Say where the card of a request belongs, and where whoever asked is answered in private."""
+        """Note where the card of a request belongs, and where the asker is answered in private."""
         _remember(self._asked_at, group, spot)
 
-    # --- as the record has it
+    # --- from the record
 
     async def show(self, group: Sequence[Incident]) -> None:
-        """Bring the card of an alert's group up to date; a person's check changes by its readings alone.
+        """Bring the card of an alert's group up to date; a person's check changes only with its readings.
 
         Only how fast something grows is known once the verdict is on record, and is told on a person's card too.
         Raises: LedgerError when the card cannot be kept.
@@ -111,7 +111,7 @@ class CheckCards:
             self._poster.show(name, board.spot, board.message)
         elif spot is not None and all(member.triage is not None for member in ours):
             view = group_view(ours, ViewContext(words=self._words, links=self._links))
-            if view.shows_verdicts:  # what is beyond them is shown by `surface.py`
+            if view.shows_verdicts:  # `surface.py` shows everything else
                 await self._poster.adopt(name, spot)
                 await self._owe(name, spot, incident_card(view), once=True)
                 if has_grown and view.incidents[0].growth is not None:
@@ -124,7 +124,7 @@ class CheckCards:
     # --- while nodes are read
 
     async def begun(self, group: Sequence[Incident], reading: Sequence[Incident]) -> None:
-        """Have the card show that nodes are read; one that stands there already is gone on with."""
+        """Show on the card that nodes are read; an existing card is continued."""
         name = group[0].summary.card
         spot = self._asked_at.get(name) or spot_of(group[0])
         if spot is None:
@@ -143,7 +143,7 @@ class CheckCards:
             await self._owe(name, board.spot, board.message())
 
     def moved(self, underway: NodeUnderway) -> None:
-        """Show how far the reading of a node has come."""
+        """Show how far the reading of a node is."""
         name, node = underway.incident.summary.card, underway.incident.node
         board = self._boards.get(name)
         if board is not None and node not in board.live:
@@ -151,7 +151,7 @@ class CheckCards:
             self._poster.show(name, board.spot, board.message)
 
     async def concluded(self, incident: Incident, verdict: Verdict) -> None:
-        """Show a verdict, and its details; the last one has to arrive, and is not progress."""
+        """Show a verdict and its details; the last verdict has to arrive, so it is not mere progress."""
         name = incident.summary.card
         board = self._boards.get(name)
         if board is None:
@@ -176,7 +176,7 @@ class CheckCards:
                 self._why.begin(name, board.spot, verdict, told, again, lambda: name in self._boards)
 
     def ended(self, incident: Incident) -> None:
-        """Let go of a card once nothing of it is read any more."""
+        """Release a card once none of its nodes is being read."""
         name = incident.summary.card
         board = self._boards.get(name)
         if board is not None:
@@ -187,7 +187,7 @@ class CheckCards:
                 self._poster.finished(name)
 
     async def _told_again(self, name: str, board: _Board) -> None:
-        """Tell the channel, in the card's thread, what is back or came late: of an edited card nobody hears."""
+        """Announce in the card's thread what came back or came late: Slack does not notify about edits."""
         began_at = min(member.opened_at for member in board.group)
         read_here = [member for member in board.group if member.node in board.live]
         again = [member for member in read_here if member.reopens]

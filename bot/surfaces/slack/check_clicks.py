@@ -1,4 +1,4 @@
-"""Checks that a click asks for: each begins as if its nodes had been typed, and by whoever may ask for one."""
+"""Checks that a click asks for: each begins as if its nodes had been typed, and only for people who may ask."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CheckClicks:
     context: SlackContext
 
     async def meant(self, click: Click) -> None:
-        """Check the node that somebody meant who mistyped its name, as if they had typed it right."""
+        """Check the node that a person meant but mistyped, as if they had typed it right."""
         await self.begin(click, (click.value,))
 
     async def found(self, click: Click) -> None:
@@ -33,13 +33,13 @@ class CheckClicks:
     async def begin(self, click: Click, nodes: Sequence[str]) -> None:
         """Begin a check of these nodes where the click was.
 
-        Raises: Refused for whoever may not ask, and for what cannot be asked; UnknownNode.
+        Raises: Refused for a person who may not ask, and for what cannot be asked; UnknownNode.
         """
         if self.context.opener is None or not nodes:
             raise NothingProposed(UNKNOWN_BUTTON)
         if len(nodes) > MOST_NODES:
-            raise NothingProposed(f"{len(nodes)} nodes at once are too many; {MOST_NODES} is the most.")
-        await self.context.askers.admit(click.person)  # before any name is looked up: who may not ask learns none
+            raise NothingProposed(f"{len(nodes)} nodes at once are too many; the limit is {MOST_NODES}.")
+        await self.context.askers.admit(click.person)  # before any look-up: a person who may not ask learns no name
         names = [self.context.responder.nodes.find(name).name for name in nodes]
         self.context.askers.count(click.person)
         spot = MessageTarget(click.channel, click.thread)

@@ -1,4 +1,4 @@
-"""Begins a check that a person asked for: its card is expected where they are, and its incidents are opened."""
+"""Begins a check that a person asked for: prepares its card where they are, and opens its incidents."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bot.surfaces.slack.part import MessageTarget, request_id
 
 @dataclass(frozen=True, slots=True)
 class CheckOpener:
-    """What it takes. `playbook` is the name of the one that nodes are read by."""
+    """Opens checks. `playbook` is the name of the playbook to use."""
 
     requests: CheckRequests
     cards: CheckCards
     playbook: str
 
     async def begin(self, key: str, spot: MessageTarget, by: str, said: str, nodes: Sequence[str]) -> None:
-        """Begin a check; `key` is Slack's own id of the wish, and `said` what was asked for, in words."""
+        """Begin a check; `key` is Slack's id of the request, and `said` what was asked for, in words."""
         opening = Opening(SLACK, request_id(spot.channel, spot.thread_ts, key), by, said, self.playbook)
         self.cards.expect(opening.group, spot)
         await self.requests.take(opening, nodes)

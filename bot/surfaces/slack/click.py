@@ -16,10 +16,10 @@ UNKNOWN_BUTTON = "This button does nothing: the bot does not know it."
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """A button that was clicked, or a menu's entry that was chosen.
+    """A clicked button, or a chosen menu entry.
 
-    Shape: `key` is Slack's own id of this click: two deliveries with one key are one click. `value` is the button's
-    value, or the chosen entry. `channel` and `ts` are the message's, both empty in the App Home, which brings its
+    Shape: `key` is Slack's id of the click: two deliveries with the same key are one click. `value` is the button's
+    value, or the chosen entry. `channel` and `ts` are the message's, both empty in the App Home, which sends its
     signed `metadata` instead.
     """
 
@@ -37,12 +37,12 @@ class Click:
 
     @property
     def thread(self) -> str:
-        """The thread in which the person is answered; empty where the message is in the channel itself."""
+        """The thread in which the person is answered; empty for a message in the channel itself."""
         return self.thread_ts if self.thread_ts != self.ts else ""
 
 
 def click_of(body: Mapping[str, Any]) -> Click:
-    """Return the click that a payload describes; a field that is missing is empty."""
+    """Return the click that a payload describes; a missing field is empty."""
     actions = body.get("actions")
     action = mapping(actions[0] if isinstance(actions, list) and actions else None)
     container, channel = mapping(body.get("container")), mapping(body.get("channel"))

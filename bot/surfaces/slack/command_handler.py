@@ -1,4 +1,4 @@
-"""What a person types to the bot: understood, answered in private, or handed on as a request or an order."""
+"""What a person types to the bot: parsed, answered in private, or passed on as a request."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ NOT_KNOWN = "CannotTell: The ledger cannot be read or written now, so nothing wa
 class CommandHandler:
     """Takes what people type, each delivery once.
 
-    Shape: `channels` is where checks may be asked for, anywhere if empty; in a direct message they always may, for they
-    only look. `opener` begins them, and `fleet` takes what is asked of many nodes at once. `wishes` know what was taken
-    before, by whatever program; None where nothing is kept.
+    Shape: `channels` is where checks may be asked for, anywhere if empty, and always in a direct message, because they
+    only look. `opener` begins them; `fleet` takes requests about many nodes at once. `wishes` know what any program
+    has taken before; None where nothing is stored.
     """
 
     def __init__(
@@ -76,21 +76,21 @@ class CommandHandler:
         self._seen: dict[str, None] = {}
 
     def take(self, request: CommandRequest) -> None:
-        """Begin to handle a request; returns at once, so that Slack has its acknowledgement first."""
+        """Begin to handle a request; returns at once, so that Slack gets its acknowledgement first."""
         if request.key in self._seen:
-            return  # Slack delivers at least once: this one is being handled already
+            return  # Slack delivers at least once: this delivery is being handled already
         self._seen[request.key] = None
         if len(self._seen) > REQUESTS_REMEMBERED:
             del self._seen[next(iter(self._seen))]
         self._background.begin(self._once(request), f"request {request.key}")
 
     async def _once(self, request: CommandRequest) -> None:
-        asked = await asyncio.to_thread(parse, request.text, self._known)  # near names take their time
+        asked = await asyncio.to_thread(parse, request.text, self._known)  # the search for near names takes time
         try:
             if self._wishes is not None and not await self._wishes.keep(request.key):
                 return
         except LedgerError:
-            # A check is read also without a ledger, and the brake is tried. What is left could be a repetition.
+            # Without a ledger checks are read and the brake is tried. Anything else could be a repetition.
             if isinstance(asked, Subcommand) and not asked.on:
                 await self._ephemeral.say(request, NOT_KNOWN)
                 return
@@ -126,9 +126,9 @@ class CommandHandler:
                 await self._check(request, asked)
 
     async def _may_ask(self, request: CommandRequest, counts: object) -> bool:
-        """Return whether this person may have nodes read; who may not is told so, and told no name of a node.
+        """Return whether this person may ask for checks; a person who may not is told so, without any node's name.
 
-        Shape: where `counts` is empty, nothing is read, and nothing is counted.
+        Shape: where `counts` is empty, nothing is read and nothing is counted.
         """
         person = Person(request.user, request.workspace, request.enterprise)
         try:
@@ -146,7 +146,7 @@ class CommandHandler:
         await self._opener.begin(request.key, spot, request.by, request.text, nodes)
 
     async def _sweep(self, request: CommandRequest, ask: FleetAsk) -> None:
-        """Begin what is asked of many nodes; who may not is told no name of a node."""
+        """Begin a request about many nodes; a person who may not ask learns no node's name."""
         if self._fleet is None or not await self._may_ask(request, ask.words):
             return
         spot = MessageTarget(request.channel, request.thread_ts, request.answer_at)

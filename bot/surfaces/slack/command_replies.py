@@ -1,4 +1,4 @@
-"""Answers what is typed about incidents, the policy and the brake, with the same checks as for a click."""
+"""Answers commands about incidents, the policy and the brake, with the same checks as for clicks."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ MOST_LISTED = 30
 
 
 class Subscription(Protocol):
-    """PagerDuty's webhook subscription, which can be switched on again."""
+    """PagerDuty's webhook subscription, which can be enabled again."""
 
     async def enable(self) -> str:
-        """Do it, and return what came of it as a sentence."""
+        """Enable it, and return the outcome as a sentence."""
         ...
 
 
@@ -63,7 +63,7 @@ class CommandReplies:
             await self._context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
 
     async def refuse(self, request: CommandRequest, wish: str, no: Refused) -> None:
-        """Tell a person in private why their request is not done, and put that on record."""
+        """Tell a person in private why their request is refused, and record that."""
         await self._context.note(wish, request.by, no)
         words = refusal_words(no)
         await self._context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
@@ -93,7 +93,7 @@ class CommandReplies:
         except Refused as no:
             raise _OnRecord(no) from no
         self._context.notices.decided(opened.id)
-        return f"Proposed as incident {opened.id}; somebody else has to approve it."
+        return f"Proposed as incident {opened.id}; another person has to approve it."
 
     async def _pagerduty(self, approval: Approval) -> str:
         is_named(self._context.policy, approval)
@@ -146,7 +146,7 @@ def _urgency(summary: IncidentSummary) -> tuple[int, str]:
 
 
 class _OnRecord(Exception):
-    """What the responder refused: it is on record already."""
+    """A refusal by the responder, which is on record already."""
 
     def __init__(self, refusal: Refused) -> None:
         super().__init__(str(refusal))

@@ -1,4 +1,4 @@
-"""The connection to Slack: its Web API, Socket Mode where there is an app token, signed HTTP where there is none."""
+"""The connection to Slack: its Web API, and Socket Mode with an app token or signed HTTP without."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ WHAT_IT_IS = {
     "SLACK_APP_TOKEN": "It is an xapp-… token of “Basic Information”, “App-Level Tokens”, with the scope "
     "connections:write: SLACK_APP_TOKEN=xapp-1-… zombie serve",
 }
-# What became of a request that is handed on to nobody, by what is answered.
+# The outcome that is counted for a request that is not passed on, by the status answered.
 UNHEARD = {400: "malformed", 401: "unauthorized"}
 
 
 class CountRequest(Protocol):
-    """Counts a request of Slack's."""
+    """Counts a request from Slack."""
 
     def __call__(self, source: str, outcome: str, seconds: float, /) -> None:
-        """Count it: what came of it, and how long the answer took."""
+        """Count it: its outcome, and how long the answer took."""
         ...
 
 
 class SlackConnection:
-    """One app in one workspace: `app` takes listeners, `calls` sends messages, `signer` signs what dialogs carry."""
+    """An app in a workspace: `app` takes listeners, `calls` sends messages, `signer` signs dialogs' metadata."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class SlackConnection:
         self._client = self._web_client(tokens.bot)
         self._opener = self._web_client(tokens.app)
         self._authorized: AuthorizeResult | None = None
-        self.workspace = Workspace()  # an empty one, until Slack has said which
+        self.workspace = Workspace()  # empty until Slack has said which
         self.signer = MetadataSigner(tokens.bot)  # the same in every program that has this app's token
         self.app = self._bolt_app(logger)
         self.calls = Calls(self._client, self._post, timing.call_limit)
@@ -82,18 +82,18 @@ class SlackConnection:
 
     @property
     def by_socket(self) -> bool:
-        """True when Slack reaches us by Socket Mode."""
+        """True when Slack reaches the bot by Socket Mode."""
         return bool(self._tokens.app)
 
     @property
     def is_connected(self) -> bool:
-        """True while Slack can reach us, as far as we can tell."""
+        """True while Slack can reach the bot, as far as known."""
         return self._takes and (self._sockets is None or self._sockets.is_connected)
 
     async def start(self) -> str:
-        """Ask Slack who we are and begin to listen; returns why Slack cannot be reached now, or an empty string.
+        """Ask Slack who the bot is and begin to listen; returns why Slack cannot be reached now, or an empty string.
 
-        Raises: SettingsError when Slack does not take a token.
+        Raises: SettingsError when Slack rejects a token.
         """
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=self._timing.call_limit))
@@ -102,7 +102,7 @@ class SlackConnection:
             async with asyncio.timeout(self._timing.call_limit):
                 who = await _accepted("SLACK_BOT_TOKEN", self._client.auth_test())
                 if self.by_socket:
-                    # Asked for here once, because only here can a wrong token be reported to whoever started us.
+                    # Asked at the start, because a wrong token can be reported only to the person who starts the bot.
                     self._first_address = await _accepted("SLACK_APP_TOKEN", self._new_address())
         except SlackApiError as error:
             return error_name(error)
@@ -126,7 +126,7 @@ class SlackConnection:
         return ""
 
     async def stop_listening(self) -> None:
-        """Take nothing more; messages may still be posted."""
+        """Accept nothing more; messages may still be posted."""
         self._takes = False
         if self._sockets is not None:
             await self._sockets.stop(self._timing.hang_up)
@@ -139,7 +139,7 @@ class SlackConnection:
     async def open_dialog(self, trigger: str, view: Mapping[str, Any]) -> str:
         """Open a dialog for the person who clicked; returns Slack's error, or an empty string when it is open.
 
-        A trigger lives three seconds and is good for one try, so nothing is tried again.
+        A trigger lives three seconds and works once, so there is no second try.
         """
         try:
             async with asyncio.timeout(self._timing.call_limit):
@@ -153,11 +153,11 @@ class SlackConnection:
         return ""
 
     def people(self, groups: Collection[str]) -> People:
-        """Return what asks Slack who people are; `groups` are the approver groups."""
+        """Return the directory of people, which asks Slack; `groups` are the approver groups."""
         return People(self._client, self, groups, self._timing.clock, self._timing.call_limit)
 
     async def publish_home(self, user: str, view: Mapping[str, Any]) -> None:
-        """Show a person the App Home; a failure is only logged, for they can open it again."""
+        """Show a person the App Home; a failure is only logged, because they can open it again."""
         try:
             async with asyncio.timeout(self._timing.call_limit):
                 await self._client.views_publish(user_id=user, view=dict(view))
@@ -167,24 +167,24 @@ class SlackConnection:
             self._log("slack_failed", view="home", error=one_line(repr(error)))
 
     def routes(self) -> tuple[tuple[str, Callable[[web.Request], Awaitable[web.Response]]], ...]:
-        """Return the HTTP routes by which Slack reaches us; none in Socket Mode."""
+        """Return the HTTP routes by which Slack reaches the bot; none in Socket Mode."""
         return () if self.by_socket else (("/slack/events", self._receive),)
 
     # --- both ways in
 
     def _bolt_app(self, logger: logging.Logger) -> AsyncApp:
         async def authorize() -> AuthorizeResult:
-            assert self._authorized is not None  # one workspace, one token: asked at the start, not for each event
+            assert self._authorized is not None  # one workspace, one token: read at the start, not for each event
             return self._authorized
 
         level = logger.level
-        logger.setLevel(logging.ERROR)  # Bolt warns that it takes one of two tokens; it is the right one
+        logger.setLevel(logging.ERROR)  # Bolt warns that it uses only one of two tokens; it uses the right one
         app = AsyncApp(
             client=self._client,
             authorize=authorize,
             signing_secret=self._tokens.signing_secret or "unused",
             request_verification_enabled=False,  # signed_http verifies the raw bytes before anything reads them
-            process_before_response=True,  # listeners acknowledge and hand over, so nothing takes long
+            process_before_response=True,  # listeners acknowledge and pass on, so they return quickly
             logger=logger,
         )
         logger.setLevel(level)
@@ -198,7 +198,7 @@ class SlackConnection:
         finally:
             if self._counted is not None:
                 self._counted("slack", outcome, self._timing.clock() - began)
-        if response.status == 404:  # no listener of ours; without a 200 Slack would deliver it again and again
+        if response.status == 404:  # the bot has no listener; without a 200 Slack would deliver it again and again
             return BoltResponse(status=200)
         return response
 
@@ -213,7 +213,7 @@ class SlackConnection:
         except web.HTTPException as no:
             outcome = UNREAD.get(no.status_code, "")
             raise
-        finally:  # what was handed on is counted there
+        finally:  # what was passed on is counted there
             if self._counted is not None and outcome:
                 self._counted("slack", outcome, self._timing.clock() - began)
 
@@ -239,7 +239,7 @@ class SlackConnection:
     def _web_client(self, token: str) -> AsyncWebClient:
         client = AsyncWebClient(token=token or None, base_url=self._tokens.api_url)
         if is_loopback(self._tokens.api_url):
-            client.proxy = None  # it would take a proxy from the environment, which cannot reach this machine
+            client.proxy = None  # a proxy from the environment cannot reach this machine
         return client
 
     async def _post(self, url: str, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str]]:
@@ -272,4 +272,4 @@ async def _accepted(name: str, call: Awaitable[T]) -> T:
         refusal = error_name(error)
         if getattr(error.response, "status_code", 0) != 200 or refusal in PASSING:
             raise
-        raise SettingsError(f"Slack does not take {name}: {refusal}.", WHAT_IT_IS[name]) from error
+        raise SettingsError(f"Slack rejects {name}: {refusal}.", WHAT_IT_IS[name]) from error

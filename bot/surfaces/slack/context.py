@@ -1,4 +1,4 @@
-"""What a decision made in Slack needs of the bot, and what each one goes through first: who is it, and who is told."""
+"""What a decision made in Slack needs, and what comes before each: who decides, and whom to tell."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 
-PULL_SECONDS = 2.0  # how long Slack is asked whether somebody may pull the brake; without an answer they may
+PULL_SECONDS = 2.0  # how long Slack is asked whether a person may pull the brake; without an answer they may
 
 
 class DecisionListener(Protocol):
-    """Hears of each incident about which something was decided here."""
+    """Is told of each incident about which Slack users decided something."""
 
     def decided(self, incident_id: str, /) -> None:
         """Take note, so that the incident goes on at once."""
@@ -52,10 +52,10 @@ class DecisionListener(Protocol):
 
 
 class NodePicker(Protocol):
-    """Takes a person's word for which node an alert means."""
+    """Records which node an alert means, as a person says."""
 
     async def pick(self, incident_id: str, node: str, by: str, /) -> object:
-        """Put it on record. Raises: InventoryError, UnknownIncident, ImpossibleEvent, LedgerError."""
+        """Record it. Raises: InventoryError, UnknownIncident, ImpossibleEvent, LedgerError."""
         ...
 
 
@@ -63,9 +63,8 @@ class NodePicker(Protocol):
 class SlackContext:
     """The parts of the bot that decisions made in Slack use.
 
-    Shape: `picker` is None where no alert ever asks which node it means, `profiles` where nodes are not profiled,
-    `opener` where no check is begun from here, `wishes` where nothing is kept of deliveries, `suggestions` where no
-    node is looked for by name.
+    Shape: `picker` is None where no alert asks which node it means, `profiles` where nodes are not profiled, `opener`
+    where no check begins here, `wishes` where deliveries are not stored, `suggestions` where no names are suggested.
     """
 
     responder: Responder
@@ -86,25 +85,25 @@ class SlackContext:
 
     @property
     def marking(self) -> Marking:
-        """What takes people's word on verdicts."""
+        """Records whether people say that verdicts were right."""
         return Marking(self.policy, self.ledger, self.responder.clock)
 
     @property
     def view_context(self) -> ViewContext:
-        """What views of incidents are made with here."""
+        """The context for views of incidents."""
         return ViewContext(self.policy, self.words)
 
     @property
     def words(self) -> PlanWords:
-        """How plans are worded."""
+        """The words for plans."""
         return self.surface.words
 
     async def find(self, incident_id: str) -> Incident:
-        """Return an incident as it stands. Raises: UnknownIncident, LedgerError."""
+        """Return an incident from the record. Raises: UnknownIncident, LedgerError."""
         return await self.responder.book.find(incident_id)
 
     def is_of_ours(self, person: Person) -> None:
-        """Do nothing for what comes from our own workspace.
+        """Return for a person from the bot's own workspace.
 
         Raises: NotAnApprover when a person, or the payload that names them, is from another workspace.
         """
@@ -112,27 +111,27 @@ class SlackContext:
         if not ours.is_ours(person.team, person.enterprise) or (
             person.home and not ours.is_ours(person.home, person.enterprise)
         ):
-            raise NotAnApprover("That came from another workspace than the one that this bot is installed in.")
+            raise NotAnApprover("That came from another workspace than the bot's own.")
 
     async def approval(self, person: Person, reason: str, *, by_group: bool = True) -> Approval:
-        """Return a person's decision, with the groups that they are in now; Slack is asked who they are.
+        """Return a person's decision, with their present groups; asks Slack who they are.
 
-        Shape: `by_group` is for what only approvers may do: then a group that cannot be read may decide it.
-        Raises: NotAnApprover for everybody who is no full member; CannotTell when Slack does not say what decides.
+        Shape: `by_group` is for what only approvers may do: then an unreadable group matters.
+        Raises: NotAnApprover for a person who is no full member; CannotTell when Slack does not answer what matters.
         """
         self.is_of_ours(person)
         await self.people.admit(person.user)
         member = await self.people.membership(person.user)
         named = person_of(person.by) in self.policy.approvers or bool(member.groups & self.policy.approver_groups)
         if by_group and not named and member.unread:
-            raise CannotTell(f"Whether you may approve cannot be told. {member.unread[0]}", "Try again.")
+            raise CannotTell(f"The bot cannot tell whether you may approve. {member.unread[0]}", "Try again.")
         return Approval(person.by, reason, groups=member.groups)
 
     async def pull(self, person: Person, reason: str, request: str) -> str:
-        """Pull the brake, and return what the person is told; for whom [policy] names by id, Slack is not asked.
+        """Pull the brake, and return what to tell the person; Slack is not asked about people named in [policy].
 
-        Shape: where a group may name them, Slack is asked for `PULL_SECONDS`, and only a clear no keeps them from it:
-        stopping is safe, and has to work while Slack's API does not.
+        Shape: where a group may name them, Slack is asked for `PULL_SECONDS`, and only a clear no refuses them: to stop
+        is safe, and has to work while Slack's API is down.
         Raises: NotAnApprover where Slack says so; LedgerError.
         """
         self.is_of_ours(person)
@@ -145,16 +144,16 @@ class SlackContext:
                 anybody = True
         try:
             return brake_words(await self.responder.brake(True, approval, anybody=anybody, request=request))
-        except Refused as no:  # that is on record already
+        except Refused as no:  # it is on record already
             return refusal_words(no)
 
     @contextlib.asynccontextmanager
     async def answering(
         self, action: str, person: Person, channel: str, thread_ts: str, about: str = ""
     ) -> AsyncIterator[None]:
-        """Tell a person why something is not done, whatever the reason; a refusal raised here is put on record.
+        """Tell a person why something is not done, whatever the reason; a refusal raised in the block is recorded.
 
-        What the responder refuses is on record by then: tell that by `ephemeral` alone.
+        The responder records its refusals itself: tell those by `ephemeral` alone.
         """
         try:
             yield
@@ -164,7 +163,7 @@ class SlackContext:
         except UsageError as no:  # there is no such incident, or no such node
             await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(no))
         except (Conflict, ImpossibleEvent):
-            late = AlreadyDecided("Somebody else was first: it has gone on meanwhile.", "Look at its card.")
+            late = AlreadyDecided("Another person was first: it has changed meanwhile.", "Look at its card.")
             await self.note(action, person.by, late, about)
             await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(late))
         except LedgerError as error:
@@ -173,14 +172,14 @@ class SlackContext:
             await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(cannot))
 
     async def note(self, action: str, by: str, no: ZombieError, about: str = "") -> None:
-        """Put a refusal on record; the person is told of it even where the ledger cannot be written."""
+        """Record a refusal; the person is told even when the ledger cannot be written."""
         with contextlib.suppress(LedgerError):
             refused = WishRefused(type(no).__name__, no.sentence, action, one_line(about, 64))
             await self.ledger.refused(refused, by if is_who(by) else BOT)
 
 
 def brake_words(pulled: Entry | None) -> str:
-    """Return what is told of the brake after it was moved."""
+    """Return the state of the brake in words, after it was moved."""
     if pulled is None:
         return "The brake is off."
     return f"The brake is on: nothing new begins. To release this pull: /zombie brake off #{pulled.seq} REASON"

@@ -1,7 +1,7 @@
-"""The dialog that asks for the reason of a decision, and the signed intent it carries.
+"""The dialog that asks for the reason of a decision, and the signed intent that it carries.
 
-It spells out everything that is decided. The intent is signed, so that no state is kept while a dialog is open and a
-change is noticed.
+It spells out everything that is decided. The intent is signed, so that no state is kept while a dialog is open and
+tampering is noticed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from bot.surfaces.view.view import IncidentView
 
 REASON = "reason"
 PLAN_DIALOG, CONTROL = "wave-plan", "control"  # the dialog that asks how many nodes a wave leaves alone
-HOME = "home"  # the action of the intent that the App Home carries: it names the person's direct message with the bot
-MOST_PLANS = 25  # decided by one dialog; those left over are decided by the next
+HOME = "home"  # the action of the App Home's intent, which names the person's direct message with the bot
+MOST_PLANS = 25  # in a dialog; the next dialog decides the rest
 MOST_BLOCKS = 90  # of the 100 that a dialog may have
 LONGEST_REASON = 1000
 PIECE = 2500
@@ -46,8 +46,8 @@ def reason_dialog(
 ) -> dict[str, Any]:
     """Return the view.
 
-    Shape: `plans` are shown with every node and every command, whole. `words` are paragraphs for a dialog that is about
-    no plan; `objection` is what already speaks against it.
+    Shape: `plans` are shown whole, with every node and command. `words` are paragraphs for a dialog that is about
+    no plan; `objection` is what would refuse it now.
     """
     title, submit = _TITLES[wish]
     blocks: list[Block] = [paragraph(f"As it stands, this will be refused: {objection}")] if objection else []
@@ -57,7 +57,7 @@ def reason_dialog(
     for view in plans:
         blocks += _plan(view)
     if plans and wish == "approve":
-        blocks.append(footnote("Each node is read again first; one that is not as shown here is left alone."))
+        blocks.append(footnote("Each node is read again first; a node that is not as shown here is left alone."))
     blocks.append(_input(_PLACEHOLDERS.get(wish, "Why")))
     return {
         "type": "modal",
@@ -71,7 +71,7 @@ def reason_dialog(
 
 
 def covered(plans: Sequence[IncidentView]) -> list[IncidentView]:
-    """Return as many of these, from the first on, as one dialog shows whole: nobody approves what they do not see."""
+    """Return as many of these, from the first, as a dialog shows whole: people approve only what they see."""
     found: list[IncidentView] = []
     room = MOST_BLOCKS
     for view in plans[:MOST_PLANS]:
@@ -119,7 +119,7 @@ def _plain(words: str) -> Block:
     return {"type": "plain_text", "text": words, "emoji": False}
 
 
-LONGEST = 3000  # Slack's own limit on a view's private_metadata
+LONGEST = 3000  # Slack's limit for a view's private_metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Intent:
 
     Shape: `action` is what its submission asks for. `plans` holds, by incident, the first digits of the digest of the
     plan that the dialog showed. `detail` is what else the action needs (`on` or `off` for the brake, an answer).
-    `channel` is where the person who opened it is answered, empty where they were in the App Home. `pull` is the number
+    `channel` is where the person is answered, empty for the App Home. `pull` is the number
     of the pull of the brake that would be released.
     """
 
@@ -142,7 +142,7 @@ class Intent:
 
 
 class MetadataSigner:
-    """Signs and verifies with a key that every program of this app has, before and after a restart."""
+    """Signs and verifies with a key that every program of this app derives, before and after a restart."""
 
     def __init__(self, secret: str) -> None:
         self._key = hashlib.sha256(b"zombie dialogs\n" + secret.encode()).digest()
@@ -160,7 +160,7 @@ class MetadataSigner:
         fields: dict[str, Any] = json.loads(body)
         try:
             return Intent(**fields)
-        except TypeError:  # an older version of the bot opened this dialog, with other fields
+        except TypeError:  # an older version of the bot opened this dialog with other fields
             return None
 
     def _mac(self, body: str) -> str:
@@ -168,4 +168,4 @@ class MetadataSigner:
 
 
 def _bytes(text: str) -> bytes:
-    return text.encode(errors="surrogatepass")  # JSON may carry half a surrogate pair, which is no reason to fail
+    return text.encode(errors="surrogatepass")  # JSON may carry half a surrogate pair, which must not fail

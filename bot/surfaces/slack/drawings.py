@@ -1,4 +1,4 @@
-"""What a card shows as a strip of text until Slack has its picture: the heat of cores, and how something grows."""
+"""What a card shows as a strip of text until Slack has its picture: the load of cores, and growth."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from bot.surfaces.slack.message import Block, preformatted
 from bot.surfaces.view.growth_words import growth_words, sparkline
 
 Drawn: TypeAlias = CoreHeat | Growth
-COLUMNS = 36  # of a strip that a phone does not break
+COLUMNS = 36  # the widest strip that a phone does not wrap
 
 
 def growth_strip(growth: Growth, incident: str) -> Block:
-    """Return how something grows as bars over time, with the latest figure."""
+    """Return growth as bars over time, with the latest figure."""
     said = f"{growth.what}, up to {growth.latest.value:,.0f}"
     block = preformatted([sparkline(growth, COLUMNS), said])
     return {**block, "block_id": f"{heat_block.GROWTH}{name_of(growth, incident)}"}
 
 
 def name_of(drawn: Drawn, incident: str) -> str:
-    """Return the name of a drawing on an incident's card: what was counted once more has another."""
+    """Return the name of a drawing on an incident's card: a new count gets a new name."""
     if isinstance(drawn, CoreHeat):
         return heat_block.name_of(drawn, incident)
     looks = repr((drawn.cause, drawn.counted, [(look.at.isoformat(), look.value) for look in drawn.looks]))
@@ -33,24 +33,24 @@ def name_of(drawn: Drawn, incident: str) -> str:
 
 
 def alt_text(drawn: Drawn) -> str:
-    """Return what the picture shows, for those who do not see it."""
+    """Return what the picture shows, for screen readers."""
     return drawn.alt_text if isinstance(drawn, CoreHeat) else f"{drawn.what} over time: {growth_words(drawn)}"
 
 
 def kept(drawn: Drawn) -> dict[str, Any]:
-    """Return it as it is kept until Slack has it."""
+    """Return the form in which it is stored until Slack has it."""
     return {"heat" if isinstance(drawn, CoreHeat) else "growth": plain(drawn)}
 
 
 def of_kept(content: Mapping[str, Any]) -> Drawn:
-    """Return what was kept. Raises: NotOfForm."""
+    """Return what was stored. Raises: NotOfForm."""
     if "growth" in content:
         return read(Growth, content["growth"])
     return read(CoreHeat, content.get("heat"))
 
 
 def png_of(drawn: Drawn, node: str) -> tuple[str, bytes]:
-    """Draw it, and return the file's name and the picture. Pillow is loaded here, the first time."""
+    """Draw it; return the file's name and the picture. The first call loads Pillow."""
     if isinstance(drawn, CoreHeat):
         from bot.profile.core_picture import core_picture
 

@@ -1,4 +1,4 @@
-"""The report of an incident as a file of its card's thread."""
+"""The report of an incident as a file in its card's thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MakeReport: TypeAlias = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class EnclosedReport:
-    """Reports; `page` returns an incident's page, and raises ZombieError where it cannot."""
+    """Makes reports; `page` returns an incident's page, or raises ZombieError."""
 
     page: MakeReport
     prefix: str = REPORT
@@ -25,5 +25,5 @@ class EnclosedReport:
         return Enclosed(f"report-{name}.html", (await self.page(name)).encode())
 
     def instead(self, name: str, because: str) -> str:
-        """Say how it is written in a terminal."""
-        return f"The report is not here: {because} It is written by: zombie report {name}"
+        """Say how to write it in a terminal."""
+        return f"The report is not here: {because} To write it: zombie report {name}"

@@ -1,4 +1,4 @@
-"""The pictures of a profile as files of a thread: a core's flame graph, and the heat map of its seconds."""
+"""The pictures of a profile as files in a thread: a core's flame graph, and the heat map of its seconds."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ FLAME, SECONDS = "flame", "seconds"
 
 @dataclass(frozen=True, slots=True)
 class EnclosedSketch:
-    """Pictures of sketches, which are kept with what is on its way."""
+    """Draws sketches, which are stored with the upload."""
 
     prefix: str = SKETCH
     word: str = "sketch"
 
     async def make(self, name: str, content: Mapping[str, Any]) -> Enclosed:
-        """Draw it. Raises: ProfileError where what was kept is no sketch."""
+        """Draw it. Raises: ProfileError where the stored content is no sketch."""
         try:
             drawn = sketch_of(content.get("sketch"))
         except NotOfForm as no:
-            raise ProfileError(f"What was kept of it cannot be read ({one_line(str(no), 160)}).") from no
+            raise ProfileError(f"Its stored data cannot be read ({one_line(str(no), 160)}).") from no
         which = SECONDS if content.get("which") == SECONDS else FLAME
-        png = await asyncio.to_thread(_drawn, drawn, which)  # Pillow is loaded there, the first time
+        png = await asyncio.to_thread(_drawn, drawn, which)  # the first call loads Pillow
         flame, seconds = drawn.alt_texts
         return Enclosed(f"{which}-core-{drawn.core}.png", png, seconds if which == SECONDS else flame)
 
     def instead(self, name: str, because: str) -> str:
-        """Say why a picture is missing, once for both."""
-        return f"No picture of it is here: {because}" if name.startswith(FLAME) else ""
+        """Say why the pictures are missing, once for both."""
+        return f"There is no picture: {because}" if name.startswith(FLAME) else ""
 
 
 def pictures_of(drawn: Sketch) -> Iterator[FileAsked]:

@@ -1,7 +1,7 @@
-"""Files in the threads of cards: an incident's report, the pictures of a profile. Each is sent once, in nobody's way.
+"""Files in the threads of cards: an incident's report, the pictures of a profile. Each is sent once, in the background.
 
-What is on its way is kept in the outbox: a restart goes on with it, and sends none again that has arrived. What Slack
-does not take leaves a sentence in the thread.
+Uploads wait in the outbox: a restart goes on with them, and sends none again that has arrived. For a file that Slack
+rejects, the thread gets a sentence.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.uploads import Uploaded, Uploads
 
-FILES = "files"  # stands where a message has its channel
+FILES = "files"  # takes the place of a message's channel
 TRIES = 3
-TOO_LATE = timedelta(hours=6)  # a thread that could not be had for so long: nobody waits for its files
+TOO_LATE = timedelta(hours=6)  # if there is no thread for this long, nobody waits for its files
 
 Instead: TypeAlias = Callable[[str, str, MessageTarget, Message], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """A file as it is sent; `alt_text` says what a picture shows."""
+    """A file to send; `alt_text` says what a picture shows."""
 
     name: str
     content: bytes
@@ -41,7 +41,7 @@ class Enclosed:
 
 @dataclass(frozen=True, slots=True)
 class FileAsked:
-    """A file that is asked for: its kind by `prefix`, its name, and what is kept with it while it is on its way."""
+    """A requested file: its kind by `prefix`, its name, and what is stored with it until it is sent."""
 
     prefix: str
     name: str
@@ -49,30 +49,30 @@ class FileAsked:
 
 
 class EnclosureKind(Protocol):
-    """One kind of file."""
+    """A kind of file."""
 
     @property
     def prefix(self) -> str:
-        """Begins the names of its parts in the outbox."""
+        """The prefix of its parts' names in the outbox."""
         ...
 
     @property
     def word(self) -> str:
-        """Begins its lines of the log."""
+        """The prefix of its log events."""
         ...
 
     async def make(self, name: str, content: Mapping[str, Any]) -> Enclosed:
-        """Make the file of that name from what was kept with it. Raises: ZombieError where it cannot be made."""
+        """Make the file of that name from what was stored with it. Raises: ZombieError where that fails."""
         ...
 
     def instead(self, name: str, because: str) -> str:
-        """Return what is said in the thread where it does not come; empty where nothing is lost with it."""
+        """Return what the thread says if the file does not come; empty where nothing is lost."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A file on its way: of which kind, name and card, where to, and what says in the thread that it does not come."""
+    """A file on its way: its kind, name, card and target, and what posts the sentence if it does not come."""
 
     kind: EnclosureKind
     card: str
@@ -103,9 +103,9 @@ class Enclosures:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def begin(self, card: str, target: MessageTarget, asked: FileAsked, instead: Instead) -> bool:
-        """Begin to make and send a file into a card's thread; False where it stands there already.
+        """Begin to make and send a file into a card's thread; False where it is there already.
 
-        Raises: LedgerError when the outbox cannot be asked.
+        Raises: LedgerError when the outbox cannot be read.
         """
         part = asked.prefix + asked.name
         if part in self._tasks:
@@ -118,7 +118,7 @@ class Enclosures:
         return True
 
     def take_up(self, due: DuePost, instead: Instead) -> bool:
-        """Go on with a file that the outbox kept; False where the post is none."""
+        """Go on with a file from the outbox; False where the post is no file."""
         kind = next((kind for prefix, kind in self._kinds.items() if due.post.part.startswith(prefix)), None)
         if kind is None:
             return False
@@ -130,7 +130,7 @@ class Enclosures:
         return True
 
     async def drain(self) -> None:
-        """Leave what is on its way to the next run."""
+        """Leave unfinished uploads to the next run."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -151,7 +151,7 @@ class Enclosures:
     async def _unless_it_ends(self, way: _Way, is_late: bool) -> None:
         try:
             await self._brought(way, is_late)
-        except asyncio.CancelledError:  # the bot ends: the next run need not wait until nobody can be at it any more
+        except asyncio.CancelledError:  # the bot ends: free the post, so that the next run need not wait for the lease
             with suppress(ZombieError):
                 await self._outbox.failed(way.post_id, self._now(), "the bot ended")
             raise
@@ -161,7 +161,7 @@ class Enclosures:
         if place is None and is_late:
             await self._outbox.dropped(way.post_id, "its card was never posted")
             return
-        if place is None:  # its card is being posted: the outbox hands it out once that stands
+        if place is None:  # its card is being posted: the outbox hands it out after that
             await self._outbox.failed(way.post_id, self._now(), "its card is not posted yet")
             return
         try:
@@ -185,7 +185,7 @@ class Enclosures:
             pause = max(outcome.seconds, self._timing.first_pause * 4**attempt)
             self._log(f"{way.kind.word}_delayed", name=way.name, error=error, again_in_seconds=pause)
             await asyncio.sleep(pause)
-        await self._given_up(way, f"Slack did not take the file ({error}).")
+        await self._given_up(way, f"Slack rejected the file ({error}).")
 
     async def _given_up(self, way: _Way, because: str) -> None:
         self._log(f"{way.kind.word}_given_up", name=way.name, because=because)

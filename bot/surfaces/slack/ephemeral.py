@@ -1,4 +1,4 @@
-"""Answers that only one person sees: help, the state of things, and why something was refused."""
+"""Answers that only one person sees: help, status, and why something was refused."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bot.surfaces.slack.message import SECTION, TEXT, Block, Message, clipped, e
 from bot.surfaces.slack.people import People
 from bot.surfaces.slack.requests import CommandRequest
 
-TRIES = 4  # nobody waits longer than that for an answer
+TRIES = 4  # after that nobody waits for an answer
 NOT_THERE = frozenset({"user_not_in_channel", "channel_not_found", "not_in_channel", "is_archived"})
 _WHO = re.compile(r"(?:slack:)?\b[TE][A-Z0-9]+/([UW][A-Z0-9]+)\b")
 
 
 class Ephemeral:
-    """Answers one person in private.
+    """Answers a person in private.
 
     Shape: `people` turns ids into names; without it ids stay as they are.
     """
@@ -35,14 +35,14 @@ class Ephemeral:
         self._people = people
 
     async def say(self, request: CommandRequest, text: str) -> None:
-        """Answer a request with a text of the bot's own, in which Slack's markup counts.
+        """Answer a request with the bot's own text, in which Slack's markup works.
 
-        Shape: at the command's address where it has one. An answer that cannot be sent is logged.
+        Shape: sent to the command's response address where there is one. An answer that cannot be sent is logged.
         """
         await self._say(request, Message(clipped(text, TEXT)))
 
     async def quote(self, request: CommandRequest, words: str, below: Iterable[Block] = ()) -> None:
-        """Answer a request with words that quote what a person typed, in which no markup counts; else as `say`.
+        """Answer a request with words that quote what a person typed, so markup does not work; else like `say`.
 
         Shape: `below` are blocks that follow the words, such as buttons.
         """
@@ -63,9 +63,9 @@ class Ephemeral:
             await self._pause(attempt, outcome)
 
     async def tell(self, by: str, channel: str, thread_ts: str, words: str, answer_at: str = "") -> None:
-        """Tell a person something that may quote a node: in the channel where they are, else in a direct message.
+        """Tell a person something that may quote a node: in their channel, else in a direct message.
 
-        People are called by their names, and nobody is mentioned. An answer that cannot be sent is logged.
+        People appear by name, and nobody is notified. An answer that cannot be sent is logged.
         """
         user = slack_user(by)
         said = await self.named(redacted_text(words))  # a refusal may quote what a node said
@@ -99,10 +99,10 @@ class Ephemeral:
 
 
 def _as_it_is(words: str) -> Message:
-    """A message whose block shows the words and interprets nothing; its text is what a notification shows."""
+    """A message whose block shows the words literally; its text is for the notification."""
     return Message(clipped(escaped(words), TEXT), (paragraph(clipped(safe(words), SECTION)),))
 
 
 def refusal_words(no: ZombieError) -> str:
-    """Return a refusal for the person who asked: its sentence, what to try, and last its name."""
+    """Return a refusal for the person who asked: its sentence, what to try, then its name."""
     return f"{no} ({type(no).__name__})"

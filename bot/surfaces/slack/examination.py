@@ -1,4 +1,4 @@
-"""What `zombie doctor` asks Slack: tokens, scopes, the connection, and the people whom the policy names."""
+"""What `zombie doctor` checks in Slack: tokens, scopes, the connection, and the people whom the policy names."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ SCOPES: Mapping[str, str] = {
     "commands": "to hear /zombie",
     "files:write": "to show pictures on cards; without it they have strips of text",
     "usergroups:read": "to see who is in a group of approvers",
-    "users:read": "to see whether who approves is a person",
+    "users:read": "to see whether an approver is a person",
 }
-DISPENSABLE = frozenset({"files:write"})  # what lacks then is only how something looks
+DISPENSABLE = frozenset({"files:write"})  # without these only the looks suffer
 _AGAIN = "Add it under “OAuth & Permissions” and install the app again."
 _FAILURES = (SlackApiError, aiohttp.ClientError, TimeoutError, OSError, ValueError)
 
@@ -99,7 +99,7 @@ class SlackExamination:
             mark = Mark.NOTE if DISPENSABLE.issuperset(missing) else Mark.WRONG
             return Examined("Slack scopes", mark, f"missing: {what}", _AGAIN)
         if more := sorted(granted - SCOPES.keys()):
-            seen = f"all that are needed, and others: {', '.join(more)}"
+            seen = f"all that are needed, and more:  {', '.join(more)}"
             return Examined(
                 "Slack scopes",
                 Mark.NOTE,
@@ -124,7 +124,7 @@ class SlackExamination:
         async with session.ws_connect(url, proxy=proxy, max_msg_size=1024 * 1024) as socket:
             async for message in socket:
                 if message.type is aiohttp.WSMsgType.TEXT and json.loads(message.data).get("type") == "hello":
-                    return loop.time() - began  # and hang up at once: no event may come here instead of to the bot
+                    return loop.time() - began  # closed at once, so that no event comes here instead of to the bot
         raise ValueError("the connection was closed")
 
     async def _group(self, client: AsyncWebClient, group: str) -> Examined:
@@ -159,7 +159,7 @@ class SlackExamination:
     async def _client(self, token: str) -> AsyncIterator[AsyncWebClient]:
         client = AsyncWebClient(token=token or None, base_url=self._tokens.api_url)
         if is_loopback(self._tokens.api_url):
-            client.proxy = None  # one from the environment would lead away from here
+            client.proxy = None  # a proxy from the environment would lead elsewhere
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_SECONDS)) as session:
             client.session = session
             yield client

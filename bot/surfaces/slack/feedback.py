@@ -1,6 +1,6 @@
-"""Was the verdict right? Two buttons on every closed card, what a click on them does, and the older form of them.
+"""Was the verdict right? Two buttons on every closed card, what a click does, and their older form.
 
-`feedback_buttons` stand in a block of their own kind, and in messages alone:
+`feedback_buttons` have their own kind of block, and work in messages only:
 https://docs.slack.dev/reference/block-kit/blocks/context-actions-block. A workspace that refuses it gets two buttons.
 """
 
@@ -18,14 +18,14 @@ from bot.surfaces.slack.blocks import BUTTON, MOST_OPTIONS, OPTION, button
 from bot.surfaces.slack.message import Block, Message, clipped
 from bot.surfaces.view.view import GroupView, IncidentView
 
-FEEDBACK = "feedback"  # the action_id, and how those of its older form begin
+FEEDBACK = "feedback"  # the action_id, and the prefix of its older form
 RIGHT, WRONG = "right", "wrong"
 _KIND = "context_actions"
 _WORDS = {RIGHT: "Verdict right", WRONG: "Verdict wrong"}
 
 
 def feedback_block(group: GroupView) -> Iterator[Block]:
-    """Yield what asks whether the verdicts of a closed card were right; nothing while it is not closed.
+    """Yield the question whether a closed card's verdicts were right; nothing while it is open.
 
     Shape: for one node two buttons, for several two menus that name the nodes.
     """
@@ -44,12 +44,12 @@ def feedback_block(group: GroupView) -> Iterator[Block]:
 
 
 def value_of(word: str, incident: str) -> str:
-    """Return a button's value: what it says, and of which incident."""
+    """Return a button's value: its word and its incident."""
     return f"{word}-{incident}"
 
 
 def said_of(value: str) -> tuple[str, bool] | None:
-    """Return of which incident a value says what; None for one that no button of ours has.
+    """Return the incident of a value, and whether it says right; None for a value that no button has.
 
     Example:
     >>> said_of("wrong-7k3m9x2qpv"), said_of("7k3m9x2qpv"), said_of("right-")
@@ -65,12 +65,12 @@ def has_feedback(message: Message) -> bool:
 
 
 def with_plain_feedback(message: Message) -> Message:
-    """Return the message with two buttons of the older kind, which every workspace takes."""
+    """Return the message with two buttons of the older kind, which every workspace accepts."""
     return replace(message, blocks=tuple(map(_older, message.blocks))) if has_feedback(message) else message
 
 
 def thanks(incident: Incident, marked: Marked) -> str:
-    """Return what a person hears after a mark: what stands on record, how the cause stands, and what they may do."""
+    """Return the answer to a mark: what is on record, the cause's score, and what the person may do next."""
     event, score = marked.entry.event, marked.score
     assert isinstance(event, VerdictMarked)
     word = RIGHT if event.right else WRONG

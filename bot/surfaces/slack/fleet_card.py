@@ -1,4 +1,4 @@
-"""The card of a sweep, from the question to its counts, and what a comparison came to. Pure functions."""
+"""The card of a sweep, from the question to its counts, and the result of a comparison. Pure functions."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ GROUPS = 5
 CAUSES = 6
 ROOM_BESIDE = 3_500  # of a message's characters, for all that is not the table
 _ORDER = {Status.CRITICAL: 0, Status.DEGRADED: 1, Status.UNKNOWN: 2, Status.UNREACHABLE: 3, Status.HEALTHY: 4}
-SURPRISE = "Surprise 3 is one chance in a thousand. Telling: also among all that was compared."
+SURPRISE = "Surprise 3 is a chance of 1 in 1,000. Telling: unlikely by chance, even among all facts compared."
 _COLUMNS = ("az", "role")
 _WHAT = {
-    "check": "checked, each with an incident of its own",
+    "check": "checked, each with its own incident",
     "wave": "checked, and a wave proposed for those that have it",
 }
 
 
 def many_card(ask: FleetAsk, nodes: int, seconds: float, name: str, by: str) -> Message:
-    """Ask whether so many nodes are to be read: how many, and how long it takes. `name` is the card's own."""
+    """Ask whether so many nodes should be read: how many, and how long it takes. `name` is the card's."""
     what = _WHAT.get(ask.kind, "asked")
     words = f"{nodes:,} nodes would be {what}; that takes about {_span(seconds)}."
     buttons = [button(f"Yes, all {nodes:,}", GO, ask.text, "primary")] if ask.text else []
@@ -69,9 +69,9 @@ def many_card(ask: FleetAsk, nodes: int, seconds: float, name: str, by: str) -> 
 
 
 def running_card(ask: FleetAsk, report: FleetReport, name: str, by: str) -> Message:
-    """Show how far a sweep has come, and how to stop it."""
+    """Show how far a sweep is, and how to stop it."""
     found = sum(bool(answer.found) for answer in report.answers)
-    words = f"Asking {report.asked:,} nodes: {len(report.answers):,} told so far, {found:,} of them have it."
+    words = f"Asking {report.asked:,} nodes: {len(report.answers):,} answered so far, {found:,} of them have it."
     blocks: tuple[Block, ...] = (
         header("Who else has it?" if ask.causes else "What is in this fleet?"),
         paragraph(words),
@@ -82,7 +82,7 @@ def running_card(ask: FleetAsk, report: FleetReport, name: str, by: str) -> Mess
 
 
 def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "", cured: Collection[str] = ()) -> Message:
-    """Show what a sweep came to; `ended` says why it is not whole, `cured` are the causes that have a remedy."""
+    """Show the result of a sweep; `ended` says why it is incomplete, `cured` are the causes with a remedy."""
     found = [count for count in report.causes if count.nodes]
     title = _title(ask, report)
     said = [f"{headline(report)}. {ended}".strip()]
@@ -106,17 +106,17 @@ def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "", cu
 
 
 def broken_off_card(ask: FleetAsk, because: str, by: str) -> Message:
-    """Say why a sweep came to nothing."""
+    """Say why a sweep has no result."""
     words = clipped(one_line(because, SAID), SAID)
     return Message(clipped(escaped(words), TEXT), (header("No answer"), paragraph(words), *_small_print(ask, by)))
 
 
 def comparison_message(comparison: Comparison) -> Message:
-    """Return what the sick have that the healthy have not."""
+    """Return how the sick nodes differ from the healthy nodes."""
     here, there = len(comparison.here), len(comparison.there)
     title = f"{here} sick beside {there} healthy {'peer' if there == 1 else 'peers'}"
     if not there:
-        words = "There is nobody to compare with: no peer is healthy as far as read."
+        words = "There is nothing to compare with: no peer is healthy as far as read."
         return Message(clipped(escaped(f"{title}. {words}"), TEXT), (header(title), paragraph(words)))
     told = comparison.differences[:DIFFERENCES]
     blocks: list[Block] = [header(title)]
@@ -203,7 +203,7 @@ def _choices(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> Iter
 
 
 def _options(nodes: Sequence[str]) -> list[Block]:
-    """The first of the nodes as a menu's entries, as many as there is room for."""
+    """The first nodes as menu entries, as many as there is room for."""
     options, room = list[Block](), OPTIONS_ROOM
     for node in nodes[:MOST_OPTIONS]:
         option: Block = {"text": {"type": "plain_text", "text": node, "emoji": False}, "value": node}
@@ -215,7 +215,7 @@ def _options(nodes: Sequence[str]) -> list[Block]:
 
 
 def _plan(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> FleetAsk:
-    """Return the ask for a wave over the nodes of the first cause that has a remedy; without a cause where none has."""
+    """Return the request for a wave over the nodes of the first cause with a remedy; no causes if there is none."""
     found = [count.cause for count in report.causes if count.nodes and count.cause in cured]
     sick = tuple(answer.node for answer in report.answers if {each.cause for each in answer.found} & set(found[:1]))
     named = FleetAsk(sick, tuple(found[:1]), kind="wave")
@@ -229,7 +229,7 @@ def _notes(report: FleetReport) -> Iterator[Block]:
         yield footnote("By signature, a single look: possible, not proven. A check gives the verdict.")
     if open_ := [count for count in report.causes if count.undecided]:
         said = "; ".join(f"{count.cause} of {len(count.undecided)}" for count in open_)
-        yield footnote(clipped(f"Cannot be told: {said}", SAID))
+        yield footnote(clipped(f"Not known: {said}", SAID))
     for remark in remarks(report)[:3]:
         yield footnote(clipped(remark, SAID))
 

@@ -1,7 +1,7 @@
-"""Sweeps that people ask for in Slack: one card each, from the question to its counts, and the buttons on it.
+"""Sweeps that people ask for in Slack: a card for each, from the question to its counts, with its buttons.
 
-A sweep is kept with the wishes until its counts stand: one that a crash or a restart broke off is begun again under the
-same card by whoever serves next, for it only reads.
+A sweep is stored with the wishes until its counts are posted: after a crash or a restart the next program begins it
+again on the same card, because a sweep only reads.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from bot.surfaces.slack.click import Click
 
 PREFIX = "fleet-"
-SECONDS_A_CHECK = 8.0  # of one node, with its window
-LOOKS_EVERY = 1.0  # seconds between two looks at whether somebody stopped a sweep in another program
-STOPPED = "Stopped by a person; what came until then is counted."
+SECONDS_A_CHECK = 8.0  # per node, with its window
+LOOKS_EVERY = 1.0  # seconds between looks for a stop made in another program
+STOPPED = "Stopped by a person; the answers until then are counted."
 
 
 class FleetCards:
-    """Takes asks and clicks. `askers` say who may; a click counts as an ask of its own."""
+    """Takes requests and clicks. `askers` says who may ask; a click counts as a request."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class FleetCards:
         waves: WaveCards | None = None,
         looks_every: float = LOOKS_EVERY,
     ) -> None:
-        """`waves` propose cures; None where nothing is cured. `looks_every`: seconds between two looks at a stop."""
+        """`waves` propose cures; None where nothing is cured. `looks_every`: seconds between looks for a stop."""
         self._desk = desk
         self._poster = poster
         self._opener = opener
@@ -68,9 +68,9 @@ class FleetCards:
         self._running: dict[str, tuple[asyncio.Task[None], list[str]]] = {}
 
     async def ask(self, ask: FleetAsk, key: str, spot: MessageTarget, by: str) -> None:
-        """Begin what somebody asked for; whoever asks for very many nodes is asked first.
+        """Begin what a person asked for; for very many nodes they have to confirm first.
 
-        Raises: UsageError, with a sentence, when a selector means no node or a cause is not known.
+        Raises: UsageError when a selector matches no node or a cause is unknown.
         """
         run = await self._desk.prepared(ask)
         name = _named(spot, key)
@@ -122,20 +122,20 @@ class FleetCards:
             self._begin(name, ask, run, spot, by)
 
     async def who_else(self, click: Click, incident: Incident) -> None:
-        """Ask who else has an incident's cause, in the thread of its card.
+        """Ask which other nodes have an incident's cause, in the thread of its card.
 
         Raises: NotAllowedToAsk, TooManyRequests, UsageError; NothingProposed where no cause was found.
         """
         await self._askers.admit(click.person)
         verdict = incident.verdict
         if verdict is None or verdict.cause is None:
-            raise NothingProposed("No cause was found on this node, so nobody else can have it.")
+            raise NothingProposed("No cause was found on this node, so there is nothing to look for on others.")
         self._askers.count(click.person)
         ask = self._desk.peers(incident.node, verdict.cause)
         await self.ask(ask, click.key, MessageTarget(click.channel, click.thread_ts or click.ts), click.person.by)
 
     def takes(self, kept: KeptWish) -> bool:
-        """Carry on a kept sweep, or the card of a wave; False for what is neither."""
+        """Go on with a stored sweep or a wave's card; False for any other wish."""
         if self.waves is not None and self.waves.takes(kept):
             return True
         if not kept.key.startswith(PREFIX):
@@ -157,19 +157,19 @@ class FleetCards:
         self._begin(kept.key, ask, run, spot, str(body.get("by", "")))
 
     async def _card_of(self, click: Click) -> tuple[str, MessageTarget]:
-        """Return the name of the clicked card, and where it stands. Raises: NothingProposed for a copy of it."""
+        """Return the name and place of the clicked card. Raises: NothingProposed for a copy of it."""
         place = await self._poster.place(click.block) if click.block.startswith(PREFIX) else None
         if place is None or (place.channel, place.ts) != (click.channel, click.ts) or click.block in self._running:
             raise NothingProposed("This is not the card that asked, or it has been answered.")
         return click.block, MessageTarget(click.channel, click.thread)
 
     async def propose(self, ask: FleetAsk, key: str, spot: MessageTarget, by: str) -> None:
-        """Propose a wave, on a card in the channel for all to see; whoever means very many nodes is asked first.
+        """Propose a wave, on a card that the whole channel sees; for very many nodes the person has to confirm first.
 
-        Raises: UsageError where a selector means no node; LedgerError.
+        Raises: UsageError where a selector matches no node; LedgerError.
         """
         if self.waves is None:
-            raise UsageError("Nothing is cured by this bot.", "[policy] acting in zombie.toml")
+            raise UsageError("This bot does not act on nodes.", "[policy] acting in zombie.toml")
         run = await self._desk.prepared(ask)
         if len(run.nodes) <= MANY_CHECKS:
             await self.waves.begin(ask, run.nodes, key, spot.channel, by)
@@ -185,7 +185,7 @@ class FleetCards:
     async def _keep(self, name: str, ask: FleetAsk, spot: MessageTarget, by: str) -> None:
         body = {"ask": ask.text, "channel": spot.channel, "thread_ts": spot.thread_ts, "by": by}
         if self._wishes is not None and ask.text:
-            with contextlib.suppress(LedgerError):  # it is only not carried on after a crash
+            with contextlib.suppress(LedgerError):  # a failure only means that a crash ends it
                 await self._wishes.keep(name, json.dumps(body))
 
     def _begin(self, name: str, ask: FleetAsk, run: FleetRun, spot: MessageTarget, by: str) -> None:
@@ -195,7 +195,7 @@ class FleetCards:
         self._background.begin(self._until(name, task), f"sweep {name}")
 
     async def _until(self, name: str, task: asyncio.Task[None]) -> None:
-        """Wait for a sweep; where this ends first, the bot is stopping: the next run carries the sweep on."""
+        """Wait for a sweep; if this is cancelled first, the bot is stopping, and the next run continues it."""
         try:
             while not (await asyncio.wait({task}, timeout=self._looks_every))[0]:
                 if await self._is_stopped_elsewhere(name):
@@ -212,7 +212,7 @@ class FleetCards:
         self, name: str, ask: FleetAsk, run: FleetRun, spot: MessageTarget, by: str, stopped: list[str]
     ) -> None:
         if not await self._poster.adopt(name, spot):
-            # Owed, so that the card is found again after a restart; what follows until the end is progress.
+            # Stored, so that the card is found again after a restart; updates until the end are progress.
             await self._poster.enqueue(name, CARD, spot, fleet_card.running_card(ask, run.report, name, by))
 
         def heard(_: NodeAnswer) -> None:
@@ -244,11 +244,11 @@ class FleetCards:
         self._poster.finished(name)
 
     async def _stop(self, name: str, person: Person) -> None:
-        """Stop a sweep here, or have the program stop it that is at it. Raises: NothingProposed, LedgerError."""
+        """Stop a sweep here, or tell the program that runs it to stop. Raises: NothingProposed, LedgerError."""
         if not self._stop_here(name):
             wishes = self._wishes if name.startswith(PREFIX) else None
             if wishes is None or not await wishes.is_open(name):
-                raise NothingProposed("That does not run any more.")
+                raise NothingProposed("That is no longer running.")
             await wishes.keep(_stop_of(name))
         self._log("sweep_stopped", card=one_line(name, 80), by=person.by)
 
@@ -277,10 +277,10 @@ class FleetCards:
 
 
 def _stop_of(name: str) -> str:
-    """The wish that a sweep is stopped: whichever program is at it hears of it."""
+    """The wish to stop a sweep, which the program that runs it reads."""
     return f"{fleet_card.STOP} {name}"
 
 
 def _named(spot: MessageTarget, key: str) -> str:
-    """The name of a sweep's card: the same for every delivery of one wish."""
+    """The name of a sweep's card: the same for every delivery of a request."""
     return PREFIX + hashlib.sha256(request_id(spot.channel, spot.thread_ts, key).encode()).hexdigest()[:24]

@@ -1,4 +1,4 @@
-"""The heat of cores on a card: as a strip of text, and as the picture that takes its place."""
+"""The load of cores on a card: as a strip of text, and as the picture that replaces it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from bot.domain.core_heat import CoreHeat
 from bot.surfaces.slack.message import Block, Message, preformatted
 from bot.surfaces.view.heat_strip import heat_strip
 
-COLUMNS = 41  # of a preformatted line that a phone does not break
-# They begin the ids of their blocks: no words of a node or an alert stand there.
+COLUMNS = 41  # the widest preformatted line that a phone does not wrap
+# Prefixes of block ids, which never contain words of a node or an alert.
 _STRIP, GROWTH, _PICTURE = "heat-", "growth-", "picture-"
 
 
 def name_of(heat: CoreHeat, incident: str) -> str:
-    """Return the name of an incident's heat: a node that is read once more has another, with a picture of its own."""
+    """Return the name of an incident's heat: a node that is read again gets a new name and picture."""
     samples = repr((heat.what, heat.hot, heat.cores, [f"{span:.3f}" for span in heat.spans], heat.percents))
     return f"{incident}-{hashlib.sha256(samples.encode()).hexdigest()[:12]}"
 
 
 def strip_block(heat: CoreHeat, incident: str = "") -> Block:
-    """Return the heat as text; with `incident`, a picture may take the strip's place."""
+    """Return the heat as text; with `incident`, a picture may replace the strip."""
     block = preformatted([*(str(line) for line in heat_strip(heat, COLUMNS)), heat.words])
     return {**block, "block_id": f"{_STRIP}{name_of(heat, incident)}"} if incident else block
 

@@ -1,4 +1,4 @@
-"""The bot's App Home: what waits for one person, what is being done, and the brake."""
+"""The bot's App Home: what waits for the person, what is running, and the brake."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 from bot.surfaces.view.standing import decisions_on, group_of
 from bot.surfaces.view.words import node_words
 
-MOST_READ = 40  # incidents that are read from the record for one Home
+MOST_READ = 40  # incidents that are read from the record for a Home
 MOST_PENDING = 12
 MOST_NODES = 5
 MOST_RUNNING = 15
 MOST_GIVEN_UP = 3
 MOST_PEOPLE = 2000
-AFTER_WELCOME = 2  # blocks: the title, and what the bot is
+AFTER_WELCOME = 2  # blocks: the title and the introduction
 RUNNING = (State.APPROVED, State.ACTING, State.VERIFYING, State.UNKNOWN)
 COMMANDS = (
-    ("/zombie check NODE…", "one verdict for each node"),
+    ("/zombie check NODE…", "a verdict for each node"),
     ("@zombie check NODE", "the same, in a thread, where slash commands do not work"),
     ("/zombie status", "what is open; /zombie help explains cancel, undo, policy and brake"),
     ("/zombie help", "what I can do"),
@@ -53,9 +53,9 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Deeds:
-    """What is acted upon, as one person sees it.
+    """Decisions and running incidents, as the person sees them.
 
-    Shape: `may_not` is why they may decide nothing, empty where they may; `braked` the entry by which the brake is on.
+    Shape: `may_not` is why they may not decide, empty where they may; `braked` is the entry of the pull that is on.
     """
 
     pending: Sequence[Pending] = ()
@@ -66,7 +66,7 @@ class Deeds:
 
 
 class Readings(Protocol):
-    """What counts the readings under way."""
+    """Counts the running readings."""
 
     @property
     def running(self) -> int:
@@ -75,24 +75,24 @@ class Readings(Protocol):
 
 
 class Troubled(Protocol):
-    """What may have trouble that people have to know of."""
+    """A part whose trouble people have to know."""
 
     @property
     def trouble(self) -> str:
-        """What does not work just now, as a sentence; empty while all is well."""
+        """What does not work at present, as a sentence; empty while all is well."""
         ...
 
 
 class Deliveries(Protocol):
-    """What sources brought."""
+    """The deliveries of sources."""
 
     async def given_up(self) -> tuple[GivenUpDelivery, ...]:
-        """Return what was given up in the last days, the newest first."""
+        """Return the deliveries given up in the last days, the newest first."""
         ...
 
 
 class HomeDesk:
-    """Gathers what one person's App Home shows, and shows it. `nodes` is how many the inventory has."""
+    """Collects what a person's App Home shows, and shows it. `nodes` is how many the inventory has."""
 
     def __init__(
         self,
@@ -111,10 +111,10 @@ class HomeDesk:
         self._readings = readings
         self._deliveries = deliveries
         self._pagerduty = pagerduty
-        self._direct: OrderedDict[str, str] = OrderedDict()  # people's direct messages with the bot, as Slack said
+        self._direct: OrderedDict[str, str] = OrderedDict()  # people's direct messages with the bot
 
     def open(self, user: str, channel: str = "") -> None:
-        """Begin to bring somebody's App Home up to date; returns at once. `channel` is their direct message with us."""
+        """Begin to bring a person's App Home up to date; returns at once. `channel` is their direct message."""
         if channel:
             self._direct[user] = channel
             self._direct.move_to_end(user)
@@ -131,7 +131,7 @@ class HomeDesk:
         trouble = self._pagerduty.trouble if self._pagerduty is not None else ""
         view = home_view(self._nodes, self._readings.running, waiting, deeds, trouble, given_up)
         if self._context.suggestions is not None and (channel := self._direct.get(user)):
-            # Signed, so that what is chosen comes to the person who opened it and to nobody else.
+            # Signed, so that the answer to a choice goes to the person who opened it and to nobody else.
             view["private_metadata"] = self._context.slack.signer.sign(Intent(HOME, user, {}, channel))
             view["blocks"].insert(AFTER_WELCOME, find_node_block())
         await self._context.slack.publish_home(user, view)
@@ -161,7 +161,7 @@ class HomeDesk:
         return Deeds(cards, running, braked, words=self._context.words)
 
     async def _decidable(self, incident_id: str, approval: Approval) -> Incident | None:
-        """The incident, if this person may decide it and it still waits."""
+        """The incident, if it still waits and this person may decide it."""
         try:
             incident = await self._context.find(incident_id)
             guards.is_not_the_asker(self._context.policy, incident, approval)
@@ -178,10 +178,10 @@ def home_view(
     trouble: str = "",
     given_up: Sequence[GivenUpDelivery] = (),
 ) -> dict[str, Any]:
-    """Return the view: what waits for this person, what runs, the brake, what to type, and how the bot itself is.
+    """Return the view: what waits for this person, what runs, the brake, what to type, and the bot's own state.
 
-    Shape: `waiting` is None where the outbox cannot be read, `deeds` where the ledger cannot, or nothing is ever done.
-    `trouble` is why no alerts come, as a sentence; `given_up` are alerts that came and led to nothing.
+    Shape: `waiting` is None where the outbox cannot be read; `deeds` is None where the ledger cannot, or the bot never
+    acts. `trouble` is why no alerts come, as a sentence; `given_up` are alerts that came and led to nothing.
     """
     posts = (
         "the ledger cannot be read"
@@ -192,7 +192,7 @@ def home_view(
         "type": "home",
         "blocks": [
             header("zombie"),
-            paragraph("I log in to a sick node, read what matters, and post one verdict with its proof."),
+            paragraph("I log in to a sick node, read what matters, and post a verdict with its proof."),
             *([paragraph(f"⚠️ {one_line(trouble, 500)}")] if trouble else ()),
             *(_given_up(given_up) if given_up else ()),
             *(_deeds(deeds) if deeds is not None else ()),
@@ -204,7 +204,7 @@ def home_view(
 
 def _given_up(given_up: Sequence[GivenUpDelivery]) -> Iterator[Block]:
     many = f"{len(given_up)} alerts were" if len(given_up) > 1 else "1 alert was"
-    yield paragraph(f"⚠️ {many} given up: no node was read for what these say. /zombie check NODE reads one.")
+    yield paragraph(f"⚠️ {many} given up: no node was read for them. /zombie check NODE reads a node.")
     for delivery in given_up[:MOST_GIVEN_UP]:
         title = f": {one_line(delivery.alarm.title, 150)}" if delivery.alarm is not None else ""
         came = [text(" came at "), date(delivery.kept_at), text(f" and failed: {one_line(delivery.because, 200)}")]

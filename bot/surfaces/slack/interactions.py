@@ -1,7 +1,7 @@
-"""Clicks and dialogs, each handled once in the background: after a restart and beside other replicas, too.
+"""Clicks and dialogs, each handled once, in the background: also after a restart and beside other replicas.
 
-A submission is on disk before it is acknowledged, so that a crash right after loses nothing: whoever runs next carries
-it on. A click decides nothing, and is only noted.
+A submission is on disk before it is acknowledged, so a crash right after loses nothing: the next run goes on with it.
+A click decides nothing, and is only noted.
 """
 
 from __future__ import annotations
@@ -60,21 +60,21 @@ class InteractionHandler:
             self._background.begin(self._click(click), f"click {one_line(click.action, 40)}")
 
     async def suggested(self, body: Mapping[str, Any]) -> Sequence[Block]:
-        """Return the options of a menu into which somebody types the name of a node."""
+        """Return the options of a menu in which a person types a node's name."""
         suggestions = self._context.suggestions
         return await suggestions.answer(body) if suggestions is not None else ()
 
     async def submitted(self, submission: Submission) -> Mapping[str, str]:
-        """Keep a dialog and begin to handle it; return the errors that it shows instead of closing, by block."""
+        """Store a dialog and begin to handle it; return the errors that it shows instead of closing, by block."""
         taking = self._submitting.get(submission.key)
-        if taking is None:  # a second delivery hears what became of the first
+        if taking is None:  # a second delivery waits for the outcome of the first
             taking = asyncio.create_task(self._submit(submission), name="keep a submission")
             self._submitting[submission.key] = taking
             taking.add_done_callback(lambda _: self._submitting.pop(submission.key, None))
         return await asyncio.shield(taking)
 
     async def carry_on(self) -> None:
-        """Take up the submissions and sweeps that were begun and not finished, by a run before or another replica.
+        """Go on with submissions and sweeps that an earlier run or another replica began and did not finish.
 
         Raises: LedgerError.
         """
@@ -94,7 +94,7 @@ class InteractionHandler:
             try:
                 if not await self._wishes.keep(click.key):
                     return
-            except LedgerError as error:  # whatever it leads to needs the ledger, too
+            except LedgerError as error:  # everything it leads to needs the ledger, too
                 self._context.log("ledger_unavailable", error=one_line(str(error)), action=one_line(click.action, 40))
         await self._block_actions.handle(click)
         await self._done(click.key)
@@ -128,14 +128,14 @@ class InteractionHandler:
         try:
             await self._view_submissions.handle(submission, again=again)
         except asyncio.CancelledError:
-            is_broken_off = True  # the next run carries it on
+            is_broken_off = True  # the next run goes on with it
             raise
         finally:
             if not is_broken_off:
                 await self._done(submission.key)
 
     async def _forget(self, keeping: asyncio.Future[bool], key: str) -> None:
-        """Whoever sent it was told that nothing was decided: so nobody carries it on."""
+        """Drop it: its sender was told that nothing was decided, so no later run may go on with it."""
         with contextlib.suppress(LedgerError):
             if await keeping:
                 await self._done(key)

@@ -1,4 +1,4 @@
-"""The links on a card of several nodes: what is the same for all once, and the others for the worst of them."""
+"""The links on a card of several nodes: links common to all once, the others for the worst nodes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from bot.surfaces.slack.blocks import bold, line, link, text
 from bot.surfaces.slack.message import Block
 from bot.surfaces.view.view import GroupView
 
-MOST_LINKED = 4  # nodes that have their links on the card: it has to fit a phone
+MOST_LINKED = 4  # nodes with their own links on the card: it has to fit a phone
 
 
 def links_of_many(group: GroupView) -> Iterator[Block]:
-    """Yield a line of links for all nodes, and one for each of the first; nothing for a single node."""
+    """Yield a line of links for all nodes, and a line for each of the first nodes; nothing for a single node."""
     if len(group.incidents) == 1:
         return
     linked = [view for view in group.incidents if view.links]

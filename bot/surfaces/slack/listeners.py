@@ -1,4 +1,4 @@
-"""What Slack brings: acknowledged at once, translated into values, and handed over, each delivery once."""
+"""What Slack delivers: acknowledged at once, translated into values, and passed on, each delivery once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def listen(app: AsyncApp, commands: CommandSink, home: AppHome, interactions: In
         await ack()
         event = body["event"]
         if event.get("bot_id") or event.get("subtype") or not event.get("user"):
-            return  # never talk to bots, least of all to ourselves
+            return  # never talk to bots, least of all to itself
         commands.take(_mention(body, event))
 
     @app.event("app_home_opened")
@@ -52,14 +52,14 @@ def listen(app: AsyncApp, commands: CommandSink, home: AppHome, interactions: In
         if event.get("tab", "home") == "home" and event.get("user"):
             home.open(str(event["user"]), str(event.get("channel") or ""))
 
-    @app.action(_ANY)  # also buttons that are on no card of ours: the person is told so
+    @app.action(_ANY)  # also unknown buttons: the person is told so
     async def click(ack: Any, body: Mapping[str, Any]) -> None:
         await ack()
         interactions.clicked(click_of(body))
 
     @app.options(FIND_NODE)
     async def suggestions(ack: Any, body: Mapping[str, Any]) -> None:
-        await ack(options=list(await interactions.suggested(body)))  # nothing is done, so nothing is kept
+        await ack(options=list(await interactions.suggested(body)))  # nothing is done, so nothing is stored
 
     @app.view(_DIALOGS)
     async def submission(ack: Any, body: Mapping[str, Any]) -> None:
@@ -72,7 +72,7 @@ def listen(app: AsyncApp, commands: CommandSink, home: AppHome, interactions: In
 
 def _command(body: Mapping[str, Any]) -> CommandRequest:
     return CommandRequest(
-        # Slack makes this id for each command; a repeated delivery brings the same.
+        # Slack makes this id for each command; a repeated delivery has the same id.
         key=f"cmd-{body.get('trigger_id') or body.get('response_url', '')}",
         team=str(body.get("enterprise_id") or body.get("team_id", "")),
         user=str(body.get("user_id", "")),
@@ -89,7 +89,7 @@ def _mention(body: Mapping[str, Any], event: Mapping[str, Any]) -> CommandReques
     us = {str(entry.get("user_id", "")) for entry in authorizations}
     said = _LINK.sub(r"\1", _without_us(str(event.get("text", "")), us)).strip()
     return CommandRequest(
-        # The message's own id, not the delivery's: a delivery may come twice under two ids.
+        # The message's id, not the delivery's: a message may be delivered twice under two ids.
         key=f"msg-{event.get('channel', '')}-{event.get('client_msg_id') or event.get('ts', '')}",
         team=str(body.get("enterprise_id") or body.get("team_id", "")),
         user=str(event["user"]),
@@ -110,7 +110,7 @@ def _instant(ts: object) -> datetime | None:
 
 
 def _without_us(text: str, us: set[str]) -> str:
-    """Take out the mention of ourselves; where Slack does not say who we are, the first mention."""
+    """Remove the mention of the bot; where Slack does not say who the bot is, the first mention."""
     if us - {""}:
         return _MENTION.sub(lambda match: " " if match[1] in us else match[0], text)
     return _MENTION.sub(" ", text, count=1)

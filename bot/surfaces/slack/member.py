@@ -1,4 +1,4 @@
-"""Slack among the surfaces: its people and posts, and what the app needs to serve. The rest is imported on use."""
+"""Slack as a member of the surfaces: its people, its posts, its tokens. The rest is imported on use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PEOPLE = f"{SLACK}:"
 
 
 def ids_of(names: frozenset[str]) -> frozenset[str]:
-    """Return the ids of those who are Slack's, as Slack writes them.
+    """Return the ids of Slack's people and groups, as Slack writes them.
 
     Example:
     >>> ids_of(frozenset({"slack:U1", "terminal:ann"}))
@@ -61,7 +61,7 @@ SURFACE = SurfaceMember(SLACK, "in Slack", has_people=True, looks=_looks)
 
 @dataclass(frozen=True, slots=True)
 class SlackTokens:
-    """What Slack gave the app; never shown, not even by repr."""
+    """The app's tokens from Slack; never shown, not even by repr."""
 
     bot: str = field(repr=False)
     app: str = field(repr=False)
@@ -70,7 +70,7 @@ class SlackTokens:
 
     @classmethod
     def of(cls, bot: str, app: str, signing_secret: str, api_url: str) -> SlackTokens:
-        """Return the tokens in force; an empty text was not set.
+        """Return the tokens in force; an empty text means not set.
 
         Raises: SettingsError when a token is missing, or the API's base is neither https nor loopback.
         """

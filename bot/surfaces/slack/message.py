@@ -1,6 +1,6 @@
 """A Slack message as a value, and the limits that every message keeps.
 
-Limits: the Block Kit reference, and what Slack is known to refuse beyond it (13,000 characters in all).
+Limits: the Block Kit reference, and what Slack refuses beyond it (13,000 characters in all).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ CONTEXT_ELEMENTS = 10
 CONTEXT_TEXT = 2000
 ALL_BLOCKS = 12_000  # JSON of all blocks together; Slack answers msg_blocks_too_long at about 13,200
 CONTAINER = "container"
-FOLDED = 2500  # characters of one block in a fold
-FOLD_PIECES = 2  # blocks in a fold, so that a message holds it whatever is in it; Slack allows 10
+FOLDED = 2500  # characters of a block in a fold
+FOLD_PIECES = 2  # blocks in a fold, so that a message always has room for it; Slack allows 10
 RECORD = "record"
 FIRST_WORDS = 140  # what a locked phone shows
 INVITE = (
@@ -35,9 +35,9 @@ INVITE = (
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is posted: the whole story in `text`, and the blocks that show it.
+    """A message to post: the whole story in `text`, and the blocks that show it.
 
-    Shape: `broadcast`: a reply in a thread that the channel is to see too.
+    Shape: `broadcast`: a reply in a thread that the channel sees too.
     """
 
     text: str
@@ -46,7 +46,7 @@ class Message:
 
 
 def wording_of(message: Message) -> str:
-    """Return the SHA-256 of what a message says: two that say the same have the same."""
+    """Return the SHA-256 of a message's content: equal for equal messages."""
     body = json.dumps([message.text, list(message.blocks)], sort_keys=True)
     return hashlib.sha256(body.encode()).hexdigest()
 
@@ -67,12 +67,12 @@ def clipped(text: str, limit: int) -> str:
 
 
 def header(text: str) -> Block:
-    """One large line; plain text, so nothing in it is markup."""
+    """A large line; plain text, so nothing in it is markup."""
     return {"type": "header", "text": {"type": "plain_text", "text": clipped(safe(text), HEADER), "emoji": False}}
 
 
 def paragraph(text: str) -> Block:
-    """Words of ours or of a node, never interpreted."""
+    """Words of the bot or of a node, never interpreted."""
     return {
         "type": "section",
         "text": {"type": "plain_text", "text": clipped(safe(text), SECTION) or " ", "emoji": False},
@@ -88,12 +88,12 @@ def footnote(text: str) -> Block:
 
 
 def record_line(head: str) -> Block:
-    """The head of the record. It is found again by the block's id, which no words of a node or an alert can forge."""
+    """The record's head. It is found again by the block's id, which no node or alert can forge."""
     return {**footnote(f"{RECORD} {head}"), "block_id": RECORD}
 
 
 def record_heads(blocks: Iterable[Any]) -> Iterator[str]:
-    """Yield the heads that a message of ours carries."""
+    """Yield the record's heads in a message of the bot."""
     for block in blocks:
         if isinstance(block, Mapping) and block.get("block_id") == RECORD and (elements := block.get("elements")):
             yield str(elements[0].get("text", "")).removeprefix(f"{RECORD} ")
@@ -124,7 +124,7 @@ def _bold_then(word: str, sentence: str) -> list[dict[str, Any]]:
 
 
 def titled(title: str) -> Block:
-    """A bold line of ours."""
+    """A bold line of the bot's words."""
     return {
         "type": "rich_text",
         "elements": [
@@ -146,10 +146,10 @@ def preformatted(lines: Sequence[str]) -> Block:
 
 
 def folded(title: str, words: str) -> Iterator[Block]:
-    """Yield words folded under a title, which whoever wants them opens; long ones in several folds.
+    """Yield words folded under a title; long texts in several folds.
 
-    What is in a fold is plain text: https://docs.slack.dev/reference/block-kit/blocks/container-block promises rich
-    text there, and clients of Slack are known that refuse it.
+    A fold holds plain text: https://docs.slack.dev/reference/block-kit/blocks/container-block promises rich
+    text there, but some Slack clients refuse it.
     """
     text = safe(words).strip() or "nothing"
     pieces = [text[at : at + FOLDED] for at in range(0, len(text), FOLDED)]
@@ -171,7 +171,7 @@ def divider() -> Block:
 
 
 def length(block: Block) -> int:
-    """Count what a block takes of Slack's allowance: its JSON, not only its words."""
+    """Return a block's share of Slack's limit: its JSON, not only its words."""
     return len(json.dumps(block, ensure_ascii=False, separators=(",", ":"))) + 1
 
 
@@ -191,7 +191,7 @@ def paged(blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
 
 
 def fitted(first: Sequence[Block], middle: Sequence[Block], last: Sequence[Block]) -> tuple[Block, ...]:
-    """Return a message's blocks: first and last whole, and as much of the middle as there is room for."""
+    """Return a message's blocks: first and last whole, and as much of the middle as fits."""
     room = ALL_BLOCKS - sum(length(block) for block in (*first, *last))
     places = BLOCKS - len(first) - len(last)
     kept: list[Block] = []
@@ -204,12 +204,12 @@ def fitted(first: Sequence[Block], middle: Sequence[Block], last: Sequence[Block
 
 
 def has_folds(message: Message) -> bool:
-    """True for a message of which something is folded."""
+    """True for a message with a folded part."""
     return any(block.get("type") == CONTAINER for block in message.blocks)
 
 
 def unfolded(message: Message) -> Message:
-    """Return the message with everything that is folded in the open, as far as there is room for blocks."""
+    """Return the message with its folds opened, as far as there is room for blocks."""
     opened: list[Block] = []
     for block in message.blocks:
         opened += [titled(block["title"]["text"]), *block["child_blocks"]] if block["type"] == CONTAINER else [block]
@@ -217,9 +217,9 @@ def unfolded(message: Message) -> Message:
 
 
 def without_blocks(message: Message) -> Message:
-    """Return the message as text alone, for when Slack refuses its blocks: all its words, as far as a text holds them.
+    """Return the message as text alone, for when Slack refuses its blocks: all words that fit a text.
 
-    A fence keeps them words: in an edited text Slack would otherwise make bold what stands between asterisks.
+    A fence stops markup: in an edited text Slack would otherwise make words between asterisks bold.
     """
     said = [message.text, *(escaped(text) for block in message.blocks for text in _texts(block))]
     text = "\n".join(dict.fromkeys(said)).replace("```", "'''")
@@ -227,13 +227,13 @@ def without_blocks(message: Message) -> Message:
 
 
 def for_one_person(message: Message) -> Message:
-    """Return the message for one person alone, where the bot may not write, with how to let it in."""
+    """Return the message for one person, where the bot may not write in the channel; it says how to invite the bot."""
     blocks = (*message.blocks[: BLOCKS - 1], paragraph(INVITE)) if message.blocks else ()
     return Message(f"{clipped(message.text, TEXT)}\n{INVITE}", blocks)
 
 
 def _texts(part: object) -> Iterator[str]:
-    """Every text in a block, in its order."""
+    """Every text in a block, in order."""
     if isinstance(part, Mapping):
         if isinstance(text := part.get("text"), str):
             yield text

@@ -1,6 +1,6 @@
 """A reminder in the thread of a card: half of the time to decide is over, and nobody has decided.
 
-It comes once for the plans that were proposed together, whoever runs the bot by then, and calls nobody but the people
+It comes once for plans that were proposed together, also across restarts and replicas. It notifies only the people
 whom the policy names: no group, and no channel.
 """
 
@@ -24,7 +24,7 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Nudge:
-    """One reminder: the part under which it is kept, when it is due, what still waits, and until when."""
+    """A reminder: the part under which it is stored, when it is due, what still waits, and until when."""
 
     part: str
     at: datetime
@@ -44,7 +44,7 @@ class Nudge:
 
 
 class NudgeTimes:
-    """Remembers when which card is to be looked at; made anew from what is shown after a restart."""
+    """Remembers when to look at which card; rebuilt from what is shown after a restart."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -52,7 +52,7 @@ class NudgeTimes:
         self._said: dict[str, set[str]] = {}
 
     def heard(self, name: str, group: Sequence[Incident]) -> None:
-        """Take note of how a card stands."""
+        """Note the state of a card."""
         found = list(nudges(group, self._policy))
         times = [nudge.at for nudge in found if nudge.part not in self._said.get(name, ())]
         self._due.pop(name, None)
@@ -62,18 +62,18 @@ class NudgeTimes:
             self._said.pop(name, None)
 
     def due(self, now: datetime, mine: Collection[str]) -> list[str]:
-        """Return the cards among these for which it is time."""
+        """Return the cards among these that are due."""
         return [name for name, at in self._due.items() if at <= now and name in mine]
 
     def said(self, name: str, part: str) -> None:
-        """Note that a reminder is sent, or was by an earlier run."""
+        """Note that a reminder was sent, here or by an earlier run."""
         self._said.setdefault(name, set()).add(part)
 
 
 def nudges(group: Sequence[Incident], policy: Policy) -> Iterator[Nudge]:
-    """Yield the reminders of a card whose plans still wait, due or not; those of a wave wait for their turn instead.
+    """Yield the reminders of a card whose plans still wait, due or not; a wave's plans get none.
 
-    Shape: what was proposed within half of the time of each other is one reminder, so that many nodes are not many.
+    Shape: plans proposed within half of the time of each other share a reminder, so that many nodes do not make many.
     """
     half: timedelta = policy.approval_expires / 2
     proposed = [
@@ -93,7 +93,7 @@ def nudges(group: Sequence[Incident], policy: Policy) -> Iterator[Nudge]:
 
 
 def _called(waiting: Sequence[Incident], policy: Policy) -> list[str]:
-    """The people in Slack whom the policy names, and who could say yes to all of it."""
+    """The people in Slack whom the policy names and who could say yes to all of it."""
     spoken = {said.by for incident in waiting for said in incident.endorsements}
     asked = {asker for incident in waiting for asker in incident.askers} if not policy.self_approval else set()
     away = {slack_user(by) for by in (*spoken, *asked)}

@@ -1,4 +1,4 @@
-"""One part of a card: where it belongs, what it should say, what Slack has of it, and when it may be sent next."""
+"""A part of a card: where it belongs, what it should say, what Slack has of it, and when to send it next."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Say: TypeAlias = Callable[[], Message]
 class MessageTarget:
     """Where a part belongs.
 
-    Shape: `answer_at` is the address that answers the slash command that asked for it. `patient`: nobody waits for it,
-    as with the card of an alert; such posts keep a distance, also from those of other programs.
+    Shape: `answer_at` is the response address of the slash command that asked for it. `patient`: nobody waits for it,
+    as with an alert's card; such posts keep a distance, also from posts of other programs.
     """
 
     channel: str
@@ -36,7 +36,7 @@ class MessageTarget:
 class PendingDelivery:
     """Something that has to arrive: a decision, a verdict, details. `post_id` is its id in the outbox.
 
-    Shape: of those that wait for a turn, the lowest `rank` goes first.
+    Shape: among deliveries that wait for a turn, the lowest `rank` goes first.
     """
 
     post_id: str = ""
@@ -47,8 +47,8 @@ class PendingDelivery:
 class Part:
     """A part: what it should say, what Slack has of it, and how to reach it.
 
-    Shape: `say` is called when there is a turn to send, so that outdated progress is never sent. `version` counts the
-    wordings, `sent` is the newest that Slack has. While there is a `pending` delivery, the next wording has to arrive.
+    Shape: `say` is called when it is the part's turn, so that outdated progress is never sent. `version` counts the
+    wordings, `sent` is the newest in Slack. While there is a `pending` delivery, the next wording has to arrive.
     """
 
     card: str
@@ -60,10 +60,10 @@ class Part:
     place: MessageRef | None = None
     version: int = 0
     sent: int = 0
-    stands: Message | None = None  # what Slack took last, with its pictures
+    stands: Message | None = None  # the last message that Slack accepted, with its pictures
     pending: PendingDelivery | None = None
-    in_private: bool = False  # we may not write in the channel: only the person who asked gets an answer
-    was_gone: bool = False  # somebody deleted the message: a pending delivery posts it again, progress does not
+    in_private: bool = False  # the bot may not write in the channel: only the asker gets an answer
+    was_gone: bool = False  # a person deleted the message: a pending delivery posts it again, progress does not
     nowhere: bool = False  # it cannot be posted anywhere
     edited_at: float = float("-inf")
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -73,14 +73,14 @@ class Part:
     def want(self, say: Say, pending: PendingDelivery | None = None) -> None:
         """Ask for another wording; a pending delivery stays pending until this wording, or a later one, has arrived."""
         self.say, self.version, self.pending = say, self.version + 1, pending or self.pending
-        if pending is not None and self.nowhere:  # it may be possible by now
+        if pending is not None and self.nowhere:  # it may be possible now
             self.nowhere = False
             self.settled.clear()
         self.changed.set()
 
     @property
     def post_rank(self) -> int:
-        """How soon it is posted: a summary of many cards before those cards, details last."""
+        """The rank of its post: a summary of many cards before those cards, details last."""
         return LAST if self.under else min(FIRST, self.pending.rank if self.pending is not None else FIRST)
 
     @property
@@ -92,7 +92,7 @@ class Part:
         return MessageTarget(self.above.place.channel, thread, self.target.answer_at, self.target.patient)
 
     async def unhurried(self, every: float, clock: Seconds) -> None:
-        """Wait a moment so that several changes of progress become one edit; a pending delivery does not wait."""
+        """Wait a moment, so that several progress changes become a single edit; a pending delivery does not wait."""
         while self.pending is None:
             wait = self.edited_at + every - clock()
             if wait <= 0:
@@ -112,7 +112,7 @@ class Part:
 
 
 def kept(card: str, name: str, target: MessageTarget, message: Message, under: str = "") -> Post:
-    """Return a message as the outbox keeps it."""
+    """Return a message in the outbox's form."""
     content: dict[str, Any] = {"text": message.text, "blocks": list(message.blocks)}
     content |= {"thread_ts": target.thread_ts, "answer_at": target.answer_at}
     content |= {"broadcast": True} if message.broadcast else {}
@@ -121,7 +121,7 @@ def kept(card: str, name: str, target: MessageTarget, message: Message, under: s
 
 
 def kept_part(due: DuePost) -> Part:
-    """Return the part that the outbox kept, after a restart."""
+    """Return a part from the outbox, after a restart."""
     content: Mapping[str, Any] = due.post.content
     where = (str(content.get("thread_ts", "")), str(content.get("answer_at", "")), bool(content.get("patient")))
     target = MessageTarget(due.post.channel, *where)
@@ -134,12 +134,12 @@ def kept_part(due: DuePost) -> Part:
 
 
 def request_id(channel: str, thread_ts: str, key: str) -> str:
-    """Return the name of somebody's request on record: it says where its card belongs."""
+    """Return the name of a person's request on record, which says where its card belongs."""
     return f"{channel}/{thread_ts or '-'}/{key}"
 
 
 def spot_of(incident: Incident) -> MessageTarget | None:
-    """Return where an incident's card belongs; None where it has none: it came in a storm, or no channel is set."""
+    """Return where an incident's card belongs; None without a card: it came in a storm, or no channel is set."""
     if incident.alert.kind == SLACK:
         channel, _, rest = incident.alert.id.partition("/")
         thread = rest.partition("/")[0]

@@ -1,4 +1,4 @@
-"""The parts of cards that are remembered: those of open cards, and those that are not posted yet."""
+"""The remembered parts of cards: those of open cards, and those not posted yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CARD = "card"
 
 
 class Parts:
-    """Remembers the parts of cards. A part that was forgotten, and is made again, is posted a second time."""
+    """Remembers the parts of cards. A part that is forgotten and made again would be posted a second time."""
 
     def __init__(self) -> None:
         self._cards: dict[str, dict[str, Part]] = {}
@@ -32,15 +32,15 @@ class Parts:
         return card in self._open
 
     def get(self, card: str, name: str = CARD) -> Part | None:
-        """Return a part where it is remembered."""
+        """Return a part if it is remembered."""
         return self._cards.get(card, {}).get(name)
 
     def add(self, part: Part) -> None:
-        """Remember a part, in place of one of the same name."""
+        """Remember a part; it replaces a part of the same name."""
         self._cards.setdefault(part.card, {})[part.name] = part
 
     def part(self, card: str, name: str, target: MessageTarget, say: Say, under: str = "") -> Part:
-        """Return a part, which is new where it is not remembered; a new card is open."""
+        """Return a part, made new if it is not remembered; a new card is open."""
         known = self.get(card, name)
         if known is None:
             known = Part(card, name, target, say, under, self.get(card, under))
@@ -54,12 +54,12 @@ class Parts:
         self._open.add(card)
 
     def finish(self, card: str) -> None:
-        """Note that a card will not change any more, and forget those of its parts that are posted."""
+        """Note that a card will not change again, and forget its posted parts."""
         self._open.discard(card)
         self._forget_of(card)
 
     def hold(self, card: str) -> None:
-        """Forget nothing of a card, whoever says that it is finished, until it is let go as often as it was held."""
+        """Forget nothing of a card, even if finished, until `let_go` was called as often as `hold`."""
         self._in_use[card] += 1
 
     def let_go(self, card: str) -> None:
@@ -71,7 +71,7 @@ class Parts:
 
     @contextlib.contextmanager
     def in_use(self, card: str) -> Iterator[None]:
-        """Hold a card for the length of a block."""
+        """Hold a card while the block runs."""
         self.hold(card)
         try:
             yield

@@ -1,4 +1,4 @@
-"""Who a person in Slack is: Slack is asked each time, and where it does not answer nobody is let through on a guess.
+"""Who a person in Slack is: Slack is asked each time, and without an answer nobody is admitted.
 
 Methods: https://docs.slack.dev/reference/methods/users.info, …/users.lookupByEmail and …/usergroups.users.list
 """
@@ -21,14 +21,14 @@ from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import error_name
 from bot.surfaces.slack.member import SLACK, ids_of
 
-OLDEST_SECONDS = 60.0  # the oldest members of a group that count while Slack says that it was asked too often
+OLDEST_SECONDS = 60.0  # how old a group's member list may be while Slack rate-limits the bot
 NAMES_REMEMBERED = 500
 LIMITED = frozenset({"ratelimited", "rate_limited", "http_429"})
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who did something, and in which workspace, as a payload says; nothing of it is verified yet.
+    """Who did something and in which workspace, according to a payload; not verified yet.
 
     Shape: `home` is the person's own workspace, where the payload names it.
     """
@@ -40,7 +40,7 @@ class Person:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Person:
-        """Return the person whom a payload names; a field that is missing is empty."""
+        """Return the person whom a payload names; a missing field is empty."""
         user, team, enterprise = (mapping(body.get(name)) for name in ("user", "team", "enterprise"))
         return cls(
             user=str(user.get("id", "")),
@@ -65,11 +65,11 @@ class Workspace:
     url: str = ""
 
     def permalink(self, place: MessageRef) -> str:
-        """Return the address of a message; empty while Slack has not said where the workspace is."""
+        """Return the address of a message; empty while the workspace's address is unknown."""
         return f"{self.url}archives/{place.channel}/p{place.ts.replace('.', '')}" if self.url else ""
 
     def is_ours(self, team: str, enterprise: str = "") -> bool:
-        """True for our own workspace, and for every other workspace of our enterprise."""
+        """True for the bot's own workspace, and for other workspaces of its enterprise."""
         return bool(self.team and team == self.team) or bool(self.enterprise and enterprise == self.enterprise)
 
 
@@ -86,12 +86,12 @@ class Installed(Protocol):
 
     @property
     def workspace(self) -> Workspace:
-        """The workspace; an empty one before Slack was reached."""
+        """The workspace; empty before Slack was reached."""
         ...
 
 
 class People:
-    """Asks Slack who somebody is, each question within `limit_seconds`; `groups` are the policy's approver groups."""
+    """Asks Slack who a person is, each call within `limit_seconds`; `groups` are the policy's approver groups."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class People:
         self._names: dict[str, str] = {}
 
     async def admit(self, user: str, do: str = "decide") -> None:
-        """Do nothing for a full member of our own workspace; `do` is what only those do.
+        """Return for a full member of the bot's own workspace; `do` is what only such members may do.
 
         Raises: NotAnApprover for everybody else; CannotTell when Slack does not answer.
         """
@@ -122,16 +122,16 @@ class People:
         grid = profile.get("enterprise_user")
         enterprise = str(grid.get("enterprise_id", "")) if isinstance(grid, dict) else ""
         if not self._installed.workspace.is_ours(str(profile.get("team_id", "")), enterprise):
-            raise NotAnApprover(f"{_name(profile)} is from another workspace: only members of this one {do}.")
+            raise NotAnApprover(f"{_name(profile)} is from another workspace: only members of this workspace {do}.")
 
     async def membership(self, user: str) -> Membership:
-        """Return the approver groups that a person is in at this moment."""
+        """Return the approver groups that a person is in now."""
         answers = await asyncio.gather(*(self._in_group(group, user) for group in self._groups))
         groups = frozenset(f"{SLACK}:{group}" for group, (is_in, _) in zip(self._groups, answers, strict=True) if is_in)
         return Membership(groups, tuple(why for _, why in answers if why))
 
     async def name(self, user: str) -> str:
-        """Return the name that people use for somebody; their id where Slack does not answer."""
+        """Return a person's display name; their id where Slack does not answer."""
         if user not in self._names:
             try:
                 await self._info(user)
@@ -140,7 +140,7 @@ class People:
         return self._names.get(user, user)
 
     async def called(self, name: str, among: Collection[str]) -> str:
-        """Return the id of the person of that name, among these people and the approver groups; empty for nobody."""
+        """Return the id of the person with that name, among these and the approver groups; empty if not found."""
         members = await asyncio.gather(*(self._members_of(group) for group in self._groups), return_exceptions=True)
         users = {*among, *(user for found in members if isinstance(found, frozenset) for user in found)}
         for user in sorted(users)[:50]:
@@ -186,7 +186,7 @@ class People:
             return False, no.sentence
 
     async def _members_of(self, group: str) -> frozenset[str]:
-        """Ask for a group's members; questions at the same time share one answer, later ones ask anew."""
+        """Ask for a group's members; simultaneous calls share an answer, later calls ask again."""
         asking = self._asking.get(group)
         if asking is None or asking.done():
             asking = self._asking[group] = asyncio.create_task(self._ask(group), name=f"members of {group}")
@@ -210,7 +210,7 @@ class People:
         return members
 
 
-# ValueError: a 200 without JSON, from a proxy between us and Slack.
+# ValueError: a 200 without JSON, from a proxy on the way to Slack.
 _FAILURES = (SlackApiError, aiohttp.ClientError, TimeoutError, OSError, ValueError)
 _NO_MEMBERS = (
     ("deleted", "a deactivated account"),
@@ -222,7 +222,7 @@ _NO_MEMBERS = (
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """Return a value of a payload if it is a mapping, else an empty one."""
+    """Return a payload's value if it is a mapping, else an empty mapping."""
     return value if isinstance(value, Mapping) else {}
 
 

@@ -1,8 +1,8 @@
-"""Pictures that take the place of text strips on cards, once Slack has them. No card waits for its picture.
+"""Pictures that replace text strips on cards once Slack has them. No card waits for its picture.
 
-A card is made with a strip, whose block has the name of what it shows. What is sent to Slack has the picture in the
-strip's place as soon as there is one; what Slack does not take of pictures leaves the strip. Which file belongs to
-which name is kept in the outbox: a restart uploads none again, and goes on with those that were on their way.
+A card is made with a strip, whose block id names what it shows. Messages to Slack get the picture in the strip's
+place as soon as it is uploaded; if Slack rejects a picture, the strip stays. The outbox stores which file belongs to
+which name: a restart uploads nothing twice, and goes on with unfinished uploads.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from bot.surfaces.slack.heat_block import picture_block, shown_by
 from bot.surfaces.slack.message import Block, Message
 from bot.surfaces.slack.uploads import Uploaded, Uploads
 
-PICTURE = "picture-"  # of the names of their parts in the outbox
-UNDER = "card"  # the part that it belongs to
+PICTURE = "picture-"  # prefix of their parts' names in the outbox
+UNDER = "card"  # the part that a picture belongs to
 TRIES = 3
-AT_ONCE = 2  # in a storm nobody else shall wait for pictures
-# Slack refuses a file that it still looks at (slackapi/python-slack-sdk issue 1521): so often is it offered again,
+AT_ONCE = 2  # in a storm nothing else may wait for pictures
+# Slack refuses a file that it is still processing (slackapi/python-slack-sdk issue 1521): try so many times more,
 # after 1, 2, 4 and 8 seconds.
 LOOKS = 4
 REMEMBERED = 2000
-TOO_LATE = timedelta(hours=1)  # nobody looks at that card any more
+TOO_LATE = timedelta(hours=1)  # nobody looks at that card by then
 
 Redraw = Callable[[str], Awaitable[None]]
 
@@ -50,7 +50,7 @@ class _Picture:
 
 @dataclass(frozen=True, slots=True)
 class _Owed:
-    """A picture on its way; `post_id` names it in the outbox, and is empty where that could not be written."""
+    """A picture on its way; `post_id` names it in the outbox, empty where it could not be stored."""
 
     post_id: str
     channel: str
@@ -67,19 +67,19 @@ class Pictures:
         self._timing = timing
         self._now = now
         self._log = log
-        # By card and name; None: Slack does not take it, or does not show it.
+        # By card and name; None: Slack rejects it, or does not show it.
         self._known: OrderedDict[tuple[str, str], _Picture | None] = OrderedDict()
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(AT_ONCE)
 
     def begin(self, card: str, channel: str, incident: str, node: str, drawn: Drawn, redraw: Redraw) -> None:
-        """Begin to draw and upload an incident's picture, unless there is one; `redraw` is told the card it is for."""
+        """Begin to draw and upload an incident's picture, unless it exists; then `redraw` is called with its card."""
         key = (card, name_of(drawn, incident))
         if key not in self._tasks and key not in self._known:  # from here on the sweep leaves it alone
             self._start(key, self._begun(key, _Owed("", channel, node, drawn), redraw))
 
     def take_up(self, due: DuePost, redraw: Redraw) -> bool:
-        """Go on with a picture that the outbox kept; False where the post is no picture, or is under way here."""
+        """Go on with a picture from the outbox; False where the post is no picture, or is under way here."""
         if not due.post.part.startswith(PICTURE):
             return False
         key = (due.post.incident, due.post.part.removeprefix(PICTURE))
@@ -88,7 +88,7 @@ class Pictures:
         return True
 
     async def drawn_into(self, card: str, message: Message) -> Message:
-        """Return a message of a card with the pictures that Slack has in the place of their strips."""
+        """Return a card's message with the uploaded pictures in place of their strips."""
         blocks: list[Block] = []
         for block in message.blocks:
             name = shown_by(block)
@@ -97,7 +97,7 @@ class Pictures:
         return message if blocks == list(message.blocks) else replace(message, blocks=tuple(blocks))
 
     def refused(self, card: str, message: Message, redraw: Redraw) -> None:
-        """Take note that Slack did not show a message's pictures: its strips stay, and later it is asked again."""
+        """Note that Slack refused a message's pictures: its strips stay, and the pictures are tried again later."""
         for block in message.blocks:
             key = (card, shown_by(block))
             picture = self._known.get(key)
@@ -108,7 +108,7 @@ class Pictures:
                     self._start(key, self._offer_again(key, again, redraw))
 
     async def drain(self) -> None:
-        """Leave the pictures that are on their way to the next run."""
+        """Leave unfinished pictures to the next run."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -133,7 +133,7 @@ class Pictures:
         content = {**kept(owed.drawn), "node": owed.node}
         try:
             post_id = await self._outbox.keep(Post(key[0], PICTURE + key[1], owed.channel, content, UNDER))
-        except LedgerError as error:  # it is drawn nevertheless; only a restart would lose it
+        except LedgerError as error:  # drawn all the same; only a restart would lose it
             self._log("outbox_unavailable", card=key[0], error=one_line(str(error)))
             post_id = ""
         await self._bring(key, replace(owed, post_id=post_id), redraw)
@@ -183,11 +183,11 @@ class Pictures:
     async def _offer_again(self, key: tuple[str, str], picture: _Picture, redraw: Redraw) -> None:
         await asyncio.sleep(self._timing.first_pause * 2 ** (picture.refused + 1))
         self._remember(key, picture)
-        self._tasks.pop(key, None)  # what is refused again begins anew
+        self._tasks.pop(key, None)  # another refusal starts over
         await redraw(key[0])
 
     async def _on_record(self, owed: _Owed, file: str) -> None:
-        """Keep the file where a message has its time stamp."""
+        """Store the file id in the field of a message's time stamp."""
         if owed.post_id:
             try:
                 await self._outbox.taken(owed.post_id, owed.channel, file)
@@ -209,7 +209,7 @@ class Pictures:
         """The picture that Slack has; an earlier run may have uploaded it."""
         if key not in self._known:
             if (found := await self._kept(key)) is None:
-                return None  # another program may bring it at any moment: that is not remembered
+                return None  # not remembered: another program may upload it at any moment
             self._remember(key, found)
         return self._known[key]
 

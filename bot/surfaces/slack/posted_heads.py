@@ -1,7 +1,7 @@
-"""The heads of the record that the bot posted, read back from Slack: on closing cards, and under each yes.
+"""The record's heads that the bot posted on closing cards and under each yes, read back from Slack.
 
 Source: `conversations.history` and `conversations.replies`, https://docs.slack.dev/reference/methods. The bot itself
-needs neither, so its manifest asks for no history; whoever wants to compare adds the scope.
+needs neither, so its manifest asks for no history; add the scope to compare.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bot.surfaces.slack.calls import error_name
 from bot.surfaces.slack.connection import is_loopback
 from bot.surfaces.slack.message import record_heads
 
-PAGE = 200  # messages of one answer, as Slack recommends
+PAGE = 200  # messages per answer, as Slack recommends
 CALL_SECONDS = 30
 LIMITED = 20  # times in a row that Slack may ask to wait
 _ADD = (
@@ -35,7 +35,7 @@ _ADD = (
 
 @dataclass(frozen=True, slots=True)
 class PostedHeads:
-    """What was found in Slack; `unread` are channels that the bot is not in, or that are gone, each with why."""
+    """What was found in Slack; `unread` are channels that are gone or without the bot, each with the reason."""
 
     heads: tuple[NotedHead, ...]
     unread: Mapping[str, str]
@@ -44,7 +44,7 @@ class PostedHeads:
 async def posted_heads(token: str, api_url: str, channels: Collection[str], since: datetime) -> PostedHeads:
     """Read the messages that the bot posted into these channels since then, and the threads under them.
 
-    Raises: UsageError when Slack refuses, with the scope that is missing, or cannot be reached.
+    Raises: UsageError when Slack refuses, naming the missing scope, or cannot be reached.
     """
     heads: list[NotedHead] = []
     unread: dict[str, str] = {}
@@ -62,7 +62,7 @@ async def posted_heads(token: str, api_url: str, channels: Collection[str], sinc
                     unread[channel] = name
     except SlackApiError as error:
         if error_name(error) == "missing_scope":
-            needed = str(error.response.get("needed") or "channels:history")  # one, or all of which one is needed
+            needed = str(error.response.get("needed") or "channels:history")  # a scope, or a list of which any will do
             scope = one_line(needed.partition(",")[0], 60)
             raise UsageError(f"The Slack app may not read messages: it lacks {scope}.", _ADD.format(scope)) from error
         raise UsageError(f"Slack refuses: {error_name(error)}.", "zombie doctor says what is wrong.") from error
@@ -107,7 +107,7 @@ def _heads(channel: str, message: Mapping[str, Any]) -> list[NotedHead]:
         try:
             found.append(NotedHead.of(text, f"in Slack, channel {channel}, message {message.get('ts')}"))
         except ValueError:
-            continue  # a message of a program that noted it otherwise
+            continue  # another version of the bot noted it differently
     return found
 
 
@@ -116,7 +116,7 @@ async def _client(token: str, api_url: str) -> AsyncIterator[AsyncWebClient]:
     client = AsyncWebClient(token=token, base_url=api_url)
     client.retry_handlers.append(AsyncRateLimitErrorRetryHandler(max_retry_count=LIMITED))
     if is_loopback(api_url):
-        client.proxy = None  # one from the environment would lead away from here
+        client.proxy = None  # a proxy from the environment would lead elsewhere
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_SECONDS)) as session:
         client.session = session
         yield client

@@ -1,9 +1,9 @@
-"""Keeps the messages in Slack as they should be, whatever Slack answers meanwhile.
+"""Keeps the messages in Slack up to date, whatever Slack answers.
 
 Each part has a worker that posts or edits it until Slack has its newest wording; an outdated wording is never sent.
-What has to arrive is in the outbox before it is sent, and so survives a restart.
+What has to arrive is stored in the outbox first, and so survives a restart.
 
-Longer than 300 lines: posting, editing and giving up are one worker's loop, and share the state of its parts.
+Longer than 300 lines: posting, editing and giving up are the same worker's loop and share the state of parts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from bot.surfaces.slack.parts import CARD, Parts
 from bot.surfaces.slack.pictures import Pictures
 
 EDITS = 40  # a minute; Slack allows 50 for the whole app, and other programs may edit too
-BEING_POSTED = 1.0  # seconds that a click waits for Slack to say where the clicked card is
+BEING_POSTED = 1.0  # seconds that a click waits for a card that is being posted
 
 
 class Poster:
@@ -59,7 +59,7 @@ class Poster:
         pictures: Pictures | None = None,
         files: Enclosures | None = None,
     ) -> None:
-        """Without `pictures` the cards keep their strips; without `files` none is sent."""
+        """Without `pictures` the cards keep their strips; without `files` no file is sent."""
         self._files = files
         self._calls = calls
         self._pictures = pictures
@@ -68,18 +68,18 @@ class Poster:
         self._now = now
         self._log = log
         self._parts = Parts()
-        # Every open card will need one edit for its verdict: progress may use the rest.
+        # Every open card needs an edit for its verdict: progress may use the rest.
         self._edits = RateLimiter(EDITS, timing.edits_span, timing.clock, lambda: self._parts.open)
         self._posts = ChannelTurns(outbox, timing)
         self._takes_newer_blocks = True  # until this workspace refuses them
 
     @property
     def parts(self) -> int:
-        """How many parts are remembered; those of finished cards are forgotten once they are posted."""
+        """How many parts are remembered; parts of finished cards are forgotten once posted."""
         return sum(1 for _ in self._parts)
 
     def show(self, card: str, target: MessageTarget, say: Say) -> None:
-        """Show a card's progress, if there is a turn for it before the progress is outdated."""
+        """Show a card's progress, if its turn comes before the progress is outdated."""
         part = self._parts.part(card, CARD, target, say)
         part.want(say)
         self._begin(part)
@@ -100,19 +100,19 @@ class Poster:
             self._begin(part)
 
     def illustrate(self, card: str, target: MessageTarget, incident: str, node: str, drawn: Drawn) -> None:
-        """Have a picture take the place of an incident's strip, once there is one; the card does not wait for it."""
+        """Replace an incident's strip with a picture once it is uploaded; the card does not wait for it."""
         if self._pictures is not None:
             self._pictures.begin(card, target.channel, incident, node, drawn, self._redraw)
 
     async def enclose(self, card: str, target: MessageTarget, asked: FileAsked) -> bool | None:
-        """Have a file made and sent into a card's thread, which nothing waits for.
+        """Make a file and send it into a card's thread, in the background.
 
-        Shape: False where it stands there already, None where this program sends none.
+        Shape: False where it is there already, None where this program sends no files.
         """
         return await self._files.begin(card, target, asked, self.reply) if self._files is not None else None
 
     async def reply(self, card: str, name: str, target: MessageTarget, message: Message) -> None:
-        """Say something in the thread of a card, which may be forgotten by now; whether it is open stays as it is."""
+        """Post in the thread of a card, even a forgotten card; it stays open or finished, as it was."""
         was_open = self._parts.is_open(card)
         await self.adopt(card, target)
         await self.enqueue(card, name, target, message, under=CARD)
@@ -120,12 +120,12 @@ class Poster:
             self.finished(card)
 
     async def adopt(self, card: str, target: MessageTarget) -> bool:
-        """Go on with a card that an earlier run of the program may have posted; True where it did."""
+        """Go on with a card that an earlier run may have posted; True if it did."""
         self._parts.open_again(card)
         return await self._restored(card, target)
 
     def hold(self, card: str) -> None:
-        """Remember a card until `let_go`, even where somebody else is done with it and says that it is finished.
+        """Remember a card until `let_go`, even if another part of the bot says that it is finished.
 
         A card that was forgotten between two of its wordings would be posted a second time.
         """
@@ -151,7 +151,7 @@ class Poster:
         return True
 
     async def place(self, card: str) -> MessageRef | None:
-        """Return where a card stands; waits for one that is being posted at this moment.
+        """Return the place of a card; waits for a card that is just being posted.
 
         Raises: LedgerError when the outbox is needed and cannot be read.
         """
@@ -164,12 +164,12 @@ class Poster:
         return part.place
 
     def finished(self, card: str) -> None:
-        """Say that a card will not change any more, so that it can be forgotten once it is posted."""
+        """Note that a card will not change again, so that it can be forgotten once posted."""
         self._parts.finish(card)
         self._edits.look()
 
     async def sweep(self) -> int:
-        """Send what is due in the outbox and nobody sends yet; return how many posts that were.
+        """Send posts of the outbox that are due and have no worker; return how many.
 
         Raises: LedgerError when the outbox cannot be read.
         """
@@ -187,7 +187,7 @@ class Poster:
         return taken_up
 
     async def drain(self, seconds: float) -> None:
-        """Wait until Slack has what has to arrive, for so long at most; the rest stays in the outbox."""
+        """Wait at most so many seconds until Slack has what has to arrive; the rest stays in the outbox."""
         if self._pictures is not None:
             await self._pictures.drain()
         if self._files is not None:
@@ -220,7 +220,7 @@ class Poster:
     async def _work(self, part: Part) -> None:
         failures, refused = 0, 0
         while part.sent < part.version and not part.nowhere:
-            if part.above is not None:  # asked before each try: a card may be deleted, and be posted again
+            if part.above is not None:  # before each try: a card may be deleted and posted again
                 await part.above.settled.wait()
                 if part.above.in_private or part.above.nowhere:
                     await self._give_up(part, "its card is not in the channel")
@@ -233,7 +233,7 @@ class Poster:
                 message = in_older_blocks(message)
             shown = without_blocks(message) if refused == version else await self._with_pictures(part, message)
             if pending is None and part.place is not None and shown == part.stands:
-                part.sent = version  # the picture was in time for the wording before
+                part.sent = version  # the picture came in time for the previous wording
                 continue
             outcome = await self._send(part, shown)
             match outcome:
@@ -242,10 +242,10 @@ class Poster:
                     await self._delivered(part, version, pending, place)
                 case Rejected(error) | RetryLater(error) if has_pictures(shown) and is_about_content(error):
                     self._log("slack_refused", card=part.card, part="picture", error=error)
-                    self._refused_picture(part, shown)  # and at once again with its strip
+                    self._refused_picture(part, shown)  # and try again at once with its strip
                 case Rejected(error) if has_newer_blocks(shown) and is_about_content(error):
                     self._log("slack_refused", card=part.card, part="newer blocks", error=error)
-                    self._takes_newer_blocks = False  # and at once again with older ones
+                    self._takes_newer_blocks = False  # and try again at once with older blocks
                 case Rejected(error) if message.blocks and refused != version:
                     self._log("slack_refused", card=part.card, part=part.name, error=error)
                     refused = version
@@ -264,7 +264,7 @@ class Poster:
             return
         if part.place is None:
             await self._posts.of(part.at.channel).turn(lambda: part.post_rank)
-            # A summary waits for no slot: other programs have reserved those to come, for cards that it stands for.
+            # A summary waits for no slot: other programs have reserved the next slots for the cards that it sums up.
             if part.at.patient and part.post_rank != SUMMARY:
                 await self._posts.apart(part.at.channel)
         else:
@@ -294,26 +294,26 @@ class Poster:
         self._pictures.refused(part.card, shown, self._redraw)
 
     async def _redraw(self, card: str) -> None:
-        """Send a card as it stands once more: there is a picture for it now."""
+        """Send a card again unchanged: there is a picture for it now."""
         part = self._parts.get(card)
         if part is None or not part.version:
             content, place = await self._outbox.standing(card, CARD), await self._outbox.place(card, CARD)
-            part = self._parts.get(card)  # something may have been said meanwhile
+            part = self._parts.get(card)  # it may have changed meanwhile
             if part is None or not part.version:
                 if content is None or place is None:
-                    return  # a later wording waits, and will have the picture
+                    return  # a later wording waits, and will include the picture
                 message = Message(str(content.get("text", "")), tuple(content.get("blocks", ())))
                 part = part or Part(card, CARD, MessageTarget(place.channel), lambda: message)
                 part.say, part.place = lambda: message, place
                 part.settled.set()
                 self._parts.add(part)
         if part.in_private or part.nowhere or part.was_gone:
-            return  # mere looks are not worth a message of their own
-        part.edited_at = float("-inf")  # it comes once, and need not wait for other changes
+            return  # a picture alone is not worth a new message
+        part.edited_at = float("-inf")  # it comes once, so it need not wait for other changes
         part.want(part.say)
         self._begin(part)
 
-    # --- what came of it
+    # --- outcomes
 
     async def _delivered(
         self, part: Part, version: int, pending: PendingDelivery | None, place: MessageRef | None
@@ -324,7 +324,7 @@ class Poster:
         await self._ended(part, pending, place, "answered in private")
 
     async def _ended(self, part: Part, pending: PendingDelivery | None, place: MessageRef | None, because: str) -> None:
-        """Note the end of a delivery in the outbox; until then it stays pending, for a restart would send it again."""
+        """Note the end of a delivery in the outbox; until then it is pending, and a restart sends it again."""
         if pending is not None and pending.post_id:
             try:
                 if place is not None:
@@ -350,7 +350,7 @@ class Poster:
         await asyncio.sleep(pause)
 
     async def _elsewhere(self, part: Part, outcome: Outcome) -> None:
-        """Try another place where this one is closed; where there is none, the ledger alone has it."""
+        """Try another place where this place is closed; without another place only the ledger has it."""
         if part.in_private:
             await self._give_up(part, "the command's address takes no more answers")
         elif isinstance(outcome, NoAccess):
@@ -374,6 +374,6 @@ class Poster:
     async def _keep(self, card: str, name: str, target: MessageTarget, message: Message, under: str) -> str:
         try:
             return await self._outbox.keep(kept(card, name, target, message, under))
-        except LedgerError as error:  # it is sent nevertheless; only a restart would lose it
+        except LedgerError as error:  # sent all the same; only a restart would lose it
             self._log("outbox_unavailable", card=card, error=one_line(str(error)))
             return ""

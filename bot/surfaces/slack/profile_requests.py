@@ -13,7 +13,7 @@ _ABOUT = {"show": "Say which: `/zombie capture show ID`.", "stop": "Say which: `
 
 @dataclass(frozen=True, slots=True)
 class ProfileRequest:
-    """A request to profile one node."""
+    """A request to profile a node."""
 
     node: Node
     capture: CaptureRequest
@@ -21,7 +21,7 @@ class ProfileRequest:
 
 @dataclass(frozen=True, slots=True)
 class RecordRequest:
-    """A request to record one node for hours."""
+    """A request to record a node for hours."""
 
     node: Node
     rolling: RollingRequest
@@ -29,14 +29,14 @@ class RecordRequest:
 
 @dataclass(frozen=True, slots=True)
 class CapturesRequest:
-    """A request about captures that there are: `verb` is list, show or stop."""
+    """A request about existing captures: `verb` is list, show or stop."""
 
     verb: str
     capture: str = ""
 
 
 def seconds_of(words: list[str]) -> CaptureRequest | str:
-    """Return how long to profile, of the words after the node's name, or a sentence that says what there is."""
+    """Return how long to profile, from the words after the node's name, or a sentence that lists the choices."""
     seconds = words[0].removesuffix("s") if words else "10"
     try:
         return CaptureRequest(seconds=int(seconds) if seconds.isdecimal() and len(seconds) < 6 else 0)
@@ -45,7 +45,7 @@ def seconds_of(words: list[str]) -> CaptureRequest | str:
 
 
 def record_of(words: list[str]) -> RollingRequest | str:
-    """Return how long to record, of the words after the node's name, or a sentence that says what there is."""
+    """Return how long to record, from the words after the node's name, or a sentence that lists the choices."""
     try:
         return RollingRequest(hours_of(words[0] if words else "12h"))
     except ValueError:
@@ -53,7 +53,7 @@ def record_of(words: list[str]) -> RollingRequest | str:
 
 
 def captures_of(words: list[str]) -> CapturesRequest | str | None:
-    """Return what is asked about captures, or a sentence that says how to type it; None for words of another kind.
+    """Return the request about captures, or a sentence on how to type it; None for other words.
 
     Example:
     >>> captures_of(["stop", "7k3m9x2qpv"])

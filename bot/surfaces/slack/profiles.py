@@ -1,4 +1,4 @@
-"""Profiles that are asked for in Slack: a message at once, in its place what the cores ran, and then its pictures."""
+"""Profiles that people ask for in Slack: a message at once, replaced by what the cores ran, then the pictures."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class SlackProfiles:
     async def ask(
         self, node: Node, request: CaptureRequest, target: MessageTarget, key: str, by: str, incident: str = ""
     ) -> None:
-        """Profile a node and show what came of it at that place; `key` is the wish's own, so that each is shown once.
+        """Profile a node and show the result at that place; `key` is the request's, so that each is shown once.
 
-        Raises: LedgerError when the message cannot be kept.
+        Raises: LedgerError when the message cannot be stored.
         """
         name = PROFILE + hashlib.sha256(key.encode(errors="replace")).hexdigest()[:20]
         await self._poster.enqueue(name, CARD, target, _begun(node, request))
@@ -49,16 +49,16 @@ class SlackProfiles:
         await self._draw(name, target, drawn)
 
     async def _draw(self, name: str, target: MessageTarget, drawn: Sketch | None) -> None:
-        """Have the pictures brought into the thread; the words stand already, and nothing is lost without them."""
+        """Send the pictures into the thread; the words are there already, so nothing is lost without pictures."""
         with contextlib.suppress(LedgerError):
-            if drawn is not None and await self._poster.place(name) is not None:  # nobody else sees a private answer
+            if drawn is not None and await self._poster.place(name) is not None:  # a private answer gets no pictures
                 for asked in pictures_of(drawn):
                     await self._poster.enclose(name, target, asked)
 
 
 def _begun(node: Node, request: CaptureRequest) -> Message:
     words = f"Profiling {node.name}: every core is sampled for {request.seconds} s."
-    return Message(escaped(words), (paragraph(words), footnote("The answer takes the place of this message.")))
+    return Message(escaped(words), (paragraph(words), footnote("The answer replaces this message.")))
 
 
 def _message(node: Node, answer: ProfileAnswer) -> Message:

@@ -1,4 +1,4 @@
-"""What people type to the bot, as values, and the sentences it answers with. Pure functions."""
+"""What people type to the bot, as values, and the sentences of its answers. Pure functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bot.surfaces.slack.profile_requests import (
 )
 
 MOST_NODES = 100
-MOST_UNKNOWN = 8  # names that are answered with a sentence; the rest is counted
+MOST_UNKNOWN = 8  # unknown names that get a sentence; the rest is counted
 LONGEST_REQUEST = 8000
 SUBCOMMANDS = ("status", "cancel", "undo", "policy", "brake", "pagerduty")
 LONGEST_REASON = 500
@@ -36,36 +36,36 @@ _PULL = re.compile(r"#([0-9]{1,12})\Z")
 _USER_ID = re.compile(r"[UW][A-Z0-9]{6,}\Z")
 USAGE = {
     "cancel": "Say which: `/zombie cancel ID`, with a reason if you like. `/zombie status` lists what is open.",
-    "undo": "Say which: `/zombie undo ID`, with a reason if you like. The ID stands on the card.",
+    "undo": "Say which: `/zombie undo ID`, with a reason if you like. The ID is on the card.",
     "policy": "Say `/zombie policy @user VERB NODE`, such as `/zombie policy @bob approve node-123`.",
     "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
-    "pagerduty": "Say `/zombie pagerduty on` to have a disabled webhook subscription switched on again.",
+    "pagerduty": "Say `/zombie pagerduty on` to enable a disabled webhook subscription again.",
 }
 VERBS = ("check", "fleet", "profile", "capture", "captures", *SUBCOMMANDS, "help")
 
 HELP = """*What I can do*
 `/zombie check NODE…` — log in to each node, read what matters, and post one verdict
-`/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and among whom
+`/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and where
 `/zombie profile NODE [SECONDS]` — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60
 `/zombie capture NODE 12h` — record it for 1, 6, 12 or 24 h, and keep what its cores ran before a reset or a lockup
-`/zombie capture list`, `show ID`, `stop ID` — what was recorded, what it caught, and its end before its time
+`/zombie capture list`, `show ID`, `stop ID` — what was recorded, what it caught, and how to end it early
 A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`
 `/zombie status` — what is open, what is being done, and whether the brake is on
 `/zombie cancel ID [reason]` — cancel an incident before its first step begins
-`/zombie undo ID [reason]` — propose to take back what an incident did; somebody else approves it
+`/zombie undo ID [reason]` — propose to undo what an incident did; another person approves it
 `/zombie policy @user VERB NODE` — whether a person may do that on a node, and why: approve, decline, undo, …
-`/zombie brake on|off [#PULL] [reason]` — keep anything new from beginning, or allow it again
-`/zombie pagerduty on` — switch PagerDuty's webhook subscription on again, where it was disabled
+`/zombie brake on|off [#PULL] [reason]` — stop anything new from beginning, or allow it again
+`/zombie pagerduty on` — enable PagerDuty's webhook subscription again, where it was disabled
 `/zombie help` — this text
 In a thread, where slash commands do not work, mention me: `@zombie check NODE`
-A check only reads and changes nothing. What would help is done only after somebody else approves it."""
+A check only reads and changes nothing. A remedy is carried out only after another person approves it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandRequest:
     """What a person typed, who they are and where they typed it.
 
-    Shape: `key` is Slack's own id of the command or message: two deliveries with one key are one request. `answer_at`
+    Shape: `key` is Slack's id of the command or message: deliveries with the same key are one request. `answer_at`
     is the address that answers a slash command in private. `team` is the enterprise's id where there is one;
     `workspace` and `enterprise` say which workspace the request came from. `asked_at` is None where Slack does not say
     when it was typed.
@@ -111,8 +111,8 @@ class Subcommand:
 class CheckRequest:
     """A request to check nodes.
 
-    Shape: `missing` counts the unknown names, `unknown` explains the first of them; `near` are nodes that may have been
-    meant by them. `asks` where no node was named at all.
+    Shape: `missing` counts the unknown names, `unknown` explains the first of them; `near` are nodes that they may have
+    meant. `asks` where no node was named at all.
     """
 
     nodes: tuple[Node, ...]
@@ -147,7 +147,7 @@ Request: TypeAlias = (
 
 
 def parse(text: str, known: Known) -> Request:
-    """Understand what follows `/zombie` or the mention."""
+    """Parse what follows `/zombie` or the mention."""
     if len(text) > LONGEST_REQUEST:
         return HelpRequest(f"That was {len(text)} characters long; I read at most {LONGEST_REQUEST}.")
     words = text.split()
@@ -173,7 +173,7 @@ def parse(text: str, known: Known) -> Request:
     if not names:
         return CheckRequest((), asks=True)
     if len(names) > MOST_NODES:
-        return HelpRequest(f"{len(names)} nodes at once are too many; {MOST_NODES} is the most.")
+        return HelpRequest(f"{len(names)} nodes at once are too many; the limit is {MOST_NODES}.")
     missing = [name for name in names if not known.knows(name)]
     nodes = tuple(known.find(name) for name in names if known.knows(name))
     told = [_not_known(name, known) for name in missing[:MOST_UNKNOWN]]
@@ -182,7 +182,7 @@ def parse(text: str, known: Known) -> Request:
 
 
 def _profile(verb: str, words: list[str], known: Known) -> Request:
-    """Understand what follows `profile` or `capture`; an unknown node is answered as one of a check is."""
+    """Parse what follows `profile` or `capture`; an unknown node is answered as in a check."""
     if verb == "captures":
         verb, words = "capture", words or ["list"]
     if verb == "capture" and (asked := captures_of(words)) is not None:
@@ -200,7 +200,7 @@ def _profile(verb: str, words: list[str], known: Known) -> Request:
 
 
 def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:
-    """Return the subcommand that a verb and the words after it mean, or a sentence that says how to type it.
+    """Return the subcommand of a verb and the words after it, or a sentence on how to type it.
 
     Example:
     >>> subcommand_of("brake", ["on", "rollout", "today"])
@@ -227,15 +227,15 @@ def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:
 
 
 def is_user_id(person: str) -> bool:
-    """True for Slack's id of a person, False for the name that people use."""
+    """True for a person's Slack id, False for their name."""
     return _USER_ID.match(person) is not None
 
 
 def _not_known(name: str, known: Known) -> tuple[str, tuple[str, ...]]:
-    """Return what is said of a name that no node has, and the nodes that may have been meant."""
+    """Return a sentence about an unknown name, and the nodes that may have been meant."""
     try:
         known.find(name)
-    except UnknownNode as error:  # the inventory's own sentence says where its file is, which need not be told here
+    except UnknownNode as error:  # the inventory's own sentence names its file, which Slack need not see
         return f"“{one_line(name, 80)}” is not in the inventory. {error.try_next}", error.near
     except InventoryError as error:
         return str(error), ()
@@ -248,7 +248,7 @@ def help_words(asked: HelpRequest) -> str:
 
 
 def unknown_words(asked: CheckRequest) -> str:
-    """Return what is said about names that are not in the inventory; it quotes them, so it is shown as it is."""
+    """Return the sentences about names missing from the inventory; they quote the names, so no markup is allowed."""
     more = asked.missing - len(asked.unknown)
     sentences = [*asked.unknown, *([f"{more} more names are not in the inventory either."] if more else [])]
     return redacted_text("\n".join(sentences))
@@ -261,7 +261,7 @@ def not_here(channels: Collection[str]) -> str:
 
 
 def _means_several(word: str) -> bool:
-    """True for a word that is a selector, and no node's name."""
+    """True for a word that is a selector, not a node's name."""
     try:
         return Selector.of(word).kind is not Kind.NAME
     except UsageError:
@@ -269,12 +269,12 @@ def _means_several(word: str) -> bool:
 
 
 def _quoted_sentence(no: UsageError) -> str:
-    """What was not understood, which may quote what a person typed: nothing in it is markup to Slack."""
+    """A parse error, which may quote what a person typed: escaped, so that Slack sees no markup."""
     return escaped(one_line(redacted_text(str(no)), 400)).replace("`", "'")
 
 
 def _quoted(word: str) -> str:
-    """A person's word shown back as code: short, on one line, and with nothing in it that Slack would obey."""
+    """A person's word quoted as code: short, on one line, and without Slack markup."""
     return escaped(one_line(redacted_text(word), 60)).replace("`", "'")
 
 

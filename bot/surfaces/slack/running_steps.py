@@ -1,4 +1,4 @@
-"""The seconds of a step under way, said anew on its card at a calm pace: often at first, ever more seldom later."""
+"""The seconds of a running step, updated on its card: often at first, less often later."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ PROGRESS = (State.ACTING, State.VERIFYING)
 
 @dataclass(slots=True)
 class RunningSteps:
-    """Remembers on which cards a step runs, and what was said of it; made anew from what is shown after a restart.
+    """Remembers on which cards a step runs, and the seconds shown; rebuilt from what is shown after a restart.
 
-    Shape: by card, `since` when its steps began, and `looked_at` is the instant up to which their seconds are counted.
+    Shape: by card, `since` is when its steps began, `looked_at` the instant up to which their seconds are counted.
     """
 
     since: dict[str, tuple[datetime, ...]] = field(default_factory=dict)
     looked_at: dict[str, datetime] = field(default_factory=dict)
 
     def heard(self, name: str, group: Sequence[Incident]) -> None:
-        """Take note of how a card stands; one that also waits for people is left alone until it changes."""
+        """Note the state of a card; a card that also waits for people is left alone until it changes."""
         steps = [step for incident in group if (step := incident.step_under_way) is not None]
         if steps and all(incident.ended or incident.state in PROGRESS for incident in group):
             self.since[name] = tuple(step.started_at for step in steps)
@@ -33,7 +33,7 @@ class RunningSteps:
             self.looked_at.pop(name, None)
 
     def due(self, now: datetime, mine: Collection[str]) -> list[str]:
-        """Return the cards among these whose seconds would be others than those that stand there."""
+        """Return the cards among these whose shown seconds are out of date."""
         return [
             name
             for name, starts in self.since.items()

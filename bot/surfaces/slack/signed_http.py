@@ -1,4 +1,4 @@
-"""Signed HTTP: Slack posts to an address of ours, and signs each request with the app's secret.
+"""Signed HTTP: Slack posts to the bot's address, and signs each request with the app's secret.
 
 The signature: https://docs.slack.dev/authentication/verifying-requests-from-slack
 """
@@ -20,12 +20,12 @@ from bot.domain.contracts import Clock
 from bot.domain.safe_text import one_line
 from bot.surfaces.bodies import body_of
 
-WINDOW = timedelta(minutes=5)  # an older request may be a replay; one repeated within it has a known key
+WINDOW = timedelta(minutes=5)  # an older request may be a replay; a repetition within it has a known key
 _DIGITS = 12
 
 
 class Dispatch(Protocol):
-    """Hands a request to its listener."""
+    """Passes a request to its listener."""
 
     async def __call__(self, request: AsyncBoltRequest, /) -> BoltResponse:
         """Return the listener's answer."""
@@ -33,7 +33,7 @@ class Dispatch(Protocol):
 
 
 class SignedHttp:
-    """Takes what Slack posts, once the signature is verified."""
+    """Accepts what Slack posts, once the signature is verified."""
 
     def __init__(self, secret: str, now: Clock, dispatch: Dispatch) -> None:
         self._secret = secret.encode()
@@ -41,17 +41,17 @@ class SignedHttp:
         self._dispatch = dispatch
 
     async def receive(self, request: web.Request) -> web.Response:
-        """Answer one request."""
+        """Answer a request."""
         body = await body_of(request)
         stamp = request.headers.get("X-Slack-Request-Timestamp", "")
         if not self._is_signed(stamp, request.headers.get("X-Slack-Signature", ""), body):
             return web.Response(status=401, text="not signed by Slack")
         try:
             received = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
-        except (ValueError, AttributeError, TypeError) as error:  # no UTF-8, no JSON, or not of Slack's shape
+        except (ValueError, AttributeError, TypeError) as error:  # no UTF-8, no JSON, or not in Slack's form
             return web.Response(status=400, text=one_line(str(error)))
-        if not _is_of_slacks_shape(received.body):  # Bolt would fail on it, and Slack deliver it again
-            return web.Response(status=400, text="a payload without what its type says")
+        if not _is_of_slacks_shape(received.body):  # Bolt would fail on it, and Slack would deliver it again
+            return web.Response(status=400, text="a payload without the fields of its type")
         return await to_aiohttp_response(await self._dispatch(received))
 
     def _is_signed(self, stamp: str, signature: str, body: bytes) -> bool:

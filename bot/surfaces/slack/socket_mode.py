@@ -1,8 +1,8 @@
 """Socket Mode: Slack delivers over WebSockets that the bot opens, so that no port need be open.
 
 Defined in https://docs.slack.dev/apis/events-api/using-socket-mode. Slack's own client is not used: when a connection
-fails to open, it tries the same address for ever, though an address is good only once; it closes a connection that
-Slack wants refreshed before it has another; and it notices a lost connection only after ten seconds.
+fails to open, it tries the same address for ever, though an address works only once; when Slack asks for a refresh, it
+closes the old connection before it has a new one; and it notices a lost connection only after ten seconds.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from bot.domain.contracts import Log
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import Timing, error_name, retry_after
 
-LINES = 2  # while one is lost or refreshed, the other takes what comes
+LINES = 2  # while one line is lost or refreshed, the other still receives
 LONGEST_BYTES = 4 * 1024 * 1024
-HANG_ON_SECONDS = 10.0  # an old connection still delivers what Slack had sent on it
-STEADY_SECONDS = 10.0  # a connection that held so long did not fail to open
+HANG_ON_SECONDS = 10.0  # an old connection stays open for what Slack has already sent on it
+STEADY_SECONDS = 10.0  # a connection that lasted this long did not fail to open
 REFRESHED = ("refresh_requested", "warning")  # any other reason would close the next connection too
 MOST_UNDERWAY = 1000
 
@@ -31,9 +31,9 @@ Bring = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 
 
 class SocketMode:
-    """Keeps `LINES` connections open until it is stopped; where one ends, it opens another.
+    """Keeps `LINES` connections open until it is stopped; it replaces each that ends.
 
-    Shape: `open_address` asks Slack for the address of one connection. `bring` handles an envelope and returns the
+    Shape: `open_address` asks Slack for the address of a connection. `bring` handles an envelope and returns the
     payload of its acknowledgement, or None to send no acknowledgement.
     """
 
@@ -73,7 +73,7 @@ class SocketMode:
             await self._changed.wait_for(lambda: self._live > 0)
 
     async def stop(self, seconds: float) -> None:
-        """Finish what is being acknowledged and hang up, within so many seconds."""
+        """Finish pending acknowledgements and close, within so many seconds."""
         if self._acknowledging:
             await asyncio.wait(set(self._acknowledging), timeout=seconds / 2)
         for line in self._lines:
@@ -93,7 +93,7 @@ class SocketMode:
             asyncio.get_running_loop().call_later(self._timing.first_pause, self._begin_line)
 
     async def _hold(self) -> None:
-        """Open one connection after another; ends when another line has replaced this one."""
+        """Open one connection after another; ends when another line has replaced this line."""
         failures = 0
         while True:
             began, asked = self._timing.clock(), 0.0
@@ -121,7 +121,7 @@ class SocketMode:
             await asyncio.sleep(max(asked, pause))
 
     async def _listen(self, socket: aiohttp.ClientWebSocketResponse) -> bool:
-        """Take what comes until the connection ends; True when another line has replaced it."""
+        """Receive until the connection ends; True when another line has replaced it."""
         is_live = False
         replaced = False
         try:
@@ -156,7 +156,7 @@ class SocketMode:
 
     def _acknowledge(self, socket: aiohttp.ClientWebSocketResponse, envelope: Mapping[str, Any]) -> None:
         if len(self._acknowledging) >= MOST_UNDERWAY:
-            self._log("slack_envelope_dropped")  # Slack delivers it again, to a bot that has time
+            self._log("slack_envelope_dropped")  # Slack delivers it again later
             return
         task = asyncio.create_task(self._take(socket, envelope), name="slack envelope")
         self._acknowledging.add(task)

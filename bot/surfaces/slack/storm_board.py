@@ -1,4 +1,4 @@
-"""The one message of an alert storm: kept up to date by one of the bots at the ledger while the storm lasts."""
+"""The single message of an alert storm: one of the bots that share the ledger keeps it up to date."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
 
-NAMES = ("instance_id", "private_dns", "hostname")  # labels that are another name of one node, and so group nothing
+NAMES = ("instance_id", "private_dns", "hostname")  # labels that only name a single node, and so group nothing
 MOST_CAUSES = 12
 MOST_LABELS = 4
 MOST_NODES = 6
@@ -31,7 +31,7 @@ LOOK_SECONDS = 2.0
 
 
 class StormBoard:
-    """Shows storms, as the cases and brakes say; `why` says why nothing is offered in one."""
+    """Shows storms; `why` says why nothing is offered during a storm."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class StormBoard:
         self._shown: set[str] = set()
 
     def heard(self, name: str) -> None:
-        """Show a storm from now on, if nobody else does."""
+        """Show a storm from now on, if no other bot does."""
         if self._channel and name not in self._shown:
             self._shown.add(name)
             self._background.begin(self._see_through(name), f"storm {name}")
@@ -78,7 +78,7 @@ class StormBoard:
                 if not storm.is_on and not any(line.state is State.OPENED for line in storm.incidents):
                     return
                 await asyncio.sleep(self._look_seconds)
-        except LedgerError as error:  # whatever goes on next in the storm begins this anew
+        except LedgerError as error:  # the storm's next event starts this again
             self._log("storm_unseen", storm=name, error=one_line(str(error)))
         finally:
             self._shown.discard(name)
@@ -86,7 +86,7 @@ class StormBoard:
 
 
 def storm_card(storm: Storm, why: str, labels: Labels) -> Message:
-    """Return the message; `labels` are a node's, by its name, and `why` is why nothing is offered."""
+    """Return the message; `labels` returns a node's labels, and `why` says why nothing is offered."""
     groups = _by_cause(storm.incidents)
     nodes = len({incident.node for incident in storm.incidents if incident.node})
     words = f"Alert storm: {storm.cases} alerts on {nodes} nodes" + ("" if storm.is_on else ", over")
@@ -101,7 +101,7 @@ def storm_card(storm: Storm, why: str, labels: Labels) -> Message:
 
 
 def _by_cause(incidents: Sequence[IncidentSummary]) -> list[tuple[str, list[IncidentSummary]]]:
-    """Incidents by what was found, the most frequent first; what is still read comes last."""
+    """Incidents by cause, the most frequent first; those still being read come last."""
     groups: dict[str, list[IncidentSummary]] = {}
     for incident in incidents:
         groups.setdefault(_cause(incident), []).append(incident)

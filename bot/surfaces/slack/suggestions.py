@@ -1,4 +1,4 @@
-"""Names of nodes while somebody types one into a menu: Slack asks with each letter, and shows what is answered.
+"""Suggests nodes while a person types a name into a menu: Slack asks at each letter and shows the answer.
 
 Defined in https://docs.slack.dev/reference/interaction-payloads/block_suggestion-payload
 """
@@ -17,8 +17,8 @@ from bot.surfaces.slack.message import Block
 from bot.surfaces.slack.people import Person
 
 FIND_NODE = "find_node"  # the action of the menu
-MOST = 30  # names at a time; Slack takes a hundred, and nobody reads them
-SHOWN = 75  # characters of an option's words, and below of its value; both are Slack's limits
+MOST = 30  # names at a time; Slack takes a hundred, more than people read
+SHOWN = 75  # characters of an option's words, and of its value; both are Slack's limits
 LONGEST_VALUE = 150
 LONGEST_TYPED = 80
 SECONDS = 2.0  # Slack waits three for the names
@@ -36,13 +36,13 @@ class NodeNames(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NodeSuggestions:
-    """Suggests nodes to whoever may ask for checks, and no name to anybody else."""
+    """Suggests nodes to people who may ask for checks, and no name to anybody else."""
 
     known: NodeNames
     askers: Askers
 
     async def answer(self, body: Mapping[str, Any]) -> list[Block]:
-        """Return the options for what was typed so far; none where this person may not ask, or that cannot be told."""
+        """Return the options for what was typed so far; none where this person may not ask, or that is not known."""
         try:
             async with asyncio.timeout(SECONDS):
                 await self.askers.admit(Person.of(body))
@@ -52,7 +52,7 @@ class NodeSuggestions:
 
 
 def matching(typed: str, names: Iterable[str]) -> list[str]:
-    """Return the names that hold every word of what was typed; those that begin with it come first.
+    """Return the names that contain every typed word; those that begin with it come first.
 
     Example:
     >>> matching("gpu 04", ["web-04", "ray-gpu-1a-0417", "gpu-04"])
@@ -75,7 +75,7 @@ def _option(name: str) -> Block:
 
 
 def find_node_block() -> Block:
-    """Return the row with the menu: what is chosen in it is checked."""
+    """Return the row with the menu: the chosen node is checked."""
     menu = {
         "type": "external_select",
         "action_id": FIND_NODE,

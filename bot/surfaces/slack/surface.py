@@ -1,4 +1,4 @@
-"""Slack as a surface: the card of each group of incidents, kept as the record says they stand."""
+"""Slack as a surface: a card for each group of incidents, kept in step with the record."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.standing import group_of, needs_a_person
 
-REMEMBERED = 2000  # groups of which the last wording is known
+REMEMBERED = 2000  # groups whose last wording is known
 
 
 class SlackSurface:
@@ -70,19 +70,19 @@ class SlackSurface:
         self._usual = usual
         self._on_call = on_call
         self.words = PlanWords(actions)
-        self._shown: OrderedDict[str, str] = OrderedDict()  # the last wording of each card, the last shown last
+        self._shown: OrderedDict[str, str] = OrderedDict()  # the last wording of each card, the latest at the end
         self._as_of: dict[str, datetime] = {}
         self._heads: dict[str, str] = {}
-        self._heard: dict[str, set[str]] = {}  # of each card, the replies to a yes that were asked for
+        self._heard: dict[str, set[str]] = {}  # for each card, the replies to a yes that were requested
         self._checking: dict[str, str] = {}
         self._nudges = NudgeTimes(policy)
         self._running = RunningSteps()
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def show(self, group: Sequence[Incident]) -> None:
-        """Bring a group's card and its thread up to date; what stands there already is not said again.
+        """Bring a group's card and its thread up to date; nothing is posted twice.
 
-        Raises: LedgerError when the record cannot be asked.
+        Raises: LedgerError when the record cannot be read.
         """
         if not group:
             return
@@ -100,7 +100,7 @@ class SlackSurface:
             message = acting_card(group, await self._telling(name, group)) if spot is not None else None
             if spot is None or message is None or self._shown.get(name) == (wording := wording_of(message)):
                 return
-            if name not in self._shown and await self._stands_so(name, wording):  # an earlier run has said it
+            if name not in self._shown and await self._stands_so(name, wording):  # an earlier run has posted it
                 self._remember(name, wording)
                 await self._reply(name, spot, group)
                 return
@@ -119,7 +119,7 @@ class SlackSurface:
 
     @contextlib.asynccontextmanager
     async def checking(self, group: Sequence[Incident], by: str) -> AsyncIterator[None]:
-        """Have the card say, for the length of a block, that this person said yes and the nodes are looked at again."""
+        """While the block runs, show on the card that this person said yes and the nodes are being read again."""
         ours = [incident.id for incident in group if incident.id not in self._checking]
         self._checking |= dict.fromkeys(ours, by)
         try:
@@ -128,25 +128,25 @@ class SlackSurface:
         finally:
             for incident_id in ours:
                 self._checking.pop(incident_id, None)
-            with contextlib.suppress(LedgerError):  # what the card says then is what the next change puts right
+            with contextlib.suppress(LedgerError):  # the next change of the card puts this right
                 await self.show(await self.group(group_of(group[0])))
 
     async def report(self, incident: Incident) -> str:
-        """Have an ended incident's report sent into its card's thread; return what the person who asked is told.
+        """Send an ended incident's report into its card's thread; return what to tell the person who asked.
 
-        Raises: LedgerError when the record cannot be asked.
+        Raises: LedgerError when the record cannot be read.
         """
         name = group_of(incident)
         spot = await self._spot(await self.group(name))
         sent = await self._poster.enclose(name, spot, FileAsked(REPORT, incident.id)) if spot is not None else None
         if sent is None:
-            return f"The report is written by: zombie report {incident.id}"
+            return f"To write the report: zombie report {incident.id}"
         return "The report comes into this card's thread." if sent else "The report is in this card's thread."
 
     async def tick(self, now: datetime, mine: Collection[str]) -> None:
-        """Say on these cards for how long their steps run by now, where that is not what stands there.
+        """Update on these cards how long their steps have run, where that has changed.
 
-        Raises: LedgerError when the record cannot be asked.
+        Raises: LedgerError when the record cannot be read.
         """
         for name in self._running.due(now, mine) if self._running.since else ():
             group = await self.group(name)
@@ -155,9 +155,9 @@ class SlackSurface:
             await self.show(group)
 
     async def nudge(self, now: datetime, mine: Collection[str]) -> None:
-        """Remind, in the threads of these cards, of what waits for a decision since half of its time.
+        """Remind, in these cards' threads, of plans that have waited for half of their time to decide.
 
-        Raises: LedgerError when the record cannot be asked.
+        Raises: LedgerError when the record cannot be read.
         """
         for name in self._nudges.due(now, mine):
             group = await self.group(name)
@@ -173,9 +173,9 @@ class SlackSurface:
             self._nudges.heard(name, group)
 
     async def group(self, name: str) -> tuple[Incident, ...]:
-        """Return the incidents of a card as they stand; none where there is no such card.
+        """Return a card's incidents from the record; none where there is no such card.
 
-        Raises: LedgerError when the record cannot be asked.
+        Raises: LedgerError when the record cannot be read.
         """
         found = []
         for incident_id in await self._ledger.together(name):
@@ -184,7 +184,7 @@ class SlackSurface:
         return newest(found)
 
     async def place(self, name: str) -> MessageRef | None:
-        """Return where a card stands. Raises: LedgerError when the outbox cannot be asked."""
+        """Return the place of a card. Raises: LedgerError when the outbox cannot be read."""
         return await self._poster.place(name)
 
     # --- what is shown
@@ -206,11 +206,11 @@ class SlackSurface:
                 if spot is None or message is None or self._shown.get(name) == (wording := wording_of(message)):
                     return
                 await self._poster.adopt(name, spot)
-                # Owed like a decision: were it mere progress, a run that ends now would leave it standing for good.
+                # Stored like a decision: as mere progress it would stay on the card for good if the bot stopped now.
                 await self._poster.enqueue(name, CARD, spot, message, rank=FIRST)
                 self._remember(name, wording)
             except LedgerError:
-                return  # a decision that cannot be written down is about to be refused anyway
+                return  # without the ledger the decision will be refused anyway
             self._poster.finished(name)
 
     async def _telling(self, name: str, group: Sequence[Incident]) -> ViewContext:
@@ -244,7 +244,7 @@ class SlackSurface:
                 await self._poster.enqueue(name, voice.part, spot, voice.message(head), under=CARD)
             heard.add(voice.part)
         for incident in group:
-            if incident.ended and incident.steps:  # of others it comes where somebody asks for it
+            if incident.ended and incident.steps:  # for others the report comes on request
                 await self._poster.enclose(name, spot, FileAsked(REPORT, incident.id))
             for reply in replies(incident, self.words, of_several=len(group) > 1):
                 if await self._outbox.place(name, reply.part) is None:
@@ -253,7 +253,7 @@ class SlackSurface:
     # --- where it is shown
 
     async def _spot(self, group: Sequence[Incident]) -> MessageTarget | None:
-        """Where a group's card belongs: as its opening says, or beside the incident that it undoes."""
+        """Where a group's card belongs: as its opening says, or with the incident that it undoes."""
         first = group[0]
         if first.undoes:
             try:
@@ -269,7 +269,7 @@ class SlackSurface:
 
     @contextlib.asynccontextmanager
     async def _alone(self, name: str) -> AsyncIterator[None]:
-        """Let one wording of a card be made at a time, in the order in which they were asked for."""
+        """Let the wordings of a card be made one at a time, in the order of the requests."""
         if len(self._locks) > REMEMBERED:
             self._locks = {card: lock for card, lock in self._locks.items() if lock.locked()}
         async with self._locks.setdefault(name, asyncio.Lock()):
@@ -286,7 +286,7 @@ class SlackSurface:
 
 
 def _may_be_held_up(incident: Incident) -> bool:
-    """True while no step is under way, and while one is that goes on in rounds, each with something to tell."""
+    """True while no step runs, or the running step goes in rounds that each have news."""
     if incident.state not in (State.APPROVED, State.ACTING) or incident.proposal is None:
         return False
     if (under_way := incident.step_under_way) is None:

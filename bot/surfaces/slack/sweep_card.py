@@ -16,7 +16,7 @@ NAMED = 8  # nodes by name
 
 
 def digest_card(sweep: ScheduledSweep, digest: Digest) -> Message:
-    """Return the message: nothing in it is asked of anybody, `/zombie check NODE` gives the verdict."""
+    """Return the message: it asks for nothing, `/zombie check NODE` gives the verdict."""
     new = sum(len(nodes) for nodes in digest.new.values())
     parts = [f"{new} new" if new else "", f"{len(digest.nearer)} nearer to harm" if digest.nearer else ""]
     title = f"Sweep of {one_line(' '.join(sweep.ask.words), 60)}: {', '.join(filter(None, parts)) or 'nothing new'}"

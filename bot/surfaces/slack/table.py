@@ -1,4 +1,4 @@
-"""Tables: the newer kind that people can sort and page through, and the older one where a workspace refuses it.
+"""Tables: the newer kind, which people can sort and page through, and the older kind where a workspace refuses it.
 
 Limits: https://docs.slack.dev/reference/block-kit/blocks/data-table-block (101 rows) and …/table-block (100).
 """
@@ -11,7 +11,7 @@ from dataclasses import replace
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.message import Block, Message, length
 
-ROWS = 100  # beside the heading; the older kind has them all but one
+ROWS = 100  # without the heading; the older kind counts the heading too
 CELL = 120
 PAGE = 10
 FEW = 10  # rows of the older kind, which wraps its cells
@@ -19,7 +19,7 @@ _KIND, _PLAIN_KIND = "data_table", "table"
 
 
 def data_table(caption: str, heading: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> tuple[Block, int]:
-    """Return a table of as many of the rows as fit into so many characters, and how many these are; one at least.
+    """Return a table of the rows that fit into so many characters, at least one, and how many these are.
 
     Words are plain text: nothing in a cell is a mention or a link.
     """
@@ -31,7 +31,7 @@ def data_table(caption: str, heading: Sequence[str], rows: Sequence[Sequence[str
 
 
 def table_block(caption: str, heading: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> tuple[Block, int]:
-    """Return a table like `data_table`; one of few rows is of the older kind, whose cells a phone wraps."""
+    """Return a table like `data_table`; a table of few rows has the older kind, whose cells a phone wraps."""
     block, shown = data_table(caption, heading, rows, room)
     return (_plain(block), shown) if len(rows) <= FEW else (block, shown)
 
@@ -46,7 +46,7 @@ def has_data_table(message: Message) -> bool:
 
 
 def with_plain_tables(message: Message) -> Message:
-    """Return the message with tables of the older kind, which every workspace takes."""
+    """Return the message with tables of the older kind, which every workspace accepts."""
     if not has_data_table(message):
         return message
     return replace(message, blocks=tuple(map(_plain, message.blocks)))

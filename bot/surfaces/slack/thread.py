@@ -37,7 +37,7 @@ from bot.surfaces.view.view import IncidentView, incident_view
 from bot.surfaces.view.words import Person, Sentence, rights_hint
 
 SAID = 300
-PIECE = 1500  # characters of one preformatted block
+PIECE = 1500  # characters of a preformatted block
 WORD = 160
 MOST_ROWS = 20
 CELL = 120
@@ -48,7 +48,7 @@ TOGETHER = timedelta(seconds=10)  # between the entries of one yes to several no
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One message for a card's thread, by the name under which it is kept: there is never a second of it."""
+    """A message for a card's thread, with the name under which it is stored: it is never posted twice."""
 
     part: str
     message: Message
@@ -88,21 +88,21 @@ def replies(incident: Incident, words: PlanWords = BY_NAME, *, of_several: bool 
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """One yes of one person, to one or several nodes of a card, by the name under which its reply is kept."""
+    """A person's yes to some nodes of a card, with the name under which its reply is stored."""
 
     part: str
     by: str
     nodes: tuple[str, ...]
 
     def message(self, head: str) -> Message:
-        """Return the reply. It carries the head of the record, so that nobody can rewrite what stood before it."""
+        """Return the reply. It carries the record's head, so that earlier entries cannot be rewritten unnoticed."""
         named = listed([one_line(node, WORD) for node in self.nodes], NAMED)
         said: Sentence = (Person(self.by), f" said yes to {named}.")
         return Message(f"{marked_up(said)} record {head}", (line(*drawn(said)), record_line(head)))
 
 
 def voices(group: Sequence[Incident]) -> tuple[Voice, ...]:
-    """Return every yes that was said to a card's incidents, the oldest first; one dialog covers several nodes."""
+    """Return every yes to a card's incidents, the oldest first; a dialog may cover several nodes."""
     said = [
         (decision.at, incident.id, number, decision, incident.node)
         for incident in group
@@ -162,7 +162,7 @@ def _details(verdict: Verdict, of_several: bool, why: Iterator[Block]) -> Iterat
 
 
 def _pieces(rows: Sequence[tuple[str, str]]) -> Iterator[Block]:
-    """A list in one block, as long as it is short enough for one."""
+    """A list in a single block, if it is short enough."""
     together: list[tuple[str, str]] = []
     for word, sentence in rows:
         cut = [sentence[at : at + PIECE] for at in range(0, len(sentence), PIECE)] or [""]
@@ -191,7 +191,7 @@ def _before_and_after(view: IncidentView) -> Message:
 
 
 def _not_fixed(view: IncidentView) -> Message:
-    """What was done, that it did not help, and what a person may try: also said in the channel."""
+    """What was done, that it did not help, and what to try: also shown in the channel."""
     assert view.escalated is not None
     because, try_next = view.escalated.because, view.escalated.try_next
     words = f"{view.diagnosis}: acted, but not fixed."

@@ -1,7 +1,7 @@
-"""A file's way to Slack, in three calls: ask where to send it, send it there, say that it is complete.
+"""Uploads a file to Slack in three calls: ask where to send it, send it there, say that it is complete.
 
-https://docs.slack.dev/messaging/working-with-files#upload. A file that is shared in no channel is seen where a block
-of ours shows it, and nowhere else: https://docs.slack.dev/reference/block-kit/blocks/image-block
+https://docs.slack.dev/messaging/working-with-files#upload. A file shared in no channel is visible where a block
+of the bot shows it, and nowhere else: https://docs.slack.dev/reference/block-kit/blocks/image-block
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bot.sources.addresses import is_guarded
 from bot.surfaces.slack.calls import PASSING, Rejected, RetryLater, error_name, retry_after
 from bot.surfaces.slack.message import clipped
 
-ALT_TEXT = 1000  # characters that Slack takes with a file
+ALT_TEXT = 1000  # Slack's limit, in characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ UploadOutcome: TypeAlias = Uploaded | RetryLater | Rejected
 
 
 class SendBytes(Protocol):
-    """Sends bytes to an address and returns the status and the headers."""
+    """Sends bytes to an address; returns status and headers."""
 
     async def __call__(self, url: str, content: bytes) -> tuple[int, Mapping[str, str]]:
         """Send. Raises: OSError or aiohttp.ClientError when the address cannot be reached."""
@@ -52,7 +52,7 @@ class Uploads:
     async def upload(
         self, name: str, content: bytes, alt_text: str, *, channel: str = "", thread_ts: str = ""
     ) -> UploadOutcome:
-        """Upload a file, and return what came of it; it is shared in that thread, or nowhere."""
+        """Upload a file and return the outcome; it is shared in that thread, or nowhere."""
         try:
             async with asyncio.timeout(self._limit):
                 return await self._uploaded(name, content, alt_text, channel, thread_ts)
@@ -61,7 +61,7 @@ class Uploads:
             if status == 429 or status >= 500 or word in PASSING:
                 return RetryLater(word, retry_after(error))
             return Rejected(word)
-        # KeyError and ValueError: a 200 that is no answer of Slack's, from a proxy between us.
+        # KeyError and ValueError: a 200 that is not Slack's answer, from a proxy on the way.
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError) as error:
             return RetryLater(one_line(repr(error), 200))
 

@@ -1,6 +1,6 @@
-"""Dialogs that were sent: is it ours, who sent it, and what does the responder say to it.
+"""Submitted dialogs: is it the bot's, who sent it, and what does the responder answer.
 
-The submission is the decision, not the click: the first one wins, and person, groups and node are checked at that time.
+The submission decides, not the click: the first submission wins; person, groups and node are checked then.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from bot.surfaces.slack.people import Person, mapping
 from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, UNDO
 
-AT_ONCE = 8  # nodes that one decision reads again at a time
+AT_ONCE = 8  # nodes that a decision reads again at a time
 REMEMBERED = 1000
 
-BAD_SIGNATURE = PlanChanged("What this dialog carried was changed on the way, so nothing was decided.", "Click again.")
+BAD_SIGNATURE = PlanChanged("This dialog's content was changed on the way, so nothing was decided.", "Click again.")
 NO_REASON = ReasonMissing("A decision needs a reason: it goes on record.")
 
 Decide: TypeAlias = Callable[[str], Awaitable[object]]  # decides about the incident with this id
@@ -48,9 +48,9 @@ Decide: TypeAlias = Callable[[str], Awaitable[object]]  # decides about the inci
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A dialog that was sent: the signed metadata that it carried, and the reason that was typed in.
+    """A submitted dialog: its signed metadata, and the reason that was typed.
 
-    Shape: `control` is what was chosen in a dialog that asks for no reason but how many nodes a wave leaves alone.
+    Shape: `control` is the choice in the dialog that asks how many nodes a wave leaves alone, not for a reason.
     """
 
     key: str
@@ -66,7 +66,7 @@ class Submission:
 
     @property
     def text(self) -> str:
-        """The submission as it is kept, with its secrets taken out."""
+        """The submission in its stored form, redacted."""
         return json.dumps({**asdict(self), "reason": redacted_text(self.reason)}, separators=(",", ":"))
 
 
@@ -74,7 +74,7 @@ class AppHome(Protocol):
     """Shows people the App Home."""
 
     def open(self, user: str, channel: str = "", /) -> None:
-        """Begin to bring a person's App Home up to date; returns at once. `channel` is their direct message with us."""
+        """Begin to bring a person's App Home up to date; returns at once. `channel` is their direct message."""
         ...
 
 
@@ -95,7 +95,7 @@ class ViewSubmissions:
         self._locks: dict[str, asyncio.Lock] = {}
 
     def objection(self, submission: Submission) -> tuple[Mapping[str, str], Refused | None]:
-        """Return the error that the dialog shows instead of closing, by block, and the refusal that it is."""
+        """Return the error that the dialog shows instead of closing, by block, and the refusal behind it."""
         intent = self._context.slack.signer.verify(submission.metadata)
         if intent is None or intent.user != submission.person.user:
             return {submission.block: refusal_words(BAD_SIGNATURE)}, BAD_SIGNATURE
@@ -108,7 +108,7 @@ class ViewSubmissions:
     async def handle(self, submission: Submission, *, again: bool = False) -> None:
         """Decide what a dialog asks for, and tell the person what was refused.
 
-        Shape: `again` is for one that was begun by a run before: what is on record of it by now is not done twice.
+        Shape: `again`: an earlier run began to handle it; what is already on record is not done twice.
         """
         intent = self._context.slack.signer.verify(submission.metadata)
         if intent is None:
@@ -117,7 +117,7 @@ class ViewSubmissions:
         about = " ".join(intent.plans)
         async with self._context.answering(intent.action, submission.person, intent.channel, intent.thread_ts, about):
             await self._decide(intent, submission, reason, again)
-        if not intent.channel:  # it was decided in the App Home, which shows what waits
+        if not intent.channel:  # decided in the App Home, which lists what waits
             self._home.open(submission.person.user)
 
     async def _decide(self, intent: Intent, submission: Submission, reason: str, again: bool) -> None:
@@ -173,7 +173,7 @@ class ViewSubmissions:
         return not policy.self_approval and any(guards.has_asked(policy, incident, approval) for incident in found)
 
     async def _each(self, intent: Intent, approval: Approval, decide: Decide) -> None:
-        """Decide about each incident, and tell in one message what was refused."""
+        """Decide about each incident, and list the refusals in a single message."""
         slots = asyncio.Semaphore(AT_ONCE)
 
         async def refusal_of(incident_id: str) -> str:
@@ -217,7 +217,7 @@ class ViewSubmissions:
         self._context.notices.decided(opened.id)
 
     async def _undecided(self, intent: Intent, person: Person) -> Intent:
-        """Leave out the incidents of which this person's word is on record."""
+        """Leave out incidents on which this person's decision is recorded already."""
         found = await asyncio.gather(*(self._context.find(incident_id) for incident_id in intent.plans))
         said = {
             incident.id
@@ -234,7 +234,7 @@ class ViewSubmissions:
 
     async def _release(self, intent: Intent, approval: Approval) -> None:
         try:
-            if not intent.pull:  # of an older version's dialog
+            if not intent.pull:  # a dialog of an older version
                 raise StaleRequest("This dialog does not say which pull of the brake it is about.", "Click again.")
             words = brake_words(await self._context.responder.brake(False, approval, pull=intent.pull))
         except Refused as no:
@@ -242,14 +242,14 @@ class ViewSubmissions:
         await self._context.ephemeral.tell(approval.by, intent.channel, intent.thread_ts, words)
 
     def _lock(self, incident_id: str) -> asyncio.Lock:
-        """Return an incident's lock: where many approve at once its node is read once, and the rest hear who won."""
+        """Return an incident's lock: when many approve at once, its node is read once, and the others hear who won."""
         if len(self._locks) > REMEMBERED:
             self._locks = {name: lock for name, lock in self._locks.items() if lock.locked()}
         return self._locks.setdefault(incident_id, asyncio.Lock())
 
 
 def submission_of(body: Mapping[str, Any]) -> Submission:
-    """Return the submission that a payload describes; a field that is missing is empty."""
+    """Return the submission that a payload describes; a missing field is empty."""
     view = mapping(body.get("view"))
     values = mapping(mapping(view.get("state")).get("values"))
     typed = mapping(mapping(values.get(REASON)).get(REASON)).get("value")
@@ -264,7 +264,7 @@ def submission_of(body: Mapping[str, Any]) -> Submission:
 
 
 def kept_submission(text: str) -> Submission | None:
-    """Return the submission that was kept as this text; None where it cannot be read."""
+    """Return the submission stored as this text; None where it cannot be read."""
     try:
         return read(Submission, json.loads(text))
     except (ValueError, RecursionError, NotOfForm):

@@ -1,4 +1,4 @@
-"""Whether people of Slack who said yes before still may: Slack is asked at the last yes."""
+"""Whether people in Slack who said yes earlier still may: Slack is asked at the last yes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from bot.surfaces.slack.people import People
 
 
 class SlackVoices:
-    """Asks Slack about its own people; of others it knows only their names: `bot.domain.policy.Voices`."""
+    """Asks Slack about its own people; knows only the names of others: `bot.domain.policy.Voices`."""
 
     def __init__(self, people: People, policy: Policy) -> None:
         self._people = people
         self._policy = policy
 
     async def again(self, by: str) -> Approval:
-        """Return the person with the groups that they are in at this moment.
+        """Return the person with their present groups.
 
-        Raises: NotAnApprover for one who is no full member any more; CannotTell when Slack does not say.
+        Raises: NotAnApprover for a person who is no longer a full member; CannotTell when Slack does not say.
         """
         if by.partition(":")[0] != SLACK:
             return Approval(by, "")

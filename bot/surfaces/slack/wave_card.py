@@ -1,4 +1,4 @@
-"""The card of a wave, from the checks before it to its closing words, and what its dialogs say. Pure functions."""
+"""The card of a wave, from the first checks to its end, and the words of its dialogs. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bot.surfaces.waves import proposal_lines, wave_lines
 
 STOP, RESUME = "wave-stop", "wave-resume"
 SAID = 400
-MOST_LINES = 16  # of a card; the terminal has them all
-NAMES = 2_500  # characters of node names in one paragraph of a dialog
+MOST_LINES = 16  # of a card; the terminal shows all
+NAMES = 2_500  # characters of node names in a paragraph of a dialog
 
 
 def checking_card(ask: FleetAsk, nodes: int, by: str) -> Message:
@@ -35,11 +35,11 @@ def no_wave_card(because: str, by: str) -> Message:
 
 
 def wave_card(wave: Wave, does: str) -> Message:
-    """Show how a wave stands, with the buttons that are left; `does` says what a yes has done on each node."""
+    """Show the state of a wave, with the remaining buttons; `does` says what a yes does on each node."""
     causes, count = ", ".join(wave.proposal.causes), len(wave.proposal.members)
     title = f"Wave: {causes}, {count:,} {'node' if count == 1 else 'nodes'}, {wave.state}"
     proposed = wave.state is WaveState.PROPOSED
-    _, *told = (proposal_lines if proposed else wave_lines)(wave)  # the title says the first of them
+    _, *told = (proposal_lines if proposed else wave_lines)(wave)  # the title says the first line
     if proposed:
         told.insert(0, _does(does))
     closing = told.pop() if wave.ending is not None else ""
@@ -58,9 +58,9 @@ def wave_card(wave: Wave, does: str) -> Message:
 
 
 def dialog_words(wave: Wave, wish: str, does: str) -> Iterator[str]:
-    """Yield what whoever decides has to know: every node, what is done there, and in which order."""
+    """Yield what the person who decides has to know: every node, what is done there, and in which order."""
     if wish == STOP:
-        yield "Nothing more of the wave begins. What has begun is finished, and its proof is read."
+        yield "No further node of the wave begins. What has begun is finished, and its proof is read."
         return
     if wish == RESUME and wave.stop is not None:
         yield f"It stopped: {one_line(wave.stop.because, SAID)}"
@@ -103,7 +103,7 @@ def _buttons(wave: Wave) -> Iterator[Block]:
 
 
 def _people(wave: Wave) -> frozenset[str]:
-    """Everybody in Slack whom the card's sentences may name."""
+    """All people in Slack whom the card's sentences may name."""
     everybody = (wave.asked_by, wave.stopped_by, *(voice.by for voice in wave.voices))
     return frozenset(by for by in everybody if slack_user(by))
 

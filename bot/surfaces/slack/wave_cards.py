@@ -1,7 +1,7 @@
-"""Waves in Slack: one card each, from *Plan* to its closing words.
+"""Waves in Slack: a card for each, from *Plan* to its end.
 
-What a wave is stands on record; a card only shows it. The program that shows one keeps it with the wishes, so that
-whoever serves after a crash or a restart goes on under the same card.
+The record holds the wave; a card only shows it. The program that shows it keeps a wish for it, so that after a crash
+or a restart the next program goes on with the same card.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bot.surfaces.view.plan_words import PlanWords
 
 PREFIX = "wave-"
 LOOKS_EVERY = 1.0  # seconds
-MOST_PLANS = 25  # that are looked at for what a yes does
+MOST_PLANS = 25  # plans that are read to say what a yes does
 Start: TypeAlias = Callable[[str, FleetAsk, Sequence[Node], str, str], Awaitable[Wave]]  # id, …, by, channel
 
 
@@ -59,7 +59,7 @@ class WaveCards:
         self._looks_every = looks_every
 
     async def begin(self, ask: FleetAsk, nodes: Sequence[Node], key: str, channel: str, by: str) -> None:
-        """Check the nodes and propose the wave, on a card of its own. Raises: LedgerError."""
+        """Check the nodes and propose the wave, on a new card. Raises: LedgerError."""
         name = PREFIX + hashlib.sha256(f"{channel}/{key}".encode()).hexdigest()[:16]
         if self._wishes is not None and not await self._wishes.keep(name, json.dumps({"channel": channel, "by": by})):
             return  # another delivery of the same click
@@ -68,19 +68,19 @@ class WaveCards:
         self._background.begin(self._propose(name, ask, nodes, spot, by), f"proposal of {name}")
 
     def takes(self, kept: KeptWish) -> bool:
-        """Go on with the card of a wave; False for what is none."""
+        """Go on with the card of a wave; False for any other wish."""
         if not kept.key.startswith(PREFIX):
             return False
         self._watching.begin(self._again(kept), f"{kept.key} carried on")
         return True
 
     async def is_its_card(self, wave: str, channel: str, ts: str) -> bool:
-        """True where the wave's card stands there, and no copy of it. Raises: LedgerError."""
+        """True for the wave's card itself, False for a copy of it. Raises: LedgerError."""
         place = await self._poster.place(wave)
         return place is not None and (place.channel, place.ts) == (channel, ts)
 
     async def does(self, wave: Wave) -> str:
-        """Return what a yes has done on each node, in words; which nodes, where the plans are not alike."""
+        """Return what a yes does on each node, in words; names the nodes where the plans differ."""
         found: dict[str, list[str]] = {}
         for member in wave.proposal.members[:MOST_PLANS]:
             incident = await self.desk.book.find(member.incident)
@@ -120,14 +120,14 @@ class WaveCards:
         await self._show(kept.key, spot)
 
     async def _show(self, name: str, spot: MessageTarget) -> None:
-        """Show the wave as it stands on record, until it has ended."""
+        """Show the wave's recorded state until it has ended."""
         shown, state, does = 0, None, ""
         while True:
             try:
                 wave = await self.desk.find(name)
                 if wave.state is WaveState.PROPOSED and not does:
                     does = await self.does(wave)
-                if wave.state is not state:  # what has to arrive; turns between are progress
+                if wave.state is not state:  # a new state has to arrive; turns in between are progress
                     await self._poster.enqueue(name, CARD, spot, wave_card(wave, does))
                 elif wave.seq != shown:
                     card = wave_card(wave, does)

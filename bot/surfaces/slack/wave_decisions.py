@@ -1,4 +1,4 @@
-"""Decisions about a wave made in Slack: the dialog for a reason, and what the record says to its submission."""
+"""Decisions about a wave made in Slack: the dialog for a reason, and the handling of its submission."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from bot.surfaces.view.view import incident_view
 if TYPE_CHECKING:
     from bot.surfaces.slack.click import Click
 
-DIGEST = 32  # digits by which a dialog names the wave that it shows
+DIGEST = 32  # digits of the digest by which a dialog names its wave
 _IN = {
     APPROVE: WaveState.PROPOSED,
     DECLINE: WaveState.PROPOSED,
@@ -40,7 +40,7 @@ _IN = {
 
 
 class WaveDecisions:
-    """Takes clicks on the cards of waves, and the dialogs that they open."""
+    """Takes clicks on the cards of waves, and their dialogs."""
 
     def __init__(self, context: SlackContext, cards: WaveCards) -> None:
         self._context = context
@@ -75,9 +75,9 @@ class WaveDecisions:
             raise CannotTell(f"Slack did not open the dialog ({error}).", "Click again.")
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:
-        """Put on record what a dialog asks for, and tell the person what was refused.
+        """Record what a dialog asks for, and tell the person what was refused.
 
-        Shape: `again` is for one that was begun by a run before: what is on record of it by now is not done twice.
+        Shape: `again`: an earlier run began to handle it; what is already on record is not done twice.
         Raises: NotAnApprover, CannotTell, LedgerError.
         """
         ((name, seen),) = intent.plans.items()
@@ -86,7 +86,7 @@ class WaveDecisions:
             wave = await self._desk.find(name)
             if again and _is_done(intent.action, wave, person.by):
                 return
-            # The dialog carries the first digits of the digest that it showed; another wave is refused.
+            # The dialog carries the first digits of its wave's digest; a different wave is refused.
             whole = wave.proposal.digest
             approval = replace(approval, digest=whole if seen and whole.startswith(seen) else seen or "none")
             await self._said(intent.action, wave, approval)
@@ -99,12 +99,12 @@ class WaveDecisions:
         elif action == RESUME:
             await self._desk.resume(wave.id, approval)
         else:
-            if action == DECLINE:  # a no that came after the yes is no wish to stop what runs
+            if action == DECLINE:  # a no after the yes is no request to stop a running wave
                 _is_in_time(action, wave)
             await self._desk.stop(wave.id, approval)
 
     async def _objection(self, wave: Wave, person: Person) -> str:
-        """Return what already speaks against it; the decision falls when the dialog is sent."""
+        """Return what would refuse it now; the decision itself is made when the dialog is sent."""
         try:
             WaveVoices(self._context.policy).is_not_the_asker(wave, Approval(person.by, ""))
             guards.is_released(await self._context.ledger.braked())

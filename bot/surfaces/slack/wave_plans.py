@@ -1,6 +1,6 @@
-"""*Plan* on a fleet's card: the dialog that asks how many nodes are left alone, and the wave that its sending proposes.
+"""*Plan* on a fleet's card: the dialog that asks how many nodes to leave alone, and the wave that it proposes.
 
-The dialog decides nothing: what it proposes is approved by somebody else.
+The dialog decides nothing: another person approves what it proposes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 NOBODY = "0"
 SHARES = {NOBODY: "Nobody", **{f"{share}%": f"{share} %, drawn at random" for share in (5, 10, 25)}}
 SAID = 1_500
-UNKNOWN = "That button asks for nothing that the bot knows."
+UNKNOWN = "The bot does not know that button."
 
 
 class WavePlans:
-    """Takes clicks on *Plan*, and the dialogs that they open."""
+    """Takes clicks on *Plan*, and their dialogs."""
 
     def __init__(self, context: SlackContext, fleet: FleetCards) -> None:
         self._context = context
@@ -52,7 +52,7 @@ class WavePlans:
             raise CannotTell(f"Slack did not open the dialog ({error}).", "Click again.")
 
     async def propose(self, intent: Intent, person: Person, control: str, key: str) -> None:
-        """Have the nodes checked and the wave proposed; a second delivery under the same key proposes nothing.
+        """Check the nodes and propose the wave; a second delivery with the same key proposes nothing.
 
         Raises: NotAllowedToAsk, TooManyRequests, UsageError, LedgerError.
         """
@@ -70,7 +70,7 @@ class WavePlans:
 
 
 def plan_dialog(sealed: str, ask: FleetAsk) -> dict[str, Any]:
-    """Return the view: what comes next, and how many are left alone."""
+    """Return the view: what happens next, and how many nodes to leave alone."""
     options = [{"text": _plain(words), "value": share} for share, words in SHARES.items()]
     return {
         "type": "modal",
@@ -81,17 +81,17 @@ def plan_dialog(sealed: str, ask: FleetAsk) -> dict[str, Any]:
         "close": _plain("Cancel"),
         "blocks": [
             paragraph(
-                f"The nodes are checked for {one_line(', '.join(ask.causes), 300)}. For those that have it a wave is "
-                "proposed, on a card in the channel. Nothing is done before somebody else has approved it."
+                f"The nodes are checked for {one_line(', '.join(ask.causes), 300)}. For those that have it, a wave is "
+                "proposed, on a card in the channel. Nothing is done before another person has approved it."
             ),
             footnote(clipped(f"{len(ask.words)} named: {one_line(' '.join(ask.words), SAID)}", SAID)),
             {
                 "type": "input",
                 "block_id": CONTROL,
-                "label": _plain("Who is left alone, to compare with?"),
+                "label": _plain("Which nodes are left alone, to compare with?"),
                 "hint": _plain(
-                    "Nodes get well by themselves, too. Only beside some that were left alone can the closing card say "
-                    "what the cure did beyond chance. They are as ill afterwards as before."
+                    "Nodes also get well by themselves. Only a comparison with nodes left alone can show what "
+                    "the cure did beyond chance. The nodes left alone stay as they are."
                 ),
                 "element": {
                     "type": "static_select",

@@ -20,10 +20,10 @@ Explain: TypeAlias = Callable[[Verdict], Awaitable[Sequence[str]]]
 
 
 class Tasks(Protocol):
-    """Runs work that nobody waits for."""
+    """Runs work in the background."""
 
     def begin(self, work: Coroutine[Any, Any, None], name: str, /) -> None:
-        """Have something done."""
+        """Start work."""
         ...
 
 
@@ -79,6 +79,6 @@ class WhyReplies:
                 if reply not in stand:
                     await self._poster.enqueue(card, reply.part, target, reply.message, under=CARD)
         except ZombieError:
-            return  # nothing hangs on it: the verdict and its evidence stand there
+            return  # nothing depends on it: the verdict and its evidence are posted
         if not is_open():
             self._poster.finished(card)

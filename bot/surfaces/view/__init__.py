@@ -1,1 +1,1 @@
-"""What people are shown of incidents, made once, for every surface to draw in its own way."""
+"""What people see of incidents: worded here once, and drawn by each surface in its own way."""

@@ -1,4 +1,4 @@
-"""What changed on a node that was cured, in the words that people use; the record keeps the node's own words."""
+"""What changed on a cured node, in plain words; the record keeps the node's own words."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _STARTS = {
 
 
 def changes(resolved: Resolved) -> tuple[tuple[str, str], ...]:
-    """Return what was measured before and after: its name, and `before → after`; the verdict itself is left out.
+    """Return each figure's name and `before → after`; the verdict itself is left out.
 
     Example:
     >>> changes(Resolved("cured", (Compared("dying memory cgroups", "68,440", "12"), Compared("boot", "3b1c", "77aa"))))
-    (('zombie memory cgroups', '68,440 → 12'), ('boot', 'another one: the node was rebooted'))
+    (('zombie memory cgroups', '68,440 → 12'), ('boot', 'a new boot: the node was rebooted'))
     """
     return tuple(_change(row) for row in resolved.compared if row.name != _VERDICT)
 
@@ -54,7 +54,7 @@ def change_words(resolved: Resolved | None) -> Sentence:
 
 
 def unit_words(active: str, unit_file: str = "", load: str = "") -> str:
-    """Return the states of a unit as people say them; a state that is not known here stays as systemd names it.
+    """Return a unit's states in plain words; a state unknown here stays as systemd names it.
 
     Example:
     >>> unit_words("inactive", "disabled"), unit_words("activating", "enabled"), unit_words("maintenance")
@@ -67,7 +67,7 @@ def unit_words(active: str, unit_file: str = "", load: str = "") -> str:
 def _change(row: Compared) -> tuple[str, str]:
     name = one_line(row.name, LONGEST)
     if row.name == _BOOT and row.before != row.after and "not read" not in (row.before, row.after):
-        return name, "another one: the node was rebooted"
+        return name, "a new boot: the node was rebooted"
     before, after = (one_line(_said(row.name, value), LONGEST) for value in (row.before, row.after))
     return _NAMES.get(row.name, name), f"{before} → {after}" if before != after else f"{before}, as before"
 

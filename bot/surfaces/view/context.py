@@ -1,4 +1,4 @@
-"""What a view needs beside the record: the policy, words for plans, and what is happening at this moment."""
+"""What a view needs beside the record: the policy, words for plans, and what is happening now."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Underway:
 
 @dataclass(frozen=True, slots=True)
 class ViewContext:
-    """Everything that a view is made of, except the incidents: so a view is a pure function.
+    """All inputs of a view except the incidents, so that making a view is a pure function.
 
-    Shape: without a `policy` nothing is said of who may approve, and until when. `head` is the record's, as
+    Shape: without a `policy` the view does not say who may approve, and until when. `head` is the record's, as
     `SEQ:HASH`, for cards that close. By incident: `checking` is who said yes while the node is read again,
     `waits_for` why an approved plan does not begin yet; `undoable` are those whose steps can be taken back; `usual` is
     how long the step that is under way takes as a rule; with `now` it also says how long it runs. By node: `progress`

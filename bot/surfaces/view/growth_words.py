@@ -1,4 +1,4 @@
-"""How something grows, in words and as a strip of text."""
+"""How fast a count grows, in words and as a strip of text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def growth_words(growth: Growth | None) -> str:
-    """Return how it grows and when that comes to harm, in one or two sentences; empty where nothing is known.
+    """Return how fast it grows and when it does harm, in a sentence or two; empty where nothing is known.
 
     Example:
     >>> from datetime import UTC, datetime, timedelta
@@ -40,12 +40,12 @@ def growth_words(growth: Growth | None) -> str:
 
 
 def harm_words(growth: Growth) -> str:
-    """Return when it comes to harm; empty where that is not known."""
+    """Return when it does harm; empty where that is not known."""
     if growth.harm is None:
         return ""
     says = f"{growth.harm.says} (from {growth.harm.value:,.0f} on)"
     if growth.is_harmful:
-        return f"So many do harm already: {says}."
+        return f"This many do harm already: {says}."
     if (times := growth.harm_in) is None:
         return "At this rate that is years away." if growth.grows else ""
     soonest, likely, latest = map(span, times)
@@ -53,7 +53,7 @@ def harm_words(growth: Growth) -> str:
 
 
 def sparkline(growth: Growth, width: int = 24) -> str:
-    """Return the looks as a strip of bars over time, from zero to the most; a stretch without a look is a blank."""
+    """Return the counts as a strip of bars over time, from zero to the highest; blank where nothing was counted."""
     first, last = growth.looks[0].at, growth.latest.at
     most = max(look.value for look in growth.looks) or 1.0
     stretch = (last - first) or timedelta(seconds=1)  # a single look has no stretch of time

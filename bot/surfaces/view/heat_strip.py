@@ -1,4 +1,4 @@
-"""The heat of cores as a strip of text: one mark a core, and the core that stands out sample by sample."""
+"""The load of cores as a strip of text: a mark for each core, and the hot core sample by sample."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from bot.domain.core_heat import CoreHeat
 MARKS = "▁▂▃▄▅▆▇█"
 NOT_READ = "?"  # never a low mark: what was not read is not idle
 MOST_ROWS = 6
-_ROW = 32  # cores beside each other, or twice as many where there is room
-_LONGEST = 30  # samples of the hot core in one row
+_ROW = 32  # cores in a row, or twice as many where there is room
+_LONGEST = 30  # samples of the hot core in a row
 
-Mark: TypeAlias = tuple[str, float | None]  # what stands there, and how many percent it stands for
+Mark: TypeAlias = tuple[str, float | None]  # the character, and the percentage it stands for
 
 
 @dataclass(frozen=True, slots=True)
 class StripLine:
-    """One line: words, then marks, then words."""
+    """A line: words, then marks, then words."""
 
     before: str
     marks: tuple[Mark, ...] = ()
@@ -31,7 +31,7 @@ class StripLine:
 
 
 def heat_strip(heat: CoreHeat, width: int) -> tuple[StripLine, ...]:
-    """Return the strip, the sentence that says what it shows left out.
+    """Return the strip, without the sentence that says what it shows.
 
     Shape: no line is longer than `width`, which is 20 at least. Where there are too many cores for a few rows,
     neighbours share a mark, and the hottest of them is shown.

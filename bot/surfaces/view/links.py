@@ -1,4 +1,4 @@
-"""The links of one incident: the templates of `[links]`, filled in so that a value stays a value."""
+"""The links of an incident: the templates of `[links]`, with every value percent-encoded."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bot.domain.link import blanks_of
 from bot.domain.pagerduty import page_of
 
 MOST = 5
-AROUND = timedelta(minutes=15)  # before and after an incident's beginning: what a link to a window shows
+AROUND = timedelta(minutes=15)  # a link to a time window covers this long before and after the incident's start
 
 
 def links_of(incident: Incident, templates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return each link's name and address; a link for which something is not known is left out.
+    """Return each link's name and address; a link is left out while one of its values is unknown.
 
     Shape: values are percent-encoded whole, also slashes, so that none of them adds a path or a parameter.
     """

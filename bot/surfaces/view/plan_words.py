@@ -1,4 +1,4 @@
-"""A plan in words: what its steps do, what that means for the node, and what became of each. The only such place."""
+"""A plan in words: its steps, what they mean for the node, and their outcomes. Plans are worded nowhere else."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _BINDS = (("address", "address"), ("boot_id", "boot"), ("host_key", "host key"))
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One step: what it does, what that means for the node, and what became of it.
+    """A step: what it does, what that means for the node, and its outcome.
 
-    Shape: `since` is set while it runs; `seen` is what proved it, or what was seen instead. `also` is what else it does
-    on the node, which is part of what is approved: never shortened. `usually` says, while it runs, how long it
-    takes as a rule, and `lasts` how long it runs by now, where that is counted.
+    Shape: `since` is set while it runs; `seen` is its proof, or what was seen instead. `also` is what else it does
+    on the node: part of what is approved, so never shortened. `usually` says, while it runs, how long it usually
+    takes, and `lasts` how long it has run, where that is counted.
     """
 
     number: int
@@ -41,21 +41,21 @@ class StepView:
 
     @property
     def outcome_so_far(self) -> str:
-        """What became of it, and for how long it runs by now."""
+        """The outcome, and how long the step has run."""
         return f"{self.outcome} for {span(self.lasts)}" if self.lasts else self.outcome
 
     @property
     def sentence(self) -> str:
-        """What became of it, as one sentence."""
+        """The outcome as a sentence."""
         usually = f"; {self.usually}" if self.usually else ""
         return f"Step {self.number}, {self.words}: {self.outcome_so_far}{usually}."
 
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """A plan as it is shown: in short, what it does to the node, and its steps with their exact commands.
+    """A plan as shown: in short, its effect on the node, and its steps with their exact commands.
 
-    Shape: `bound_to` says for which machine and which boot of it the plan is; `moves` is what a drain would move.
+    Shape: `bound_to` names the machine and boot that the plan is for; `moves` is what a drain would move.
     `effect` is `impact` for a card that has its node in the title.
     """
 
@@ -82,7 +82,7 @@ class PlanView:
 
 @dataclass(frozen=True, slots=True)
 class PlanWords:
-    """Words plans by what the actions say of themselves; one that is not among `actions` goes by its name."""
+    """Words plans with the words of their actions; an action missing from `actions` is shown by its name."""
 
     actions: Mapping[str, Action] = field(default_factory=dict)
 
@@ -115,7 +115,7 @@ class PlanWords:
         binds: Mapping[str, str] | None = None,
         moves: tuple[str, ...] = (),
     ) -> PlanView:
-        """Return a plan as it is shown; `records` say what became of its steps so far."""
+        """Return a plan as shown; `records` are the outcomes of its steps so far."""
         steps, binds = [], binds or {}
         for number, step in enumerate(plan.steps, 1):
             also = safe(binds.get(f"{ALSO}{number}", ""))
@@ -139,7 +139,7 @@ BY_NAME = PlanWords()
 
 
 def with_times(plan: PlanView, usual: UsualTime | None, now: datetime | None) -> PlanView:
-    """Return the plan whose step under way says how long it takes as a rule, where somebody knows, and runs by now."""
+    """Return the plan; its running step says how long it usually takes, where known, and how long it has run."""
     usually = usual_words(usual) if usual is not None else ""
     steps = (
         replace(step, usually=usually, lasts=lasting(step.since, now)) if step.since is not None else step
@@ -149,7 +149,7 @@ def with_times(plan: PlanView, usual: UsualTime | None, now: datetime | None) ->
 
 
 def lasting(since: datetime, now: datetime | None) -> timedelta:
-    """Return how long something runs, as it is said: by tens of seconds, after 2 min by thirties, then by minutes.
+    """Return how long something has run, rounded down: to 10 s, from 2 min to 30 s, from 10 min to minutes.
 
     Example:
     >>> from datetime import UTC
@@ -163,7 +163,7 @@ def lasting(since: datetime, now: datetime | None) -> timedelta:
 
 
 def usual_words(usual: UsualTime) -> str:
-    """Return how long a step takes as a rule, and what that rests on.
+    """Return how long a step usually takes, and on how many runs that rests.
 
     Example:
     >>> from datetime import timedelta
@@ -196,7 +196,7 @@ def _done(step: StepView, record: StepRecord) -> StepView:
 
 
 def _seen(record: StepRecord) -> tuple[str, ...]:
-    """What a look at the node saw, without the name of the step: of a unit, its states."""
+    """What was seen on the node, without the step's name; for a unit, its states."""
     evidence: Sequence[Evidence] = getattr(record.outcome, "proof", ()) or getattr(record.outcome, "seen", ())
     return tuple(one_line(_unit_states(item) or item.says.rpartition(": ")[2], SAID) for item in evidence[:2])
 

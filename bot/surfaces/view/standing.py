@@ -1,6 +1,6 @@
-"""How an incident stands, and what a person may choose. Pure functions.
+"""The state of an incident in words, and what a person may choose. Pure functions.
 
-The sentences of each state, the few words of it in a table, and the one rule for which buttons and answers are shown.
+It has each state's sentences, its few words for a table, and the rule for which buttons and answers are shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOTHING_DONE = "Nothing was done."
 
 
 def sentences_of(incident: Incident, state: State, plan: PlanView | None, context: ViewContext) -> Iterator[Sentence]:
-    """Yield how an incident stands and what it waits for; steps and the decision are told apart from this."""
+    """Yield the state of an incident and what it waits for, without its steps and its decision."""
     match state:
         case State.TRIAGED if incident.withheld is not None and incident.withheld.because != ACTING_IS_OFF:
             yield (stopped(f"What would help is not offered: {one_line(incident.withheld.because, SAID)}"),)
@@ -57,7 +57,7 @@ def would_help(plan: PlanView | None) -> Iterator[Sentence]:
 
 
 def short_words(incident: Incident, plan: PlanView | None, context: ViewContext) -> str:
-    """Return how an incident stands, in the few words of a table's row."""
+    """Return the state of an incident in the few words of a table's row."""
     match incident.state:
         case State.OPENED:
             return "is being read"
@@ -81,7 +81,7 @@ def short_words(incident: Incident, plan: PlanView | None, context: ViewContext)
 
 
 def decision_of(incident: Incident) -> Sentence:
-    """Return who decided what, when and why; nothing where nobody has."""
+    """Return who decided what, when and why; empty where nobody has decided."""
     decision = incident.decision
     if decision is None:
         return ()
@@ -92,13 +92,13 @@ def decision_of(incident: Incident) -> Sentence:
 
 
 def needs_of(group: Sequence[Incident], context: ViewContext) -> Sentence:
-    """Return how many have to approve, and until when, for whatever waits on one card."""
+    """Return how many people must approve what waits on a card, and until when."""
     if context.policy is None or not group:
         return ()
     needed = _needed(group)
     words = f"Needs {needed} approval{'s' if needed > 1 else ''}"
     if not context.policy.self_approval and any(incident.askers for incident in group):
-        words += ", not by whoever asked"
+        words += ", not by the person who asked"
     until = min((at for incident in group if (at := context.decides_until(incident)) is not None), default=None)
     pieces: list[Piece] = [words, *((", until ", Instant(until)) if until is not None else ()), "."]
     so_far = list({endorsement.by: None for incident in group for endorsement in incident.endorsements})
@@ -116,9 +116,9 @@ def approvers_of(context: ViewContext) -> Sentence:
     by_name = sorted(who for who in policy.approvers if not who.startswith(f"{TERMINAL}:"))
     named += [Person(who) for who in by_name[:MOST_NAMED]]
     if len(by_name) < len(policy.approvers):
-        named.append("those who may in a terminal")
+        named.append("the terminal approvers")
     pieces: list[Piece] = []
-    for piece in named or ["nobody, for [policy] names no approvers"]:
+    for piece in named or ["nobody: [policy] names no approvers"]:
         pieces += [", " if pieces else "Who may approve: ", piece]
     return (*pieces, ".")
 
@@ -208,16 +208,16 @@ def _ending(incident: Incident) -> Iterator[Sentence]:
 
 
 APPROVE, DECLINE, UNDO, PICK, ANSWER = "approve", "decline", "undo", "pick_node", "answer"
-MOST_ASKED = 5  # questions on one card; once they are answered, the next ones have room
-MOST_UNDO = 10  # the others are undone by the command
+MOST_ASKED = 5  # questions on a card; the next follow once these are answered
+MOST_UNDO = 10  # on a card; the command undoes the others
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One thing that can be chosen.
+    """A button or an answer that a person can choose.
 
-    Shape: `about` is a group's name for approve and decline, an incident's id for the others; `nodes` are those it is
-    for, and `incidents` theirs, in the same order, where they can be chosen singly. `options` are the answers of
+    Shape: `about` is a group's name for approve and decline, an incident's id for the others; `nodes` are those
+    concerned, `incidents` theirs in the same order, where each can be chosen by itself. `options` are the answers of
     `answer`, and the nodes of `pick_node`.
     """
 
@@ -272,17 +272,17 @@ def decisions_on(plans: Sequence[Incident]) -> Iterator[Choice]:
 
 
 def is_undecided(incident: Incident, checking: Collection[str] = ()) -> bool:
-    """True while a plan waits for a decision, and nobody's yes is being checked."""
+    """True while a plan waits for a decision and no yes is being checked."""
     return incident.state is State.PROPOSED and incident.id not in checking
 
 
 def options_of(incident: Incident) -> tuple[str, ...]:
-    """Return what can be answered to an incident's open question."""
+    """Return the possible answers to an incident's open question."""
     if incident.question is None:
         return ()
     return tuple(dict.fromkeys(incident.question.options)) or ((GO_ON, GIVE_UP) if incident.node else ())
 
 
 def group_of(incident: Incident) -> str:
-    """Return the name of the card that an incident stands on."""
+    """Return the name of the card that shows an incident."""
     return incident.group or incident.id

@@ -1,4 +1,4 @@
-"""What people are shown of an incident, and of a group of them: made once, and drawn by every surface."""
+"""What people see of an incident and of a group: made once, and drawn by every surface."""
 
 from __future__ import annotations
 
@@ -54,24 +54,24 @@ MOST_ALERTS = 5
 ABOUT = 600
 _COUNTED = {State.PROPOSED: "wait for approval", State.TRIAGED: "without a plan", State.UNKNOWN: "ask a question"}
 _DECISION_FIRST = (State.APPROVED, State.DECLINED)
-_RECURRENCE_TOLD = (State.TRIAGED, State.PROPOSED, State.ESCALATED)  # where somebody weighs what to do
+_RECURRENCE_TOLD = (State.TRIAGED, State.PROPOSED, State.ESCALATED)  # states in which a person weighs what to do
 _STEPS_TOLD = (State.ACTING, State.VERIFYING)
 
 
 def is_alarm(alert: Alert) -> bool:
-    """True for what a source told; false where somebody asked at a surface."""
+    """True when a source reported it; false when a person asked."""
     return alert.kind not in PEOPLE
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentView:
-    """One incident as people see it.
+    """An incident as people see it.
 
-    Shape: `headline` begins with how it ended or that it was reopened; `diagnosis` is the same without that word.
-    `sentences` say how it stands, `decided` who said yes or no; `short` is both in the few words of a row. `plan` is
-    what is proposed, or what would help. `waits_for` is why an approved plan does not begin; `seen` is what was read
-    last while the node is watched. `recurs` says that the node had the same cause before; `growth` is how what the
-    cause counts has grown there. `links` are names and addresses.
+    Shape: `headline` begins with how it ended, or that it was reopened; `diagnosis` is the same without that word.
+    `sentences` tell its state, `decided` who said yes or no; `short` is both in the few words of a row. `plan` is
+    what is proposed, or what would help. `waits_for` is why an approved plan has not begun; `seen` is what was read
+    last while the node is watched. `recurs` says that the node had the same cause before; `growth` is how fast the
+    cause's count grew there. `links` are names and addresses.
     """
 
     id: str
@@ -99,28 +99,28 @@ class IncidentView:
 
     @property
     def severity(self) -> Status | None:
-        """The status of the node, once it is known."""
+        """The status of the node, once known."""
         return self.verdict.status if self.verdict is not None else None
 
     @property
     def is_checked(self) -> bool:
-        """True while somebody's yes is checked: the first sentence says whose."""
+        """True while a yes is checked; the first sentence says whose."""
         return len(self.sentences) > 0 and any(isinstance(piece, Person) for piece in self.sentences[0])
 
     @property
     def is_beyond_verdict(self) -> bool:
-        """True once there is more to show than a verdict: a plan that is offered or withheld, a question, an end."""
+        """True once there is more than a verdict to show: a plan offered or withheld, a question, an end."""
         withheld = self.withheld is not None and self.withheld.because != ACTING_IS_OFF
         return withheld or self.state not in (State.OPENED, State.TRIAGED)
 
     @property
     def grows(self) -> str:
-        """How what the cause counts has grown on the node, in words."""
+        """How fast the cause's count grew on the node, in words."""
         return growth_words(self.growth)
 
     @property
     def story(self) -> Sentence:
-        """How it stands, as one text: the sentences, the steps while they are done, the decision."""
+        """Its state as a text: the sentences, the steps while they run, the decision."""
         first, last = (self.decided, ()) if self.state in _DECISION_FIRST else ((), self.decided)
         recurs = tuple((words,) for words in (self.recurs, self.grows) if words and self.state in _RECURRENCE_TOLD)
         steps = self.plan.steps if self.plan is not None and self.state in _STEPS_TOLD else ()
@@ -132,7 +132,7 @@ class IncidentView:
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """Incidents that are shown together, on one card or in one note; the worst come first.
+    """Incidents shown together, on a card or in a note; the worst come first.
 
     Shape: `shows_verdicts`: it shows what was found, since nothing is decided or done yet. `choices` are what a person
     can choose now, `needs` and `approvers` what a decision needs; `on_call` is told where a person is needed. `about`
@@ -151,18 +151,18 @@ class GroupView:
     head: str = ""
 
     def row(self, view: IncidentView) -> str:
-        """One of its incidents, in the one line of a table."""
+        """The row of an incident in a table."""
         return view.headline if self.shows_verdicts or not view.short else f"{view.headline} — {view.short}"
 
 
 def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
-    """Return the view of one incident."""
+    """Return the view of an incident."""
     verdict = context.fresh.get(incident.node, incident.verdict)
     plan = _plan(incident, verdict, context.words)
     plan = with_times(plan, context.usual.get(incident.id), context.now) if plan is not None else None
     state = incident.state
     if state is State.OPENED and verdict is not None:
-        state = State.TRIAGED  # it is about to be on record
+        state = State.TRIAGED  # it will be on record in a moment
     words = diagnosis(incident, verdict)
     if state is State.OPENED and incident.node:
         words = _reading(context.progress.get(incident.node, Underway(incident.node)))
@@ -198,7 +198,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
     shows_verdicts = (
         not any(view.is_beyond_verdict for view in views)
         or any(incident.state is State.OPENED for incident in group)
-        # Whether its plan is offered is about to be known.
+        # Whether its plan is offered is known in a moment.
         or any(incident.state is State.TRIAGED and not incident.ended for incident in group)
     )
     undecided = [incident for incident in group if is_undecided(incident, context.checking)]
@@ -220,7 +220,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
 
 
 def _checks_view(views: Sequence[IncidentView]) -> GroupView:
-    """Nodes that are read, or were: the worst first."""
+    """Nodes being read or already read, the worst first."""
     ordered = sorted(views, key=_badness)
     read = [view.verdict.status for view in views if view.verdict is not None]
     counts = [status_counts(read)] if read else []
@@ -245,12 +245,12 @@ def _badness(view: IncidentView) -> tuple[int, int]:
 
 
 def _gravity(view: IncidentView) -> tuple[int, int]:
-    """How bad the node is; one that is cured is bad no more."""
+    """How bad the node is; a cured node is not bad."""
     return badness(Status.HEALTHY) if view.state is State.RESOLVED else _badness(view)
 
 
 def _plan(incident: Incident, verdict: Verdict | None, words: PlanWords) -> PlanView | None:
-    """What is proposed, with what became of it; else what would help. A remedy that did not last says so."""
+    """What is proposed, with the outcome of its steps; else what would help. A remedy that did not last is marked."""
     if (proposal := incident.proposal) is not None:
         plan = words.view(proposal.plan, incident.steps, proposal.binds, proposal.affects)
     elif verdict is not None and verdict.plan is not None:
@@ -270,7 +270,7 @@ def _reading(underway: Underway) -> str:
 
 
 def _lead(group: Sequence[Incident]) -> str:
-    """The word that a group's headline begins with: resolved once each of it is, or has nothing to be cured of."""
+    """The first word of a group's headline: resolved once each incident is, or needs no cure."""
     cured = any(incident.state is State.RESOLVED for incident in group)
     closed = all(
         is_over_at_source(incident)
@@ -284,7 +284,7 @@ def _lead(group: Sequence[Incident]) -> str:
 
 
 def _about(group: Sequence[Incident]) -> str:
-    """What the alerts said, and why no plan is offered whatever the verdict."""
+    """What the alerts said, and why no verdict leads to an offered plan."""
     alerts = {(alert.kind, alert.id): alert for incident in group for alert in incident.alerts if is_alarm(alert)}
     said = [f"{alert.kind} {one_line(alert.id, 60)}: {one_line(alert.text, 400)}" for alert in alerts.values()]
     more = [f"and {len(said) - MOST_ALERTS} more alerts"] if len(said) > MOST_ALERTS else []

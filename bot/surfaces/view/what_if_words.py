@@ -1,4 +1,4 @@
-"""What would change a verdict, in words: the change, and what would come of it. The only such place."""
+"""What would change a verdict, in words: the change and its outcome. It is worded nowhere else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.surfaces.view.words import cause_words
 
 
 def sentence(what_if: WhatIf, before: Verdict, words: PlanWords) -> str:
-    """Return a change and its outcome as one sentence.
+    """Return a change and its outcome as a sentence.
 
     Example: "If cgroups.dying were 999, not 1,204 (1,000 would change nothing): healthy, and no plan."
     """

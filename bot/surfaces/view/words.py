@@ -25,12 +25,12 @@ _ENDED = {
     State.CANCELLED: "Cancelled",
     State.ESCALATED: "Escalated",
 }
-# The alert of an incident may end while a plan waits or runs: the plan is then the news, and not the alert.
+# An incident's alert may end while a plan waits or runs: the plan is then the news, not the alert.
 _WITHOUT_PLAN = (State.OPENED, State.TRIAGED, State.UNKNOWN)
 
 
 def node_words(node: str) -> str:
-    """Return a node's name, or words that stand for it."""
+    """Return a node's name, or words that say it is unknown."""
     return one_line(node, 80) or NAMELESS
 
 
@@ -47,7 +47,7 @@ def cause_words(verdict: Verdict) -> str:
 
 
 def mute_words(verdict: Verdict) -> tuple[str, ...]:
-    """Return a sentence for each cause that was found and is muted: until when, by whom and why.
+    """Return a sentence for each muted cause that was found: until when, by whom and why.
 
     Example: "failed-units is muted until 2026-11-29 12:00 UTC by terminal:ann: it is replaced on Monday. No plan is
     offered for it."
@@ -60,7 +60,7 @@ def mute_words(verdict: Verdict) -> tuple[str, ...]:
 
 
 def headline(node: str, verdict: Verdict | None, *, cured: bool = False) -> str:
-    """Return node, status and cause as far as they are known; a node that is cured has its status no more.
+    """Return node, status and cause as far as known; a cured node's old status is left out.
 
     Example: "node-123: CRITICAL, leaked-memory-cgroups (confirmed)".
     """
@@ -72,14 +72,14 @@ def headline(node: str, verdict: Verdict | None, *, cured: bool = False) -> str:
 
 
 def diagnosis(incident: Incident, verdict: Verdict | None) -> str:
-    """Return what an incident is about: its node and verdict, or the incident that it takes back."""
-    if incident.undoes:  # it has the old verdict: nothing was judged again
+    """Return what an incident is about: its node and verdict, or the incident that it undoes."""
+    if incident.undoes:  # it carries the old verdict: the node was not judged again
         return f"{node_words(incident.node)}: undo of incident {incident.undoes}"
     return headline(incident.node, verdict, cured=incident.state is State.RESOLVED)
 
 
 def lead(incident: Incident) -> str:
-    """Return the word that a headline begins with: how it ended, or that it was reopened; empty for the others."""
+    """Return the first word of a headline: how it ended, or that it was reopened; else empty."""
     if is_over_at_source(incident):
         return RESOLVED
     if incident.ended and incident.state in _ENDED:
@@ -88,12 +88,12 @@ def lead(incident: Incident) -> str:
 
 
 def is_over_at_source(incident: Incident) -> bool:
-    """True when the alert ended where it came from, and the bot changed nothing."""
+    """True when the alert ended at its source and the bot changed nothing."""
     return incident.is_over and not incident.steps and (incident.ended or incident.state in _WITHOUT_PLAN)
 
 
 def led(word: str, headline: str) -> str:
-    """Return a headline after its first word, where it has one.
+    """Return a headline with its first word in front, where there is such a word.
 
     Example:
     >>> led("Resolved", "node-1: HEALTHY"), led("", "node-1: HEALTHY")
@@ -104,7 +104,7 @@ def led(word: str, headline: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody, as the record names them: `slack:T024/U123`, `terminal:ann`."""
+    """A person, as the record names them: `slack:T024/U123`, `terminal:ann`."""
 
     by: str
 
@@ -139,7 +139,7 @@ def plain(sentence: Sentence) -> str:
 
 
 def joined(sentences: Iterable[Sentence]) -> Sentence:
-    """Return sentences as one, with a blank between them; empty ones are left out."""
+    """Join sentences with a blank between them; empty sentences are left out."""
     pieces: list[Piece] = []
     for sentence in sentences:
         if sentence:
@@ -148,7 +148,7 @@ def joined(sentences: Iterable[Sentence]) -> Sentence:
 
 
 def led_by_person(words: str) -> Sentence:
-    """Return a sentence of the record; a person whom it begins with is shown as one.
+    """Return a sentence of the record; a person's name at its start becomes a `Person`.
 
     Example:
     >>> led_by_person("slack:T024/U123 called it off.")
@@ -163,7 +163,7 @@ def led_by_person(words: str) -> Sentence:
 
 
 def stopped(words: str) -> str:
-    """Return a sentence of the record with a full stop, where it has none; nothing stays nothing.
+    """Return a sentence of the record with a full stop, where it has none; empty stays empty.
 
     Example:
     >>> stopped("It is too late"), stopped("Is it?"), stopped("")
@@ -194,7 +194,7 @@ _ORDINALS = {2: "Second", 3: "Third", 4: "Fourth", 5: "Fifth"}
 
 
 def relapse_words(relapse: Relapse | None) -> str:
-    """Return that a node had the same cause before, in one line; empty for the first time.
+    """Say in a line that a node had the same cause before; empty for the first time.
 
     Example:
     >>> relapse_words(Relapse(3, timedelta(days=30), timedelta(days=9, hours=2), cured=True, rebooted=True))
@@ -211,7 +211,7 @@ def relapse_words(relapse: Relapse | None) -> str:
 
 
 def tried_words(relapse: Relapse | None) -> str:
-    """Return that the remedy did not last, where it was carried out twice or more; empty otherwise.
+    """Say that the remedy did not last, where it was carried out twice or more; else empty.
 
     Example:
     >>> tried_words(Relapse(3, timedelta(days=30), tried=("7k3m9x2qpv", "8a2b1c9d0e")))
@@ -248,12 +248,12 @@ def badness(status: Status | None, confidence: Confidence | None = None) -> tupl
 
 
 def urgency(state: State) -> int:
-    """Return a sort key: what needs a person first."""
+    """Return a sort key: incidents that need a person come first."""
     return NEEDS_PERSON_FIRST.index(state)
 
 
 def counted(kinds: Iterable[T], order: Sequence[T]) -> list[tuple[int, T]]:
-    """Return how many there are of each kind, in that order.
+    """Return how many items each kind has, in that order.
 
     Example:
     >>> counted([Status.HEALTHY, Status.CRITICAL, Status.HEALTHY], WORST_FIRST)
@@ -274,7 +274,7 @@ def status_counts(statuses: Iterable[Status]) -> str:
 
 
 def rights_hint(unread: Iterable[Unread]) -> str:
-    """Return what to do about readings that the login may not have; empty where none is missing for that.
+    """Say what to do about readings that the login was not allowed to take; else empty.
 
     Example:
     >>> rights_hint([Unread("nic", "the answer never came")])
@@ -282,4 +282,4 @@ def rights_hint(unread: Iterable[Unread]) -> str:
     """
     if not any("sudo refused" in reading.reason or "permission denied" in reading.reason for reading in unread):
         return ""
-    return "zombie sudoers prints the lines that let the login on the node read what it may not."
+    return "zombie sudoers prints the lines that let the login on the node read these too."

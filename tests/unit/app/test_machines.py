@@ -51,4 +51,4 @@ def read(node: str, machine_id: str | None) -> Verdict:
 def test_check_names_the_nodes_that_showed_one_machine_id() -> None:
     verdicts = [read("a", "M1"), read("b", "m1"), read("c", "m2"), read("d", ""), read("e", ""), read("f", None)]
     told = same_machines([*verdicts, replace(VERDICT, node="g", snapshot=None)])
-    assert told == ("a, b show one machine-id, m1: one machine, or a copied image.",)
+    assert told == ("a, b share the machine-id m1: the same machine, or a copied image.",)

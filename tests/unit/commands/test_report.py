@@ -67,7 +67,7 @@ def test_changed_record_is_said_in_the_report(run: Run, tmp_path: Path) -> None:
             connection.execute(text("DROP TRIGGER entries_stay_as_they_are"))
             connection.execute(text("UPDATE entries SET body = replace(body, 'it is drained', 'forged') WHERE seq = 4"))
     out = run("report", incident, "--markdown")[1]
-    assert "The record of this incident does not hold: The record is broken" in out
+    assert "The record of this incident is broken: The record is broken" in out
     assert "--head" not in out
 
 
@@ -76,7 +76,7 @@ def test_gpu_hours_are_counted_by_the_label_that_was_kept_and_else_by_the_invent
         labelled = judged(database, replace(NODE, labels={**NODE.labels, "gpus": "8"}))
         bare = judged(database, replace(NODE, name="bare"))
     assert "GPU-hours (8 GPUs by the label gpus)" in run("report", labelled, "--markdown")[1]
-    assert "GPU-hours are not known, for the node has no label gpus" in run("report", bare, "--markdown")[1]
+    assert "GPU-hours are not known: the node has no label gpus" in run("report", bare, "--markdown")[1]
     (tmp_path / "known_hosts").touch()
     nodes = '[ssh]\nknown_hosts = "known_hosts"\n[nodes.bare]\naddress = "10.0.0.1"\nlabels = { gpus = "4" }\n'
     (tmp_path / "inventory.toml").write_text(nodes)

@@ -24,7 +24,7 @@ def test_zombies_core_resets_and_the_unit_are_said_in_plain_words() -> None:
         ("kernel time of the busiest core", "99 % → 2 %"),
         ("network card resets", "16 → not read"),
         ("ecs.service", "is starting, starts at boot → stopped, does not start at boot"),
-        ("boot", "another one: the node was rebooted"),
+        ("boot", "a new boot: the node was rebooted"),
     )
 
 

@@ -56,7 +56,7 @@ def test_proposed_is_short_and_leaves_commands_and_fences_to_the_dialog() -> Non
     [
         (OnCall(("Ann Oncall", "<!channel> Bea"), UNTIL), "On call: Ann Oncall, <!channel> Bea until "),
         (OnCall(("Ann Oncall",)), "On call: Ann Oncall."),
-        (OnCall(), "On call: nobody, by the schedule."),
+        (OnCall(), "On call: nobody, says the schedule."),
         (OnCall(unread="PagerDuty refuses: 403."), "Who is on call is not known: PagerDuty refuses: 403."),
     ],
 )
@@ -83,7 +83,7 @@ def test_proposed_says_how_bad_what_it_is_what_a_yes_does_and_who_may_say_it() -
     assert "ray/worker-0: Ray cluster train-7 (worker)." in words(message)
     assert part(message, "usergroup") == [{"type": "usergroup", "usergroup_id": "S0SRE00001"}]
     assert {one["user_id"] for one in part(message, "user")} == {"U0BOB00001", "U012ASKER"}
-    assert "Needs 1 approval, not by whoever asked" in words(message)
+    assert "Needs 1 approval, not by the person who asked" in words(message)
     assert "Who may approve: " in words(message)
     assert incident.proposed_at is not None
     (date,) = part(message, "date")
