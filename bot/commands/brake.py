@@ -79,5 +79,5 @@ def _warn_where_nobody_may_release_it(arguments: argparse.Namespace) -> None:
     except UsageError:  # the brake is on, and that is what was asked for
         return
     if not named:
-        said = 'nobody may release it yet. Name somebody in zombie.toml: [policy] terminal_approvers = ["NAME"]'
+        said = 'nobody may release it yet. Name an approver in zombie.toml: [policy] terminal_approvers = ["NAME"]'
         print(f"zombie: {said}", file=sys.stderr)

@@ -136,7 +136,7 @@ async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     by = terminal_user(arguments.environ)
     rolling = await watch.roller.ask(_node(arguments, arguments.node), request, by, by.removeprefix("terminal:"))
     if rolling.started is None:
-        print(f"Capture {rolling.id} of {rolling.node} waits for somebody else's yes:")
+        print(f"Capture {rolling.id} of {rolling.node} waits for another person's yes:")
         print(f"  zombie capture approve {rolling.id} --approve-as NAME")
     else:
         _print_begun(rolling)

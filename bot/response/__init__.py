@@ -1,1 +1,1 @@
-"""The stories: how a node is read and judged."""
+"""What happens to an incident: intake, diagnosis, decision, execution."""

@@ -1,4 +1,4 @@
-"""What the engine does next for an incident, whatever its source and state: one thing, and then it asks again."""
+"""What the engine does next for an incident of any source and state: one thing, then it asks again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INTERRUPTED = "The bot was stopped before the plan was offered. Check the node a
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """Sees an incident from its opening to its end. `people` are the kinds of alerts that people ask for themselves."""
+    """Takes an incident from its opening to its end. `people` are the kinds of alerts that people ask for."""
 
     book: Record
     diagnosis: Diagnosis
@@ -29,7 +29,7 @@ class Lifecycle:
     async def advance(self, incident_id: str) -> Again | None:
         """Do the next thing for an incident; None once it has ended.
 
-        Raises: UnknownIncident when there is none of that id; LedgerUnavailable when the record cannot be asked.
+        Raises: UnknownIncident for an unknown id; LedgerUnavailable when the record cannot be read.
         """
         if self.diagnosis.is_reading(incident_id):
             return LOOK_AGAIN
@@ -42,7 +42,7 @@ class Lifecycle:
         return await self.remediation.step(incident)
 
     async def _withhold(self, incident: Incident) -> Again | None:
-        """End an incident that an older program left between its verdict and what becomes of its plan."""
+        """End an incident that an older program left between its verdict and its proposal."""
         try:
             told = await self.book.tell(incident, PlanWithheld(incident.withholds or INTERRUPTED), BOT)
         except (Conflict, ImpossibleEvent):

@@ -1,4 +1,4 @@
-"""Incidents on record: how a request names them, how they are found and go on, and what is known of a step."""
+"""Incidents on record: their ids, how to find and continue them, and what is known about a step."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from bot.probes.host import HostReading
 
 
 def unheard(event: str, **fields: object) -> None:
-    """Hears lines where nobody keeps a log."""
+    """A log that drops its lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Somebody's wish, as it goes on record. `id` is the source's own name of it: the same twice is one wish.
+    """A person's request as recorded. `id` is the source's own name for it: the same id is the same request.
 
-    Shape: `os_user` is the login behind a name that was claimed in a terminal; `wave` the wave that it is for.
+    Shape: `os_user` is the login behind a name claimed in a terminal; `wave` is the wave that it is for.
     """
 
     kind: SourceKind
@@ -53,11 +53,11 @@ class Opening:
 
     @property
     def group(self) -> str:
-        """The name that the incidents of this wish share; made from the wish, so that a repeated one meets itself."""
+        """The name of this request's group; made from the request, so that a repetition gets the same name."""
         return short_id("group", self.kind, self.id)
 
     def incident(self, node: str) -> str:
-        """The id of this wish's incident of one node."""
+        """The id of this request's incident for a node."""
         return short_id("incident", self.kind, self.id, node)
 
     def received(self, node: str) -> AlertReceived:
@@ -65,7 +65,7 @@ class Opening:
         return received(self.unrecorded(node, datetime.min.replace(tzinfo=UTC)))
 
     def unrecorded(self, node: str, at: datetime) -> Incident:
-        """That incident as it is before its first entry stands: its number is 0."""
+        """That incident before its first entry is recorded: its number is 0."""
         alert = Alert(self.kind, self.id, self.by, one_line(self.text, 1000), self.os_user)
         state = State.OPENED
         opened = Incident(self.incident(node), node, self.group, alert, state, at, at, 0, "", playbook=self.playbook)
@@ -73,21 +73,21 @@ class Opening:
 
 
 def received(incident: Incident) -> AlertReceived:
-    """Return the first entry of an incident that somebody asked for."""
+    """Return the first entry of an incident that a person asked for."""
     return AlertReceived(incident.alert, incident.node, incident.group, incident.playbook, wave=incident.wave)
 
 
 class Record:
-    """Incidents in the ledger: found again, and carried on one entry at a time."""
+    """Incidents in the ledger: find them, and append to them."""
 
     def __init__(self, ledger: Ledger, log: Log = unheard) -> None:
         self._ledger = ledger
         self._log = log
 
     async def find(self, incident_id: str) -> Incident:
-        """Return the incident as it stands.
+        """Return the incident.
 
-        Raises: UnknownIncident when there is none of that id.
+        Raises: UnknownIncident for an unknown id.
         """
         named = is_stream(incident_id) and incident_id != HOUSE
         incident = await self._ledger.incident(incident_id) if named else None
@@ -98,7 +98,7 @@ class Record:
     async def story(self, incident_id: str) -> tuple[Entry, ...]:
         """Return the incident's entries.
 
-        Raises: UnknownIncident when there is none of that id.
+        Raises: UnknownIncident for an unknown id.
         """
         entries = await self._ledger.read(incident_id) if is_stream(incident_id) and incident_id != HOUSE else ()
         if not entries:
@@ -106,7 +106,7 @@ class Record:
         return entries
 
     async def together(self, group: str) -> tuple[Incident, ...]:
-        """Return the incidents that are shown together, the oldest first; what cannot be read here is left out.
+        """Return the incidents that are shown together, oldest first; unreadable incidents are left out.
 
         Raises: LedgerError when the ledger cannot be asked.
         """
@@ -114,22 +114,22 @@ class Record:
         for name in await self._ledger.together(group):
             try:
                 incident = await self._ledger.incident(name)
-            except (ImpossibleEvent, UnreadableEntry) as error:  # a newer program's, or a damaged one: not ours to end
+            except (ImpossibleEvent, UnreadableEntry) as error:  # of a newer program, or damaged: left alone
                 self._log("record_unreadable", incident=name, error=one_line(str(error)))
             else:
                 folded += [incident] if incident is not None else []
         return tuple(folded)
 
     async def tell(self, incident: Incident, event: IncidentEvent, by: str) -> Incident:
-        """Add one event to an incident and return it as it then stands.
+        """Append an event to an incident and return the updated incident.
 
-        Raises: Conflict when it went on meanwhile: find it again and decide again. ImpossibleEvent when the event
+        Raises: Conflict when it changed meanwhile: read it again and decide again. ImpossibleEvent when the event
         cannot come next.
         """
         return after(incident, await self._ledger.append(incident.id, incident.seq, event, by))
 
     async def tell_all(self, incident: Incident, events: Sequence[IncidentEvent], by: str) -> Incident:
-        """Add several events in one transaction, all of them or none; raises as `tell`."""
+        """Append several events in a transaction, all or none; raises what `tell` raises."""
         for entry in await self._ledger.append_all(incident.id, incident.seq, events, by):
             incident = after(incident, entry)
         return incident
@@ -140,15 +140,15 @@ def _unknown(incident_id: str) -> UnknownIncident:
 
 
 def short_id(*words: str) -> str:
-    """Return the id of an incident or a group, made from what it is about, so that a repetition meets itself."""
+    """Return the id of an incident or a group, made from its content, so that a repetition gets the same id."""
     return hashlib.sha256("\n".join(words).encode(errors="backslashreplace")).hexdigest()[:12]
 
 
-_TOLD = 12  # facts in the sentence; all of them stand in the lines
+_TOLD = 12  # facts in the sentence; the lines have all
 
 
 def as_evidence(action: Action, step: Step, facts: Facts) -> Evidence:
-    """Return facts as they go on record."""
+    """Return facts in their recorded form."""
     lines = tuple(f"{name}={value}" for name, value in facts.items())
     return Evidence(step.action, "look", f"{action.said(step.args)}: {', '.join(lines[:_TOLD])}", lines)
 
@@ -161,7 +161,7 @@ def recorded(record: StepRecord, otherwise: Facts) -> Facts:
 
 
 def earlier(incident: Incident) -> dict[str, Facts]:
-    """Return what each step so far began from, by its action; nothing of one that never began."""
+    """Return what each step so far began from, by action; without steps that never began."""
     steps = zip(plan_of(incident)[0].steps, incident.steps, strict=False)
     return {step.action: recorded(record, {}) for step, record in steps}
 
@@ -172,7 +172,7 @@ def proved(record: StepRecord) -> Facts:
 
 
 def undoable(incident: Incident, actions: Mapping[str, Action]) -> bool:
-    """True when something that an incident did can be taken back."""
+    """True if something that an incident did can be undone."""
     steps = incident.proposal.plan.steps if incident.proposal is not None else ()
     return any(
         record.started is not None
@@ -188,13 +188,13 @@ def facts_of(evidence: tuple[Evidence, ...]) -> Facts:
 
 
 def plan_of(incident: Incident) -> tuple[Plan, dict[str, str]]:
-    """Return what was approved, and what it is bound to."""
+    """Return the approved plan and its bindings."""
     assert incident.proposal is not None
     return incident.proposal.plan, dict(incident.proposal.binds)
 
 
 def machine_id_of(verdict: Verdict) -> str:
-    """Return the machine-id that the node showed while it was read; empty where it did not."""
+    """Return the machine-id that was read on the node; empty where it was not."""
     host = verdict.snapshot.get(HostReading) if verdict.snapshot is not None else None
     return host.machine_id.lower() if isinstance(host, HostReading) else ""
 
@@ -205,12 +205,12 @@ def asked(what: str) -> QuestionAsked:
 
 
 def stopped(incident: Incident, because: str) -> IncidentEvent:
-    """End an incident before its next step: called off where nothing was done, else handed to a person."""
+    """End an incident before its next step: cancelled if nothing was done, else escalated to a person."""
     return Escalated(because, rest_of(incident)) if incident.steps else Cancelled(because)
 
 
 def expired(incident: Incident, because: str) -> IncidentEvent:
-    """End an incident whose approval's time is over: expired where nothing was done, else handed to a person."""
+    """End an incident whose approval has expired: expired if nothing was done, else escalated to a person."""
     return Escalated(because, rest_of(incident)) if incident.steps else Expired(because)
 
 
@@ -233,6 +233,6 @@ def cured_since(incident: Incident, other: Incident) -> str:
 
 
 def rest_of(incident: Incident) -> str:
-    """Say what of the plan was not done."""
+    """Say which steps of the plan were not done."""
     left = plan_of(incident)[0].steps[len(incident.steps) :]
     return f"Not done: {', '.join(step.action for step in left)}." if left else ""

@@ -1,4 +1,4 @@
-"""When something about an incident may still happen, and when to look at it again."""
+"""Until when something may still happen in an incident, and when to look at it again."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ POLL, LONGEST_POLL = timedelta(seconds=2), timedelta(seconds=5)
 
 
 class SteadyClock:
-    """The time, never earlier than it has to be: a clock that is put back makes nothing live longer.
+    """A clock that never runs backwards: a system clock that is put back extends nothing.
 
-    Shape: `elapsed` are seconds that only ever grow. A clock that is put forward is believed: what it makes expire is
+    Shape: `elapsed` are monotonic seconds. A system clock that is put forward is believed: what expires by that is
     not done, which is the safe side.
     """
 
@@ -29,19 +29,19 @@ class SteadyClock:
 
 
 def now_of(clock: Clock, incident: Incident) -> datetime:
-    """Return the time for an incident: a clock that was put back revives nothing."""
+    """Return the time for an incident: a clock that was put back revives nothing that expired."""
     return max(clock(), incident.updated_at)
 
 
 def decided_within(policy: Policy, incident: Incident) -> timedelta:
-    """Return how long a proposal may wait for a yes; that of a wave waits for its turn within the wave's approval."""
+    """Return how long a proposal may wait for a yes; a wave's proposal waits as long as the wave's approval lasts."""
     return policy.approval_expires + (policy.wave_expires if incident.wave else timedelta(0))
 
 
 def lives_until(policy: Policy, incident: Incident) -> datetime | None:
-    """Return until when the next step may begin: so long after the decision, or after the step before it.
+    """Return until when the next step may begin, counted from the decision or from the end of the step before.
 
-    Shape: nothing begins after a decision that came on record when the proposal's own time was over.
+    Shape: a decision recorded after the proposal has expired starts nothing.
     """
     since = lives_since(incident)
     if incident.approval is None or since is None:
@@ -54,12 +54,12 @@ def lives_until(policy: Policy, incident: Incident) -> datetime | None:
 
 
 def lives_since(incident: Incident) -> datetime | None:
-    """Return since when the next step may begin: from the decision on, or from the end of the step before it."""
+    """Return since when the next step may begin: the decision, or the end of the step before."""
     if incident.approval is None:
         return None
     return max([incident.approval.at, *(step.ended_at for step in incident.steps if step.ended_at is not None)])
 
 
 def pause_of(since: datetime, now: datetime) -> timedelta:
-    """Look often at first, then less often: what takes minutes is not asked for every moment."""
+    """Return the pause before the next look: short at first, longer for what takes minutes."""
     return min(max(POLL, (now - since) / 10), LONGEST_POLL)

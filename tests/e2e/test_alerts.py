@@ -169,6 +169,6 @@ async def test_storm_has_one_message_and_offers_nothing(tmp_path: Path) -> None:
         shown = cards(edge.slack, ALERTS)
         assert (len(shown), sum(one.text.startswith("Alert storm:") for one in shown)) == (4, 1)
         await eventually(edge.open, 0)
-        why = "More than 3 alerts came within 10m: while that lasts nodes are read, and nothing is offered."
+        why = "More than 3 alerts came within 10m: during such a storm nodes are read, and nothing is offered."
         withheld = [one.withheld.because for one in await edge.incidents() if one.storm and one.withheld is not None]
         assert withheld == [why] * 9

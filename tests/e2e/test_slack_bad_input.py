@@ -126,13 +126,13 @@ async def test_nodes_beyond_a_persons_limit_wait_and_say_so_while_others_go_firs
     async with serving(slack, tmp_path, readings, toml="[slack]\neach_at_once = 2\n[check]\nparallel = 3\n"):
         readings.hold()
         await slack.say("alice", "oncall-gpu", "/zombie check node-1 node-2 node-3 node-4")
-        words = "waiting: 2 of your nodes are being read, the most for one person"
+        words = "waiting: 2 of your nodes are being read, which is the limit for a person"
         await slack.until(lambda: cards(slack) and words in str(cards(slack)[0].blocks), what=words)
         assert len(readings.now) == 2
         await slack.say("bob", "oncall-gpu", "/zombie check node-5")
         await slack.until(lambda: "node-5" in readings.now, what="bob's first node")
         await slack.say("bob", "oncall-gpu", "/zombie check node-6")
-        await card_saying(slack, "node-6: waiting: 3 nodes are being read, the most at once")
+        await card_saying(slack, "node-6: waiting: 3 nodes are being read, which is the limit")
         readings.let_go()
         await card_saying(slack, "4 nodes: 4 critical")
         await card_saying(slack, "node-6: CRITICAL")

@@ -80,7 +80,7 @@ async def test_dialog_that_was_opened_for_an_earlier_pull_releases_nothing(
     assert f"That was about pull #{first}. Pull #{second} is on" in told.text
     assert (await team.ledger.braked()).seq == second
     await slack.say("bob", "oncall-gpu", f"/zombie brake off #{first} it is over")
-    await team.told("bob", f"To release that one: /zombie brake off #{second}")
+    await team.told("bob", f"To release that pull: /zombie brake off #{second}")
     assert (await team.ledger.braked()).seq == second
 
 

@@ -56,7 +56,7 @@ async def test_second_person_agrees_and_what_is_caught_is_told_once_with_picture
         await slack.say("alice", "oncall-gpu", "/zombie check node-1")
         await card(slack, "node-1", "leaked-memory-cgroups")
         await slack.say("alice", "oncall-gpu", "/zombie capture node-1 1h")
-        asked = await card(slack, "waits for somebody else's yes", button="approve")
+        asked = await card(slack, "waits for another person's yes", button="approve")
         await decides(slack, "alice", asked)
         await slack.until(lambda: told(slack, "alice", "SelfApproval"), LONG, what="SelfApproval")
         await decides(slack, "bob", asked)
@@ -110,7 +110,7 @@ async def test_no_is_a_no_and_hostile_words_stay_words(tmp_path: Path) -> None:
     async with workspace() as slack, site(tmp_path, {"node-1": (AUTO_RESTART, None)}, AGREED) as here:
         bot = await serving(slack, here)
         await slack.say("alice", "oncall-gpu", "/zombie capture node-1 1h")
-        asked = await card(slack, "waits for somebody else's yes", button="decline")
+        asked = await card(slack, "waits for another person's yes", button="decline")
         await slack.click("bob", asked, "decline")
         view = await slack.until(lambda: slack.modal("bob"), what="the dialog")
         await slack.submit("bob", view, {"reason": "<!channel> *not* now"})

@@ -38,13 +38,13 @@ WHO: dict[str, tuple[str, Callable[[SlackWorkspace], None], str, str]] = {
         ALICE,
         lambda slack: None,
         "SelfApproval",
-        "You asked for this check, so somebody else has to approve what comes of it.",
+        "You asked for this check, so another person has to approve its plan.",
     ),
     "somebody else": (
         CAROL.id,
         lambda slack: None,
         "NotAnApprover",
-        "carol is not among those who may approve. Ask one of them: [policy] in zombie.toml.",
+        "carol is not an approver. Ask an approver: [policy] in zombie.toml.",
     ),
     "guest": (
         GUEST,
@@ -199,7 +199,7 @@ async def test_node_that_changed_ends_it_with_the_difference(slack: SlackWorkspa
     offer = await team.proposed("node-1")
     team.stage.nodes["node-1"].boot += 1
     await team.decides("bob", offer)
-    await team.told("bob", "Looked at again, the node is not as it was: boot_id:")
+    await team.told("bob", "Read again: the node is not as it was: boot_id:")
     card = await team.card("Cancelled: node-1")
     assert "boot_id: 00000000" in card.text
 

@@ -1,1 +1,1 @@
-"""Captures: a node profiled while it runs, and what kept it from being profiled."""
+"""Captures: a node profiled while it runs, or why it could not be."""

@@ -1,4 +1,4 @@
-"""Whether a node can bear a profile, or a recorder for hours, from what it told before."""
+"""Whether a node has the resources for a profile or for hours of recording, judged before anything starts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from bot.domain.rolling import ROOM_KIB, SYSTEMD_LEAST
 from bot.response.capture.missing import perf_missing
 from bot.response.capture.rolling_look import RollingLook
 
-LEAST_MEMORY_KIB = 200 * 1024  # perf's buffers are 0.5 MB a core, and reading symbols takes some 60 MB
+LEAST_MEMORY_KIB = 200 * 1024  # perf's buffers take 0.5 MB for each core, and reading symbols takes about 60 MB
 LEAST_ROOM_KIB = 64 * 1024  # the names of a kernel with all its modules take about 15 MB
 MOST_STALL_PERCENT = 40.0
 MOST_LOAD_PER_CORE = 10.0
 
 
 def too_starved(facts: Facts) -> str:
-    """Return why the node should not be profiled now; empty where it can bear it. What was not told refuses nothing.
+    """Return why the node should not be profiled now; empty where it may be. Unknown facts refuse nothing.
 
     Example:
     >>> too_starved(Facts({"memory": "16000000 90000"}))
@@ -51,8 +51,8 @@ def can_keep_ring(node: Node, look: RollingLook) -> None:
         raise CannotRead(f"{node.name} {runs}, and a capture needs {SYSTEMD_LEAST}", "zombie profile needs none.")
     if look.is_active:
         raise NodeBusy(
-            f"A recorder runs on {node.name} already, which this record does not know of.",
-            "It ends by itself within 24 h; whoever started it can stop it: systemctl stop zombie-capture",
+            f"A recorder that this record does not know runs on {node.name} already.",
+            "It ends by itself within 24 h; to stop it on the node: systemctl stop zombie-capture",
         )
     if (missing := perf_missing(look.facts)) is not None:
         raise missing
@@ -62,4 +62,4 @@ def can_keep_ring(node: Node, look: RollingLook) -> None:
         free = "an unknown amount" if look.room_kib is None else f"{look.room_kib / 1024:.0f} MB"
         raise CannotRead(f"not started: /var/lib has {free} free, and 2 GB are wanted", "Make room there first.")
     if why := too_starved(look.facts):
-        raise CannotRead(f"not started: {why}", "zombie profile --anyway looks for some seconds all the same.")
+        raise CannotRead(f"not started: {why}", "zombie profile --anyway profiles it for some seconds all the same.")

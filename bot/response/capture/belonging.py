@@ -1,4 +1,4 @@
-"""To which incident what was caught on a node belongs: the newest that was open then, or opened soon after."""
+"""The incident that a caught symptom belongs to: the newest that was open then, or opened soon after."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 
 from bot.domain.incident import IncidentSummary
 
-LED_TO = timedelta(minutes=30)  # what was caught so long before an alert may be why it came
+LED_TO = timedelta(minutes=30)  # a symptom this long before an alert may be its cause
 
 
 def incident_of(summaries: Iterable[IncidentSummary], node: str, at: datetime) -> IncidentSummary | None:
-    """Return the incident of that node that it belongs to; None where there is none."""
+    """Return the node's incident that it belongs to; None where there is none."""
     of_node = [
         summary
         for summary in summaries

@@ -1,4 +1,4 @@
-"""Takes a person's wish for a profile: one at a time on a node, few at once, and on record with its incident."""
+"""Takes people's requests for profiles: one at a time on a node, few at once, recorded with the incident."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bot.response.capture.reweighing import Reweighing
 from bot.response.capture.sketches import Sketches
 from bot.response.record import Record
 
-AT_ONCE = 2  # profiles read side by side: each keeps a core of ours busy
+AT_ONCE = 2  # profiles at the same time: each keeps a core of the bot's machine busy
 TRIES = 5
 
 
@@ -47,7 +47,7 @@ class ProfileAnswer:
 
 @dataclass(slots=True)
 class ProfileDesk:
-    """Profiles nodes for people, and puts what came of it on record where it was asked from a card."""
+    """Profiles nodes for people, and records the result if it was asked for on a card."""
 
     profiler: Profiler
     book: Record
@@ -58,7 +58,7 @@ class ProfileDesk:
     _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     async def profile(self, node: Node, request: CaptureRequest, incident: str = "", by: str = "") -> ProfileAnswer:
-        """Profile a node once; what it says is appended to `incident` where that is one.
+        """Profile a node once; the result is appended to `incident`, where given.
 
         Raises: NodeBusy when it is being profiled; Unreachable; CannotRead, with how to get it, when there is none.
         """
@@ -90,7 +90,7 @@ class ProfileDesk:
             return await asyncio.to_thread(_answer, captured, profile, runs)
 
     async def _keep(self, incident_id: str, taken: ProfileTaken, by: str) -> Incident | None:
-        """Append it, after whatever came meanwhile; a profile that cannot be kept is shown all the same."""
+        """Append it after the newest entry; a profile that cannot be stored is shown all the same."""
         for _ in range(TRIES):
             try:
                 return await self.book.tell(await self.book.find(incident_id), taken, by)
@@ -122,7 +122,7 @@ def _sketch(node: str, profile: Profile, runs: CoreRuns, says: str) -> Sketch | 
 
 
 def why_not(node: str, no: ZombieError) -> str:
-    """Return why there is no profile of a node, and how to get it, in one sentence or two.
+    """Return why there is no profile of a node, and how to get it, in a sentence or two.
 
     Example:
     >>> why_not("node-1", CannotRead("perf is missing", "On the node: dnf install perf"))

@@ -7,13 +7,13 @@ from bot.domain.safe_text import one_line
 from bot.probes.profile import ProfileReading
 from bot.profile import Profile, meaning
 
-_FEWEST = 20  # samples of the hottest core: fewer tell nothing of what it does
+_FEWEST = 20  # samples of the hottest core: fewer do not show what it does
 
 
 def profile_reading(profile: Profile) -> ProfileReading | Unread:
     """Return what the hottest core did.
 
-    Unread when: everything was idle, or too few samples were taken to tell.
+    Unread when: everything was idle, or there are too few samples.
     """
     meant = meaning(profile)
     if meant is None:

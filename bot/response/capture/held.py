@@ -1,4 +1,4 @@
-"""Who held a core: stretches of samples in which one process ran on one core, in the kernel, without a break."""
+"""Who held a core: stretches of samples in which the same process ran in the kernel without a break."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from bot.profile import Sample
 SECOND = 1_000_000_000
 HELD_SECONDS = 2.0
 _MOST_APART = SECOND // 4  # a dozen samples at 49 Hz: a held core may miss ticks with interrupts off
-_MOST_OTHERS = 3  # samples of others in a row that do not end a stretch: an interrupt, another thread for a moment
+_MOST_OTHERS = 3  # samples of others in a row that do not end a stretch, such as an interrupt or a short thread
 _MOST_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """One stretch. Shape: `function` is the one that most of its samples were in; `share` is of all its samples.
+    """A stretch. Shape: `function` is where most of its samples were; `share` is of all its samples.
 
     Units: CLOCK_MONOTONIC in seconds.
     """
@@ -33,12 +33,12 @@ class Held:
 
     @property
     def seconds(self) -> float:
-        """How long it was."""
+        """Its length."""
         return self.ends - self.begins
 
     @property
     def says(self) -> str:
-        """Say who it was.
+        """Say who held the core.
 
         Example:
         >>> Held(39, "kubelet", 77, "mem_cgroup_nr_lru_pages", 0.97, 300, 1.0, 7.6).says
@@ -56,11 +56,11 @@ class _Stretch:
     samples: int = 0
     others: int = 0
     functions: Counter[bytes] = field(default_factory=Counter)
-    names: Counter[str] = field(default_factory=Counter)  # a process that has just begun still has its parent's
+    names: Counter[str] = field(default_factory=Counter)  # a new process still has its parent's name
 
 
 class HeldCores:
-    """Takes samples in the order of their times, and finds the stretches of half a second and more."""
+    """Takes samples in order of time, and finds stretches of half a second and more."""
 
     def __init__(self, least_seconds: float = 0.5) -> None:
         self._least = round(least_seconds * SECOND)
@@ -68,7 +68,7 @@ class HeldCores:
         self._found: list[Held] = []
 
     def __call__(self, sample: Sample) -> None:
-        """Take one sample."""
+        """Take a sample."""
         who, at = sample.who, sample.at_ns
         if who.core is None or at is None:
             return
@@ -111,6 +111,6 @@ class HeldCores:
 
 
 def _in_kernel(lines: bytes) -> bool:
-    """True where the innermost frame lies in the upper half of the addresses, which is the kernel's."""
+    """True if the innermost frame's address is in the upper half, which is the kernel's."""
     address = lines.lstrip().partition(b" ")[0]
     return len(address) == 16 and address[:1] == b"f"

@@ -19,11 +19,11 @@ from bot.response.capture.rolling_watch import RollingNews, RollingWatch
 from bot.response.capture.turns import LookTurns
 
 EVERY_SECONDS = 60.0
-_LOOKS_FOR = 900.0  # a look that reads many segments through is left after that, and goes on with the next
+_LOOKS_FOR = 900.0  # a look that reads many segments is stopped after this, and continued by the next
 
 
 class HearsNews(Protocol):
-    """Hears what each look at a capture brought."""
+    """Is told what each look at a capture found."""
 
     def news(self, news: RollingNews) -> None:
         """Take note."""
@@ -32,7 +32,7 @@ class HearsNews(Protocol):
 
 @dataclass(slots=True)
 class RollingKeeper:
-    """Keeps looking. What it finds goes on record; what it cannot read is a line of the log, once for each cause."""
+    """Keeps looking. What it finds is recorded; what it cannot read is logged once for each reason."""
 
     watch: RollingWatch
     known: NodeDirectory

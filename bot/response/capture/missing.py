@@ -6,7 +6,7 @@ from bot.domain.capture_wire import CaptureEnd, Facts
 from bot.domain.errors import CannotRead
 from bot.domain.safe_text import one_line
 
-# By ID of os-release(5): the package that brings perf.
+# By ID of os-release(5): the package with perf.
 _PACKAGES = {
     "debian": "apt install linux-perf",
     "ubuntu": "apt install linux-tools-$(uname -r)",
@@ -21,7 +21,7 @@ RIGHTS = "Give the login its rights there: zombie sudoers --profile prints the l
 
 
 def perf_missing(facts: Facts) -> CannotRead | None:
-    """Return what to say where perf is not there, or not for this kernel.
+    """Return the refusal where perf is missing, or is not for this kernel.
 
     Example:
     >>> str(perf_missing(Facts({"perf": "", "system": "debian"})))
@@ -30,7 +30,7 @@ def perf_missing(facts: Facts) -> CannotRead | None:
     said = facts.text("perf")
     if said.startswith("perf version"):
         return None
-    install = _PACKAGES.get(facts.text("system"), "install the package that brings /usr/bin/perf")
+    install = _PACKAGES.get(facts.text("system"), "install the package with /usr/bin/perf")
     if not said:
         return CannotRead("perf is missing", f"On the node: {install}")
     return CannotRead(f"perf does not run there ({one_line(said, 100)})", f"On the node: {install}")
@@ -44,14 +44,14 @@ def why_nothing(facts: Facts, end: CaptureEnd) -> CannotRead:
         return CannotRead(f"perf may not be run as root ({said})", RIGHTS)
     if "permission" in lowered or "perf_event_paranoid" in lowered:
         return CannotRead(
-            f"the kernel lets nobody record there ({said})",
+            f"the kernel does not allow recording there ({said})",
             "Look at kernel.perf_event_paranoid, and at lockdown: cat /sys/kernel/security/lockdown",
         )
     if end.record_status in (137, 139):
         return CannotRead(
-            f"perf was killed before it told anything (exit status {end.record_status})",
+            f"perf was killed before it printed anything (exit status {end.record_status})",
             "Try again; dmesg on the node says whether memory ran out.",
         )
     if not said and end.record_status is None:
-        return CannotRead("the node recorded nothing, and did not say why", "Try again.")
+        return CannotRead("the node recorded nothing, and gave no reason", "Try again.")
     return CannotRead(f"perf recorded nothing ({said or f'exit status {end.record_status}'})", "Is every core idle?")

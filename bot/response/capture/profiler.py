@@ -1,4 +1,4 @@
-"""Profiles a node: looks whether it can bear that, lets perf record, and hands on its text as it arrives."""
+"""Profiles a node: checks its resources, lets perf record, and passes on perf's text as it arrives."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ from bot.response.capture.bearing import folder_for_symbols, too_starved
 from bot.response.capture.missing import perf_missing, why_nothing
 
 BEFORE_SECONDS = 25.0  # logging in, facts and clocks
-AFTER_SECONDS = 8.0  # between our deadline and the script's own
+AFTER_SECONDS = 8.0  # between the bot's deadline and the script's
 
-_OBSERVER = "perf"  # on a slow or idle node it may well be what burns most
+_OBSERVER = "perf"  # on a slow or idle node perf itself may be what runs most
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """One capture of one node. Its samples went where its text was handed to.
+    """A finished capture of a node. Its samples went to whoever took its text.
 
-    Shape: `remarks` are sentences about what is not as it should be; `incomplete` says why it is not whole, empty
-    where it is.
+    Shape: `remarks` are sentences about what is not as it should be; `incomplete` says why it is cut, empty if whole.
     """
 
     node: str
@@ -41,12 +40,12 @@ class Captured:
 
     @property
     def load_percent(self) -> float:
-        """What recording and making text took, in percent of one core over the time recorded."""
+        """The cost of recording and making text, in percent of one core over the time recorded."""
         return 100 * (self.end.spent_seconds + self.end.text_spent_seconds) / self.request.seconds
 
 
 def of_the_node(selected: Selection | None = None) -> Selection:
-    """Return what is looked at in a capture: perf's own work is left out, unless somebody asks for just that.
+    """Return the selection for a capture: without perf's own work, unless it is asked for.
 
     Example:
     >>> of_the_node().without
@@ -58,14 +57,14 @@ def of_the_node(selected: Selection | None = None) -> Selection:
 
 @dataclass(frozen=True, slots=True)
 class Profiler:
-    """Profiles nodes. `nonce` makes a new secret for each; `perf` is where the nodes have it."""
+    """Profiles nodes. `nonce` makes a new secret for each capture; `perf` is its path on nodes."""
 
     transport: TalkingTransport
     nonce: Fresh
     perf: str = PERF
 
     async def profile(self, node: Node, request: CaptureRequest, hand_on: TakesBytes, anyway: bool = False) -> Captured:
-        """Capture once; `hand_on` takes perf's text in pieces. With `anyway` a starved node is profiled, too.
+        """Capture once; `hand_on` takes perf's text in pieces. With `anyway` a starved node is profiled too.
 
         Raises: Unreachable when nobody could talk to the node; CannotRead, with how to get it, when there is no
         profile: perf or a right is missing, or the node is too starved.
@@ -101,16 +100,16 @@ async def _until_ready(talk: Talk, wire: CaptureWire, node: Node) -> None:
 
 
 def _decided(facts: Facts, anyway: bool) -> tuple[str, str]:
-    """Return the event and the folder for symbols, `-` where none is needed or has room."""
+    """Return the event, and the folder for symbols: `-` where none is needed or none has room."""
     if (missing := perf_missing(facts)) is not None:
         raise missing
     if not anyway and (why := too_starved(facts)):
-        raise CannotRead(f"not profiled: {why}", "Profiling costs it a little more; --anyway does it all the same.")
+        raise CannotRead(f"not profiled: {why}", "Profiling adds to its load; --anyway does it all the same.")
     return "cycles" if facts.text("pmu") == "yes" else "cpu-clock", folder_for_symbols(facts)
 
 
 async def _recorded(talk: Talk, wire: CaptureWire, hand_on: TakesBytes) -> tuple[int, Unreachable | None]:
-    """Hand on all text; return how many bytes it was, and what broke the connection."""
+    """Pass on all text; return its size in bytes, and what broke the connection."""
     taken = 0
     try:
         while not (wire.ended or wire.cut) and (chunk := await talk.read()):
@@ -135,11 +134,11 @@ def _remarks(facts: Facts, end: CaptureEnd) -> tuple[str, ...]:
 
 def _incomplete(wire: CaptureWire, end: CaptureEnd, broke: Unreachable | None) -> str:
     if wire.cut:
-        return "It is cut: more text came than is taken at once."
+        return "It is cut: there was more text than the limit."
     if broke is not None:
         return f"It is cut: {one_line(broke.sentence, 160)} What had arrived by then is shown."
     if end.record_status in (125, 126, 127, 137, 139):
-        return f"perf was ended before its time (exit status {end.record_status})."
+        return f"perf ended early (exit status {end.record_status})."
     if end.text_status not in (0, None):
         return f"perf could not make text of all samples (exit status {end.text_status})."
     return ""

@@ -1,4 +1,4 @@
-"""What a captured profile says in sentences beside the profile itself: how it was sampled, and what was not read."""
+"""The sentences beside a captured profile: how it was sampled, and what was not read."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _HIDDEN = (
     "The kernel hides its functions' names (kernel.kptr_restrict is {kptr}): the function is unread. "
     "zombie sudoers --profile prints the line that lets the login read them; with 2 nobody can."
 )
-_NAMELESS_KERNEL = ("[[kernel.", "[[guest.kernel", "[kernel")  # a frame without a name has its module's
+_NAMELESS_KERNEL = ("[[kernel.", "[[guest.kernel", "[kernel")  # a frame without a name has its module's name
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileWords:
-    """A profile in words: the headline, how it was sampled, and what was not read, empty where all was."""
+    """A profile in words: the headline, how it was sampled, and what was not read, empty if everything was."""
 
     headline: str
     sampled: str
@@ -25,12 +25,12 @@ class ProfileWords:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What is said after the headline."""
+        """The lines after the headline."""
         return (self.sampled, self.unread) if self.unread else (self.sampled,)
 
 
 def says(captured: Captured, profile: Profile) -> ProfileWords:
-    """Word it; everything that the node printed is safe to show."""
+    """Return the words; everything that the node printed is safe to show."""
     hot, _ = profile.burners()
     hidden = hot is not None and hot.function.startswith(_NAMELESS_KERNEL)
     unread = _HIDDEN.format(kptr=one_line(captured.facts.text("kptr"), 8)) if hidden else ""
@@ -38,7 +38,7 @@ def says(captured: Captured, profile: Profile) -> ProfileWords:
 
 
 def _sampled(captured: Captured) -> str:
-    """Say how it was sampled, what that cost, and how far the clocks are from each other."""
+    """Say how it was sampled, what that cost, and how far apart the clocks are."""
     request, clock = captured.request, captured.end.kernel_log
     log = f"; the kernel log's clock is {clock} from perf's" if clock is not None else ""
     return (

@@ -1,4 +1,4 @@
-"""A profile that was taken from a card, weighed with what the node said before: a changed verdict is found anew."""
+"""A profile taken from a card is weighed with the kept case; if the verdict changes, the node is read again."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Judge: TypeAlias = Callable[[Case, str], Awaitable[Verdict]]  # a case by a play
 
 @dataclass(frozen=True, slots=True)
 class Reweighing:
-    """Says whether a profile changes a verdict, and opens the incident in which the node is read anew with it.
+    """Says whether a profile changes a verdict, and opens the incident in which the node is read again with it.
 
-    The kept case tells whether it would, without the node; what is then offered rests on readings of that moment.
+    The kept case decides this without the node; a plan is offered only on new readings.
     """
 
     book: Record
@@ -38,7 +38,7 @@ class Reweighing:
     async def consider(self, incident: Incident, taken: ProfileTaken) -> str:
         """Return what follows from a profile, in a sentence; empty where nothing does.
 
-        Shape: an incident on which somebody has decided, or that its source ended, is left as it is.
+        Shape: an incident that a person has decided, or that its source ended, is left as it is.
         """
         try:
             return await self._considered(incident, taken)
@@ -69,12 +69,12 @@ class Reweighing:
         )
         try:
             await self.ledger.append_all(name, 0, (received, taken), incident.alert.asked_by or BOT)
-        except Conflict:  # another profile of this moment was first
+        except Conflict:  # another profile at the same moment was first
             return ""
-        return f"It changes the verdict ({changed}): the node is read anew, and the card follows."
+        return f"It changes the verdict ({changed}): the node is read again, and the card follows."
 
     async def _changed(self, incident: Incident, reading: str) -> str:
-        """Return how the profile changes the verdict on what the node said, empty where it does not."""
+        """Return how the profile changes the verdict on the kept case; empty where it does not."""
         triage = incident.triage
         text = await self.cases.text(incident.id, triage.case) if triage is not None and triage.case else None
         if text is None:
@@ -89,8 +89,8 @@ class Reweighing:
         return f"{_said(before)} → {_said(now)}"
 
     async def _withdrawn(self, incident: Incident, changed: str, name: str) -> bool:
-        """Withdraw the proposal; False when somebody decided meanwhile."""
-        because = f"A profile changes the verdict: {changed}. The node is read anew, as incident {name}."
+        """Withdraw the proposal; False if a person decided meanwhile."""
+        because = f"A profile changes the verdict: {changed}. The node is read again, as incident {name}."
         try:
             await self.book.tell(incident, Cancelled(because), BOT)
         except (Conflict, ImpossibleEvent):

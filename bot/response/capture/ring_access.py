@@ -1,4 +1,4 @@
-"""The way to a node's ring: looks, single commands within a fence, and text of its segments."""
+"""Access to a node's ring: looks, single fenced commands, and text of its segments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bot.response.execution.node_access import IDENTITY, identity, uptime
 _LOOK_LIMIT = timedelta(seconds=25)
 _COMMAND_LIMIT = timedelta(seconds=15)
 _BEYOND_LIMIT = timedelta(seconds=10)
-_LATER = 8.0  # seconds between the script's own end and our deadline
+_LATER = 8.0  # seconds between the script's own end and the bot's deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,19 @@ class Whom:
     uptime: float
 
     def is_that_of(self, started: CaptureStarting) -> bool:
-        """True for the machine and the boot that a capture was started on."""
+        """True if it is the machine and boot on which a capture was started."""
         return (self.boot_id, self.machine_id) == (started.boot_id, started.machine_id)
 
     @property
     def fence(self) -> Fence:
-        """The fence around what is sent now."""
+        """The fence for a command sent now."""
         until = math.ceil(self.uptime + SENT_WITHIN.total_seconds())
         return Fence(self.boot_id, self.machine_id, self.host_key, until)
 
 
 @dataclass(frozen=True, slots=True)
 class RingAccess:
-    """Reaches rings. `nonce` makes a new secret for each talk; `places` is where nodes have what is needed."""
+    """Reaches rings. `nonce` makes a new secret for each session; `places` are the paths of programs on nodes."""
 
     transport: ActingTransport
     talks: TalkingTransport
@@ -74,16 +74,16 @@ class RingAccess:
         return whom, read_look(Outputs(*runs.get("ring", ())))
 
     async def run(self, node: Node, whom: Whom, line: str) -> Completed:
-        """Run one command on exactly that machine, in that boot, in time; elsewhere nothing is run.
+        """Run a command on exactly that machine, in that boot, in time; otherwise nothing is run.
 
-        Raises: Unreachable when the connection broke: then it may have run or not; HostKeyRejected, or StateChanged
-        where the fence kept it back: then it did not; MissingRight when sudo refused.
+        Raises: Unreachable when the connection broke: then it may have run or not. HostKeyRejected, or StateChanged if
+        the fence refused it: then it did not. MissingRight when sudo refused.
         """
         command = Command("run", ("sh", "-c", whom.fence.around(line)), limit=_COMMAND_LIMIT, output_limit_bytes=8192)
         runs = await self._runs(node, [("run", command)], _COMMAND_LIMIT + _BEYOND_LIMIT, whom.host_key)
         ended = next(iter(runs.get("run", ())), None)
         if ended is None:
-            raise ConnectionLost(f"{node.name} did not say what became of the command.")
+            raise ConnectionLost(f"{node.name} did not say how the command ended.")
         if (why := barred(ended)) is not None:
             raise StateChanged(f"{node.name} is not as it was a moment ago ({why.name.lower()}): nothing was run.")
         said = ended.stderr.lower()
@@ -98,9 +98,9 @@ class RingAccess:
         between: tuple[float, float] | None,
         hand_on: TakesBytes,
     ) -> CaptureEnd:
-        """Hand on perf's text of these segments; `between` are seconds of the node's CLOCK_MONOTONIC.
+        """Pass on perf's text of these segments; `between` are seconds of the node's CLOCK_MONOTONIC.
 
-        Raises: Unreachable; CannotRead, with why, when there is none of it.
+        Raises: Unreachable; CannotRead, with the reason, when there is no text.
         """
         nonce = self.nonce()
         lasts = TEXT_SECONDS + READ_SECONDS + _LATER
@@ -114,7 +114,7 @@ class RingAccess:
         end = wire.end()
         if not taken:
             raise CannotRead(f"no text of the segments came ({one_line(end.said, 160) or 'perf printed none'})", RIGHTS)
-        return replace(end, said="" if wire.ended else "It is cut: more text came than is taken at once.")
+        return replace(end, said="" if wire.ended else "It is cut: there was more text than the limit.")
 
     async def _runs(
         self, node: Node, asked: Sequence[tuple[str, Command]], deadline: timedelta, host_key: str | None = None

@@ -1,4 +1,4 @@
-"""Starts and stops rolling captures: recorded acts with limits, behind the same fence as acting."""
+"""Starts and stops rolling captures: each is recorded, limited, and fenced like an action."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ from bot.response.decision import guards
 AT_ONCE = 3
 MOST_HOURS = 24
 A_DAY = 6
-_SETTLES = 15.0  # seconds within which systemd has started what it was told to
+_SETTLES = 15.0  # seconds within which systemd has started the unit
 
 
 @dataclass(frozen=True, slots=True)
 class RollingLimits:
-    """How much may be recorded: so many nodes at once, so long, so often a day by one person; and who has to agree."""
+    """The limits of recording: nodes at once, hours, captures a day for each person; and who has to agree."""
 
     at_once: int = AT_ONCE
     most_hours: int = MOST_HOURS
@@ -68,7 +68,7 @@ class RollingLimits:
 
 @dataclass(frozen=True, slots=True)
 class Roller:
-    """Starts and stops captures. `new_id` makes the id of one; `seconds` replaces its hours in tests."""
+    """Starts and stops captures. `new_id` makes a capture's id; `seconds` replaces its hours in tests."""
 
     access: RingAccess
     ledger: ActingLedger
@@ -83,7 +83,7 @@ class Roller:
         return captures_of(await self.ledger.captures())
 
     async def find(self, capture: str) -> Rolling:
-        """Return the capture whose id begins so. Raises: UsageError when none does, or several do."""
+        """Return the capture whose id begins like this. Raises: UsageError for none or several."""
         found = [rolling for name, rolling in (await self.all()).items() if capture and name.startswith(capture)]
         if len(found) != 1:
             several = f"{len(found)} captures begin with" if found else "There is no capture"
@@ -91,12 +91,12 @@ class Roller:
         return found[0]
 
     async def ask(self, node: Node, request: RollingRequest, by: str, os_user: str = "", capture: str = "") -> Rolling:
-        """Put a wish on record, and start it where nobody else has to agree; `capture` is its id, where that is known.
+        """Record a request, and start it unless another person has to agree; `capture` is its id, where known.
 
-        Raises: Refused, by its name, when it may not be; Unreachable; CannotRead, with how to mend it.
+        Raises: Refused, by its name, when not allowed; Unreachable; CannotRead, with what to do.
         """
         if request.hours > self.limits.most_hours:
-            raise BudgetSpent(f"[capture] most_hours allows {self.limits.most_hours} hours, and not {request.hours}.")
+            raise BudgetSpent(f"[capture] most_hours allows {self.limits.most_hours} hours, not {request.hours}.")
         await self._is_free(node.name, by, "")
         asked = CaptureAsked(
             capture or self.new_id(),
@@ -117,7 +117,7 @@ class Roller:
             raise
 
     async def approve(self, node: Node, rolling: Rolling, approval: Approval) -> Rolling:
-        """Let another person say yes, and start it.
+        """Record another person's yes, and start it.
 
         Raises: NotAnApprover, SelfApproval, StateChanged; and what `begin` raises.
         """
@@ -133,15 +133,15 @@ class Roller:
             raise
 
     def may_approve(self, rolling: Rolling, approval: Approval) -> None:
-        """Do nothing for whoever may say yes. Raises: NotAnApprover, SelfApproval, StateChanged."""
+        """Return for a person who may say yes. Raises: NotAnApprover, SelfApproval, StateChanged."""
         guards.is_named(self.policy, approval)
         asker = self.policy.people_of(rolling.by, rolling.os_user)
         if not self.policy.self_approval and asker & self.policy.people_of(approval.by, approval.os_user):
-            raise SelfApproval("Whoever asked for a capture may not approve it.", "Ask somebody else.")
+            raise SelfApproval("The person who asked for a capture may not approve it.", "Ask another person.")
         _is_asked(rolling)
 
     async def decline(self, rolling: Rolling, approval: Approval) -> Rolling:
-        """Let a person who may say yes say no. Raises: NotAnApprover, StateChanged."""
+        """Record a no from a person who may say yes. Raises: NotAnApprover, StateChanged."""
         guards.is_named(self.policy, approval)
         _is_asked(rolling)
         because = f"{approval.by} declined it" + (f": {one_line(approval.reason, 300)}" if approval.reason else "")
@@ -149,9 +149,9 @@ class Roller:
         return await self.find(rolling.id)
 
     async def begin(self, node: Node, rolling: Rolling) -> Rolling:
-        """Look whether the node can bear it, put the intent on record, and start the recorder.
+        """Check the node's resources, record the intent, and start the recorder.
 
-        Raises: Refused; Unreachable; CannotRead, with how to mend it. Then nothing runs there, or the next look says.
+        Raises: Refused; Unreachable; CannotRead, with what to do. Then nothing runs, or the next look finds out.
         """
         whom, look = await self.access.look(node)
         can_keep_ring(node, look)
@@ -180,7 +180,7 @@ class Roller:
         return await self.find(rolling.id)
 
     async def stop(self, node: Node, rolling: Rolling, by: str, os_user: str = "") -> Rolling:
-        """Stop the recorder. Its ring stays for the next look, which reads what came last, and removes it.
+        """Stop the recorder. Its ring stays for the next look, which reads the last samples and removes it.
 
         Raises: Unreachable; CannotTell when another machine answers; MissingRight.
         """
@@ -202,25 +202,25 @@ class Roller:
         return await self.find(rolling.id)
 
     async def cleaned(self, node: Node, whom: Whom, look: RollingLook) -> str:
-        """Remove the ring of a recorder that has ended; return what is left, empty where nothing is.
+        """Remove the ring of an ended recorder; return what is left, empty if nothing is.
 
-        While a recorder runs that is not ours, the ring is its own, and left alone.
+        While an unknown recorder runs, the ring is its own and is left alone.
         """
         if look.is_active:
-            return "a recorder that this record does not know of"
+            return "a recorder that this record does not know"
         places = self.access.places
-        forget = _first(forget_ways(places))  # it says no where nothing failed
+        forget = _first(forget_ways(places))  # it fails where no unit had failed
         line = f"{root_line(remove_argv(places), ROOT_SECONDS)} && {{ {forget}; true; }}"
         ended = await self.access.run(node, whom, line)
         return "" if ended.exit_status == 0 else f"its ring ({one_line(ended.stderr, 160)})"
 
     async def over(self, rolling: Rolling, because: str, left: str) -> Rolling:
-        """Put the end on record, and return how it stands now."""
+        """Record the end, and return the capture's new state."""
         await self._tell(CaptureEnded(rolling.id, because, left), BOT)
         return await self.find(rolling.id)
 
     async def _is_free(self, node: str, by: str, own: str) -> None:
-        """Raises: Braked, NodeBusy, BudgetSpent or NotAllowedToAsk when no capture may begin there; `own` is mine."""
+        """Raises: Braked, NodeBusy, BudgetSpent or NotAllowedToAsk when none may begin there; `own` is this capture."""
         if (pulled := await self.ledger.braked()) is not None:
             raise Braked(f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on.")
         before: list[Rolling] = []
@@ -242,33 +242,33 @@ class Roller:
         rolling = await self.find(capture)
         if rolling.started is None and not rolling.is_over:
             said = one_line(str(getattr(no, "sentence", "")) or type(no).__name__, 200)
-            await self._tell(CaptureEnded(capture, f"it never began: {said}"), BOT)
+            await self._tell(CaptureEnded(capture, f"it did not start: {said}"), BOT)
 
     async def _tell(self, event: HouseEvent, by: str) -> None:
         await self.ledger.append(HOUSE, None, event, by)
 
 
 def owns(rolling: Rolling, whom: Whom, look: RollingLook) -> bool:
-    """True when the unit that runs there is the one that this capture started: by machine, boot and beginning."""
+    """True if this capture started the unit that runs there: same machine, boot and start time."""
     started = rolling.started
     if started is None or not look.is_active or not whom.is_that_of(started):
         return False
     if rolling.since_usec:
         return look.since_usec == rolling.since_usec
-    began = look.since_usec / 1e6  # whether the command arrived was never read
+    began = look.since_usec / 1e6  # whether the command arrived is not known
     return started.uptime - 1 <= began <= started.uptime + SENT_WITHIN.total_seconds() + _SETTLES
 
 
 def same_machine(node: Node, rolling: Rolling, whom: Whom) -> None:
-    """Raises: CannotTell when another machine answers than that which records; nothing is sent to it."""
+    """Raises: CannotTell when another machine answers than the recording machine; nothing is sent to it."""
     if rolling.started is not None and rolling.started.machine_id != whom.machine_id:
-        raise CannotTell(f"Another machine answers as {node.name} than the one that capture {rolling.id} runs on.")
+        raise CannotTell(f"Another machine than that of capture {rolling.id} answers as {node.name}.")
 
 
 def _is_asked(rolling: Rolling) -> None:
-    """Raises: StateChanged when nobody is asked about it any more."""
+    """Raises: StateChanged when it no longer waits for an answer."""
     if rolling.state is not RollingState.ASKED:
-        raise StateChanged(f"Capture {rolling.id} is {rolling.state.value}: nobody is asked.")
+        raise StateChanged(f"Capture {rolling.id} is {rolling.state.value}: it waits for no answer.")
 
 
 def _first(ways: tuple[tuple[str, ...], ...]) -> str:

@@ -1,4 +1,4 @@
-"""One look for rolling captures: whose recorder runs on a node, which segments there are, what the kernel said."""
+"""A look at a rolling capture: whose recorder runs on a node, which segments there are, what the kernel logged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RUNS = ("active", "activating", "reloading", "deactivating")
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One file of the ring: `ended` is the wall's second in which it was closed, None while perf writes it."""
+    """A file of the ring: `ended` is the wall-clock second in which it was closed, None while perf writes it."""
 
     name: str
     size_bytes: int
@@ -33,7 +33,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line of the kernel. Units: printk's own stamp, in seconds; None where the journal has none."""
+    """A kernel log line. Units: printk's own stamp, in seconds; None where the journal has none."""
 
     stamp: float | None
     says: str
@@ -41,11 +41,11 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class RollingLook:
-    """What the node told; `log_unread` is why nothing is known of the kernel's log, empty where it was read.
+    """What the node said; `log_unread` is why its kernel log is not known, empty where it was read.
 
     Shape: `systemd` is its version, 0 without one; `since_usec` when the unit's main process began, by CLOCK_MONOTONIC,
-    0 where no unit runs; `keeps_ring` whether its perf can. `wall_minus_mono` is None where it was not told, and then
-    `wall_error`, by how much that may be off, is as well. Units: seconds.
+    0 where no unit runs; `keeps_ring`: perf supports it. `wall_minus_mono` is None where the node did not say, and then
+    so is `wall_error`, the possible error. Units: seconds.
     """
 
     facts: Facts
@@ -71,23 +71,23 @@ class RollingLook:
 
     @property
     def event(self) -> str:
-        """What perf should count."""
+        """The event that perf should count."""
         return "cycles" if self.has_pmu else "cpu-clock"
 
     @property
     def ring_bytes(self) -> int:
-        """What the ring takes on the disk."""
+        """The ring's size on disk."""
         return sum(segment.size_bytes for segment in self.segments)
 
     def wall(self, mono: float) -> datetime | None:
-        """Return the time of day at which the node's CLOCK_MONOTONIC stood so."""
+        """Return the wall-clock time of a CLOCK_MONOTONIC value of the node."""
         if self.wall_minus_mono is None:
             return None
         return datetime.fromtimestamp(0, UTC) + timedelta(seconds=mono + self.wall_minus_mono)
 
 
 def look_commands(places: Places) -> tuple[Command, ...]:
-    """Return what is asked; only the kernel's log may need root, by a line that profiles have."""
+    """Return the commands; only the kernel log may need root, by a sudoers line that profiles need too."""
     return (
         Command("unit", ("sh", "-c", _unit(places)), lane="unit", output_limit_bytes=8192),
         Command("node", ("sh", "-c", _node(places)), lane="node", output_limit_bytes=32 * 1024),
@@ -102,7 +102,7 @@ def look_commands(places: Places) -> tuple[Command, ...]:
 
 
 def read_look(told: Outputs) -> RollingLook:
-    """Read the answers; what was not told is as if it were not there."""
+    """Parse the answers; a missing answer counts as absent."""
     unit, node = _pairs(told.text("unit")), _pairs(told.text("node"))
     facts = Facts({name: node.get(name, "") for name in ("memory", "stall", "load", "cores", "system", "perf")})
     systemd = re.match(r"systemd (\d{1,4})", unit.get("version", ""))
@@ -159,7 +159,7 @@ def _node(places: Places) -> str:
             'echo "load=$(cat /proc/loadavg)"',
             "echo cores=$(grep -c ^processor /proc/cpuinfo)",
             "echo system=$(sed -n s/^ID=//p /etc/os-release | tr -d '\"')",
-            # A node that is too slow to answer has perf all the same, and it is taken for a new one.
+            # A node that is too slow to answer still has perf, which is taken for a new version.
             f'told() {{ {{ timeout -k 1 5 {perf} "$@" 2>&1; echo "ended $?"; }} | tail -c 20000; }}',
             'in_time() { case $1 in *"ended 124"|*"ended 137") return 1;; esac; }',
             "late='perf version not told within 5 s'",
@@ -180,15 +180,15 @@ def _log() -> str:
     wanted = "^(MESSAGE|__MONOTONIC_TIMESTAMP|_SOURCE_MONOTONIC_TIMESTAMP)="
     read = f"timeout -k 1 {JOURNAL_SECONDS:g} {shlex.join(READS_JOURNAL)}"
     take = f"grep -aE {shlex.quote(wanted)}"
-    # Who sees only a journal of their own is told nothing, and no error.
+    # A login that sees only its own journal gets no lines and no error.
     return f"{read} | {take} || {root_line(READS_JOURNAL, JOURNAL_SECONDS)} | {take}"
 
 
 def _why_unread(log: Completed | None) -> str:
-    """Say why there is no line of the kernel's log: a node says thousands at boot, so none is not silence."""
+    """Say why there is no kernel line: a node logs thousands at boot, so an empty answer means unread."""
     if log is None:
         return "the answer never came"
-    return log.failure or one_line(log.stderr, 120) or "the journal told no line of the kernel"
+    return log.failure or one_line(log.stderr, 120) or "the journal had no line of the kernel"
 
 
 def _pairs(text: str) -> dict[str, str]:

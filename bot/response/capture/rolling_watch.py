@@ -1,4 +1,4 @@
-"""Looks at a rolling capture: whether it still runs, what came meanwhile, and what the cores did just before that."""
+"""Looks at a rolling capture: does it still run, which symptoms came, and what the cores did just before."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from bot.response.capture.rolling_look import RollingLook, Segment
 from bot.response.capture.sketches import Sketches
 from bot.response.capture.symptoms import Symptom, symptoms
 
-BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # of a symptom, which are taken home
-_NEAR_SECONDS = 1.5  # a core that was let go so shortly before is said to have been held until then
-_MOST_HELD = 5  # stretches of one look that go on record
+BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # around a symptom: the text that is copied to the bot
+_NEAR_SECONDS = 1.5  # a core released this shortly before a symptom counts as held until then
+_MOST_HELD = 5  # stretches of a look that are recorded
 Keep = Callable[[str, bytes], None]  # a name for a file, and the next piece of perf's text
 
 
 @dataclass(frozen=True, slots=True)
 class RollingNews:
-    """What one look at a capture brought: how it stands now, what it costs, and what is not known yet.
+    """The result of a look at a capture: its state, its cost, and what is not known yet.
 
     Units: `spent_seconds` of CPU for `recorded_seconds`.
     """
@@ -57,9 +57,9 @@ def _keep_nothing(name: str, text: bytes) -> None:
 
 @dataclass(slots=True)
 class RollingWatch:
-    """Looks at captures. What was looked through for held cores is remembered while this lives.
+    """Looks at captures; remembers which segments were searched for held cores.
 
-    Shape: without `sketches` nothing is kept for pictures.
+    Shape: without `sketches` nothing is stored for pictures.
     """
 
     roller: Roller
@@ -67,10 +67,10 @@ class RollingWatch:
     _through: dict[str, set[str]] = field(default_factory=dict)
 
     async def look(self, node: Node, rolling: Rolling, keep: Keep = _keep_nothing, deep: bool = True) -> RollingNews:
-        """Look once: put on record what was caught, and end what has ended on the node.
+        """Look once: record what was caught, and close a capture that has ended on the node.
 
-        Shape: `keep` takes perf's text around each symptom; without `deep` no segment is looked through for held cores,
-        which takes the node some seconds of CPU for each.
+        Shape: `keep` takes perf's text around each symptom; without `deep` segments are not searched for held cores,
+        which costs the node some seconds of CPU for each segment.
         Raises: Unreachable; CannotRead; CannotTell when another machine answers: nothing is sent to it.
         """
         if not rolling.is_on_node or rolling.started is None:
@@ -98,7 +98,7 @@ class RollingWatch:
         if rolling.stopped_by:
             return f"{rolling.stopped_by} stopped it"
         if look.is_active:
-            return "its recorder ended, and one that this record does not know of runs there"
+            return "its recorder ended, and a recorder that this record does not know runs there"
         if rolling.until is not None and self.roller.now() >= rolling.until:
             return "its time was over"
         if look.room_kib is not None and look.room_kib < 64 * 1024:
@@ -106,14 +106,14 @@ class RollingWatch:
         return f"its recorder ended early ({look.reason or 'systemd does not say why'})"
 
     async def _over(self, node: Node, rolling: Rolling, because: str, waits: Sequence[str] = ()) -> RollingNews:
-        whom, look = await self.roller.access.look(node)  # anew: reading segments takes longer than a fence lasts
+        whom, look = await self.roller.access.look(node)  # again: reading segments takes longer than a fence lasts
         same_machine(node, rolling, whom)
         left = await self.roller.cleaned(node, whom, look)
         rolling = await self.roller.over(rolling, because, left)
         return RollingNews(rolling, waits=tuple(waits))
 
     async def _catch(self, node: Node, rolling: Rolling, look: RollingLook, runs: bool, keep: Keep) -> list[str]:
-        """Put new symptoms of the kernel's log on record; return those whose segments are still being written."""
+        """Record new symptoms of the kernel log; return those whose segments are still being written."""
         waits: list[str] = []
         if look.log_unread and set(rolling.request.around) - {"core-held"}:
             waits.append(f"the kernel's log is unread ({look.log_unread}), so resets and lockups are not seen")
@@ -123,7 +123,7 @@ class RollingWatch:
                 continue
             at = look.wall(symptom.at_mono)
             if at is None:
-                waits.append(f"{symptom.words}: the node did not tell its time of day")
+                waits.append(f"{symptom.words}: the node did not say its time of day")
                 continue
             names, is_whole = _around(look, rolling, at.timestamp(), runs)
             if not is_whole:
@@ -137,7 +137,7 @@ class RollingWatch:
     async def _before(
         self, node: Node, rolling: Rolling, symptom: Symptom, caught: SymptomCaught, names: Sequence[str], keep: Keep
     ) -> SymptomCaught:
-        """Return a symptom with what the cores did just before it, in a sentence, or with why that is not known."""
+        """Return a symptom with a sentence about the cores just before it, or with why that is not known."""
         head = f"{symptom.words} at {_clock(caught.at)} UTC"
         if not names:
             return replace(
@@ -156,7 +156,7 @@ class RollingWatch:
         return replace(caught, sentence=sentence, sketch=await self._sketched(rolling, before[0], runs, sentence))
 
     async def _held(self, node: Node, rolling: Rolling, look: RollingLook, keep: Keep) -> list[str]:
-        """Look through segments that were closed since, for cores that were held."""
+        """Search the newly closed segments for held cores."""
         through = self._through.setdefault(rolling.id, set())
         waits: list[str] = []
         for segment in look.segments:
@@ -189,9 +189,9 @@ class RollingWatch:
         called: str,
         keep: Keep,
     ) -> tuple[list[Held], CoreRuns]:
-        """Take text home and return who held cores, the longest first, and what each core ran.
+        """Read the text; return who held cores, the longest first, and what each core ran.
 
-        Raises: CannotRead when there is none.
+        Raises: CannotRead when there is no text.
         """
         found, runs = HeldCores(), CoreRuns()
 
@@ -210,11 +210,11 @@ class RollingWatch:
             try:
                 reader.finish()
             except ProfileError as no:
-                raise CannotRead(f"perf's text is none ({one_line(no.sentence, 120)})") from no
+                raise CannotRead(f"there is no text from perf ({one_line(no.sentence, 120)})") from no
         return found.finish(), runs
 
     async def _sketched(self, rolling: Rolling, held: Held, runs: CoreRuns, says: str) -> str:
-        """Keep a sketch of the core that was held; return its content hash, empty where none is kept."""
+        """Store a sketch of the held core; return its content hash, empty where none is stored."""
         if self.sketches is None or held.core not in runs.cores:
             return ""
         drawn = await asyncio.to_thread(sketch, rolling.node, held.core, runs.cores[held.core], says)
@@ -225,7 +225,7 @@ class RollingWatch:
 
 
 def _around(look: RollingLook, rolling: Rolling, at: float, runs: bool) -> tuple[list[str], bool]:
-    """Return the closed segments around a second of the wall's, and whether all of them are closed."""
+    """Return the closed segments around a wall-clock second, and whether all of them are closed."""
     closed: list[tuple[Segment, int]] = [(part, part.ended) for part in look.segments if part.ended is not None]
     lasts = 60 * rolling.request.segment_minutes + 2  # file times are whole seconds
     names = [part.name for part, end in closed if end >= at - BEFORE_SECONDS and end - lasts <= at + AFTER_SECONDS]
@@ -246,7 +246,7 @@ def _said(held: Held, at_mono: float) -> str:
 
 
 def _error(look: RollingLook) -> float | None:
-    """How far a symptom's time may be off, in seconds: the kernel log's clock against perf's, and that against ours."""
+    """Possible error of a symptom's time, in seconds: kernel log against perf's clock, and that to the bot's."""
     log = look.kernel_log.error if look.kernel_log is not None else None
     return None if log is None or look.wall_error is None else log + look.wall_error
 

@@ -1,4 +1,4 @@
-"""Rolling captures in words, and as JSON's own types."""
+"""Rolling captures in words, and as JSON values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.response.capture.rolling_watch import RollingNews
 
 
 def line(rolling: Rolling) -> str:
-    """Say how a capture stands, on one line."""
+    """Return a capture's state as a line."""
     caught = f", {len(rolling.caught)} caught" if rolling.caught else ""
     return (
         f"{rolling.id}  {one_line(rolling.node, 60)}  {_standing(rolling)}{caught}, asked by {one_line(rolling.by, 60)}"
@@ -19,7 +19,7 @@ def line(rolling: Rolling) -> str:
 
 
 def lines(news: RollingNews) -> list[str]:
-    """Say what a look brought, line by line."""
+    """Return what a look found, as lines."""
     rolling = news.rolling
     found = [f"Capture {rolling.id} of {one_line(rolling.node, 60)}: {_standing(rolling)}."]
     found.append(f"Looks for {', '.join(rolling.request.around)}; asked by {one_line(rolling.by, 80)}.")
@@ -45,7 +45,7 @@ def lines(news: RollingNews) -> list[str]:
 
 
 def _cost(news: RollingNews) -> tuple[float, float] | None:
-    """Seconds recorded and percent of one core: as it was stopped, or as the last look that saw it run counted."""
+    """Seconds recorded and percent of one core: when it was stopped, or at the last look that saw it run."""
     stopping = news.rolling.stopping
     if stopping is not None and stopping.recorded_seconds:
         return stopping.recorded_seconds, 100 * stopping.spent_seconds / stopping.recorded_seconds
@@ -53,7 +53,7 @@ def _cost(news: RollingNews) -> tuple[float, float] | None:
 
 
 def document(rolling: Rolling, news: RollingNews | None = None) -> dict[str, Any]:
-    """Return it as JSON's own types; the figures of the node are null where nobody looked."""
+    """Return it as JSON values; the node's figures are null where nobody looked."""
     running = news is not None and news.load_percent is not None
     return {
         "id": rolling.id,
@@ -86,7 +86,7 @@ def document(rolling: Rolling, news: RollingNews | None = None) -> dict[str, Any
 def _standing(rolling: Rolling) -> str:
     match rolling.state:
         case RollingState.ASKED:
-            return "waits for somebody else's yes"
+            return "waits for another person's yes"
         case RollingState.ENDED:
             return f"ended: {one_line(rolling.ended.because, 200)}" if rolling.ended is not None else "ended"
         case RollingState.STARTING:

@@ -1,4 +1,4 @@
-"""Sketches of profiles, kept where the cases of incidents are, and found again by what the record says of them."""
+"""Sketches of profiles, stored with the cases of incidents, and found by the digest on record."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bot.domain.json_form import NotOfForm
 from bot.domain.safe_text import one_line
 from bot.profile.sketch import Sketch, read_sketch
 
-SKETCH = "sketch"  # stands in a case where a probe has its name
+SKETCH = "sketch"  # takes the place of a probe's name in a case
 
 
 @dataclass(frozen=True, slots=True)
 class Sketches:
-    """Keeps sketches and finds them. `program` names this program in what is kept."""
+    """Stores sketches and finds them. `program` names this program in what is stored."""
 
     cases: CaseStore
     clock: Clock
@@ -25,9 +25,9 @@ class Sketches:
     log: Log
 
     async def keep(self, under: str, drawn: Sketch | None) -> str:
-        """Keep a sketch under an incident's or a capture's id.
+        """Store a sketch under an incident's or a capture's id.
 
-        Returns its content hash, empty where there is none, or it could not be kept: no picture is worth a finding.
+        Returns its content hash; empty where there is no sketch or it could not be stored, which is not an error.
         """
         if drawn is None:
             return ""
@@ -39,7 +39,7 @@ class Sketches:
             return ""
 
     async def find(self, under: str, digest: str) -> Sketch | None:
-        """Return a sketch; None where it is kept no more, or cannot be read."""
+        """Return a sketch; None where it is no longer stored, or cannot be read."""
         try:
             text = await self.cases.text(under, digest) if digest else None
         except LedgerError as error:
@@ -49,7 +49,7 @@ class Sketches:
 
 
 def sketch_in(text: str | None) -> Sketch | None:
-    """Return the sketch of a text that was kept; None where it holds none that can be read."""
+    """Return the sketch in a stored text; None where there is none or it cannot be read."""
     try:
         runs = read_case(text, "A sketch", "").runs if text is not None else ()
         return next((read_sketch(run.stdout) for run in runs if run.probe == SKETCH), None)

@@ -1,4 +1,4 @@
-"""Symptoms around which a rolling capture keeps what the cores did: what the kernel's log says of them, and when."""
+"""Symptoms in the kernel log around which a rolling capture keeps what the cores did."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _OF: dict[Kind, tuple[str, str]] = {
     Kind.HARD_LOCKUP: ("lockup", "hard lockup"),
     Kind.RCU_STALL: ("lockup", "RCU stall"),
 }
-_ONE_AND_THE_SAME_SECONDS = 10.0  # a reset says several lines, and a lockup repeats
+_SAME_SYMPTOM_SECONDS = 10.0  # a reset logs several lines, and a lockup repeats
 
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """One symptom: `at_mono` is CLOCK_MONOTONIC in seconds, corrected by how far the kernel log's clock is from it."""
+    """A symptom: `at_mono` is CLOCK_MONOTONIC in seconds, corrected by the kernel log clock's distance from it."""
 
     name: str
     words: str
@@ -33,12 +33,11 @@ class Symptom:
 
 
 def symptoms(look: RollingLook, wanted: Collection[str], since_mono: float) -> list[Symptom]:
-    """Return what the kernel said of the wanted symptoms after `since_mono`, the earliest line of each."""
+    """Return the wanted symptoms in the kernel log after `since_mono`, with the earliest line of each."""
     found: list[Symptom] = []
     for symptom in sorted(_all(look), key=lambda symptom: symptom.at_mono):
         is_same = any(
-            symptom.name == other.name and symptom.at_mono - other.at_mono < _ONE_AND_THE_SAME_SECONDS
-            for other in found
+            symptom.name == other.name and symptom.at_mono - other.at_mono < _SAME_SYMPTOM_SECONDS for other in found
         )
         if symptom.name in wanted and symptom.at_mono >= since_mono and not is_same:
             found.append(symptom)

@@ -1,1 +1,1 @@
-"""Who may decide what: guards, the approver policy at work, the second look at the node, undo and the brake."""
+"""Who may decide what: guards, approvals, the second look at the node, undo and the brake."""

@@ -1,4 +1,4 @@
-"""What an approval binds beside the plan, and how a node that is looked at again differs from it."""
+"""What an approval binds beside the plan, and how a node that is read again differs from it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _UNIT = re.compile(r"[^\s,;]+\.[a-z]+")
 
 
 def binds(verdict: Verdict, node: Node, seen: Seen, playbook: Playbook, policy: Policy) -> Mapping[str, str]:
-    """Return what whoever approves has seen, by name."""
+    """Return what the approver has seen, by name."""
     return bindings(verdict, node, seen, f"{playbook.name} {playbook.version}", policy)
 
 
 def bindings(verdict: Verdict, node: Node, seen: Seen, playbook: str, policy: Policy) -> Mapping[str, str]:
-    """Return the same by a playbook's name and version, as the record keeps them."""
+    """Return the same for a playbook's name and version, as the record has them."""
     evidence = json.dumps(redacted(plain(verdict.evidence)), sort_keys=True, separators=(",", ":"))
     return {
         "address": address(node),
@@ -41,24 +41,24 @@ def bindings(verdict: Verdict, node: Node, seen: Seen, playbook: str, policy: Po
 
 
 def address(node: Node) -> str:
-    """Where a node is, as its inventory says."""
+    """A node's address in its inventory."""
     return f"{node.address}:{node.port}" if node.port is not None else node.address
 
 
 def another_machine(bound: Mapping[str, str], node: Node, seen: Seen) -> tuple[str, ...]:
-    """Return what says that this is not the machine that was approved; another boot of it is none of that."""
+    """Return what shows that this is not the approved machine; a new boot does not count."""
     told = {"address": address(node), "host_key": seen.host_key, "machine_id": seen.machine_id}
     return tuple(f"{name}: {bound.get(name, '')} → {now}" for name, now in told.items() if bound.get(name) != now)
 
 
 def another_boot(bound: Mapping[str, str], seen: Seen) -> tuple[str, ...]:
-    """Return that the node was booted since."""
+    """Return a sentence if the node was booted since."""
     was = bound.get("boot_id", "")
     return () if seen.boot_id == was else (f"boot_id: {was} → {seen.boot_id}",)
 
 
 def another_reach(bound: Mapping[str, str], seen: Seen) -> tuple[str, ...]:
-    """Return how what else the steps would do differs from what was approved; nothing where it was not looked at."""
+    """Return how the steps' side effects differ from those approved; empty where they were not read."""
     if seen.also is None:
         return ()
     was = {name: words for name, words in bound.items() if name.startswith(ALSO)}
@@ -67,8 +67,8 @@ def another_reach(bound: Mapping[str, str], seen: Seen) -> tuple[str, ...]:
 
 
 def further_reach(bound: Mapping[str, str], seen: Seen) -> tuple[str, ...]:
-    """Return what a later step would do to units that were not shown with it; fewer than were shown is none of that,
-    for what an earlier step stopped or started is not in its way any more.
+    """Return what a later step would do to units that were not shown with it. Fewer units are no difference, because an
+    earlier step may have stopped or started them.
     """
     told = ((name, bound.get(name, ""), words) for name, words in sorted((seen.also or {}).items()))
     return tuple(f"{name}: {was or 'nothing'} → {now}" for name, was, now in told if not _units(now) <= _units(was))
@@ -79,7 +79,7 @@ def _units(words: str) -> frozenset[str]:
 
 
 def drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
-    """Return how a verdict differs from the one that was approved; figures may move."""
+    """Return how a verdict differs from the approved verdict; figures may move."""
     found = []
     if now.status is not before.status:
         found.append(f"status: {before.status} → {now.status}")
@@ -91,7 +91,7 @@ def drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
     if set(now.suspects) != set(before.suspects):
         found.append(f"suspects: {', '.join(before.suspects) or 'none'} → {', '.join(now.suspects) or 'none'}")
     if now.plan is None:
-        found.append("plan: none is offered any more")
+        found.append("plan: none is offered now")
     elif now.plan.digest != plan.digest:
         found.append(f"plan: {_said(plan)} → {_said(now.plan)}")
     found += [f"{reading.probe}: {reading.reason}" for reading in _newly_unread(before, now)]
@@ -99,7 +99,7 @@ def drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
 
 
 def _newly_unread(before: Verdict, now: Verdict) -> list[Unread]:
-    """What the evidence hung on and is not read any more."""
+    """What the evidence depends on and is now unread."""
     known, told = {reading.probe for reading in before.unread}, {reading.probe for reading in before.evidence}
     return [reading for reading in now.unread if reading.probe in told and reading.probe not in known]
 

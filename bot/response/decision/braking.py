@@ -1,7 +1,7 @@
-"""The brake: who may pull it, who may release it, and that a release is about the pull that is on now.
+"""The brake: who may pull it, who may release it, and that a release applies to the present pull only.
 
-Each pull has a number, that of its entry in the stream `house`. A release names it, and the ledger compares it in the
-transaction that appends the release: what was said about an earlier pull releases nothing.
+Each pull has a number: that of its entry in the stream `house`. A release names it, and the ledger compares it in the
+transaction that appends the release, so that a release of an earlier pull does nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 
-# Whoever says when something was asked has a clock of their own; what is this close to a pull may be from before it.
+# Slack's time of a request comes from another clock; a request this close to a pull may be from before it.
 _CLOCKS_APART = timedelta(minutes=1)
 _NO_REASON = "no reason given"
 
@@ -33,14 +33,14 @@ async def moved(
     anybody: bool = False,
     request: str = "",
 ) -> Entry | None:
-    """Pull the brake or release it, and return by what it is on; a refusal is on record, too.
+    """Pull the brake or release it, and return the entry of the pull that is on; refusals are recorded too.
 
-    Shape: `pull` is the number of the pull that a release is about; 0 means the one that is on, unless it was pulled
-    after `asked_at`, or less than a minute before. `anybody` lets the person pull it though the policy does not name
-    them: that is for whoever may be in a group that nobody can be asked about now. `request` is the name of the wish,
-    empty where it is never repeated: a pull that is on record under it is not made again.
+    Shape: `pull` is the number of the pull to release; 0 means the present pull, unless it was pulled after
+    `asked_at`, or less than a minute before. `anybody` lets the person pull it although the policy does not name
+    them, for a person who may be in a group that cannot be read now. `request` is the name of the request, empty
+    where it is never repeated: a pull on record under it is not made again.
 
-    Raises: NotAnApprover; StaleRequest when another pull is on than the one that was meant.
+    Raises: NotAnApprover; StaleRequest when another pull is on than was meant.
     """
     try:
         if not (on and anybody):
@@ -58,7 +58,7 @@ async def moved(
 
 
 async def pulled(ledger: ActingLedger, approval: Approval, request: str = "") -> None:
-    """Pull the brake, whoever it is; `request` as for `moved`."""
+    """Pull the brake for anybody; `request` as for `moved`."""
     await ledger.append(HOUSE, None, BrakePulled(_reason(approval), request), approval.by)
 
 
@@ -75,15 +75,15 @@ async def _release(ledger: ActingLedger, approval: Approval, pull: int, asked_at
         await ledger.append(HOUSE, None, BrakeReleased(_reason(approval), present.seq), approval.by)
     except StaleRequest as no:
         if (other := await ledger.braked()) is None:
-            return  # somebody else has released it just now
+            return  # another person has just released it
         raise stale(other, f"That was about pull #{present.seq}.") from no
 
 
 def stale(present: Entry, why: str) -> Refused:
-    """Return the refusal of a release that is not about the pull that is on."""
+    """Return the refusal of a release that does not name the present pull."""
     return StaleRequest(
         f"{why} Pull #{present.seq} is on, and nothing was released: {said(present)}",
-        f"To release that one: /zombie brake off #{present.seq}",
+        f"To release that pull: /zombie brake off #{present.seq}",
     )
 
 

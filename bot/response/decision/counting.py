@@ -1,4 +1,4 @@
-"""How many people have to say yes, counted anew at each yes, and whether the earlier ones still count."""
+"""How many people have to say yes, counted again at each yes, and whether earlier ones still count."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.response.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """Counts voices. `voices` is None where nobody can be asked who somebody is now."""
+    """Counts yeses. `voices` is None where people's present standing cannot be asked."""
 
     policy: Policy
     ledger: Ledger
@@ -23,11 +23,11 @@ class Counting:
     voices: Voices | None = None
 
     async def needed(self, incident: Incident, proposal: PlanProposed) -> tuple[int, tuple[str, ...]]:
-        """Return how many have to say yes now, and whose earlier yes counts no more.
+        """Return how many have to say yes now, and whose earlier yes no longer counts.
 
-        Shape: it is as many as were proposed at least; nodes and people who asked may have been added since. Each
-        person whose yes lapsed is counted once more, so that another takes their place.
-        Raises: CannotTell when it cannot be told whether an earlier yes still counts.
+        Shape: at least the number in the proposal; nodes and askers may have been added since. For each yes that
+        lapsed one more is needed, so that another person takes that place.
+        Raises: CannotTell when it is not known whether an earlier yes still counts.
         """
         nodes = 1
         if self.policy.approvals_for_several > proposal.approvals_needed:
@@ -50,7 +50,7 @@ class Counting:
         except NotAnApprover as no:
             if self.voices is None and self.policy.approver_groups and not asked:  # a group may still name them
                 raise CannotTell(
-                    f"{by} has said yes, and whether they still may cannot be told here.",
+                    f"{by} has said yes, and it cannot be checked here whether they still may.",
                     "Say the last yes in the chat.",
                 ) from no
             return False

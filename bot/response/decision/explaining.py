@@ -1,4 +1,4 @@
-"""Why somebody may do something to a node, or may not: every guard asked, nothing changed."""
+"""Why a person may or may not do something to a node: every guard is asked, nothing is changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VERBS = ("approve", "decline", "cancel", "answer", "undo", "brake", "release")
 
 @dataclass(frozen=True, slots=True)
 class Explaining:
-    """Asks the guards without a wish; what it needs is handed in."""
+    """Asks the guards without deciding; what it needs is handed in."""
 
     policy: Policy
     book: Record
@@ -41,9 +41,9 @@ class Explaining:
     actions: Mapping[str, Action]
 
     async def sentences(self, approval: Approval, verb: str, node: str) -> tuple[str, ...]:
-        """Say yes or no, and then what each guard says; an action's name stands for approving a plan with it."""
+        """Say yes or no, then what each guard says; an action's name means to approve a plan with it."""
         action = "" if verb in VERBS else verb
-        who, what = one_line(approval.by, 80), one_line(verb, 40)  # a surface that knows people calls them by name
+        who, what = one_line(approval.by, 80), one_line(verb, 40)  # the surface replaces ids by names
         if action and not any(action in (known, known.partition("_")[0]) for known in self.actions):
             return (f"There is no verb {what!r}.", f"There are: {', '.join((*VERBS, *self.actions))}.")
         where = "" if verb in ("brake", "release") else f" on {one_line(node, 100)}"
@@ -61,7 +61,7 @@ class Explaining:
     async def _told(self, approval: Approval, verb: str, action: str, node: str) -> list[str | Refused]:
         if verb in ("brake", "release"):
             return [_asked("[policy] names them as an approver", lambda: guards.is_named(self.policy, approval))]
-        self.nodes.find(node)  # a name that nobody knows is no node
+        self.nodes.find(node)  # raises for an unknown name
         incident = await self._incident(node, verb)
         if verb in ("decline", "cancel", "undo"):
             told = [self._may_call_off(incident, approval)]
@@ -95,31 +95,31 @@ class Explaining:
         if action:
             steps = [step.action for step in plan.steps]
             has = any(action in (name, name.partition("_")[0]) for name in steps)
-            lacks = NothingProposed(f"The plan is another: {', '.join(steps)}.")
+            lacks = NothingProposed(f"The plan is a different one: {', '.join(steps)}.")
             told.append(f"the plan has it: {', '.join(steps)}" if has else lacks)
         told += [
-            _asked("somebody else asked", lambda: guards.is_not_the_asker(policy, incident, approval)),
+            _asked("another person asked", lambda: guards.is_not_the_asker(policy, incident, approval)),
             _asked("they have not said yes yet", lambda: guards.is_another_voice(policy, incident, approval)),
             _asked("it is not too late", lambda: guards.is_in_time(policy, incident, now)),
             _asked("plan and policy are as proposed", lambda: guards.is_the_same_plan(policy, proposal, approval)),
             _asked("[act] names every unit", lambda: guards.units_are_named(policy, plan, self.actions)),
             _asked("the brake is off", lambda: guards.is_released(braked)),
             _asked("people mark its cause right often enough", lambda: guards.is_trusted(policy, incident, marks)),
-            _asked("these are no quiet hours", lambda: guards.is_not_quiet(policy, now)),
+            _asked("it is not in quiet hours", lambda: guards.is_not_quiet(policy, now)),
         ]
         machine_id = proposal.binds.get("machine_id", "")
         held = await self.ledger.hold(incident.node, machine_id)
         busy = held is not None and held.incident != incident.id
-        told.append(NodeBusy(busy_with(held, incident.node)) if busy and held else "nobody else acts on it")
+        told.append(NodeBusy(busy_with(held, incident.node)) if busy and held else "nothing else acts on it")
         again = await self.ledger.tried(plan, machine_id, SAME_AGAIN)
         tried = again not in (None, incident.id)
-        told.append(AlreadyTried(f"Incident {again} did the same today.") if tried else "it was not tried in 24 h")
+        told.append(AlreadyTried(f"Incident {again} did the same today.") if tried else "not tried in the last 24 h")
         if incident.voices_needed > 1:
             told.append(f"{len(incident.endorsements)} of {incident.voices_needed} have said yes so far")
         return told
 
     async def _incident(self, node: str, verb: str) -> Incident | None:
-        """The newest incident of a node that the verb could be about."""
+        """The newest incident of a node to which the verb can apply."""
         for summary in await self.ledger.incidents(only_open=verb != "undo", node=node):
             try:
                 incident = await self.book.find(summary.id)

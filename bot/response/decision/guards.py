@@ -1,4 +1,4 @@
-"""What can say no: each guard looks at one thing and raises the refusal by its name; none of them can say yes."""
+"""The guards: each checks a single condition and raises its refusal by name; none of them can say yes."""
 
 from __future__ import annotations
 
@@ -49,58 +49,58 @@ def is_approver(policy: Policy, approval: Approval) -> None:
 
 
 def acts(policy: Policy) -> None:
-    """Raises: NotAnApprover where this program does not act, whoever asks."""
+    """Raises: NotAnApprover where this program does not act at all."""
     if not policy.acting:
         raise NotAnApprover("Acting is off: [policy] acting is not true.")
 
 
 def is_named(policy: Policy, approval: Approval) -> None:
-    """Raises: NotAnApprover; whether acting is on at all is not asked."""
+    """Raises: NotAnApprover; does not check whether acting is on."""
     kind, _, name = approval.by.partition(":")
     groups = {group for group in approval.groups if group.startswith(f"{kind}:")}
     if person_of(approval.by) not in policy.approvers and not groups & policy.approver_groups:
         who = one_line(name, 60)
         if not policy.names_anybody:
             key = "terminal_approvers" if kind == TERMINAL else "approvers"
-            hint = f'Name somebody in zombie.toml: [policy] {key} = ["…"]'
-            raise NotAnApprover(f"{who} may not approve: [policy] names nobody who may.", hint)
-        raise NotAnApprover(f"{who} is not among those who may approve.", "Ask one of them: [policy] in zombie.toml.")
+            hint = f'Name an approver in zombie.toml: [policy] {key} = ["…"]'
+            raise NotAnApprover(f"{who} may not approve: [policy] names no approvers.", hint)
+        raise NotAnApprover(f"{who} is not an approver.", "Ask an approver: [policy] in zombie.toml.")
 
 
 def is_not_the_asker(policy: Policy, incident: Incident, approval: Approval) -> None:
-    """Raises: SelfApproval. An alarm that no person raised has no asker."""
+    """Raises: SelfApproval. An alert that no person raised has no asker."""
     if policy.self_approval:
         return
     if has_asked(policy, incident, replace(approval, os_user="")):
-        raise SelfApproval("You asked for this check, so somebody else has to approve what comes of it.")
+        raise SelfApproval("You asked for this check, so another person has to approve its plan.")
     if has_asked(policy, incident, approval):
         raise SelfApproval(
-            f"The login {one_line(approval.os_user, 60)} asked for this check, and one login is one person, whatever "
-            "name it claims: somebody else has to approve what comes of it.",
-            "Approve from another person's login; where there is one person only: [policy] self_approval = true.",
+            f"The login {one_line(approval.os_user, 60)} asked for this check, and a login counts as one person, "
+            "whatever name it claims: another person has to approve the plan.",
+            "Approve from another person's login; if there is only one person: [policy] self_approval = true.",
         )
 
 
 def has_asked(policy: Policy, incident: Incident, approval: Approval) -> bool:
-    """True when this person asked for the incident or picked its node, under whatever name or from the same login."""
+    """True if this person asked for the incident or picked its node, under any name or from the same login."""
     mine = policy.people_of(approval.by, approval.os_user)
     asked = (policy.people_of(alert.asked_by, alert.os_user) for alert in incident.alerts if alert.asked_by)
     return any(mine & names for names in (*asked, *(policy.names_of(asker) for asker in incident.askers)))
 
 
 def is_strange(policy: Policy, incident: Incident) -> bool:
-    """True when a person raised it who is nobody we know: whoever approves may be the same."""
+    """True if an unknown person raised it: the approver may be the same person."""
     return any(asker.partition(":")[0] not in policy.kinds for asker in incident.askers)
 
 
 def may_call_off(policy: Policy, incident: Incident, approval: Approval) -> None:
-    """Raises: NotAnApprover for whoever neither asked nor may approve."""
+    """Raises: NotAnApprover for a person who neither asked nor may approve."""
     if not has_asked(policy, incident, approval):
         is_approver(policy, approval)
 
 
 def is_another_voice(policy: Policy, incident: Incident, approval: Approval) -> None:
-    """Raises: NotEnoughApprovers for one who has said yes already, be it under another name of the same login."""
+    """Raises: NotEnoughApprovers for a second yes of a person, also under another name of the same login."""
     mine = policy.people_of(approval.by, approval.os_user)
     if any(mine & policy.people_of(earlier.by, earlier.event.os_user) for earlier in incident.endorsements):
         voices = f"{len(incident.endorsements)} of {incident.voices_needed}"
@@ -110,17 +110,17 @@ def is_another_voice(policy: Policy, incident: Incident, approval: Approval) -> 
 def has_not_begun(incident: Incident) -> None:
     """Raises: AlreadyDecided when it has ended, StateChanged once a step has begun."""
     if incident.ended:
-        raise AlreadyDecided(f"The incident is {incident.state} since {incident.updated_at:%H:%M:%S} UTC.")
+        raise AlreadyDecided(f"The incident has been {incident.state} since {incident.updated_at:%H:%M:%S} UTC.")
     if incident.steps:
         raise StateChanged(
-            "Its first step has begun, and what has begun is finished.", "The brake keeps the next from beginning."
+            "Its first step has begun, and a step that has begun is finished.", "The brake stops the next step."
         )
 
 
 def is_asked(incident: Incident, answer: str) -> QuestionAsked:
     """Return the question that an answer is for.
 
-    Raises: AlreadyDecided when none is open; CannotTell when it cannot be answered so.
+    Raises: AlreadyDecided when no question is open; CannotTell for an answer that does not fit.
     """
     if incident.question is None or incident.ended:
         raise AlreadyDecided(f"No question is open in incident {incident.id}, which is {incident.state}.")
@@ -128,12 +128,12 @@ def is_asked(incident: Incident, answer: str) -> QuestionAsked:
         raise CannotTell("Which node is meant has to be picked first.")
     answers = incident.question.options or (GO_ON, GIVE_UP)
     if answer not in answers:
-        raise CannotTell(f"{one_line(answer, 60)!r} is no answer to it.", f"Answer with: {', '.join(answers)}.")
+        raise CannotTell(f"{one_line(answer, 60)!r} is not an answer to it.", f"Answer with: {', '.join(answers)}.")
     return incident.question
 
 
 def is_undecided(incident: Incident) -> PlanProposed:
-    """Return what is to be decided.
+    """Return the proposal to decide.
 
     Raises: AlreadyDecided, with who was first; ApprovalExpired; NothingProposed.
     """
@@ -151,7 +151,7 @@ def is_undecided(incident: Incident) -> PlanProposed:
     if incident.ended:
         because = getattr(incident.ending, "because", "")
         raise AlreadyDecided(
-            f"The incident is {incident.state} since {incident.updated_at:%H:%M:%S} UTC. {because}".strip()
+            f"The incident has been {incident.state} since {incident.updated_at:%H:%M:%S} UTC. {because}".strip()
         )
     return incident.proposal
 
@@ -174,13 +174,13 @@ def is_its_own(incident: Incident) -> None:
 
 
 def is_the_same_plan(policy: Policy, proposal: PlanProposed, approval: Approval) -> None:
-    """Raises: PlanChanged when another plan was meant, the record was altered, or the rules are others by now."""
+    """Raises: PlanChanged when another plan was meant, or the record or the policy has changed."""
     if approval.digest and approval.digest != proposal.digest:
-        raise PlanChanged("The plan on record is not the one you saw.", "Look at it again.")
+        raise PlanChanged("The plan on record is not the plan you saw.", "Look at it again.")
     if not proposal.is_whole:
         raise PlanChanged("The plan on record was altered.", "zombie audit verify")
     if proposal.binds.get("policy") != policy.digest:
-        raise PlanChanged("The policy is another than when the plan was proposed.", "Check the node again.")
+        raise PlanChanged("The policy has changed since the plan was proposed.", "Check the node again.")
 
 
 def is_known(actions: Collection[str], plan: Plan) -> None:
@@ -192,16 +192,16 @@ def is_known(actions: Collection[str], plan: Plan) -> None:
 
 
 def may_be_stopped(policy: Policy, units: Iterable[str]) -> None:
-    """Raises: ProtectedUnit for what no plan may stop, and for what [act] units does not name."""
+    """Raises: ProtectedUnit for a unit that no plan may stop, or that [act] units does not name."""
     for unit in units:
         if is_protected((unit,)):
-            raise ProtectedUnit(f"{unit} is protected: without it the node, or the way to it, is gone.")
+            raise ProtectedUnit(f"{unit} is protected: without it the node or the access to it is lost.")
         if unit not in policy.units:
             raise ProtectedUnit(f"{unit} is not among the units that may be stopped.", f'[act] units = ["{unit}"]')
 
 
 def may_be_started(policy: Policy, units: Iterable[str]) -> None:
-    """Raises: ProtectedUnit for what [act] start_units does not name; a start may be of a protected one."""
+    """Raises: ProtectedUnit for a unit that [act] start_units does not name; protected units may be started."""
     if missing := [unit for unit in units if unit not in policy.start_units]:
         those = f"{missing[0]} is" if len(missing) == 1 else f"{', '.join(missing)} are"
         line = ", ".join(f'"{unit}"' for unit in sorted({*policy.start_units, *missing}))
@@ -209,23 +209,23 @@ def may_be_started(policy: Policy, units: Iterable[str]) -> None:
 
 
 def units_are_named(policy: Policy, plan: Plan, actions: Mapping[str, Action]) -> None:
-    """Raises: ProtectedUnit for a unit of the plan that may not be stopped, or not be started."""
+    """Raises: ProtectedUnit for a unit of the plan that may not be stopped or started."""
     starts = [step for step in plan.steps if (action := actions.get(step.action)) and action.starts_a_unit]
     may_be_stopped(policy, (step.args["unit"] for step in plan.steps if "unit" in step.args and step not in starts))
     may_be_started(policy, (step.args["unit"] for step in starts))
 
 
 def is_no_protected_one(action: Action, facts: Facts) -> None:
-    """Raises: ProtectedUnit for a unit that the node knows by the name of a protected one, too; one may be started."""
+    """Raises: ProtectedUnit for a unit with a protected alias on the node; starting it is allowed."""
     if action.starts_a_unit:
         return
     names = sorted({facts.get("Id", ""), *facts.get("Names", "").split()} - {""})
     if is_protected(names):
-        raise ProtectedUnit(f"It is protected, for the node knows it as {one_line(', '.join(names), 200)}.")
+        raise ProtectedUnit(f"It is protected, because the node knows it as {one_line(', '.join(names), 200)}.")
 
 
 def units_of(plan: Plan) -> tuple[str, ...]:
-    """The units that a plan is about."""
+    """The units of a plan's steps."""
     return tuple(step.args["unit"] for step in plan.steps if "unit" in step.args)
 
 
@@ -237,13 +237,13 @@ def is_released(pulled: Entry | None) -> None:
 
 
 def is_trusted(policy: Policy, incident: Incident, marks: Sequence[Entry]) -> None:
-    """Raises: CauseInDoubt when people marked verdicts of its cause wrong too often since the plan was proposed."""
+    """Raises: CauseInDoubt if people have marked verdicts of its cause wrong too often since the proposal."""
     cause = incident.verdict.cause if incident.verdict is not None else None
     are_trusted(policy, (cause,) if cause is not None else (), marks)
 
 
 def are_trusted(policy: Policy, causes: Sequence[str], marks: Sequence[Entry]) -> None:
-    """Raises: CauseInDoubt for the first of the causes that people marked wrong too often."""
+    """Raises: CauseInDoubt for the first cause that people marked wrong too often."""
     for cause in causes:
         if doubt := score_of(marks, cause, policy.counted).doubt:
             raise CauseInDoubt(doubt)

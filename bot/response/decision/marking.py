@@ -1,4 +1,4 @@
-"""A person's word on whether a verdict was right, put on record; and that somebody looked at a cause in doubt."""
+"""Records whether people say that a verdict was right, and that a person looked at a cause in doubt."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Marking:
-    """Takes marks. Who may say something is asked before, where they said it."""
+    """Takes marks. The surface has checked before whether the person may mark."""
 
     policy: Policy
     ledger: Ledger
     clock: Clock
 
     async def mark(self, incident: Incident, right: bool, by: str, *, request: str = "", os_user: str = "") -> Marked:
-        """Put on record whether the verdict of a closed incident was right.
+        """Record whether the verdict of a closed incident was right.
 
-        Shape: one mark a person and incident: their later word takes the place of the earlier one. A `request` that is
-        delivered twice, and the same word said twice, add nothing.
+        Shape: a person has one mark for each incident: the later mark replaces the earlier. A repeated `request` and a
+        repeated mark add nothing.
         Raises: NothingToMark while it is not closed, or has no verdict; TooManyRequests; LedgerError.
         """
         event = self._event(incident, right, request, os_user)
@@ -54,7 +54,7 @@ class Marking:
         return Marked(entry, is_new, score, bool(self.policy.counted(by)))
 
     async def look(self, cause: str, reason: str, by: str, os_user: str = "") -> Score:
-        """Put on record that somebody looked at a cause in doubt, and return the score that is over by that.
+        """Record that a person looked at a cause in doubt, and return the score that this resets.
 
         Raises: NothingToMark where it is not in doubt; LedgerError.
         """
@@ -62,7 +62,7 @@ class Marking:
         if not score.in_doubt:
             told = f"{score.right} right and {score.wrong} wrong" if score.right + score.wrong else "none"
             raise NothingToMark(
-                f"{one_line(cause, 60)} is not in doubt: its marks since it was looked at last are {told}.",
+                f"{one_line(cause, 60)} is not in doubt: its marks since the last look are {told}.",
                 "zombie playbooks stats",
             )
         await self.ledger.append(HOUSE, None, CauseLookedAt(cause, one_line(reason.strip(), 500), os_user), by)
@@ -71,18 +71,18 @@ class Marking:
     def _event(self, incident: Incident, right: bool, request: str, os_user: str) -> VerdictMarked:
         verdict = incident.verdict
         if not incident.ended:
-            raise NothingToMark("It is not over yet.", "Say it once the card is closed.")
+            raise NothingToMark("It is not over yet.", "Mark it once the card is closed.")
         if verdict is None or verdict.status is Status.UNREACHABLE:
-            raise NothingToMark("Nobody reached the node, so there is no verdict that could be right or wrong.")
+            raise NothingToMark("The node was not reached, so there is no verdict to mark.")
         kept = incident.triage.case if incident.triage is not None else ""
         return VerdictMarked(incident.id, named(verdict), right, incident.node, kept, request[:200], os_user)
 
     def _is_in_time(self, marks: tuple[Entry, ...], by: str) -> None:
-        """Count by the record: so it holds in every program at it, and after a restart. Raises: TooManyRequests."""
+        """Count by the record, so that it holds in all programs and after a restart. Raises: TooManyRequests."""
         person, kind = self.policy.person, VerdictMarked.__name__
         own = [entry for entry in marks if entry.kind == kind and person(entry.by) == person(by)]
         if len(own) >= PER_PERSON.most and self.clock() - own[-PER_PERSON.most].at < PER_PERSON.within:
             raise TooManyRequests(
-                f"You marked {PER_PERSON.most} verdicts within {span(PER_PERSON.within)}, and more are not taken.",
-                "Mark this one later.",
+                f"You marked {PER_PERSON.most} verdicts within {span(PER_PERSON.within)}, which is the limit.",
+                "Mark this verdict later.",
             )

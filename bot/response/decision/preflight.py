@@ -1,4 +1,4 @@
-"""The node looked at once more before a plan may run: what is another than it was ends the incident."""
+"""The node is read again before a plan may run; a difference ends the incident."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from bot.response.execution.node_access import NodeAccess, Seen
 from bot.response.execution.privilege import login_that_lacks
 
 Diagnose: TypeAlias = Callable[[Node, str], Awaitable[Verdict]]  # a node by a playbook's name
-_AGAIN = "Try again, or check it anew."
+_AGAIN = "Try again, or check the node again."
 
 
 class Drifted(Exception):
-    """The node is another than the one that was approved; not an error of the house: it becomes a refusal."""
+    """The node differs from what was approved. No ZombieError: the caller turns it into a refusal."""
 
     def __init__(self, differences: tuple[str, ...], kind: type[Refused]) -> None:
         super().__init__("; ".join(differences))
@@ -44,7 +44,7 @@ class Drifted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """Reads again what decides; without a `glance` all is read again, thing by thing."""
+    """Reads the deciding probes again; without a `glance` everything is read again, one by one."""
 
     reach: NodeAccess
     nodes: NodeDirectory
@@ -52,11 +52,11 @@ class Preflight:
     glance: Recheck | None = None
 
     async def at(self, incident: Incident) -> Seen:
-        """Look, and return what was seen when everything is as it was.
+        """Look, and return what was seen if nothing has changed.
 
         Shape: `facts` are those of the first step, where the look asked for them. What a short look does not show is
-        looked for over the whole window before it counts as changed.
-        Raises: Drifted when it is not; MissingRight, CannotDrain, UnknownCluster or CannotTell.
+        read over the whole window before it counts as changed.
+        Raises: Drifted if something has; MissingRight, CannotDrain, UnknownCluster or CannotTell.
         """
         try:
             return await self._satisfied(incident)
@@ -65,7 +65,7 @@ class Preflight:
         except HostKeyRejected as no:
             raise Drifted((f"host_key: {no.sentence}",), StateChanged) from no
         except (Unreachable, CannotRead, InventoryError) as no:
-            raise CannotTell(f"The node cannot be looked at again: {no.sentence}", _AGAIN) from no
+            raise CannotTell(f"The node cannot be read again: {no.sentence}", _AGAIN) from no
 
     async def _satisfied(self, incident: Incident) -> Seen:
         assert incident.proposal is not None
@@ -103,14 +103,14 @@ class Preflight:
 
 
 def _drift(incident: Incident, look: RecheckResult) -> tuple[str, ...]:
-    """How the node differs from what was proposed.
+    """Return how the node differs from the proposal.
 
     Raises: CannotTell when nobody could talk to it.
     """
     assert incident.proposal is not None
     assert incident.verdict is not None
     if look.verdict.status is Status.UNREACHABLE:
-        raise CannotTell(f"The node cannot be looked at again: {look.verdict.summary}", _AGAIN)
+        raise CannotTell(f"The node cannot be read again: {look.verdict.summary}", _AGAIN)
     return drift(incident.verdict, incident.proposal.plan, look.verdict)
 
 

@@ -1,7 +1,7 @@
-"""A short look before a plan may run: what decides, whose machine it is, the rights and the first step, in one go.
+"""A short look before a plan may run: deciding probes, machine, rights and first step, over one connection.
 
-What was confirmed over a whole window need not be measured again for as long: it is enough that a second of it shows
-the same. A second that does not show it proves nothing, so the whole window is looked at before anybody is refused.
+What was confirmed over a whole window need not be measured as long again: it is enough if a second shows the same. If a
+second does not show it, that proves nothing, so the whole window is read before a plan is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IDENTITY, _FIRST, _RIGHT = "identity", "first step", "right"  # beside the prob
 
 @dataclass(frozen=True, slots=True)
 class RecheckResult:
-    """What one look saw; `lacking` are the rights that the login does not have."""
+    """The result of a look; `lacking` are the rights that the login does not have."""
 
     verdict: Verdict
     seen: Seen
@@ -37,28 +37,28 @@ class RecheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Recheck:
-    """Looks at nodes once more; `triages` are short ones and at last the whole, `playbooks` finds one by its name."""
+    """Reads nodes again; `triages` are short, the last is whole; `playbooks` finds a playbook by its name."""
 
     reach: NodeAccess
     triages: Sequence[Triage]
     playbooks: Playbooks
 
     async def looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
-        """Yield what is seen, at first shortly, then over the whole window; whoever is satisfied stops.
+        """Yield what is seen, first in a short look, then over the whole window; the caller stops once satisfied.
 
-        Raises: PlanChanged when the playbook is another by now; WouldStopProtected; Unreachable or CannotRead when it
-        cannot be told.
+        Raises: PlanChanged when the playbook has changed; WouldStopProtected; Unreachable or CannotRead when it
+        cannot be read.
         """
         assert incident.proposal is not None
         assert incident.verdict is not None
         try:
             playbook = self.playbooks.get(incident.playbook)
         except UnknownPlaybook as no:
-            raise PlanChanged(f"The playbook is not there any more: {no.sentence}") from no
+            raise PlanChanged(f"The playbook is gone: {no.sentence}") from no
         was, now = incident.proposal.binds.get("playbook", ""), f"{playbook.name} {playbook.version}"
         if was != now:
-            raise PlanChanged(f"The playbook is another than when the plan was proposed: {was} → {now}.")
-        # A profile is not taken anew: what it showed is weighed again with what the node says now.
+            raise PlanChanged(f"The playbook has changed since the plan was proposed: {was} → {now}.")
+        # No new profile is taken: its result is weighed again with what the node says now.
         playbook = profiled(playbook, as_run(incident.profile))
         steps = incident.proposal.plan.steps
         for triage in self.triages[:-1]:
@@ -77,7 +77,7 @@ class Recheck:
         reading = triage.diagnose(node, replace(playbook, probes=(*playbook.probes, *asked)))
         verdict, lacking = await asyncio.gather(reading, self.reach.lacking(node, () if together else steps))
         if verdict.status is Status.UNREACHABLE or verdict.snapshot is None:
-            seen = await self.reach.look(node)  # says why by its kind: another host key is more than a lost connection
+            seen = await self.reach.look(node)  # its error class tells a wrong host key from a lost connection
             return RecheckResult(verdict, seen, ())
         told = verdict.snapshot.readings
         if together:
@@ -94,10 +94,10 @@ class Recheck:
 
 
 def deciding(playbook: Playbook, verdict: Verdict) -> Playbook:
-    """Return the playbook with those probes alone that the verdict hangs on.
+    """Return the playbook with only the probes that the verdict depends on.
 
-    Shape: what its evidence was read by, what its cause looks at, what the playbook must read, and the host, whose boot
-    stands in a reboot's command. Every cause is weighed still, and those whose probes were not asked stay undecided.
+    Shape: the probes of its evidence, of its cause, of the playbook's must_read, and the host, whose boot a reboot's
+    command names. Every cause is still weighed; causes without their probes stay undecided.
     """
     needed = {name for evidence in verdict.evidence for name in evidence.probe.split(", ")} | {
         "host",
@@ -114,5 +114,5 @@ def _as_told(outputs: Outputs) -> Outputs:
 def _told(readings: Mapping[str, Any], name: str) -> Outputs:
     told = readings.get(name)
     if not isinstance(told, Outputs):
-        raise CannotRead(f"What was asked as “{name}” was not answered.")
+        raise CannotRead(f"The question “{name}” was not answered.")
     return told

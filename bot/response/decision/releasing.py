@@ -1,4 +1,4 @@
-"""A node freed from an incident that cannot go on: by an approver, with a reason, on record."""
+"""Frees a node from an incident that cannot go on: by an approver, with a reason, recorded."""
 
 from __future__ import annotations
 
@@ -29,23 +29,24 @@ from bot.domain.transitions import State
 from bot.response.decision import guards
 from bot.response.record import rest_of
 
-SILENT = timedelta(minutes=1)  # a runner that was heard of since then may be at work on the node
+SILENT = timedelta(minutes=1)  # a runner with a newer sign of life may be working on the node
 
 
 @dataclass(frozen=True, slots=True)
 class Releasing:
-    """Frees nodes; `actions` are the names of those that this program knows."""
+    """Frees nodes; `actions` are the names of the actions that this program knows."""
 
     policy: Policy
     ledger: ActingLedger
     actions: Collection[str]
 
     async def release(self, node: str, approval: Approval) -> NodeReleased:
-        """Free a node from the incident that holds it, and return what went on record.
+        """Free a node from the incident that holds it, and return the recorded event.
 
-        Shape: an incident that can be read ends escalated. One that cannot, being of a newer program or damaged, keeps
-        its entries as they are; it asks for the node anew if some program can go on with it after all.
-        Raises: Refused, by its name, when the person may not, nothing holds the node, or the incident can go on.
+        Shape: an incident that can be read ends escalated. An unreadable incident, of a newer program or damaged, keeps
+        its entries; it claims the node again if some program can go on with it after all.
+        Raises: Refused, by its name, when the person may not do this, nothing holds the node, or the incident can go
+        on.
         """
         try:
             guards.reason_given(approval)
@@ -73,7 +74,7 @@ class Releasing:
             await self.ledger.append(incident.id, incident.seq, Escalated(said, rest_of(incident)), approval.by)
             await self.ledger.append(HOUSE, None, event, approval.by)
         except Conflict as no:
-            raise CannotTell("It has gone on meanwhile.", "Look at it again: zombie incidents") from no
+            raise CannotTell("It has changed meanwhile.", "Look at it again: zombie incidents") from no
         return event
 
     async def _found(self, held: Hold) -> Incident | None:
@@ -85,15 +86,15 @@ class Releasing:
     def _why_stuck(self, held: Hold, incident: Incident | None) -> str:
         """Say why an incident cannot go on.
 
-        Raises: NodeBusy when it can, or when somebody may be at work on it.
+        Raises: NodeBusy when it can, or when a runner may be working on it.
         """
         if incident is not None and incident.state is State.UNKNOWN:
             return "it waits for an answer"
         if held.silent_for < SILENT:
             ago = int(held.silent_for.total_seconds())
             raise NodeBusy(
-                f"{one_line(held.runner, 60)} is at work on incident {held.incident}: it was heard of {ago} s ago.",
-                f"Stop it, and wait until nothing was heard of it for {int(SILENT.total_seconds())} s.",
+                f"{one_line(held.runner, 60)} works on incident {held.incident}: last sign of life {ago} s ago.",
+                f"Stop it, and wait until it has been silent for {int(SILENT.total_seconds())} s.",
             )
         if incident is None:
             return "this program cannot read its record: a newer one wrote it, or it is damaged"
@@ -104,5 +105,5 @@ class Releasing:
             return f"this program does not know “{one_line(strange[0], 60)}”: a newer one proposed it"
         raise NodeBusy(
             f"Incident {held.incident} can go on: it is {incident.state}.",
-            f"A running `zombie serve` carries it on, and so does: zombie remediate {held.incident}",
+            f"A running `zombie serve` continues it, and so does: zombie remediate {held.incident}",
         )

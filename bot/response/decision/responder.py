@@ -1,6 +1,6 @@
-"""A person's decision: every guard, a new look at the node, and the first decision on record counts.
+"""A person's decision: every guard is asked, the node is read again, and the first decision on record counts.
 
-Longer than 300 lines: every way to a yes stands here, so that none misses a guard.
+Longer than 300 lines: every way to a yes is here, so that none misses a guard.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ from bot.response.timing import now_of
 
 __all__ = ["Diagnose", "Responder"]
 _TRIES = 3  # on Conflict: read again, fold, decide again
-_TOO_FAST = "The incident goes on faster than it can be decided."
+_TOO_FAST = "The incident changes faster than it can be decided."
 
 
 @dataclass(frozen=True, slots=True)
 class Responder:
-    """Takes decisions; what it needs is handed in. `voices` is None where nobody can be asked who somebody is now."""
+    """Takes decisions; what it needs is handed in. `voices` is None where people's present standing cannot be asked."""
 
     policy: Policy
     book: Record
@@ -77,24 +77,24 @@ class Responder:
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def decide(self, incident_id: str, approval: Approval) -> Incident:
-        """Approve the incident's plan and return the incident as it then stands.
+        """Approve the incident's plan and return the updated incident.
 
-        Shape: still `proposed`, with one endorsement more, where others have to say yes too.
-        Raises: Refused, by its name and with a sentence, when the plan may not run: that is on record then, too.
-        UnknownIncident when there is none of that id.
+        Shape: still `proposed`, with another endorsement, where others have to say yes too.
+        Raises: Refused, by its name and with a sentence, when the plan may not run; the refusal is recorded too.
+        UnknownIncident for an unknown id.
         """
         async with self._on_record("approve", incident_id, approval):
             turn = self._turns.setdefault(incident_id, asyncio.Lock())
-            if turn.locked():  # whoever may not hears of it at once, and does not wait for whoever looks at the node
+            if turn.locked():  # a person who may not decide is told at once, without waiting for the node to be read
                 await self._guarded(await self.book.find(incident_id), approval)
             async with turn:
                 return await self._decided(incident_id, approval)
 
     async def decide_in_wave(self, incident: Incident, voices: Sequence[Approval]) -> Incident:
-        """Approve an incident of a wave by everybody whose yes the wave rests on, the last one last.
+        """Approve an incident of a wave with all yeses of the wave, the last yes last.
 
-        Shape: every guard and the look at the node are those of `decide`, for each of the voices.
-        Raises: Refused as `decide`; Conflict when the incident went on meanwhile.
+        Shape: the guards and the look at the node are those of `decide`, for each yes.
+        Raises: Refused as `decide`; Conflict when the incident changed meanwhile.
         """
         proposal = None
         for voice in voices:
@@ -106,7 +106,7 @@ class Responder:
         needed = max(proposal.approvals_needed, len(voices))
         if len(voices) < needed:
             raise NotEnoughApprovers(f"{needed} have to say yes, and {len(voices)} have.")
-        before = {earlier.by for earlier in incident.endorsements}  # whoever told them died on the way
+        before = {earlier.by for earlier in incident.endorsements}  # recorded by a program that died on the way
         for voice in voices[:-1]:
             if voice.by not in before:
                 yes = Endorsed(proposal.digest, voice.reason, voice.os_user, needed)
@@ -115,7 +115,7 @@ class Responder:
         return await self.book.tell(incident, Approved(proposal.digest, last.reason, last.os_user, needed), last.by)
 
     async def decline(self, incident_id: str, approval: Approval) -> Incident:
-        """Decline the incident's plan; whoever may approve may decline, and so may whoever asked.
+        """Decline the incident's plan; approvers and the asker may do this.
 
         Raises: as `decide`.
         """
@@ -128,7 +128,7 @@ class Responder:
         return await self._told("decline", incident_id, approval, declined)
 
     async def cancel(self, incident_id: str, approval: Approval) -> Incident:
-        """Call the incident off, by whoever asked or an approver, until its first step has begun; a reason is optional.
+        """Cancel the incident before its first step, by the asker or an approver; a reason is optional.
 
         Raises: as `decide`.
         """
@@ -142,10 +142,10 @@ class Responder:
         return await self._told("cancel", incident_id, approval, cancelled)
 
     async def answer(self, incident_id: str, answer: str, approval: Approval) -> Incident:
-        """Answer the question on which an incident is parked: `GO_ON` or `GIVE_UP`; an approver does.
+        """Answer the question on which an incident is parked, `GO_ON` or `GIVE_UP`; only approvers may.
 
-        Shape: to go on means to look once more. A node that is another machine then is asked about again: nothing is
-        ever sent to it for an answer's sake.
+        Shape: to go on means to look again. If another machine still answers, the question is asked again: an answer
+        never makes the bot send anything to it.
         Raises: as `decide`.
         """
 
@@ -162,9 +162,9 @@ class Responder:
         return await self._told("answer", incident_id, approval, answered)
 
     async def undo(self, incident_id: str, approval: Approval) -> Incident:
-        """Open an incident that would take back what this one did, and return it: it needs its own approval.
+        """Open an incident that would undo this incident, and return it: it needs its own approval.
 
-        Shape: whoever wishes it is its asker. Its alert's id is `undo ID NUMBER`, and `undoes` names the incident.
+        Shape: the person who requests it is its asker. Its alert's id is `undo ID NUMBER`; `undoes` names the incident.
         Raises: as `decide`; NothingToUndo, and StateChanged when the node is not as the incident left it.
         """
         async with self._on_record("undo", incident_id, approval):
@@ -185,9 +185,9 @@ class Responder:
         anybody: bool = False,
         request: str = "",
     ) -> Entry | None:
-        """Pull the brake, or release it, and return by what it is on: see `moved`.
+        """Pull the brake or release it, and return the entry of the pull that is on: see `moved`.
 
-        Raises: Refused; that is on record then, too.
+        Raises: Refused; the refusal is recorded too.
         """
         return await moved(
             self.policy,
@@ -203,13 +203,13 @@ class Responder:
     async def explain(self, by: str, groups: Iterable[str], verb: str, node: str) -> tuple[str, ...]:
         """Say whether a person could do something to a node now, and why or why not, guard by guard.
 
-        Shape: the first sentence is the answer. Nothing is changed and nothing is put on record.
+        Shape: the first sentence is the answer. Nothing is changed and nothing is recorded.
         """
         explaining = Explaining(self.policy, self.book, self.ledger, self.nodes, self.clock, self.reach.actions)
         return await explaining.sentences(Approval(by, "to explain", groups=frozenset(groups)), verb, node)
 
     async def _decided(self, incident_id: str, approval: Approval) -> Incident:
-        """Decide in one's turn: of many at once the first looks at the node, and the others hear of it."""
+        """Decide in turn: of many at the same time the first has the node read, and the others are told."""
         looked = False
         counting = Counting(self.policy, self.ledger, self.book, self.voices)
         for _ in range(_TRIES):
@@ -218,7 +218,7 @@ class Responder:
             if not looked:
                 await self._look_again(incident)
                 looked = True
-                await self._is_in_time(incident)  # also now: to look may have taken long
+                await self._is_in_time(incident)  # again, because reading the node may have taken long
             needed, lapsed = await counting.needed(incident, proposal)
             said = Approved if len(incident.endorsements) + 1 >= needed else Endorsed
             more = needed if needed > proposal.approvals_needed else 0
@@ -230,7 +230,7 @@ class Responder:
     async def _told(
         self, wish: str, incident_id: str, approval: Approval, event_of: Callable[[Incident], IncidentEvent]
     ) -> Incident:
-        """Add what follows from an incident as it stands; looked at anew where somebody else was first."""
+        """Append the event that follows from the incident; worked out again where another entry was first."""
         async with self._on_record(wish, incident_id, approval):
             for _ in range(_TRIES):
                 incident = await self.book.find(incident_id)
@@ -281,7 +281,7 @@ class Responder:
             raise
 
     async def _look_again(self, incident: Incident) -> None:
-        """Read what decides once more; what is another than it was ends the incident.
+        """Read the deciding probes again; a difference ends the incident.
 
         Raises: StateChanged, AlreadyCured, WouldStopProtected, MissingRight or CannotTell.
         """
@@ -290,20 +290,20 @@ class Responder:
         except Drifted as found:
             cured = found.kind is AlreadyCured
             what = "there is nothing left to cure" if cured else "the node is not as it was"
-            await self._end(incident, Cancelled(f"Looked at again before acting, {what}.", found.differences))
+            await self._end(incident, Cancelled(f"Read again before acting: {what}.", found.differences))
             raise found.kind(
-                f"Looked at again, {what}: {'; '.join(found.differences)}", "Check the node again for a new plan."
+                f"Read again: {what}: {'; '.join(found.differences)}", "Check the node again for a new plan."
             ) from None
         if seen.facts:
             self.reach.remember(incident.id, seen)
 
     async def _end(self, incident: Incident, event: IncidentEvent) -> None:
-        with contextlib.suppress(Conflict):  # whoever was first has said how it goes on
+        with contextlib.suppress(Conflict):  # the entry that was first says how it goes on
             await self.book.tell(incident, event, BOT)
 
     @contextlib.asynccontextmanager
     async def _on_record(self, wish: str, incident: str, approval: Approval) -> AsyncIterator[None]:
-        """Put a refusal on record; a ledger that cannot be written never keeps it from whoever asked."""
+        """Record a refusal; the asker is told even when the ledger cannot be written."""
         try:
             yield
         except (Refused, UnknownIncident) as no:

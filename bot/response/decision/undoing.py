@@ -1,4 +1,4 @@
-"""Taking back what an incident did: a new incident with the inverse plan, to be approved like any other."""
+"""Undoes what an incident did: a new incident with the inverse plan, approved like any other."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
 from bot.response.record import Record, recorded, short_id
 
-_TIMES = 20  # how often one incident may be asked to be undone, by people who then thought better of it
+_TIMES = 20  # undo proposals that an incident may have, when people do not approve them
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A step that was begun, what was seen before it, and the steps that take it back."""
+    """A step that was begun, what was seen before it, and the steps that undo it."""
 
     step: Step
     before: Facts
@@ -57,9 +57,9 @@ class Undoing:
     nodes: NodeDirectory
 
     async def propose(self, incident: Incident, approval: Approval) -> Incident:
-        """Open the incident that would take this one back, up to its proposal.
+        """Open the incident that would undo this incident, up to its proposal.
 
-        Raises: Refused, by its name, when there is nothing to take back, or the node is not as it was left.
+        Raises: Refused, by its name, when there is nothing to undo, or the node is not as it was left.
         """
         done = self._done(incident)
         steps = tuple(step for act in reversed(done) for step in act.inverse)
@@ -68,7 +68,7 @@ class Undoing:
         machine_id = incident.proposal.binds.get("machine_id", "") if incident.proposal is not None else ""
         again = await self.ledger.tried(plan, machine_id, SAME_AGAIN)
         if again is not None:
-            raise AlreadyTried(f"Incident {again} took the same back on {incident.node} less than a day ago.")
+            raise AlreadyTried(f"Incident {again} undid the same on {incident.node} less than a day ago.")
         try:
             node = self.nodes.find(incident.node)
             lacking = await self.reach.lacking(node, steps)
@@ -76,7 +76,7 @@ class Undoing:
         except HostKeyRejected as no:
             raise StateChanged(f"Another machine answers: {no.sentence}") from no
         except (Unreachable, CannotRead, InventoryError) as no:
-            raise CannotTell(f"The node cannot be looked at: {no.sentence}", "Try again.") from no
+            raise CannotTell(f"The node cannot be read: {no.sentence}", "Try again.") from no
         assert incident.proposal is not None
         if others := another_machine(incident.proposal.binds, node, seen):
             raise StateChanged(f"Another machine answers: {'; '.join(others)}")
@@ -92,9 +92,9 @@ class Undoing:
         begun = zip(incident.steps, incident.proposal.plan.steps, strict=False)
         kept = [step.action for record, step in begun if record.started is not None and step not in undone]
         evidence = tuple(_seen(step, facts) for step, facts in zip(steps, seen.facts[len(done) :], strict=True))
-        summary = f"Undo of incident {incident.id}: {said(self.reach.actions, steps)}. The node was not judged anew."
+        summary = f"Undo of incident {incident.id}: {said(self.reach.actions, steps)}. The node was not judged again."
         if kept:
-            summary += f" Not taken back: {', '.join(kept)}."
+            summary += f" Not undone: {', '.join(kept)}."
         verdict = Verdict(incident.node, Status.UNKNOWN, None, None, summary, evidence, plan=plan)
         version = incident.triage.playbook_version if incident.triage is not None else 0
         binds = bindings(verdict, node, seen, f"{incident.playbook} {version}", self.policy)
@@ -104,11 +104,11 @@ class Undoing:
         return await self._opened(incident, approval, Triaged(verdict, incident.playbook, version), proposal)
 
     def _done(self, incident: Incident) -> tuple[Done, ...]:
-        """The steps that were begun and change something that lasts."""
+        """The steps that were begun and have a lasting effect."""
         if not incident.steps or incident.proposal is None:
             raise NothingToUndo(f"Incident {incident.id} changed nothing.")
         if not incident.ended:
-            raise NodeBusy(f"Incident {incident.id} is {incident.state} still.", "Wait until it has ended.")
+            raise NodeBusy(f"Incident {incident.id} is still {incident.state}.", "Wait until it has ended.")
         guards.is_known(self.reach.actions.keys(), incident.proposal.plan)
         done = []
         for record, step in zip(incident.steps, incident.proposal.plan.steps, strict=False):
@@ -117,7 +117,7 @@ class Undoing:
             if inverse:
                 done.append(Done(step, before, inverse))
         if not done:
-            raise NothingToUndo(f"Incident {incident.id} did nothing that can be taken back.")
+            raise NothingToUndo(f"Incident {incident.id} did nothing that can be undone.")
         return tuple(done)
 
     async def _opened(
@@ -140,12 +140,12 @@ class Undoing:
                 found = found or fold([await self.ledger.append(name, 0, received, approval.by)])
                 return await self.book.tell_all(found, (triaged, proposal), BOT)
             except Conflict as no:
-                raise AlreadyDecided(f"Somebody asked for that just now: it is incident {name}.") from no
-        raise NothingToUndo(f"Undoing incident {incident.id} was proposed {_TIMES} times, and never done.")
+                raise AlreadyDecided(f"Another person asked for that just now: it is incident {name}.") from no
+        raise NothingToUndo(f"Undoing incident {incident.id} was proposed {_TIMES} times, and never carried out.")
 
 
 def moved(incident: Incident, facts: Sequence[Facts]) -> tuple[str, ...]:
-    """Return how what an undo would change differs from what stood there when it was proposed."""
+    """Return how the node's state differs from what it was when the undo was proposed."""
     assert incident.proposal is not None
     assert incident.verdict is not None
     now = [_seen(step, facts) for step, facts in zip(incident.proposal.plan.steps, facts, strict=True)]
@@ -157,7 +157,7 @@ def moved(incident: Incident, facts: Sequence[Facts]) -> tuple[str, ...]:
 
 
 def said(actions: Mapping[str, Action], steps: Sequence[Step]) -> str:
-    """Say what steps do, for people."""
+    """Return what steps do, in words."""
     return ", then ".join(actions[step.action].said(step.args) for step in steps)
 
 

@@ -1,1 +1,1 @@
-"""One node, from its name to a verdict on record and a plan that can be approved: read, weigh, record, propose."""
+"""From a node's name to a recorded verdict and a plan that can be approved: read, weigh, record, propose."""

@@ -1,4 +1,4 @@
-"""One snapshot, weighed by two playbooks: whether the verdict flips, and which weighing made it flip."""
+"""Weighs a snapshot by two playbooks: does the verdict flip, and which weighing made it flip."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from bot.domain.verdict import Finding, RuledOut, Status, Verdict
 from bot.response.diagnosis.what_if import Judge, outcome
 
 NOT_WEIGHED = "not weighed"
-NO_CAUSE = "none"  # expected of a verdict that should name no cause
+NO_CAUSE = "none"  # expected where the verdict should name no cause
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A playbook as it was, and as it would be."""
+    """A playbook before and after a change."""
 
     before: Playbook
     after: Playbook
@@ -28,14 +28,14 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A playbook, and what a node said to what it asks."""
+    """A playbook, and the readings that it asks for."""
 
     playbook: Playbook
     snapshot: Snapshot
 
     @classmethod
     def of(cls, playbook: Playbook, snapshot: Snapshot) -> Asked:
-        """`snapshot` may have more than the playbook asks; the rest is left out."""
+        """`snapshot` may have more readings than the playbook asks for; the rest is left out."""
         readings = snapshot.readings
         asked = {probe.name: readings[probe.name] for probe in playbook.probes if probe.name in readings}
         return cls(playbook, replace(snapshot, readings=asked))
@@ -43,7 +43,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Stance:
-    """How a cause or condition stands to a snapshot, such as "critical, confirmed" or "ruled out", and why."""
+    """The outcome of a cause or condition, such as "critical, confirmed" or "ruled out", and why."""
 
     stands: str
     says: str = ""
@@ -51,9 +51,9 @@ class Stance:
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """A cause or condition that stands otherwise by the other playbook.
+    """A cause or condition with a different outcome under the other playbook.
 
-    Shape: `changed` has what the two playbooks say of it, by name: a threshold, or `when` of a condition.
+    Shape: `changed` has both playbooks' values, by name: a threshold, or `when` of a condition.
     """
 
     name: str
@@ -64,9 +64,9 @@ class Turned:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two verdicts on one snapshot, and where they differ, what made the difference.
+    """Two verdicts on a snapshot and, where they differ, what made the difference.
 
-    Shape: `otherwise` are sentences on what the playbooks say of the whole verdict: must_read, a remedy, the order.
+    Shape: `otherwise` are sentences on other differences of the playbooks: must_read, a remedy, the order.
     """
 
     before: Verdict
@@ -82,10 +82,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of the matrix: what became of a case's verdict by a playbook.
+    """A cell of the matrix: a case's verdict under a playbook.
 
-    Shape: `case` is the case's file; `against` names the playbook that `playbook` stands against. `expected` is the
-    cause that a person expects of it, `NO_CAUSE` for none, None where nobody said what to expect.
+    Shape: `case` is the case's file; `against` names the playbook to compare with. `expected` is the
+    cause that a person expects, `NO_CAUSE` for none, None where nobody said what to expect.
     """
 
     case: str
@@ -97,20 +97,20 @@ class Cell:
 
     @property
     def is_as_expected(self) -> bool | None:
-        """Whether the changed playbook says what a person expects; None where nobody said so."""
+        """Whether the changed playbook gives the expected verdict; None where nothing is expected."""
         return None if self.expected is None else (self.comparison.after.cause or NO_CAUSE) == self.expected
 
     @property
     def fails(self) -> bool:
-        """True for what a person should look at: another verdict than expected, or one that flips unexpectedly."""
+        """True if a person should look at it: an unexpected verdict, or an unexpected flip."""
         return self.comparison.flips if self.is_as_expected is None else not self.is_as_expected
 
 
 class Weigher:
-    """Weighs what one node said by several playbooks; a cause that several tune alike is weighed once."""
+    """Weighs a node's readings by several playbooks; a cause tuned alike by several is weighed once."""
 
     def __init__(self, judge: Judge) -> None:
-        """`judge` is for the node; its playbook is not used."""
+        """`judge` is the node's; its playbook is not used."""
         self._judge = judge
         self._weighed: dict[tuple[Any, ...], Weighing] = {}
 
@@ -129,7 +129,7 @@ class Weigher:
         return replace(self._judge, playbook=book).concluded(snapshot, found)
 
     def _weighing(self, asked: Asked, used: WeighedCause) -> Weighing:
-        """Weigh a cause once for each tuning: it looks at the probes that it names, whoever else asks for more."""
+        """Weigh a cause once for each tuning: it looks only at the probes that it names."""
         key = (used.cause.name, *(used.tuning[name] for name in used.cause.thresholds), used.allow, used.lasting_fix)
         if key not in self._weighed:
             self._weighed[key] = weighed(used, asked.snapshot)
@@ -184,7 +184,7 @@ def _thresholds(was: WeighedCause | None, now: WeighedCause | None) -> Mapping[s
 
 
 def _otherwise(before: Playbook, after: Playbook, found: Comparison) -> Iterator[str]:
-    """Yield what the playbooks say otherwise that no single weighing shows."""
+    """Yield differences of the playbooks that no single weighing shows."""
     if Status.UNKNOWN in (found.before.status, found.after.status) and before.must_read != after.must_read:
         yield from _listed("must_read", before.must_read, after.must_read)
     for cause in dict.fromkeys(filter(None, (found.before.cause, found.after.cause))):

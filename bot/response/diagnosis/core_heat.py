@@ -1,4 +1,4 @@
-"""The heat of a node's cores, from what its cpu probe read: only where one core stands out."""
+"""The load of a node's cores, from its cpu probe: only where a core stands out."""
 
 from __future__ import annotations
 
@@ -9,25 +9,24 @@ from bot.domain.core_heat import HOT_PERCENT, CoreHeat
 from bot.domain.probe import Snapshot, Unread
 from bot.probes.cpu import CpuReading
 
-# The kinds of time that take a core away from whoever wants to run on it. Time of processes is none: it is what a core
-# is there for.
+# The kinds of time that take a core away from processes. Time of processes themselves is none: it is a core's purpose.
 KINDS: Mapping[str, str] = {
     "sys_percent": "kernel time",
     "soft_percent": "soft interrupts",
     "irq_percent": "interrupts",
     "steal_percent": "stolen time",
 }
-HELD_SECONDS = 2  # one second of it means little; a window of one second has no more
-OTHERS_BELOW = 0.5  # of the hot core's mean: where all cores are alike, none stands out
+HELD_SECONDS = 2  # a single second means little, unless the window has only one
+OTHERS_BELOW = 0.5  # of the hot core's mean: where all cores are busy alike, none stands out
 
 
 def core_heat(snapshot: Snapshot) -> CoreHeat | None:
-    """Return the heat of the cores, by the kind of time that one of them was longest full of; None where none was."""
+    """Return the heat of the cores, for the kind of time that filled a core longest; None where no core was full."""
     cpu = snapshot.get(CpuReading)
     if isinstance(cpu, Unread) or not cpu.seconds:
         return None
     window = snapshot.window.total_seconds()
-    full = [field for field in KINDS if _is_full_somewhere(cpu, field)]  # most nodes have none, and are done here
+    full = [field for field in KINDS if _is_full_somewhere(cpu, field)]  # most nodes have none, and end here
     found = [heat for field in full if (heat := _of_kind(cpu, field, KINDS[field], window)) is not None]
     return max(found, key=lambda heat: (_hot_seconds(heat, heat.hot_row), heat.mean(heat.hot_row)), default=None)
 
@@ -41,7 +40,7 @@ def _of_kind(cpu: CpuReading, field: str, what: str, window: float) -> CoreHeat 
     seconds = [{core.core: core for core in second} for second in cpu.seconds]
     numbers = sorted({number for second in seconds for number in second})
     spans = [max((core.span_seconds for core in second.values()), default=1.0) for second in seconds]
-    # A node too busy to take all of its samples: those that never came are not idle, they are not read.
+    # A node may be too busy to take all samples: those missing are unread, not idle.
     missing = max(0, round(window - sum(spans)))
     rows = tuple(
         (*(round(getattr(second[number], field)) if number in second else None for second in seconds),)
@@ -53,7 +52,7 @@ def _of_kind(cpu: CpuReading, field: str, what: str, window: float) -> CoreHeat 
 
 
 def _with_hot(heat: CoreHeat) -> CoreHeat | None:
-    """The heat with the core that stands out by it; None where no core does."""
+    """The heat with its hot core; None where no core stands out."""
     held = {core: _hot_seconds(heat, row) for core, row in zip(heat.cores, heat.percents, strict=True)}
     means = {core: heat.mean(row) or 0.0 for core, row in zip(heat.cores, heat.percents, strict=True)}
     hot = max(heat.cores, key=lambda core: (held[core], means[core], -core))

@@ -1,7 +1,7 @@
-"""From an opened incident to its verdict on record: the engine's step for incidents of every source.
+"""From an opened incident to its recorded verdict: the engine's step for incidents of every source.
 
-A reading waits in the scheduler, and in none of the engine's slots: `advance` begins it and returns. What is under way
-here is known by the incident's id; a bot that stops leaves the rest opened, and whoever has the lease next reads it.
+A reading waits in the scheduler, not in one of the engine's slots: `advance` begins it and returns. Running readings
+are known by incident id; a bot that stops leaves the rest opened, and the next holder of the lease reads them.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler, not_judged
 from bot.response.record import Record
 
-IN_STORMS = "storms"  # their readings share one person's allowance, so that people's own go on
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries to write a verdict down
-LOOK_AGAIN = Again(timedelta(minutes=1))  # whether a reading that was begun here is still under way
+IN_STORMS = "storms"  # in storms all readings share a person's allowance, so that people's own checks go on
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between tries to record a verdict
+LOOK_AGAIN = Again(timedelta(minutes=1))  # is the reading that was begun here still running
 GONE = "It left the inventory before it could be read."
 
 
 @dataclass(slots=True)
 class _Job:
-    """One incident's diagnosis; `task` is None until its followers know of it."""
+    """An incident's diagnosis; `task` is None until its followers know of it."""
 
     underway: Underway
     task: asyncio.Task[None] | None = None
 
 
 def is_to_be_read(incident: Incident) -> bool:
-    """True for an incident whose node has to be read by whoever sees to it: a terminal reads its own."""
+    """True for an incident whose node the engine has to read: a terminal reads its own nodes."""
     asked_here = incident.alert.kind != TERMINAL and not incident.undoes
     return incident.state is State.OPENED and bool(incident.node) and asked_here
 
 
 class Diagnosis:
-    """Reads nodes of opened incidents, tells its followers, and has the verdicts put on record."""
+    """Reads nodes of opened incidents, tells its followers, and has the verdicts recorded."""
 
     def __init__(
         self,
@@ -88,28 +88,28 @@ class Diagnosis:
         self._is_closed = False
 
     def is_reading(self, incident_id: str) -> bool:
-        """True while an incident's diagnosis is under way here."""
+        """True while an incident's diagnosis runs here."""
         return incident_id in self._jobs
 
     async def advance(self, incident: Incident) -> Again:
-        """Begin to read the node of an opened incident, and the others of its group that wait for it.
+        """Begin to read the node of an opened incident, and of others in its group that wait.
 
-        Raises: LedgerError when the record cannot be asked.
+        Raises: LedgerError when the record cannot be read.
         """
         card = incident.summary.card
         async with self._groups.setdefault(card, asyncio.Lock()):
             if incident.id not in self._jobs:
-                before = set(self._jobs)  # what ends while the group is read is no longer as it was read
+                before = set(self._jobs)  # a job that ends while the group is read makes what was read out of date
                 group = newest(await self._book.together(card))
                 await self._begin(group, [member for member in group if member.id not in before])
         return LOOK_AGAIN
 
     async def begin(self, group: Sequence[Incident]) -> None:
-        """Begin to read the nodes of a group that was opened just now, also where that could not be put on record."""
+        """Begin to read the nodes of a group that was just opened, even if that could not be recorded."""
         await self._begin(group, group)
 
     async def drain(self, seconds: float) -> None:
-        """Begin no further reading, wait for those under way, so long at most, and leave the rest to the next run."""
+        """Begin no further reading, wait for running ones at most so many seconds, leave the rest to the next run."""
         self._is_closed = True
         self._scheduler.close()
         tasks = {job.task for job in self._jobs.values() if job.task is not None}
@@ -126,7 +126,7 @@ class Diagnosis:
         if not begun or self._is_closed:
             return
         jobs = {member.id: _Job(Underway(member)) for member in begun}
-        self._jobs |= jobs  # before anything is waited for: nobody else begins them
+        self._jobs |= jobs  # before the first await, so that nothing else begins them
         try:
             for follower in self._followers:
                 await follower.begun(group, begun)
@@ -146,14 +146,14 @@ class Diagnosis:
         incident = job.underway.incident
         try:
             if not incident.seq:
-                with suppress(LedgerError):  # it is read all the same, and opened with its verdict
+                with suppress(LedgerError):  # the node is read all the same, and opened with its verdict
                     await self._recorder.opened(incident)
             playbook = profiled(self._chosen(incident), as_run(incident.profile))
             verdict = await self._verdict(job, playbook)
             if verdict is None:
-                return  # the bot is stopping, and owes it
+                return  # the bot is stopping; the next run reads it
             try:
-                # Shown first: what the record lacks is read again after a restart.
+                # Shown first: a verdict that is not recorded is read again after a restart.
                 for follower in self._followers:
                     await follower.concluded(incident, verdict)
             finally:
@@ -189,7 +189,7 @@ class Diagnosis:
         return heard
 
     async def _put_on_record(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> None:
-        """Write the verdict down, however long the ledger cannot be asked: nobody else will."""
+        """Record the verdict, however long the ledger is down: nothing else will."""
         pause = FIRST_PAUSE
         while True:
             try:
@@ -204,7 +204,7 @@ class Diagnosis:
             pause = min(LONGEST_PAUSE, pause * 2)
 
     def _chosen(self, incident: Incident) -> Playbook:
-        """The incident's playbook, or the usual one where that is not there any more."""
+        """The incident's playbook, or the default playbook if it is gone."""
         try:
             return self._playbooks.get(incident.playbook)
         except PlaybookError as no:
@@ -212,7 +212,7 @@ class Diagnosis:
             return self._playbooks.get("")
 
     def _person(self, incident: Incident) -> str:
-        """Whose allowance a reading counts for: a person's own, an alert's, or that of all storms together."""
+        """Whose allowance a reading counts for: a person's, an alert's, or that of all storms together."""
         if incident.storm:
             return IN_STORMS
         alert = incident.alert

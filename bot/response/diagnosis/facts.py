@@ -1,4 +1,4 @@
-"""Facts: the numbers, yeses and noes, and entries of readings that a weighing looked at."""
+"""Facts: the numbers, booleans and entries of readings that a weighing looked at."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Number: TypeAlias = int | float
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that was looked at; `was` None: an entry that can only be left out."""
+    """A value that was looked at; `was` is None for an entry that can only be left out."""
 
     change: Change
     was: Number | bool | timedelta | None = None
 
     @property
     def both_looks(self) -> str:
-        """Of a later look, the fact that moves it together with the first; empty for any other."""
+        """For a later look: the fact that moves it together with the first look; else empty."""
         field, part = (name.removesuffix("_later") for name in (self.change.field, self.change.part))
         now = replace(self.change, field=field, part=part)
         return now.what if now != self.change else ""
@@ -31,5 +31,5 @@ class Fact:
 
 
 def number(value: Number | timedelta) -> Number:
-    """Return a value as a number; a time in seconds."""
+    """Return a value as a number; a duration in seconds."""
     return value.total_seconds() if isinstance(value, timedelta) else value

@@ -1,4 +1,4 @@
-"""What is measured before and after: a few figures of a snapshot, as people read them."""
+"""The figures that are compared before and after: a few of a snapshot, in words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNREAD = "not read"
 
 
 def figures(verdict: Verdict, units: tuple[str, ...]) -> Mapping[str, str]:
-    """Return a verdict's figures by name, and how the named units are."""
+    """Return a verdict's figures by name, and the states of the named units."""
     told: dict[str, str] = {"verdict": " ".join(filter(None, (verdict.status.value, verdict.cause)))}
     return told if verdict.snapshot is None else told | _of(verdict.snapshot, units)
 
@@ -50,5 +50,5 @@ def _of(snapshot: Snapshot, units: tuple[str, ...]) -> dict[str, str]:
 
 
 def compared(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Compared, ...]:
-    """Return the table of before and after; what stands on one side only is left out."""
+    """Return the table of before and after; figures on one side only are left out."""
     return tuple(Compared(name, before[name], after[name]) for name in before if name in after)

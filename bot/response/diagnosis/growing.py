@@ -1,4 +1,4 @@
-"""What is counted on a node is kept with every check, and says how fast it grows."""
+"""Stores counts from every check of a node, and works out how fast they grow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
 
-SOON = timedelta(days=14)  # harm that is farther away is no news on a node that is otherwise well
+SOON = timedelta(days=14)  # on a healthy node, harm that is farther away is not reported
 
 
 async def grown(
@@ -26,10 +26,10 @@ async def grown(
     cause: str | None,
     before: CountedBefore | None = None,
 ) -> Growth | None:
-    """Keep what was counted on a node now, and return how what its verdict's cause counts has grown there.
+    """Store what was counted on a node now, and return the growth of what its verdict's cause counts.
 
-    Shape: where that says nothing, the growth that comes to harm first, if it does so soon. `before` knows what was
-    counted in this boot before the record began.
+    Shape: without such growth, the growth that does harm first, if that is soon. `before` knows the counts of this boot
+    from before the record began.
     Raises: LedgerUnavailable.
     """
     found: dict[str, Growth] = {}
@@ -42,7 +42,7 @@ async def grown(
 def grown_since(
     looks: Mapping[str, Sequence[Look]], snapshot: Snapshot, playbook: Playbook, cause: str | None
 ) -> Growth | None:
-    """Return what `grown` does, without keeping anything; `looks` are those of that node before, by cause."""
+    """Return what `grown` returns, without storing anything; `looks` are the node's earlier counts, by cause."""
     found: dict[str, Growth] = {}
     for used in playbook.causes:
         grows, look, name = used.cause.grows, _look(snapshot, used), used.cause.name
@@ -81,7 +81,7 @@ async def _kept(
 
 
 def _look(snapshot: Snapshot, used: WeighedCause) -> Look | None:
-    """What is counted of that cause now; None where it counts nothing, or that was not read."""
+    """The cause's present count; None where it counts nothing, or it was not read."""
     value = used.cause.grows.read(snapshot) if used.cause.grows is not None else None
     host = snapshot.get(HostReading)
     boot = host.boot_id if isinstance(host, HostReading) else ""

@@ -1,4 +1,4 @@
-"""Who looked at what: the facts that a verdict hangs on, and the fields that each cause looked at."""
+"""What was looked at: the facts that a verdict depends on, and the fields that each cause looked at."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.response.diagnosis.watch import Figure, Watch, told
 
 
 class Judges(Protocol):
-    """Whoever judges a snapshot by a playbook."""
+    """Judges a snapshot by a playbook."""
 
     @property
     def playbook(self) -> Playbook:
@@ -32,11 +32,11 @@ class Judges(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """What was looked at in one snapshot: the facts, in order of name, and the fields that each cause looked at.
+    """What was looked at in a snapshot: the facts, in order of name, and the fields that each cause looked at.
 
     Shape: `by_cause`, `by_condition` (in the playbook's order), `by_figure` (of `Snapshot.once`) and `by_plan` hold
-    fields, written `probe.field`, and probes. `unwatched` are the probes of readings that cannot be watched; `parted`
-    the fields of whose entries each part that was looked at is among them, as `probe.field.part`.
+    fields, written `probe.field`, and probes. `unwatched` are probes whose readings cannot be watched; `parted` are
+    fields whose entries are noted part by part, as `probe.field.part`.
     """
 
     facts: tuple[Fact, ...]
@@ -48,19 +48,19 @@ class Looks:
     parted: Set[str]
 
     def cause_hangs_on(self, cause: Cause, change: Change) -> bool:
-        """False where a cause weighs the same again: it did not look at what is changed."""
+        """False if a cause weighs the same again, because it did not look at what is changed."""
         return self._touches(change, self.by_cause[cause.name])
 
     def condition_hangs_on(self, at: int, change: Change) -> bool:
-        """False where the playbook's condition of that place holds as before."""
+        """False if the playbook's condition at that place holds as before."""
         return self._touches(change, self.by_condition[at])
 
     def figure_hangs_on(self, figure: Figure, change: Change) -> bool:
-        """False where a figure that causes ask for is the same again, with all entries that it may hold."""
+        """False if a figure that causes ask for stays the same, with all entries that it may hold."""
         return figure not in self.by_figure or self._touches(replace(change, part=""), self.by_figure[figure])
 
     def plan_hangs_on(self, change: Change) -> bool:
-        """False where the plan's commands are the same again."""
+        """False if the plan's commands stay the same."""
         return self._touches(change, self.by_plan)
 
     def _touches(self, change: Change, seen: Set[str]) -> bool:
@@ -73,7 +73,7 @@ class Looks:
 
 
 def looked_at(snapshot: Snapshot, judge: Judges, verdict: Verdict) -> Looks:
-    """Return what the judge looks at in a snapshot; of lists, the entries the verdict speaks of are facts."""
+    """Return what the judge looks at in a snapshot; in lists, the entries named in the verdict are facts."""
     watch, playbook = Watch(told(verdict)), judge.playbook
     watched = watch.snapshot(snapshot)
     by_cause, by_condition = dict[str, set[str]](), list[set[str]]()

@@ -1,4 +1,4 @@
-"""A verdict with what was measured before beside it; the past explains, and never judges."""
+"""A verdict with earlier measurements beside it; the past explains and never judges."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from bot.domain.probe import Unread
 from bot.domain.verdict import Evidence, Verdict
 from bot.response.diagnosis.scheduler import Diagnose
 
-FIRST_TOLD = 4  # lines of the node's own before the first of the past, so that a card of five lines has one of it
+FIRST_TOLD = 4  # the node's own lines before the first line of the past, so that a card of five lines has it
 
 
 def with_past(diagnose: Diagnose, past: Past, clock: Clock, name: str = PAST) -> Diagnose:
-    """Return a diagnosis that asks for the past while it reads the node: status, cause, confidence and plan stay.
+    """Return a diagnosis that also reads the past; status, cause, confidence and plan stay the same.
 
-    Shape: `name` is whose past it is, which is said where it cannot be read.
+    Shape: `name` is the source of the past, named where it cannot be read.
     """
 
     async def both(node: Node, playbook: Playbook, heard: Listener) -> Verdict:

@@ -27,10 +27,10 @@ PLAN_LABELS = (NODE_LABEL, CONTEXT_LABEL)
 
 @dataclass(frozen=True, slots=True)
 class Draining:
-    """What is configured of clusters.
+    """The settings for clusters.
 
-    Shape: `missing` says why no node can be drained, and is empty where they can. `cluster` names the one that nodes
-    are in whose label says no other; empty: the label has to say. `bare_pods`: also those that nothing starts again.
+    Shape: `missing` says why no node can be drained, empty where they can. `cluster` is that of nodes whose label names
+    none; empty: the label has to name it. `bare_pods`: also evict pods that nothing starts again.
     """
 
     missing: str = "no Kubernetes cluster is configured"
@@ -39,7 +39,7 @@ class Draining:
     bare_pods: bool = False
 
     def around(self, node: Node, steps: Sequence[Step], reboot_at: int) -> tuple[tuple[Step, ...], str]:
-        """Return the steps with a drain before and an uncordon after the reboot, and why not where there should be.
+        """Return the steps with a drain before and an uncordon after the reboot, or why they are missing.
 
         Example:
         >>> node = Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"})
@@ -53,7 +53,7 @@ class Draining:
             return tuple(steps), ""
         where = self.where(node)
         if not where:
-            none = "" if is_name(name) else "that can be no node's name in Kubernetes"
+            none = "" if is_name(name) else "that cannot be a node's name in Kubernetes"
             why = self.missing or none or f"no label {CONTEXT_LABEL} names its cluster"
             return tuple(steps), f"{one_line(name, 100)} is not drained: {why}. Its pods are cut off by the reboot."
         how = {"within": written(self.within)} | ({"with_bare_pods": "bare pods too"} if self.bare_pods else {})
@@ -61,7 +61,7 @@ class Draining:
         return (*before, Step("drain", where | how), *after, Step("uncordon", where)), ""
 
     def where(self, node: Node) -> dict[str, str]:
-        """Return the arguments by which an action on the cluster's node names it; nothing where there is none to reach.
+        """Return the arguments that name the cluster's node for an action; empty where it cannot be reached.
 
         Example:
         >>> Draining("", "prod").where(Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"}))
@@ -83,10 +83,9 @@ def with_plan(
 ) -> Verdict:
     """Return the verdict with its plan, where its remedy may be offered by this playbook.
 
-    Steps hang together: where one may not be offered, neither is any after it. A reboot that is offered brings drain
-    and uncordon with it, where the node is one of a Kubernetes cluster. Where a playbook offers an action that may take
-    a step's place, and not that step's own, it takes its place. What is done in a cluster is offered only for a node
-    of one.
+    Steps belong together: if a step may not be offered, no later step is. An offered reboot brings drain and uncordon
+    with it, where the node belongs to a Kubernetes cluster. Where a playbook does not offer a step's own action but an
+    action that may replace it, that action replaces it. Actions in a cluster are offered only for a cluster's node.
     """
     if not verdict.remedy or verdict.snapshot is None:
         return verdict
@@ -117,7 +116,7 @@ def with_plan(
 
 
 def _as_allowed(step: Step, allowed: Sequence[str], actions: Mapping[str, Action]) -> Step:
-    """Return the step, or the one that takes its place where a playbook offers that one alone."""
+    """Return the step, or its replacement where a playbook offers only that."""
     if step.action in allowed:
         return step
     instead = (name for name in allowed if name in actions and actions[name].in_place_of == step.action)

@@ -1,4 +1,4 @@
-"""How the diagnoses under way come along, for whoever shows them; nothing of it is on record yet."""
+"""The progress of running diagnoses, for surfaces; nothing of it is on record yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.domain.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Underway:
-    """How far the reading of one incident's node has come; `waiting` says why it has not begun."""
+    """How far the reading of an incident's node is; `waiting` says why it has not begun."""
 
     incident: Incident
     answered: int = 0
@@ -21,27 +21,27 @@ class Underway:
 
 
 class Follower(Protocol):
-    """Whoever shows diagnoses while they run. Of one group it is told one thing at a time."""
+    """Shows diagnoses while they run. It is told about a group one event at a time."""
 
     async def begun(self, group: Sequence[Incident], reading: Sequence[Incident]) -> None:
-        """Hear, before any progress, that these nodes of a group are about to be read; `group` is all of it."""
+        """Called before any progress, when these nodes of a group are about to be read; `group` is the whole group."""
         ...
 
     def moved(self, underway: Underway) -> None:
-        """Hear how far one of them has come; returns at once."""
+        """Called with the progress of a reading; returns at once."""
         ...
 
     async def concluded(self, incident: Incident, verdict: Verdict) -> None:
-        """Hear the verdict, with its snapshot; it is put on record when this returns."""
+        """Called with the verdict and its snapshot; it is recorded when this returns."""
         ...
 
     def ended(self, incident: Incident) -> None:
-        """Hear that nothing more comes: the verdict is on record, or the bot is stopping and somebody else owes it."""
+        """Called when nothing more comes: the verdict is on record, or the bot stops and the next run reads again."""
         ...
 
 
 class Readings(Protocol):
-    """What counts the readings under way."""
+    """Counts the running readings."""
 
     @property
     def running(self) -> int:

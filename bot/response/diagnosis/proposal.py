@@ -38,12 +38,12 @@ ACTING_IS_OFF = "This bot shows what would help and does not act."
 
 
 class Proposer:
-    """Decides what becomes of a plan; it looks at the node and changes nothing there."""
+    """Decides whether a plan is offered; it looks at the node and changes nothing there."""
 
     def __init__(
         self, policy: Policy, reach: NodeAccess, ledger: ActingLedger, nodes: NodeDirectory, user: str = ""
     ) -> None:
-        """`user` is the login that would act, for the sudoers lines that it lacks."""
+        """`user` is the login that would act, for the sudoers lines that are missing."""
         self._policy = policy
         self._reach = reach
         self._ledger = ledger
@@ -53,7 +53,7 @@ class Proposer:
     async def event(
         self, verdict: Verdict, playbook: Playbook, incident: Incident | None = None
     ) -> PlanProposed | PlanWithheld | Escalated | None:
-        """Return what follows the verdict in an incident; None where it has no plan."""
+        """Return the event that follows the verdict; None where it has no plan."""
         plan = verdict.plan
         if plan is None:
             return None
@@ -69,7 +69,7 @@ class Proposer:
             needed = await self._approvals_needed(incident)
             marks = await self._ledger.marks()
         except LedgerError as error:
-            return PlanWithheld(f"Whether this was tried before cannot be told: {error.sentence}")
+            return PlanWithheld(f"It is not known whether this was tried before: {error.sentence}")
         if again is not None:
             return Escalated(
                 f"The same plan was carried out on {verdict.node} less than a day ago, in incident {again}.",
@@ -86,11 +86,11 @@ class Proposer:
         return replace(found, approvals_needed=needed, affects=(*others, *found.affects))
 
     async def _other_names(self, node: str, machine_id: str) -> tuple[str, ...]:
-        """Say by which other names the machine was met; while one of them is acted on, no other is."""
+        """Return the machine's other names; while the bot acts on any of them, it acts on no other."""
         names = (await self._ledger.machines(machine_id)).get(machine_id, ()) if machine_id else ()
         others = [name for name in names if name != node]
         return (
-            (f"the same machine-id as {one_line(', '.join(others), 200)}: one machine, or a copied image",)
+            (f"the same machine-id as {one_line(', '.join(others), 200)}: the same machine, or a copied image",)
             if others
             else ()
         )
@@ -111,7 +111,7 @@ class Proposer:
         if not self._policy.names_anybody:
             return "Nobody may approve: [policy] names no approvers."
         if verdict.confidence not in (Confidence.CONFIRMED, Confidence.LIKELY):
-            return "What is only possible is not acted upon."
+            return "A cause that is only possible is not acted upon."
         if node is None:
             return f"{verdict.node} is not in the inventory."
         try:
@@ -128,7 +128,7 @@ class Proposer:
         except (UnknownCluster, CannotDrain, WouldStopProtected) as no:
             return PlanWithheld(f"{no.name}: {no}")
         except (Unreachable, CannotRead) as no:
-            return PlanWithheld(f"What the plan would be bound to cannot be read: {no.sentence}")
+            return PlanWithheld(f"The machine that the plan is for cannot be identified: {no.sentence}")
         if lacking:
             lines = acting_lines(self._user or node.user or "zombie", lacking)
             where = "cluster" if all(right[0] == KUBERNETES for right in lacking) else "node"

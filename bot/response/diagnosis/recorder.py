@@ -1,7 +1,7 @@
-"""The verdict on an incident's node goes on record together with what becomes of its plan, whoever else writes.
+"""Records the verdict on an incident's node together with its proposal, also while others write.
 
-Both are appended in one transaction: nobody can die between them. Alerts may join or end while a node is read, so that
-its stream goes on meanwhile; then the incident is looked at again.
+Both are appended in a single transaction, so that no crash can part them. Alerts may join or end while a node is read,
+which adds entries meanwhile; then the incident is read again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TRIES = 8
 
 
 class VerdictRecorder:
-    """Writes verdicts down. Without a `proposer` no plan is ever offered."""
+    """Records verdicts. Without a `proposer` no plan is ever offered."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class VerdictRecorder:
         readings: Readings | None = None,
         before: CountedBefore | None = None,
     ) -> None:
-        """`cases` keeps what the nodes said, `readings` what was counted there; None: nothing is kept.
+        """`cases` stores what the nodes said, `readings` what was counted there; None: nothing is stored.
 
-        `before` knows what was counted before the record began.
+        `before` knows counts from before the record began.
         """
         self._ledger = ledger
         self._proposer = proposer
@@ -53,22 +53,22 @@ class VerdictRecorder:
         self._before = before
 
     async def opened(self, incident: Incident) -> None:
-        """Put the incident's first entry on record, unless it is there.
+        """Record the incident's first entry, unless it is there.
 
-        Raises: LedgerError when it cannot be written down.
+        Raises: LedgerError when it cannot be written.
         """
         if not (await self._ledger.head(incident.id)).seq:
             try:
                 await self._ledger.append(incident.id, 0, received(incident), incident.alert.asked_by or BOT)
             except Conflict:
-                return  # somebody else was first, or our own try was not heard
+                return  # another writer was first, or the answer to an earlier try was lost
 
     async def record(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> Incident:
-        """Put the verdict on record, and what becomes of its plan; return the incident as it then stands.
+        """Record the verdict and its proposal; return the updated incident.
 
-        Shape: an incident that is not on record yet is opened first. One that has its verdict, or has ended, is left as
-        it is.
-        Raises: LedgerError when it cannot be written down.
+        Shape: an incident that is not on record yet is opened first. An incident with a verdict, or an ended one, is
+        left as it is.
+        Raises: LedgerError when it cannot be written.
         """
         if not incident.seq:
             await self.opened(incident)
@@ -97,7 +97,7 @@ class VerdictRecorder:
     async def _triaged(
         self, incident: Incident, verdict: Verdict, playbook: Playbook, past: Sequence[Incident]
     ) -> Triaged:
-        """The verdict as it goes on record; what the node said is kept before, so that the entry can name it."""
+        """The verdict's event; what the node said is stored first, so that the event can name it."""
         snapshot = verdict.snapshot
         kept = ""
         if self._cases is not None and snapshot is not None and snapshot.case is not None:
@@ -120,7 +120,7 @@ class VerdictRecorder:
         )
 
     async def _offered(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> IncidentEvent | None:
-        """What becomes of the verdict's plan; None where it has none."""
+        """The event about the verdict's plan; None without a plan."""
         if verdict.plan is None:
             return None
         if incident.withholds:
@@ -133,7 +133,7 @@ class VerdictRecorder:
 
 
 def _unless_again(offer: IncidentEvent | None, again: PlanWithheld | None) -> IncidentEvent | None:
-    """Return why the plan is not offered again, where it would be offered, or shown as what would help."""
+    """Return why the plan is not offered again, if it would be offered or shown."""
     shown = isinstance(offer, PlanProposed) or offer == PlanWithheld(ACTING_IS_OFF)
     return again if again is not None and shown else offer
 
@@ -141,6 +141,6 @@ def _unless_again(offer: IncidentEvent | None, again: PlanWithheld | None) -> In
 def _events(incident: Incident, triaged: Triaged, offer: IncidentEvent | None) -> tuple[IncidentEvent, ...]:
     if offer is None:
         return (triaged,)
-    if isinstance(offer, PlanProposed) and incident.is_over:  # by now, and it was not when the offer was made
+    if isinstance(offer, PlanProposed) and incident.is_over:  # it ended after the offer was made
         return triaged, offer, Cancelled(OVER_BY_NOW)
     return triaged, offer

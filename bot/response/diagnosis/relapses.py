@@ -1,4 +1,4 @@
-"""What a node had before, from its earlier incidents: the line on its card, and the reboot not offered again."""
+"""What a node had before, from its earlier incidents: for the line on its card, and to withhold a second reboot."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
 
 WITHIN = timedelta(days=30)
-_MOST_FOLDED = 60  # of a node that is checked every hour, the newest tell enough
+_MOST_FOLDED = 60  # for a node that is checked every hour, the newest are enough
 _REBOOTS = frozenset(name for name, action in ACTIONS.items() if action.reboots)
 
 
 async def earlier_incidents(
     ledger: ActingLedger, incident: Incident, verdict: Verdict, machine_id: str, log: Log
 ) -> tuple[Incident, ...]:
-    """Return the node's incidents of the last 30 days, also under the machine's other names, the oldest first.
+    """Return the node's incidents of the last 30 days, also under the machine's other names, oldest first.
 
-    Shape: empty where none of them had the verdict's cause; what cannot be read here is left out.
-    Raises: LedgerError when the ledger cannot be asked.
+    Shape: empty where none of them had the verdict's cause; unreadable incidents are left out.
+    Raises: LedgerError when the ledger cannot be read.
     """
     if verdict.cause is None:
         return ()
@@ -44,7 +44,7 @@ async def earlier_incidents(
     for summary in sorted(found.values(), key=lambda summary: (summary.opened_at, summary.id))[-_MOST_FOLDED:]:
         try:
             earlier = await ledger.incident(summary.id)
-        except (ImpossibleEvent, UnreadableEntry) as no:  # a newer program's, or a damaged one
+        except (ImpossibleEvent, UnreadableEntry) as no:  # of a newer program, or damaged
             log("record_unreadable", incident=summary.id, error=one_line(str(no)))
         else:
             folded += [earlier] if earlier is not None else []
@@ -53,7 +53,7 @@ async def earlier_incidents(
 
 @dataclass(slots=True)
 class _Times:
-    """The times that a node had a cause, counted from the first incident to the last."""
+    """Counts how often a node had a cause, from the first incident to the last."""
 
     began: list[datetime] = field(default_factory=list)
     returned_after: list[timedelta] = field(default_factory=list)
@@ -61,7 +61,7 @@ class _Times:
     cured_at: datetime | None = None
 
     def sick(self, at: datetime) -> None:
-        """Count a time, unless the cause was there all along: two alerts of one case are one time."""
+        """Count a time, unless the cause was there all along: two alerts of the same case count once."""
         if not self.is_sick:
             self.began.append(at)
             if self.cured_at is not None:
@@ -74,18 +74,18 @@ class _Times:
 
     @property
     def apart(self) -> timedelta:
-        """The mean time to the return after a remedy, or from one beginning to the next where there was none."""
+        """The mean time from a remedy to the return, or between two starts where there was no remedy."""
         if self.returned_after:
             return sum(self.returned_after, timedelta(0)) / len(self.returned_after)
         return (self.began[-1] - self.began[0]) / (len(self.began) - 1) if len(self.began) > 1 else timedelta(0)
 
 
 def relapse_of(incident: Incident, verdict: Verdict, past: Iterable[Incident], machine_id: str = "") -> Relapse | None:
-    """Return how the verdict's cause stands to what the node had before; None where it is the first time.
+    """Return how often the node had the verdict's cause before; None for the first time.
 
-    A cause that was never seen to be gone is one time, however many alerts told of it: gone is a proved remedy, a
-    healthy verdict, or an alert that its source ended. `past` is in the order of time; of it only the same machine
-    under the same name counts, for copied images share a machine-id and names are given anew.
+    A cause that was never seen to be gone counts once, however many alerts came: gone means a proved remedy, a healthy
+    verdict, or an alert that its source ended. `past` is in order of time; only the same machine under the same name
+    counts, because copied images share a machine-id and names are reused.
     """
     times, cures = _Times(), list[Incident]()
     for earlier in past:
@@ -124,7 +124,7 @@ def again_withheld(
 ) -> PlanWithheld | None:
     """Return why the verdict's plan is not offered: it reboots, and an earlier reboot for this cause did not last.
 
-    Here the machine counts under every name, for a reboot too many is worse than one too few.
+    Here the machine counts under every name, because a reboot too many is worse than a reboot too few.
     """
     lasts = next((used.cause.reboot_lasts for used in playbook.causes if used.cause.name == verdict.cause), None)
     if lasts is None or verdict.plan is None or not any(step.action in _REBOOTS for step in verdict.plan.steps):
@@ -151,7 +151,7 @@ def _cure(earlier: Incident) -> str | None:
 
 
 def _rebooted_at(earlier: Incident) -> datetime | None:
-    """When the incident's reboot began; None where it had none. An undo has no verdict of its own."""
+    """When the incident's reboot began; None without a reboot. An undo has no verdict of its own."""
     steps = earlier.proposal.plan.steps if earlier.proposal is not None else ()
     began = (
         record.started_at

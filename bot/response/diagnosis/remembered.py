@@ -1,4 +1,4 @@
-"""Judging a snapshot over and over: what has not changed is not worked out again."""
+"""Judging a snapshot over and over without computing unchanged parts again."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from bot.response.diagnosis.watch import Figure
 
 
 def computing_once(snapshot: Snapshot) -> _Remembering:
-    """Return the snapshot with readings that work out each figure once: they are asked for it hundreds of times."""
+    """Return the snapshot with readings that cache each figure: they are asked for it hundreds of times."""
     readings = {name: _Once(reading).reading for name, reading in snapshot.readings.items()}
     return _Remembering(snapshot.node, snapshot.taken_at, snapshot.window, readings)
 
 
 @dataclass(frozen=True, slots=True)
 class _Remembering(Snapshot):
-    """A snapshot that keeps the figures that were worked out from it."""
+    """A snapshot that caches figures computed from it."""
 
     figures: dict[Figure, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -38,7 +38,7 @@ class _Remembering(Snapshot):
 
 
 class _Once:
-    """Makes a copy of a reading that keeps what its methods return; copies of that copy work it out for themselves."""
+    """Makes a copy of a reading that caches its methods' results; copies of that copy have their own cache."""
 
     def __init__(self, reading: Any) -> None:
         self.reading = reading
@@ -68,7 +68,7 @@ class _Once:
 
 
 class Weighings:
-    """A playbook's weighings of one snapshot; a change of it weighs anew only those that looked at what changed."""
+    """A playbook's weighings of a snapshot; after a change only those that looked at the changed value are redone."""
 
     def __init__(self, snapshot: Snapshot, playbook: Playbook) -> None:
         self._snapshot = computing_once(snapshot)
@@ -77,7 +77,7 @@ class Weighings:
         self._decides = [_decides(weighing) for weighing in self.found]
 
     def changed(self, reading: Any, change: Change, looks: Looks) -> list[Weighing | None]:
-        """Return the weighings with one change made; `reading` is the changed one."""
+        """Return the weighings after a change; `reading` is the changed reading."""
         before = self._snapshot
         readings = {**before.readings, change.probe: reading}
         figures = {name: known for name, known in before.figures.items() if not looks.figure_hangs_on(name, change)}
@@ -92,7 +92,7 @@ class Weighings:
         return found
 
     def decide_alike(self, found: Sequence[Weighing | None]) -> bool:
-        """True where weighings differ from those of the snapshot in words alone, so that the verdict stays."""
+        """True if weighings differ from the snapshot's in wording only, so that the verdict stays."""
         return all(
             now is before or _decides(now) == decides
             for now, before, decides in zip(found, self.found, self._decides, strict=True)
@@ -100,7 +100,7 @@ class Weighings:
 
 
 def _decides(weighing: Weighing | None) -> tuple[Any, ...]:
-    """Return what of a weighing a verdict's status, cause, confidence and plan hang on; the rest is words."""
+    """Return the parts of a weighing that decide status, cause, confidence and plan; the rest is wording."""
     match weighing:
         case Finding():
             return weighing.cause, weighing.status, weighing.confidence, weighing.remedy

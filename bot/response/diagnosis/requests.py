@@ -1,4 +1,4 @@
-"""A person's request to check nodes: its incidents are opened, and their nodes read, also without a ledger."""
+"""A person's request to check nodes: opens its incidents and reads their nodes, also without a ledger."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.response.record import Opening
 
 
 class CheckRequests:
-    """Takes them. Whoever opens an incident has its lease."""
+    """Takes requests. The program that opens an incident has its lease."""
 
     def __init__(self, ledger: Ledger, leases: Leases, diagnosis: Diagnosis, clock: Clock, log: Log) -> None:
         self._ledger = ledger
@@ -23,16 +23,16 @@ class CheckRequests:
         self._log = log
 
     async def take(self, opening: Opening, nodes: Sequence[str]) -> None:
-        """Open an incident for each node and have it read; nothing is done where the request is on record already.
+        """Open an incident for each node and have it read; does nothing if the request is on record already.
 
-        A ledger that cannot be asked never keeps anybody's node from being read.
+        Nodes are read even when the ledger is down.
         """
         group = [opening.unrecorded(node, self._clock()) for node in nodes]
         first = group[0]
         try:
             if (await self._ledger.head(first.id)).seq:
                 return
-            # Before it is on record: until then nobody else can find it without somebody who sees to it.
+            # Leased before it is on record, so that no other program finds it without an owner.
             if not await self._leases.take(opening.group):
                 return
             entry = await self._ledger.append(first.id, 0, opening.received(first.node), opening.by)

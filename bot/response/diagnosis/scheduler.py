@@ -1,4 +1,4 @@
-"""Checks that people ask for: bounded for each person and in all, shared where two ask for the same node at once."""
+"""Schedules checks: limited for each person and in total, shared when two ask for the same node at once."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.triage import without_secrets
 
-AT_ONCE = 20  # while serving, where answers to people go before nodes
+AT_ONCE = 20  # while serving, where answers to people come before nodes
 Diagnose = Callable[[Node, Playbook, Listener], Awaitable[Verdict]]
 
 
 @dataclass(slots=True, eq=False)
 class _Reading:
-    """One node's reading, waiting for its turn or under way, and everybody who waits for it.
+    """A node's reading, waiting or running, and everybody who waits for it.
 
     Shape: `verdict` is None when the bot stopped before the turn came.
     """
@@ -41,9 +41,9 @@ class _Reading:
 
 
 class CheckScheduler:
-    """Runs diagnoses, at most `at_once` in all and `each_at_once` for one person; the rest wait their turn.
+    """Runs diagnoses, at most `at_once` in total and `each_at_once` for a person; the rest wait their turn.
 
-    Shape: a reading that several share counts for the first of them who had room for it.
+    Shape: a shared reading counts for the first person who had room for it.
     """
 
     def __init__(self, diagnose: Diagnose, log: Log, at_once: int = AT_ONCE, each_at_once: int = 10) -> None:
@@ -52,7 +52,7 @@ class CheckScheduler:
         self._at_once = at_once
         self._each_at_once = each_at_once
         self._by_person: Counter[str] = Counter()
-        self._readings: dict[tuple[str, str], _Reading] = {}  # in the order in which they were asked for
+        self._readings: dict[tuple[str, str], _Reading] = {}  # in the order of the requests
         self._is_closed = False
 
     @property
@@ -61,9 +61,9 @@ class CheckScheduler:
         return self._by_person.total()
 
     async def ask(self, person: str, node: Node, playbook: Playbook, heard: Listener) -> Verdict | None:
-        """Diagnose a node, or listen to whoever reads it already; `heard` is told why it cannot begin yet.
+        """Diagnose a node, or join a running reading; `heard` is told why it cannot begin yet.
 
-        Returns None when the bot stops before the reading began: whoever comes after it owes the verdict.
+        Returns None when the bot stops before the reading began: the next run reads it.
         """
         if self._is_closed:
             return None
@@ -90,7 +90,7 @@ class CheckScheduler:
                 reading.verdict.set_result(None)
 
     async def abandon(self) -> None:
-        """Hang up on the nodes that are still being read."""
+        """Close the connections to nodes that are still being read."""
         tasks = [reading.task for reading in self._readings.values() if reading.task is not None]
         for task in tasks:
             task.cancel()
@@ -122,7 +122,7 @@ class CheckScheduler:
         except ZombieError as no:
             self._log("diagnosis_failed", node=reading.node.name, error=str(no))
             verdict = not_judged(reading.node.name, no.sentence, no.try_next)
-        # The serving loop: a fault of ours at one node is never that of the others, nor of those who wait for it.
+        # The serving loop: a bug at one node must not stop the others, nor the people who wait for it.
         except Exception as bug:  # noqa: BLE001
             self._log("diagnosis_failed", node=reading.node.name, error=repr(bug))
             verdict = not_judged(reading.node.name, f"The bot itself failed here: {one_line(repr(bug))}")
@@ -139,10 +139,10 @@ class CheckScheduler:
 
     def _why_not(self, person: str) -> str:
         if self.running >= self._at_once:
-            return f"{self.running} nodes are being read, the most at once"
-        return f"{self._by_person[person]} of your nodes are being read, the most for one person"
+            return f"{self.running} nodes are being read, which is the limit"
+        return f"{self._by_person[person]} of your nodes are being read, which is the limit for a person"
 
 
 def not_judged(node: str, because: str, try_next: str = "") -> Verdict:
-    """Return the verdict on a node that nobody could read, for a reason that is not the node's."""
+    """Return the verdict on a node that was not read, for a reason that is not the node's."""
     return Verdict(node, Status.UNKNOWN, None, None, because, try_next=try_next)

@@ -1,4 +1,4 @@
-"""One node, from its name to its verdict: one connection, one batch, one window."""
+"""From a node's name to its verdict: one connection, one batch, one window."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.core_heat import core_heat
 from bot.response.diagnosis.planning import PLAN_LABELS, Draining, with_plan
 
-BATCHES_KEPT = 8  # playbooks are few; one that was made for a single look is forgotten again
+BATCHES_KEPT = 8  # playbooks are few; those made for a single look are dropped again
 NOT_LISTENED = "this program did not get the processor, and did not hear the answer"
-THINKS_SECONDS = 0.005  # at a stretch; what a person waits for in a chat may have to wait that much longer
+THINKS_SECONDS = 0.005  # at a stretch; a person's answer in a chat may wait this much longer
 
 
 def _nobody(_: object) -> None:
-    """Hears progress when nobody else does."""
+    """Takes progress that nobody listens to."""
 
 
 class Thinking:
-    """Held by whoever parses or judges; after some milliseconds of that the event loop goes round before the next."""
+    """A lock for parsing and judging; after some milliseconds the event loop runs once before the next holder."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
         self._since = 0.0
         self._spent = 0.0
-        self.waiting = 0  # how many answers and nodes wait to be thought about
+        self.waiting = 0  # how many answers and nodes wait to be parsed or judged
 
     async def __aenter__(self) -> None:
         self.waiting += 1
@@ -59,7 +59,7 @@ class Thinking:
             self._spent += asyncio.get_running_loop().time() - self._since
             if self._spent >= THINKS_SECONDS:
                 self._spent = 0.0
-                await asyncio.sleep(0)  # still held: nobody else thinks before the loop has gone round
+                await asyncio.sleep(0)  # still locked: nothing else is parsed before the loop has run
         finally:
             self._lock.release()
 
@@ -68,10 +68,10 @@ class Thinking:
 class Triage:
     """What a diagnosis needs, handed in once; `diagnose` may run for many nodes at a time.
 
-    Shape: `thinking` is held while one probe is parsed or one node judged. Where many nodes end in one moment, whoever
-    else lives on this event loop has a turn after a few of these, and not after all of them. `mutes` says which causes
-    are known and accepted; where it cannot be asked, nothing counts as accepted. `program` names this program where
-    snapshots are to keep their cases; then what is kept, without secrets, is judged.
+    Shape: `thinking` is held while a probe is parsed or a node judged. When many nodes end at the same moment, other
+    work of this event loop gets a turn after a few of them, not after all. `mutes` says which causes are known and
+    accepted; where it cannot be read, nothing counts as accepted. `program` names this program where snapshots keep
+    their cases; then the stored case, without secrets, is judged.
     """
 
     transport: Transport
@@ -86,9 +86,9 @@ class Triage:
     _batches: dict[int, tuple[Playbook, Batch]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     async def diagnose(self, node: Node, playbook: Playbook, heard: Listener = _nobody) -> Verdict:
-        """Read the node and return its verdict, telling whoever listens; a node nobody could talk to is a verdict too.
+        """Read the node and return its verdict, with progress to `heard`; an unreachable node has a verdict too.
 
-        Raises: MissingFile when a key or known_hosts file is missing: that is the reader's fault, not the node's.
+        Raises: MissingFile when a key or known_hosts file is missing, which is not the node's fault.
         """
         taken_at = self.clock()
         try:
@@ -102,9 +102,9 @@ class Triage:
         return verdict
 
     async def snapshot(self, node: Node, playbook: Playbook, heard: Listener = _nobody) -> Snapshot:
-        """Read the node, and judge nothing yet.
+        """Read the node without judging it.
 
-        Raises: Unreachable when nobody could talk to it; MissingFile.
+        Raises: Unreachable when it did not answer; MissingFile.
         """
         taken_at = self.clock()
         heard(ReadingStarted(node.name, tuple(probe.name for probe in playbook.probes), self.sampling.window))
@@ -120,12 +120,12 @@ class Triage:
             return replace(verdict, heat=core_heat(snapshot))
 
     async def runs(self, node: Node, playbook: Playbook) -> tuple[Completed, ...]:
-        """Return what the node answered to the playbook's commands, as a recording keeps it."""
+        """Return the node's answers to the playbook's commands, in a recording's form."""
         stream = self.transport.read(node, self._batch(playbook), self.deadline)
         return tuple([run async for run in stream])
 
     def head(self, node: Node, playbook: Playbook, taken_at: datetime, environment: Mapping[str, str]) -> Head:
-        """Return what a case of that node says of itself; `environment` is its snapshot's traits."""
+        """Return the head of a case of that node; `environment` is its snapshot's traits."""
         return Head(
             node=node.name,
             taken_at=taken_at,
@@ -144,9 +144,9 @@ class Triage:
         return Case(head, runs, asked_by(self._batch(playbook)))
 
     def _batch(self, playbook: Playbook) -> Batch:
-        """What all nodes are asked by that playbook; made once."""
+        """The batch of a playbook, the same for all nodes; made once."""
         kept = self._batches.get(id(playbook))
-        if kept is None:  # it stays in there with its batch, so that no other can have its id meanwhile
+        if kept is None:  # kept together with its batch, so that no other object can get its id
             if len(self._batches) >= BATCHES_KEPT:
                 del self._batches[next(iter(self._batches))]
             asked = [(probe.name, command) for probe in playbook.probes for command in probe.commands]
@@ -177,7 +177,7 @@ class Triage:
         except Unreachable:
             if not any(len(runs[probe.name]) > len(probe.told) for probe in playbook.probes):
                 raise
-            # It did answer, and then the connection broke: what came is read, the rest is unread.
+            # It answered before the connection broke: what came is read, the rest is unread.
         readings = {
             probe.name: answered.get(probe.name) or self._answer(node, probe, runs[probe.name], heard, missing)
             for probe in playbook.probes
@@ -213,9 +213,9 @@ class Triage:
 
 
 def without_secrets(verdict: Verdict, redactor: Redactor | None = None) -> Verdict:
-    """Return the verdict as it may be shown anywhere: what the record takes out is taken out here too.
+    """Return the verdict without secrets, redacted like the record, so that it may be shown anywhere.
 
-    Whoever has many of them hands in one redactor.
+    For many verdicts, hand in a shared redactor.
     """
     redactor = Redactor() if redactor is None else redactor
     shown: Verdict = read(Verdict, redactor.value(plain(verdict)))

@@ -1,6 +1,6 @@
-"""What of a playbook nothing would miss: taken away, it changes no verdict on any case, nor on any change of one.
+"""Finds the parts of a playbook that can be removed without changing a verdict on any case or changed case.
 
-A mutation check: each condition and each cause is left out once, of each verdict and of each that `what_ifs` finds.
+A mutation check: each condition and cause is left out once, for each verdict and each that `what_ifs` finds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A playbook of so many pieces, and those that none of the cases would miss."""
+    """A playbook, how many pieces it has, and those that no case needs."""
 
     playbook: str
     pieces: int
@@ -42,7 +42,7 @@ def pieces(playbook: Playbook) -> tuple[Piece, ...]:
 
 
 def missed(snapshot: Snapshot, judge: Judge, among: Sequence[Piece]) -> Iterator[Piece]:
-    """Yield those of the pieces without which the verdict on a snapshot, or on one change of it, would be another."""
+    """Yield the pieces without which the verdict on a snapshot, or on a change of it, would differ."""
     left = list(among)
     for now in _snapshots(snapshot, judge):
         found = weighings(now, judge.playbook)
@@ -62,7 +62,7 @@ def _snapshots(snapshot: Snapshot, judge: Judge) -> Iterator[Snapshot]:
 
 
 def _says(weighing: Weighing | None) -> bool:
-    """False for what changes no verdict: a condition that does not hold, a cause that is ruled out."""
+    """False for a weighing that changes no verdict: a condition that does not hold, a cause that is ruled out."""
     return weighing is not None and not isinstance(weighing, RuledOut)
 
 

@@ -14,14 +14,14 @@ from bot.domain.probe import CustomReading, F, R, Snapshot, Unread
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.facts import Fact, number
 
-Figure: TypeAlias = tuple[Any, ...]  # the function that works it out, and what it is asked
-NEVER = 1e12  # seconds, of what never was or never ends: it stands for no number, and is not moved
-MOST_ENTRIES = 12  # of one field: a verdict speaks of few
+Figure: TypeAlias = tuple[Any, ...]  # the function that computes it, and its arguments
+NEVER = 1e12  # seconds; stands for never, so it is no number to move
+MOST_ENTRIES = 12  # of a field: a verdict names few
 _COUNTED = frozenset({"core", "pid", "irq"})  # a bare number is an entry's name only after this word
 
 
 def told(verdict: Verdict) -> frozenset[str]:
-    """Return the words that the verdict speaks in, and `core 39` beside `39`."""
+    """Return the words in the verdict, and `core 39` beside `39`."""
     said = " ".join([verdict.summary, *verdict.suspects, *(evidence.says for evidence in verdict.evidence)])
     words = [word.strip(".,:;()") for word in said.split()]
     return frozenset(words) | {f"{before} {word}" for before, word in pairwise(words)}
@@ -35,12 +35,12 @@ class Watch:
     facts: dict[str, Fact] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)  # facts, probes, `probe.field`, and `probe.field.part` of entries
     unwatched: set[str] = field(default_factory=set)  # probes of readings that note nothing
-    parted: set[str] = field(default_factory=set)  # fields of whose entries each part is noted
+    parted: set[str] = field(default_factory=set)  # fields whose entries are noted part by part
     by_figure: dict[Figure, set[str]] = field(default_factory=dict)
 
     @contextmanager
     def noting(self) -> Iterator[set[str]]:
-        """Yield what is seen meanwhile, whole when it ends; within another it counts for both."""
+        """Yield the set of what is seen while the block runs; a nested block counts for both."""
         before, noted = frozenset(self.seen), set[str]()
         self.seen.clear()
         yield noted
@@ -84,7 +84,7 @@ class Watch:
                 self.seen.add(of_part.what)
 
     def _entries(self, change: Change, held: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Watch the entries that the verdict speaks of, and all that go by their names; nothing where there is none."""
+        """Watch the entries that the verdict names, and all with the same names; nothing where there is none."""
         spoken: dict[int, str] = {}
         known = {id(entry): names_of(entry) for entry in _flat(held)}
         for entry, names in known.items():
@@ -109,12 +109,12 @@ class Watch:
                 self.facts[whole.what] = Fact(whole)
                 self.seen.add(whole.what)
                 found.append(self._record(entry, whole))
-            else:  # a change of the others moves it too, where it has one of their names
+            else:  # it moves with the others, where it shares a name with them
                 found.append(self._record(entry, replace(change, entry="?"), False) if id(entry) in moved else entry)
         return tuple(found)
 
     def _name(self, names: Mapping[str, str]) -> str:
-        """Return the name by which the verdict speaks of an entry; any by its kind."""
+        """Return the name that the verdict uses for an entry; any of its names by kind."""
         found = ""
         for name, attribute in names.items():
             words = f"{attribute} {name}" if attribute in _COUNTED else name
@@ -130,7 +130,7 @@ class Watch:
             value = getattr(record, each.name)
             noted = [where + each.name]
             if tells and isinstance(value, int | float | timedelta) and each.name not in NAMES:  # a name is no quantity
-                # The first look moves the later one with it, and the later one moves alone: growth is a fact too.
+                # The first look moves the later look with it, and the later also moves alone: growth is a fact too.
                 names = dict.fromkeys((each.name, each.name.removesuffix("_later")))
                 of = [replace(change, **{"part" if change.entry else "field": name}) for name in names]
                 before = self.facts.get(of[0].what)
@@ -149,7 +149,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class _Watched(Snapshot):
-    """A snapshot that notes which probes are asked for, and what each figure hangs on."""
+    """A snapshot that notes which probes are asked for, and what each figure depends on."""
 
     watch: Watch = field(default_factory=lambda: Watch(frozenset()), compare=False, repr=False)
 
@@ -173,7 +173,7 @@ def _flat(held: tuple[Any, ...]) -> Iterator[Any]:
 
 
 class _Noted:
-    """A field that notes that it is looked at."""
+    """A field that notes when it is looked at."""
 
     __slots__ = ("_held", "_seen", "_what")
 

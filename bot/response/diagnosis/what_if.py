@@ -1,8 +1,8 @@
-"""What would have to be otherwise: the smallest single changes of readings that change a verdict.
+"""Finds the smallest single changes of readings that change a verdict.
 
-Every number that the weighing looked at is moved to its least and its most, and where that changes status, cause,
-confidence or plan, the change is halved until it cannot be smaller; every reading is left out once, and so is every
-entry that the verdict speaks of. Nothing is drawn by chance, so the same case has the same answers.
+Every number that the weighing looked at is moved to its least and its most. Where that changes status, cause,
+confidence or plan, the change is halved until it cannot be smaller. Every reading is left out once, and so is every
+entry that the verdict names. Nothing is random, so the same case always has the same answers.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from bot.response.diagnosis.planning import Draining, with_plan
 from bot.response.diagnosis.remembered import Weighings
 
 FAR = 1_000_000  # how far up a number is moved, beside a thousand times what was read
-FINE = 2e-3  # of a number: nearer to where the verdict changes nobody needs it, unless a threshold stands there
+FINE = 2e-3  # of a number: precise enough, unless there is a threshold in between
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """One change, and the verdict that it would make.
+    """A change, and the verdict after it.
 
     Shape: `was` is what was read, None for an entry or a reading that is left out. `still` is the value next to the
     changed one that changes nothing, None where there is none.
@@ -45,7 +45,7 @@ class WhatIf:
 
     @property
     def size(self) -> float:
-        """How much is changed, from 0 to 1: the share of a number that goes or comes; 1 is all of it."""
+        """How much is changed, from 0 to 1: the share of a number that is added or removed; 1 is all of it."""
         if not isinstance(self.was, int | float | timedelta) or isinstance(self.was, bool):
             return 1.0
         was, now = number(self.was), float(self.change.value)
@@ -54,7 +54,7 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Weighs a snapshot by a playbook, for one node and its cluster; the plan belongs to it."""
+    """Weighs a snapshot by a playbook, for a node and its cluster, and makes the plan."""
 
     playbook: Playbook
     actions: Mapping[str, Action]
@@ -74,20 +74,20 @@ class Judge:
 def what_ifs(snapshot: Snapshot, judge: Judge) -> tuple[WhatIf, ...]:
     """Return the smallest single changes of a snapshot that change its verdict, the smallest first.
 
-    Shape: each was weighed anew before it is returned; a cause is weighed again where a probe that it names changed.
+    Shape: each is weighed again before it is returned; a cause is weighed again if a probe that it names changed.
     """
     search = _Search(snapshot, judge)
-    found = {each.change: each for each in (*search.left_out(), *search.numbers())}  # both ways may come to the same
+    found = {each.change: each for each in (*search.left_out(), *search.numbers())}  # both may find the same
     return tuple(sorted(found.values(), key=lambda each: (each.size, not each.change.field, str(each.change))))
 
 
 def outcome(verdict: Verdict) -> tuple[str, str | None, str | None, str | None]:
-    """Return what of a verdict counts here: status, cause, confidence and the plan's digest."""
+    """Return what is compared of a verdict: status, cause, confidence and the plan's digest."""
     return verdict.status, verdict.cause, verdict.confidence, verdict.plan.digest if verdict.plan is not None else None
 
 
 class _Search:
-    """The search in one snapshot; what was weighed once is remembered."""
+    """The search in a snapshot; weighings are cached."""
 
     def __init__(self, snapshot: Snapshot, judge: Judge) -> None:
         self._snapshot, self._judge = snapshot, judge
@@ -100,7 +100,7 @@ class _Search:
         self._edges = _edges(judge.playbook)
 
     def left_out(self) -> Iterator[WhatIf]:
-        """Try each reading, and each entry that the verdict speaks of, left out."""
+        """Try leaving out each reading, and each entry that the verdict names."""
         for name, reading in self._snapshot.readings.items():
             if not isinstance(reading, Unread):
                 yield from self._proven(Change(name))
@@ -109,11 +109,11 @@ class _Search:
                 yield from self._proven(replace(entry, value=NONE))
 
     def numbers(self) -> Iterator[WhatIf]:
-        """Try each number that was looked at, less and more, and each yes or no the other way."""
+        """Try each number that was looked at, lower and higher, and each boolean inverted."""
         told: set[str] = set()
-        for fact in self._facts:  # a first look comes before its later one
+        for fact in self._facts:  # a first look comes before its later look
             if fact.both_looks in told:
-                continue  # moved alone, the later look would say the same again
+                continue  # moved alone, the later look would give the same again
             for what_if in self._moved(fact):
                 told.add(fact.change.what)
                 yield what_if
@@ -128,7 +128,7 @@ class _Search:
                 yield from self._nearest(fact, was, type(was)(end))
 
     def _nearest(self, fact: Fact, was: Number, end: Number) -> Iterator[WhatIf]:
-        """Halve the way between what was read and an end that changes the verdict, thresholds first."""
+        """Bisect between what was read and an end that changes the verdict, thresholds first."""
         if end == was or self._changed(fact.at(_written(end))) is None:
             return
         same, other = was, end
@@ -158,14 +158,14 @@ class _Search:
             yield WhatIf(change, verdict, was, still)
 
     def _changed(self, change: Change) -> Verdict | None:
-        """Return the verdict with the change where it is another one."""
+        """Return the verdict after the change, if it differs."""
         if change not in self._tried:
             verdict = self._with(change)
             self._tried[change] = verdict if verdict is not None and outcome(verdict) != self._outcome else None
         return self._tried[change]
 
     def _with(self, change: Change) -> Verdict | None:
-        """Return the verdict with the change; None where it cannot be made, or surely decides nothing."""
+        """Return the verdict after the change; None where it cannot be made, or certainly decides nothing."""
         readings = self._snapshot.readings
         try:
             reading = change.applied(readings[change.probe])
@@ -178,7 +178,7 @@ class _Search:
 
 
 def _edges(playbook: Playbook) -> tuple[Number, ...]:
-    """Return the numbers by which the playbook decides, and those beside them, in order."""
+    """Return the playbook's thresholds and the numbers next to them, in order."""
     said = [word for each in playbook.conditions for word in re.findall(r"(?<![\w.])\d+\.?\d*", each.when)]
     numbers = [threshold.value for used in playbook.causes for threshold in used.thresholds.values()]
     numbers += [float(word) for word in said]

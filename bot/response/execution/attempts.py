@@ -1,4 +1,4 @@
-"""What this program knows of the attempts that it made at steps: what was sent, and what was heard of it."""
+"""What this program knows about its attempts at steps: what was sent, and what was heard back."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.response.timing import POLL
 
-HELD_UP = "it was held up before its command was sent"
-_BOOTED = "it was not run, for the node was booted since it was looked at"
-_NOBODY_SAYS = 124  # from here on an exit status is that of whatever ended the command
+HELD_UP = "it was delayed before its command was sent"
+_BOOTED = "it was not run, because the node was booted since it was read"
+_NOBODY_SAYS = 124  # from here on, the exit status comes from whatever ended the command
 
 Attempt: TypeAlias = tuple[str, int, int]  # incident, step, and which attempt at it
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """Of each attempt, what became of its command; gone with the program, and then the node alone says it.
+    """For each attempt, the outcome of its command; lost with the program, and then only the node can tell.
 
-    Shape: `ran` are the attempts whose command this program sent, or may have: None while its end was not heard, a
-    sentence where it failed, and nothing where it went well. `ended` are those whose end was heard: they are never
-    sent again. Of those in `unsent` nothing is on its way: they were never sent, or kept back by their fence.
-    `strange` says of an attempt that another machine answered, and `said` what the last round of calls heard.
+    Shape: `ran` are attempts whose command this program sent, or may have sent: None while its end was not heard, a
+    sentence if it failed, empty if it succeeded. `ended` are attempts whose end was heard: they are never sent again.
+    Attempts in `unsent` were never sent, or were refused by their fence. `strange` notes that another machine
+    answered, and `said` what the last round of calls returned.
     """
 
     ran: dict[Attempt, str | None] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Attempts:
         self.said[key] = one_line(ended.stdout, 500) if ended is not None else ""
 
     def not_sent(self, key: Attempt, because: str) -> Again:
-        """Note that nothing of an attempt is on its way, so that the next one need not wait for its fence."""
+        """Note that an attempt was not sent, so that the next attempt need not wait for its fence."""
         self.ran.pop(key, None)
         self.unsent.add(key)
         return Again(POLL, because)
@@ -65,13 +65,13 @@ class Attempts:
         return self.not_sent(key, "its command came too late, and was not run")
 
     def braked(self, key: Attempt, pause: timedelta, no: Braked) -> Again:
-        """Note that the brake keeps back the rest of a step: that is said, too, where its deadline passes so."""
+        """Note that the brake stops the rest of a step: that is reported too if its deadline passes meanwhile."""
         self.said[key] = f"{no.name}: {no.sentence}"
         return Again(pause, self.said[key])
 
 
 def _failure(ended: Completed | None) -> str | None:
-    """Why a command failed; nothing where it went well, None where it does not say."""
+    """Why a command failed; empty if it succeeded, None if that is not known."""
     if ended is None or ended.exit_status is None or ended.exit_status >= _NOBODY_SAYS:
         return None
     return "" if ended.exit_status == 0 else one_line(ended.stderr, 200) or f"exit status {ended.exit_status}"

@@ -1,4 +1,4 @@
-"""Reaching a node's Kubernetes cluster to act there: looks, and rounds of calls that were approved."""
+"""Access to a node's Kubernetes cluster for acting: looks, and rounds of approved calls."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from bot.domain.errors import Braked, CannotRead, ConnectionLost, UnknownCluster
 from bot.domain.listed import listed
 from bot.domain.safe_text import one_line
 
-KUBERNETES = "kubernetes"  # the first word of a right that a cluster gives, and not sudo
+KUBERNETES = "kubernetes"  # the first word of a right that a cluster grants, not sudo
 _LOOK_LIMIT = timedelta(seconds=10)
-_ROUND = timedelta(seconds=8)  # one round is over before anybody takes its runner for dead; the rest is for the next
+_ROUND = timedelta(seconds=8)  # a round ends before its runner counts as dead; the next round does the rest
 _AT_ONCE = 8
 _REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _GONE, _CONFLICT, _NOT_NOW = 404, 409, 429
-_WORDS = 3  # refused calls that are told in full
+_WORDS = 3  # refused calls that are quoted in full
 
 
 async def unbraked() -> None:
-    """Say nothing against a call."""
+    """Allow every call."""
 
 
 class TooLate(Exception):
-    """What was to be sent was begun too long ago, and is not sent; not an error of the house: it is looked at again."""
+    """It was begun too long ago, so it is not sent. No ZombieError: the node is read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterReach:
-    """The way to the clusters; None where none is configured, or what it takes is not installed."""
+    """Access to the clusters; None where none is configured, or a package is not installed."""
 
     api: ClusterApi | None
 
     async def facts(self, action: Action, args: Args, boot_id: str) -> Facts:
-        """Return what the action's looks say, and the boot that the node itself names.
+        """Return the answers to the action's looks, and the boot id of the node itself.
 
-        Raises: ConnectionLost; CannotRead when the cluster is not known, does not let us look, or has no such node.
+        Raises: ConnectionLost; CannotRead when the cluster is unknown, refuses the look, or has no such node.
         """
         try:
             seen = await asyncio.gather(*(self._read(args, command) for command in action.looks(args)))
@@ -59,11 +59,11 @@ class ClusterReach:
         in_time: Callable[[], bool] = lambda: True,
         released: Callable[[], Awaitable[None]] = unbraked,
     ) -> Completed:
-        """Look, and send the calls that are due now; a pod that may not go yet is no failure.
+        """Look, and send the calls that are due now; a pod that may not be evicted yet is no failure.
 
-        Shape: `in_time` and `released` are asked before each call: each is an effect of its own.
+        Shape: `in_time` and `released` are asked before each call, because each call has its own effect.
         Raises: ConnectionLost when the cluster does not answer: a later round goes on. TooLate, or what `released`
-        raises, when some calls were not sent any more.
+        raises, when some calls were not sent.
         """
         try:
             now = await self.facts(action, step.args, before.get("boot_id", ""))
@@ -78,7 +78,7 @@ class ClusterReach:
         late: list[str] = []
         braked: list[Braked] = []
 
-        async def one(line: str) -> None:
+        async def send(line: str) -> None:
             async with gate:
                 try:
                     await released()
@@ -100,11 +100,11 @@ class ClusterReach:
                 failed.append(f"{call.verb} {call.path}: {_message(answer)}")
 
         first, rest = [line for line in lines if line.startswith("PATCH ")], [*lines]
-        for line in first:  # before anything is moved, nothing new may come
+        for line in first:  # cordon before evicting, so that no new pod comes
             rest.remove(line)
-            await one(line)
+            await send(line)
         if not failed and not lost and not late and not braked:
-            doing = [asyncio.ensure_future(one(line)) for line in rest]
+            doing = [asyncio.ensure_future(send(line)) for line in rest]
             if doing:
                 _, unheard = await asyncio.wait(doing, timeout=_ROUND.total_seconds())
                 for task in unheard:
@@ -147,7 +147,7 @@ class ClusterReach:
         except (ValueError, KeyError, TypeError):
             allowed = None
         if not isinstance(allowed, bool):
-            raise CannotRead(f"Cluster {args[CLUSTER]} does not say what we may do there: {_message(answer)}")
+            raise CannotRead(f"Cluster {args[CLUSTER]} does not say what the bot may do there: {_message(answer)}")
         return allowed
 
     async def _read(self, args: Args, command: Command) -> Completed:
@@ -167,7 +167,7 @@ class ClusterReach:
 
 
 def _not_yet(call: Call, answer: Answered) -> Sequence[str]:
-    """What an eviction that was not taken says; a pod that is gone, or has become another, is not meant any more."""
+    """Why an eviction was refused; a pod that is gone or was replaced does not count."""
     if answer.is_done or answer.status in (_GONE, _CONFLICT):
         return ()
     namespace, _, name = call.path.removeprefix("/api/v1/namespaces/").removesuffix("/eviction").partition("/pods/")
@@ -175,7 +175,7 @@ def _not_yet(call: Call, answer: Answered) -> Sequence[str]:
 
 
 def _message(answer: Answered) -> str:
-    """An answer's status with the API's own words, where it has any."""
+    """An answer's status with the API's message, where it has one."""
     try:
         said = json.loads(answer.body).get("message", "")
     except (ValueError, AttributeError):

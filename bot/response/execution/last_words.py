@@ -1,7 +1,7 @@
-"""What a reboot destroys is read once more just before it, and kept with the incident: in seconds, or not at all.
+"""Reads what a reboot destroys just before it, and stores it with the incident: within seconds, or not at all.
 
-Nothing here decides anything. A node that does not answer, or a database that does not take it, is said and holds
-nothing up: the reboot was approved.
+Nothing here decides anything. If the node or the database does not answer, that is reported and the reboot goes on: it
+was approved.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.probes import cgroups, kernel_log, processes
 
-LIMIT = timedelta(seconds=8)  # connecting and all: what is not here by then is not kept
-SPARE = timedelta(seconds=20)  # of an approval's life, for the step itself: with less left nothing is read
-GOOD_FOR = timedelta(minutes=1)  # a step that is held up, by the brake say, does not read again at each look
-MOST_BYTES = 64 * 1024  # that one command may print
+LIMIT = timedelta(seconds=8)  # with connecting: what comes later is not stored
+SPARE = timedelta(seconds=20)  # time for the step itself: with less left of the approval, nothing is read
+GOOD_FOR = timedelta(minutes=1)  # a delayed step, for example by the brake, does not read again at each look
+MOST_BYTES = 64 * 1024  # of a command's output
 _MEMORY = ("/proc/loadavg", "/proc/meminfo", "/proc/pressure/cpu", "/proc/pressure/memory", "/proc/pressure/io")
 
-# Each in a lane of its own, so that what stalls holds up nothing else.
+# Each in its own lane, so that a stalled command delays no other.
 QUESTIONS: tuple[tuple[str, Command], ...] = tuple(
     (about, replace(command, lane=about, output_limit_bytes=min(MOST_BYTES, command.output_limit_bytes)))
     for about, command in (
@@ -42,7 +42,7 @@ QUESTIONS: tuple[tuple[str, Command], ...] = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What was kept: the content hash of it, and in words what it is; both empty where nothing was asked for."""
+    """What was stored: its content hash, and what it is in words; both empty where nothing was asked for."""
 
     case: str = ""
     says: str = ""
@@ -53,7 +53,7 @@ NOTHING = Kept()
 
 @dataclass(slots=True)
 class LastWords:
-    """Reads what a reboot destroys and keeps it; `program` names this program in what is kept."""
+    """Reads what a reboot destroys and stores it; `program` names this program in what is stored."""
 
     transport: ActingTransport
     cases: KeptCases
@@ -63,7 +63,7 @@ class LastWords:
     _lately: dict[tuple[str, int], tuple[float, Kept]] = field(default_factory=dict)
 
     async def of(self, incident: Incident, node: Node, left: timedelta) -> Kept:
-        """Read and keep, within the limit; `left` is how long the step may still begin. It never raises."""
+        """Read and store, within the limit; `left` is how long the step may still begin. It never raises."""
         if left < self.limit + SPARE:
             return Kept(says="nothing was read: the approval's time is nearly over")
         key, now = (incident.id, incident.next_step), asyncio.get_running_loop().time()
@@ -102,7 +102,7 @@ class LastWords:
 
 
 def _words(said: Sequence[Completed], took: float, why: str) -> str:
-    """What was kept, and what was not.
+    """What was stored, and what was not.
 
     Example: "kernel log, processes and memory, 18 kB in 1.3 s; not: memory cgroups".
     """

@@ -1,4 +1,4 @@
-"""Reaching a node to act on it: short looks, one command at a time, and what the login there may run."""
+"""Access to a node for acting: short looks, single commands, and what the login there may run."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ __all__ = ["IDENTITY", "NodeAccess", "NotRun", "Seen", "TooLate", "asking", "ide
 class Seen:
     """Which machine answered, in which boot, behind which host key; and the facts of each step that was asked for.
 
-    Shape: `also` is what else steps do, by the name under which a plan is bound to it; None where it was not asked for.
-    Units: `uptime` is the node's own, in seconds, when it was looked at; None where it was not told.
+    Shape: `also` is what else steps do, by the name in the plan's bindings; None where it was not asked for.
+    Units: `uptime` is the node's, in seconds, at the look; None where it was not read.
     """
 
     boot_id: str
@@ -47,7 +47,7 @@ class Seen:
 
 
 class NotRun(Exception):
-    """The fence of a command did not let it run, so nothing was done; not an error of the house: it is looked at."""
+    """A command's fence refused it, so nothing was done. No ZombieError: the caller handles it."""
 
     def __init__(self, why: Barred) -> None:
         super().__init__(why)
@@ -55,7 +55,7 @@ class NotRun(Exception):
 
 
 class NodeAccess:
-    """The way to a node for looking and for acting; `acting` is the same node by the login that may act."""
+    """Access to a node for looking and acting; `acting` is the same node with the login that may act."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class NodeAccess:
         cluster: ClusterReach | None = None,
         draining: Draining = _NOWHERE,
     ) -> None:
-        """`acting` is the node by the login that may act, `cluster` the way to what is done by calls of an API."""
+        """`acting` is the node with the login that may act, `cluster` the access to a cluster's API."""
         self._transport = transport
         self._cluster = cluster or ClusterReach(None)
         self._draining = draining
@@ -76,10 +76,10 @@ class NodeAccess:
     async def look(
         self, node: Node, steps: Sequence[Step] = (), around: Sequence[Step] | None = None, first: int = 1
     ) -> Seen:
-        """Look once, over one connection: at what `steps` are proved by, and at what else `around` would do.
+        """Look once, over one connection: at the proof of `steps`, and at what else `around` would do.
 
         Shape: `first` is the number that the first step of `around` has in its plan.
-        Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say; WouldStopProtected.
+        Raises: Unreachable; CannotRead when the node does not answer a question; WouldStopProtected.
         """
         asked, asking = [("identity", IDENTITY)], self.asking_around(around or (), first)
         for number, step in enumerate(steps):
@@ -101,14 +101,14 @@ class NodeAccess:
         return Seen(boot_id, machine_id, self.host_key(node), tuple(facts), also, uptime(told))
 
     def asking_around(self, steps: Sequence[Step], first: int = 1) -> list[tuple[str, tuple[Command, ...]]]:
-        """Return the questions what else the steps of a plan do, each by the name under which it is bound."""
+        """Return the questions about what else a plan's steps do, by their names in the bindings."""
         numbered = enumerate(steps, first)
         found = ((f"{ALSO}{number}", self.actions[step.action].around, step) for number, step in numbered)
         return [(name, around.looks(step.args)) for name, around, step in found if around is not None]
 
     def also(self, steps: Sequence[Step], told: Mapping[str, Outputs], first: int = 1) -> Mapping[str, str]:
-        """Return what else the steps of a plan do, by that name, from what was answered; steps that do nothing else
-        are not among it.
+        """Return what else a plan's steps do, by that name, from the answers; steps without side effects are left
+        out.
 
         Raises: WouldStopProtected; CannotRead when the node does not say.
         """
@@ -120,13 +120,13 @@ class NodeAccess:
         return found
 
     def remember(self, incident: str, seen: Seen) -> None:
-        """Keep for a moment what was seen of a node and its first step, so that what begins at once need not look."""
+        """Remember briefly what was seen of a node and its first step: a step that begins at once need not look."""
         now = asyncio.get_running_loop().time()
         self._lately = {node: told for node, told in self._lately.items() if now - told[0] < _A_MOMENT.total_seconds()}
         self._lately[incident] = (now, seen)
 
     def recall(self, incident: str) -> Seen | None:
-        """Return what was seen a moment ago, once; None where that was too long ago to begin from."""
+        """Return what was just seen, once; None where it is too old to begin from."""
         seen_at, seen = self._lately.pop(incident, (0.0, None))
         if seen is None or asyncio.get_running_loop().time() - seen_at >= _A_MOMENT.total_seconds():
             return None
@@ -137,17 +137,17 @@ class NodeAccess:
         return self._transport.host_key(node)
 
     def acts_as_it_looks(self, node: Node) -> bool:
-        """True when the login that acts is the one that reads."""
+        """True if the same login reads and acts."""
         return self._acting(node) == node
 
     def by_calls(self, step: Step) -> bool:
-        """True when a step is done by calls of an API, and not on the node."""
+        """True if a step is done by API calls, not on the node."""
         return self.actions[step.action].by_calls is not None
 
     async def affected(self, steps: Sequence[Step], seen: Seen) -> tuple[str, ...]:
-        """Return what else steps would touch, one line each, on a node that was seen in that boot.
+        """Return what else steps would touch, a line each, on a node that was seen in that boot.
 
-        Raises: CannotDrain where one of them would be refused; Unreachable or CannotRead when that cannot be told.
+        Raises: CannotDrain if an eviction would be refused; Unreachable or CannotRead when that is not known.
         """
         told: list[str] = []
         for step in steps:
@@ -160,7 +160,7 @@ class NodeAccess:
         return tuple(told)
 
     async def unready(self, node: Node, steps: Sequence[Step], seen: Seen) -> str:
-        """Say what is wrong with a node in its cluster; nothing where it is in none, or one of the steps says so.
+        """Say what is wrong with a node in its cluster; empty where it is in none, or a step explains it.
 
         Raises: Unreachable or CannotRead when the cluster does not say.
         """
@@ -180,18 +180,17 @@ class NodeAccess:
         in_time: Callable[[], bool] = lambda: True,
         released: Callable[[], Awaitable[None]] = unbraked,
     ) -> Completed | None:
-        """Run a step's commands, each as it was approved; return the last one's end, None where it was never heard.
+        """Run a step's commands, each as approved; return the last command's end, None if it was never heard.
 
-        This is the only place that sends what changes a node, and it puts the fence around every command. A later
-        command of the same step may begin as much later as those before it may take.
+        Only this function sends commands that change a node, and it puts the fence around each of them. A later
+        command of the same step may begin later, by the time that the commands before it may take.
 
-        Shape: of a step that is done by calls, one round of these, as it stands now; `before` is what it began from.
-        `in_time` is asked before each command is sent, `released` before each call of an API: of those one step may
-        take hundreds, so that a brake pulled meanwhile holds back the rest.
-        Raises: Unreachable when the connection could not be made, or broke: then it may have run or not.
-        HostKeyRejected when another machine answered: nothing was sent to it. TooLate when it was not in time: that
-        command, and those after it, were not sent; of calls, Braked likewise. NotRun when the fence kept it, and those
-        after it, back.
+        Shape: for a step done by API calls, the present round of calls; `before` is what it began from. `in_time` is
+        asked before each command, `released` before each API call: a step may make hundreds of calls, so a brake
+        pulled meanwhile stops the rest.
+        Raises: Unreachable when the connection failed or broke: then it may have run or not. HostKeyRejected when
+        another machine answered: nothing was sent to it. TooLate when it was not in time: that command and those after
+        it were not sent; for API calls, Braked likewise. NotRun when the fence refused it and those after it.
         """
         action = self.actions[step.action]
         if action.by_calls is not None:
@@ -212,14 +211,14 @@ class NodeAccess:
         return ended
 
     def spread(self, step: Step, number: int = 1) -> int:
-        """Return how many seconds the last command of a step may begin after that one, for what is between."""
+        """Return how many seconds after this command the last command of a step may begin."""
         return max(0, len(step.commands) - number) * math.ceil(self.actions[step.action].limit.total_seconds())
 
     async def lacking(self, node: Node, steps: Sequence[Step]) -> tuple[tuple[str, ...], ...]:
         """Return the argument lists that the login may not run as root there.
 
-        Shape: what a cluster would have to allow begins with `kubernetes`, then verb and resource.
-        Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say; UnknownCluster.
+        Shape: a right in a cluster begins with `kubernetes`, then verb and resource.
+        Raises: Unreachable; CannotRead when the node does not answer the question; UnknownCluster.
         """
         rights = self.rights(steps)
         asked = [(f"right {number}", command) for number, command in enumerate(asking(rights))]
@@ -254,25 +253,25 @@ def identity(node: Node, told: Outputs) -> tuple[str, str]:
     files = _sections(told.text("identity"))
     boot_id, machine_id = files.get(BOOT_ID, "").lower(), files.get(MACHINE_ID, "").lower()
     if not boot_id or not machine_id:
-        raise CannotRead(f"{node.name} does not say which machine it is, and in which boot.")
+        raise CannotRead(f"{node.name} does not say which machine and which boot it is.")
     return boot_id, machine_id
 
 
 def uptime(told: Outputs) -> float | None:
-    """Return the node's own uptime in seconds when it said who it is; None where it was not told."""
+    """Return the node's uptime in seconds when it identified itself; None where it was not read."""
     run = told.get("identity")
     return run.started_at_uptime if run is not None else None
 
 
 def asking(rights: Sequence[tuple[str, ...]]) -> tuple[Command, ...]:
-    """Return the questions whether those argument lists may be run as root; nothing of them is run."""
+    """Return the questions whether these argument lists may be run as root; none of them is run."""
     return tuple(Command("may", ("sudo", "-n", "-l", *argv), output_limit_bytes=4096) for argv in rights)
 
 
 def lacking_of(node: Node, rights: Sequence[tuple[str, ...]], told: Sequence[Outputs]) -> tuple[tuple[str, ...], ...]:
-    """Return the argument lists that may not be run, by what was answered to each.
+    """Return the argument lists that may not be run, from the answers.
 
-    Raises: CannotRead when one was not answered.
+    Raises: CannotRead when an answer is missing.
     """
     missing = []
     for argv, outputs in zip(rights, told, strict=True):

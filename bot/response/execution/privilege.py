@@ -1,6 +1,6 @@
 """The rights that a login needs on a node, as sudoers lines: exact commands, no wildcard.
 
-Format: sudoers(5). A command's arguments are compared as one text, so each character that sudoers gives a meaning to
+Format: sudoers(5). A command's arguments are compared as a single text, so each character with a meaning in sudoers
 is escaped.
 """
 
@@ -19,16 +19,16 @@ from bot.domain.safe_text import one_line
 from bot.response.execution.cluster import KUBERNETES
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z")
-# Parentheses and quotes mean nothing among arguments, and visudo refuses them escaped.
+# Parentheses and quotes have no meaning in arguments, and visudo refuses them escaped.
 _MEANINGFUL = re.compile(r"([\\,:=#!*?\[\]])")
 _ESCAPED = r"\\\1"
 TIMEOUT = "/usr/bin/timeout"
 _PLACES = {"systemctl": FOLDERS, "sysctl": SYSTEM_FOLDERS}  # other programs: by their full path
-UNIT = "unit"  # the argument that names one
+UNIT = "unit"  # the argument that names a unit
 
 
 def reading_lines(user: str, probes: Iterable[Probe]) -> str:
-    """Return one line for each command that may be repeated as root, after a line that says what they are.
+    """Return a line for each command that may be repeated as root, after a line that says what they are.
 
     Raises: UsageError when `user` cannot be a login's name.
     """
@@ -46,7 +46,7 @@ def reading_lines(user: str, probes: Iterable[Probe]) -> str:
 def capture_text(user: str) -> str:
     """Return the lines for profiles and captures, after a line that says what they are.
 
-    Shape: `secure_path` stands first, for perf looks for a command that it does not know in the caller's PATH.
+    Shape: `secure_path` comes first, because perf searches the caller's PATH for commands that it does not know.
     Raises: UsageError when `user` cannot be a login's name.
     """
     _checked(user)
@@ -64,22 +64,21 @@ def rights_as_root(
 ) -> tuple[tuple[str, ...], ...]:
     """Return what acting runs as root: all that can be done with each of these units, and what playbooks offer.
 
-    Shape: `starts` are units that may be started, and nothing else of them may be done. What an API does is not among
-    it, for it needs no root.
+    Shape: `starts` are units that may only be started. API calls are not included, because they need no root.
     """
     on_node = [action for action in actions if action.by_calls is None]
     with_units = [action for action in on_node if UNIT in action.targets]
     of_units = [action.rights({UNIT: unit}) for unit in units for action in with_units if not action.starts_a_unit]
     of_units += [action.rights({UNIT: unit}) for unit in starts for action in with_units if action.starts_a_unit]
     of_node = [action for action in on_node if not action.targets and action.name in offered]
-    of_node.sort(key=lambda action: action.in_place_of != "")  # what takes another's place comes after it
+    of_node.sort(key=lambda action: action.in_place_of != "")  # a replacement comes after the action that it replaces
     return tuple(argv for rights in (*of_units, *(action.rights({}) for action in of_node)) for argv in rights)
 
 
 def acting_lines(user: str, rights: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return the lines for each command that may be run as root, or the rule that a cluster has to give.
+    """Return the lines for each command that may be run as root, or the rule that a cluster has to grant.
 
-    Shape: a program has one line for each folder that it may be in; the one that is not there allows nothing.
+    Shape: a program has a line for each folder that it may be in; a line without a file allows nothing.
     Raises: UsageError when `user` cannot be a login's name.
 
     Example:
@@ -103,7 +102,7 @@ def _acting_lines_of(user: str, argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def login_that_lacks(node: str, user: str, rights: Sequence[Sequence[str]]) -> tuple[str, str]:
-    """Return which login lacks rights, and the lines that would give them, for a refusal.
+    """Return which login lacks rights, and the lines that would grant them, for a refusal.
 
     Example:
     >>> login_that_lacks("n1", "zombie", [("/usr/sbin/rngd", "--once")])

@@ -1,8 +1,8 @@
-"""Carrying out an approved plan: fold the record, do one thing, append; whoever else does the same meanwhile.
+"""Carries out an approved plan: fold the record, do one thing, append; safe while other programs do the same.
 
-Every call of `advance` may be the first, the second at once, or the one after a crash. What holds against that: each
-entry is appended at its own number; a step that has begun is looked at before anything is done; its command is
-idempotent or carries its own fence.
+Any call of `advance` may be the first, a second at the same time, or the first after a crash. So each entry is appended
+at its own number; a step that has begun is looked at before anything is done; its command is idempotent or carries its
+own fence.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from bot.response.execution.validation import next_sample
 from bot.response.record import Record, cured_since, plan_of, rest_of, stopped
 from bot.response.timing import decided_within, now_of
 
-_OUT_OF_BAND = "Look at it out of band: the console, or the cloud's own reboot."
+_OUT_OF_BAND = "Use another way in: the console, or the cloud provider's reboot."
 
 
 @dataclass(slots=True)
 class Remediation:
-    """Runs approved plans; everything from outside is handed in. `validation` takes the place of the policy's."""
+    """Runs approved plans; everything from outside is handed in. `validation` replaces the policy's duration."""
 
     book: Record
     stepping: StepExecutor
@@ -45,7 +45,7 @@ class Remediation:
         return await self.step(await self.book.find(incident_id))
 
     async def step(self, incident: Incident) -> Again | None:
-        """Do the next thing for an incident as it stands; None once it has ended.
+        """Do the next thing for this incident; None once it has ended.
 
         Raises: LedgerUnavailable when the record cannot be asked.
         """
@@ -54,7 +54,7 @@ class Remediation:
         try:
             now = now_of(self.stepping.clock, incident)
             outcome = await (self._foreign(incident, now) if self._is_foreign(incident) else self._next(incident, now))
-            if isinstance(outcome, Again):  # shown, and on no record that would take secrets out
+            if isinstance(outcome, Again):  # shown without being recorded, so it was not redacted yet
                 return replace(outcome, because=redacted_text(outcome.because))
             told = await self.book.tell(incident, outcome, BOT)
         except (Conflict, ImpossibleEvent):
@@ -85,14 +85,14 @@ class Remediation:
                 await self.stepping.ledger.beat(incident.id, self.stepping.runner)
                 wait, event = await next_sample(incident, now, self.nodes, self.stepping.reach, self.diagnose)
                 return Again(wait, "the node is watched") if event is None else event
-            case State.OPENED if incident.undoes:  # whoever proposed it died on the way
-                never_said = Cancelled("What to take back was never proposed.")
+            case State.OPENED if incident.undoes:  # the program that proposed it died on the way
+                never_said = Cancelled("The undo was never proposed.")
                 return self._unless_late(incident.updated_at, now, never_said)
             case State.OPENED if incident.alert.kind == TERMINAL:  # a terminal opens it with its verdict
                 never_judged = Cancelled("The check in the terminal ended before its verdict was on record.")
                 return self._unless_late(incident.updated_at, now, never_judged)
             case State.TRIAGED:
-                never = Expired("Its plan was never put to those who may approve it.")
+                never = Expired("Its plan was never shown to approvers.")
                 return self._unless_late(incident.updated_at, now, never)
             case State.PROPOSED:
                 since = incident.proposed_at or incident.updated_at
@@ -106,20 +106,20 @@ class Remediation:
         return Again(self.stepping.policy.approval_expires, "it has no verdict yet")
 
     def _is_foreign(self, incident: Incident) -> bool:
-        """True when a newer program proposed it: this one does not know how it is looked at, let alone done."""
+        """True if a newer program proposed it with actions that this program does not know."""
         known = self.stepping.reach.actions
         is_decided = incident.state in (State.APPROVED, State.ACTING, State.VERIFYING)
         return is_decided and any(step.action not in known for step in plan_of(incident)[0].steps)
 
     async def _foreign(self, incident: Incident, now: datetime) -> Outcome:
-        """Leave it to whoever knows it, for a time: its node must not be held for ever."""
+        """Leave it to a newer program for a time: its node must not be held for ever."""
         at_work = await self.stepping.at_work(incident)
         because = "Its plan is not known to this program: a newer one proposed it."
         return at_work or self._unless_late(incident.updated_at, now, stopped(incident, because))
 
     def _unless_late(self, since: datetime, now: datetime, event: IncidentEvent) -> Outcome:
         left = since + self.stepping.policy.approval_expires - now
-        # Without a reason: it would still stand on the card after the decision, as what the approved plan waits for.
+        # Without a reason, which would stay on the card after the decision, as what the approved plan waits for.
         return Again(left) if left > timedelta(0) else event
 
     async def _act(self, incident: Incident, now: datetime) -> Outcome:

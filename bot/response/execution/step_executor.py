@@ -1,6 +1,6 @@
-"""One step of a plan: begun only when nothing speaks against it, and ended only by what the node then shows.
+"""A step of a plan: begun only when every guard allows it, and ended only by what the node then shows.
 
-Longer than 300 lines: beginning, sending, looking and doubting are one story, told once.
+Longer than 300 lines: beginning, sending, proving and retrying a step share its state.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ from bot.response.execution.node_access import NodeAccess, NotRun, Seen, TooLate
 from bot.response.record import as_evidence, asked, earlier, expired, facts_of, plan_of, recorded, rest_of, stopped
 from bot.response.timing import POLL, lives_since, lives_until, now_of, pause_of
 
-SILENT = timedelta(seconds=10)  # a runner that was not heard of for so long is taken for dead
-IN_TIME = timedelta(seconds=30)  # after that it may be dead to the others, and what it was about to send long done
+SILENT = timedelta(seconds=10)  # a runner without a sign of life for this long counts as dead
+IN_TIME = timedelta(seconds=30)  # after that others count it as dead, and may have done what it was about to send
 MOST_ATTEMPTS = 3
 NOT_LASTING = "It did not last: replace the node, or look by hand."
 _NEVER_SENT = (NameUnknown, ConnectionRefused, ConnectTimedOut, BannerStalled, LoginRefused)
@@ -65,9 +65,9 @@ Outcome: TypeAlias = Again | IncidentEvent
 
 @dataclass(slots=True)
 class StepExecutor:
-    """Begins and ends steps. `runner` names this program among others that share the ledger.
+    """Begins and ends steps. `runner` names this program among those that share the ledger.
 
-    Shape: `last_words` keeps what a reboot destroys; None: nothing is kept.
+    Shape: `last_words` stores what a reboot destroys; None: nothing is stored.
     """
 
     policy: Policy
@@ -87,16 +87,16 @@ class StepExecutor:
         plan, bound = plan_of(incident)
         until = lives_until(self.policy, incident)
         if until is None or now >= until:
-            return expired(incident, "The time in which what was approved could begin is over.")
-        if not self.policy.acting:  # another program at this ledger may be allowed what this one is not
+            return expired(incident, "The time in which the approved plan could begin is over.")
+        if not self.policy.acting:  # another program at this ledger may be allowed to act
             return Again(pause_of(incident.updated_at, now), "this bot does not act")
         if bound.get("policy") != self.policy.digest or incident.proposal is None or not incident.proposal.is_whole:
-            return stopped(incident, "The policy, or the plan on record, is another than was approved.")
+            return stopped(incident, "The policy or the plan on record has changed since the approval.")
         steps = plan.steps[: incident.next_step]
         try:
             guards.units_are_named(self.policy, plan, self.reach.actions)
             guards.is_not_quiet(self.policy, now)
-            kept = await self._kept(incident, node, steps[-1], until - now)  # first: what is seen has to be fresh
+            kept = await self._kept(incident, node, steps[-1], until - now)  # first: the look has to be fresh
             in_time = self._in_time()
             lately = None if incident.steps else self.reach.recall(incident.id)
             around = steps[-1:] if incident.steps else plan.steps
@@ -113,22 +113,22 @@ class StepExecutor:
             return asked(f"Another machine answers: {'; '.join(others)}.")
         booted = another_boot(bound, seen)
         if booted and not incident.steps:
-            return Cancelled("Somebody rebooted the node before anything was done.", booted)
+            return Cancelled("The node was rebooted before anything was done.", booted)
         if others := (further_reach if incident.steps else another_reach)(bound, seen):
-            because = "What was approved would stop something else by now."
+            because = "The approved plan would now stop something else."
             return stopped(incident, f"{because} {'; '.join(others)}") if incident.steps else Cancelled(because, others)
         for record, step, facts in zip(incident.steps, steps, seen.facts, strict=False):
             action = self.reach.actions[step.action]
             if action.ended_by == steps[-1].action:
                 continue
             if action.judge(step.args, recorded(record, facts), facts) is not Proof.PROVEN:
-                return Escalated(f"{action.said(step.args)}: that does not hold any more.", rest_of(incident))
+                return Escalated(f"{action.said(step.args)}: that is undone again.", rest_of(incident))
         if not in_time():
             return Again(POLL, HELD_UP)
         return await self._start(incident, node, steps[-1], seen, bool(booted), kept)
 
     async def _kept(self, incident: Incident, node: Node, step: Step, left: timedelta) -> Kept:
-        """Keep what the step destroys, where it reboots the node; it takes seconds at most, and stops nothing."""
+        """Store what the step destroys, if it reboots the node; takes seconds at most, and never stops the step."""
         if self.last_words is None or not self.reach.actions[step.action].reboots:
             return NOTHING
         return await self.last_words.of(incident, node, left)
@@ -139,11 +139,11 @@ class StepExecutor:
             guards.is_no_protected_one(action, facts)
         except ProtectedUnit as no:
             return stopped(incident, f"{action.said(step.args)}: {no.sentence}")
-        only_then = action.reboots or action.only_for_reboot  # all else on the node: in the boot that was approved
+        only_then = action.reboots or action.only_for_reboot  # all others run only in the approved boot
         if booted and (only_then or (action.by_calls is None and not self._rebooted(incident))):
-            return StepSkipped(number, "somebody else rebooted the node meanwhile")
+            return StepSkipped(number, "the node was rebooted meanwhile")
         if action.judge(step.args, facts, facts) is Proof.PROVEN:
-            return StepSkipped(number, f"{action.said(step.args)}: so it is already")
+            return StepSkipped(number, f"{action.said(step.args)}: that is so already")
         if action.by_calls is not None:
             if why := action.by_calls.refuses(step.args, facts):
                 return Again(pause_of(incident.updated_at, self.clock()), f"{CannotDrain.__name__}: {why}")
@@ -153,17 +153,17 @@ class StepExecutor:
         return await self._run(incident, node, step, seen, started)
 
     def _rebooted(self, incident: Incident) -> bool:
-        """True where a step of this plan has rebooted the node: whatever follows is meant for its new boot."""
+        """True if a step of this plan has rebooted the node: later steps are meant for the new boot."""
         steps = plan_of(incident)[0].steps
         verified = [record.number for record in incident.steps if isinstance(record.outcome, StepVerified)]
         return any(self.reach.actions[steps[number - 1].action].reboots for number in verified)
 
     async def _run(self, incident: Incident, node: Node, step: Step, seen: Seen, started: StepStarted) -> Outcome:
-        """Put the beginning of a step on record together with its claim and its fence, and only then do it."""
+        """Record the start of a step together with its hold and its fence, and only then send it."""
         plan, bound = plan_of(incident)
         if not self.reach.by_calls(step):
             if seen.uptime is None:
-                because = f"{node.name} does not say how long it is up, and nothing is sent to it without a fence."
+                because = f"{node.name} does not say its uptime, and nothing is sent to it without a fence."
                 return Again(pause_of(incident.updated_at, self.clock()), because)
             until = math.ceil(seen.uptime + SENT_WITHIN.total_seconds()) + self.reach.spread(step)
             started = replace(started, until_uptime=until)
@@ -210,7 +210,7 @@ class StepExecutor:
     # --- a step that has begun
 
     async def finish(self, incident: Incident, node: Node, record: StepRecord, now: datetime) -> Outcome:
-        """Look for the proof of a step that has begun, whoever began it."""
+        """Look for the proof of a step that has begun, also if another program began it."""
         key = (incident.id, record.number, record.attempt)
         if strange := self._attempts.strange.pop(key, ""):
             return asked(strange)
@@ -239,11 +239,11 @@ class StepExecutor:
         return await self._unproven(incident, node, record, seen, patience)
 
     async def at_work(self, incident: Incident) -> Again | None:
-        """Return how long to leave it to another runner that is at work on it; None where there is none."""
+        """Return how long to leave it to another runner that works on it; None where there is none."""
         held = await self.ledger.hold(incident.node)
         if held is None or held.runner == self.runner or held.silent_for >= SILENT:
             return None
-        return Again(SILENT - held.silent_for, f"{held.runner} is at work on it")
+        return Again(SILENT - held.silent_for, f"{held.runner} is working on it")
 
     async def _settled(
         self, incident: Incident, node: Node, step: Step, before: Facts, first: Seen, gap: timedelta
@@ -265,7 +265,7 @@ class StepExecutor:
         if now < record.started_at + patience + (action.limit if action.settles else timedelta(0)):
             return Again(pause_of(record.started_at, now), why)
         if not action.reboots:
-            return asked(f"Whether “{action.said(step.args)}” took effect cannot be told: {why}")
+            return asked(f"It is not known whether “{action.said(step.args)}” took effect: {why}")
         return StepFailed(record.number, f"the node did not come back: {why}")
 
     async def _unproven(
@@ -285,7 +285,7 @@ class StepExecutor:
             return StepFailed(record.number, self._too_late(key, action, step, record, seen), seen_now)
         if in_rounds:
             return await self._once_more(incident, node, step, record, now)
-        # Also when it is late: what kept its next attempt back, such as the brake, may be over only now.
+        # Also when it is late: what stopped its next attempt, such as the brake, may be over only now.
         if key not in self._attempts.ended and self._may_run_again(incident, record, seen, now):
             return await self._again(incident, node, step, record, seen, now)
         if late:
@@ -293,7 +293,7 @@ class StepExecutor:
         return Again(pause_of(record.started_at, now), "no sign of its effect yet")
 
     def _may_run_again(self, incident: Incident, record: StepRecord, seen: Seen, now: datetime) -> bool:
-        """True where nobody heard its end, and its approval, its plan and the attempts left allow another attempt."""
+        """True if its end was not heard, and approval, plan and attempts left allow another attempt."""
         until = lives_until(self.policy, incident)
         in_time = record.attempt < MOST_ATTEMPTS and until is not None and now < until
         return in_time and self._is_as_approved(incident, record, seen)
@@ -301,15 +301,15 @@ class StepExecutor:
     async def _again(
         self, incident: Incident, node: Node, step: Step, record: StepRecord, seen: Seen, now: datetime
     ) -> Outcome:
-        """Send a step once more that has no effect, once the command from before cannot begin any more.
+        """Send a step without effect again, once its earlier command can no longer begin.
 
-        Its connection was cut or its runner died, so nobody knows whether it was sent: only its fence tells. It is a
-        new effect, so the brake, quiet hours and the hold on its node keep it back as they do the first.
+        Its connection was cut or its runner died, so only the fence tells whether it can still run. It is a new
+        effect, so the brake, quiet hours and the hold on its node apply as to the first attempt.
         """
         assert record.started is not None
         key, until = (incident.id, record.number, record.attempt), record.started.until_uptime
         if key not in self._attempts.unsent and until and (seen.uptime is None or seen.uptime < until):
-            return Again(POLL, "no sign of its effect yet: it is sent again once the first command cannot run any more")
+            return Again(POLL, "no sign of its effect yet: it is sent again once the first command can no longer run")
         action, bound = self.reach.actions[step.action], plan_of(incident)[1]
         try:
             guards.is_no_protected_one(action, seen.facts[0])
@@ -326,23 +326,23 @@ class StepExecutor:
         if others := another_machine(bound, node, around):
             return asked(f"Another machine answers: {'; '.join(others)}.")
         if others := further_reach(bound, around):
-            return StepFailed(record.number, f"it would stop something else by now: {'; '.join(others)}")
+            return StepFailed(record.number, f"it would now stop something else: {'; '.join(others)}")
         started = replace(record.started, attempt=record.attempt + 1, runner=self.runner)
         return await self._run(incident, node, step, seen, started)
 
     async def _once_more(
         self, incident: Incident, node: Node, step: Step, record: StepRecord, now: datetime
     ) -> Outcome:
-        """Send one round more of a step that takes several, while it is the one that has the node.
+        """Send the next round of a step in rounds, while it holds the node.
 
-        What a round sends are new effects, so a brake that was pulled since keeps it back. The node stays as it is, be
-        it half drained: to let pods come again would be an effect, too.
+        A round has new effects, so a brake pulled meanwhile stops it. The node stays as it is, even half drained: to
+        allow pods again would be an effect too.
         """
         key = (incident.id, record.number, record.attempt)
         pause, in_time = pause_of(record.started_at, now), self._in_time()
         held = await self.ledger.hold(node.name)
         if held is None or (held.incident, held.step) != (incident.id, record.number):
-            return Again(pause, "somebody else went on with it")
+            return Again(pause, "another program went on with it")
         try:
             assert record.started is not None
             fence, before = _fence(plan_of(incident)[1], record.started), recorded(record, {})
@@ -361,21 +361,21 @@ class StepExecutor:
         guards.is_released(await self.ledger.braked())
 
     def _is_as_approved(self, incident: Incident, record: StepRecord, seen: Seen) -> bool:
-        """True where this program acts, by the rules and the plan that were approved, in the boot in which it began."""
+        """True if this program acts, policy and plan are as approved, and the boot is that in which it began."""
         proposal, started = incident.proposal, record.started
         is_plan = proposal is not None and proposal.is_whole and proposal.binds.get("policy") == self.policy.digest
         return self.policy.acting and is_plan and started is not None and started.boot_id == seen.boot_id
 
     def _in_time(self) -> Callable[[], bool]:
-        """Return what says whether a command may still be sent that is begun now; also no once the clock is put back.
+        """Return a function that says whether a command begun now may still be sent; no if the clock is put back.
 
-        Whoever stood still meanwhile has to look again: somebody else may have done it, and another have undone that.
+        A program that was paused has to look again: others may have done the step meanwhile, and undone it.
         """
         began_at = self.clock()
         return lambda: timedelta(0) <= self.clock() - began_at < IN_TIME
 
     def _too_late(self, key: Attempt, action: Action, step: Step, record: StepRecord, seen: Seen) -> str:
-        """Say that there was no proof in time, what was heard last, and what stays as it is."""
+        """Say that there was no proof in time, what was heard last, and what stays as it is now."""
         leaves = action.by_calls.leaves if action.by_calls is not None else lambda args, before, now: ""
         words = (
             "no sign of its effect by its deadline",
@@ -386,5 +386,5 @@ class StepExecutor:
 
 
 def _fence(bound: Mapping[str, str], started: StepStarted) -> Fence:
-    """Return the fence of one attempt: the approved machine, in the boot in which the step began."""
+    """Return the fence of an attempt: the approved machine, in the boot in which the step began."""
     return Fence(started.boot_id, bound.get("machine_id", ""), bound.get("host_key", ""), started.until_uptime)

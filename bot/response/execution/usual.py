@@ -1,4 +1,4 @@
-"""How long a step usually takes: what earlier steps of the same kind took, as the record has them."""
+"""How long a step usually takes: the durations of earlier steps of the same kind, from the record."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 
-KIND = "instance_type"  # the label by which nodes are of one kind
-FEWEST = 3  # of fewer it is not said what is usual
+KIND = "instance_type"  # the label that groups nodes by kind
+FEWEST = 3  # with fewer nothing is said
 WITHIN = timedelta(days=180)
-_REMEMBERED = 2000  # steps under way
-_MOST = 40  # incidents that are folded for one answer: the newest of the node's kind
-_FEW = 10  # of fewer the shortest and the longest are said, of more the middle eight of ten
+_REMEMBERED = 2000  # running steps
+_MOST = 40  # incidents that are folded for an answer: the newest of the node's kind
+_FEW = 10  # up to so many: shortest and longest; with more: the middle 80 %
 
 
 @dataclass(frozen=True, slots=True)
 class UsualTime:
-    """From how long to how long a step took, in `times` earlier cases; `kind` is theirs, empty for nodes of any."""
+    """The range of durations in `times` earlier cases; `kind` is theirs, empty for nodes of any kind."""
 
     shortest: timedelta
     longest: timedelta
@@ -34,7 +34,7 @@ class UsualTime:
 
 @dataclass(frozen=True, slots=True)
 class UsualTimes:
-    """Says what is usual. `nodes` know the label of each node."""
+    """Says how long steps usually take. `nodes` knows each node's labels."""
 
     ledger: Ledger
     nodes: NodeDirectory
@@ -42,7 +42,7 @@ class UsualTimes:
     _known: dict[tuple[str, int], UsualTime | None] = field(default_factory=dict)  # by incident and step
 
     async def under_way(self, group: Sequence[Incident], actions: Mapping[str, Action]) -> dict[str, UsualTime]:
-        """Return how long the reboots that are under way usually take, by incident; the record is asked once for each.
+        """Return how long running reboots usually take, by incident; the record is read once for each.
 
         Raises: LedgerError when the ledger cannot be asked.
         """
@@ -64,7 +64,7 @@ class UsualTimes:
         return found
 
     async def of(self, incident: Incident, action: str, now: datetime) -> UsualTime | None:
-        """Return how long an action usually takes on nodes like the incident's, or on any where too few are known.
+        """Return how long an action usually takes on nodes like the incident's, or on any node if too few are known.
 
         Shape: only steps with a proof count; None where fewer than `FEWEST` are on record.
         Raises: LedgerError when the ledger cannot be asked.
@@ -86,7 +86,7 @@ class UsualTimes:
     def _kind(self, node: str) -> str:
         try:
             return one_line(self.nodes.find(node).labels.get(KIND, ""), 60)
-        except InventoryError:  # it may be gone by now
+        except InventoryError:  # it may be gone
             return ""
 
     async def _times(self, summaries: Iterable[IncidentSummary], action: str) -> list[timedelta]:

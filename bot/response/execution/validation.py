@@ -1,4 +1,4 @@
-"""Watching a node after its plan is through: whether the cure holds, and what became of every figure."""
+"""Watches a node after its plan is done: does the cure hold, and how did each figure change."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from bot.response.record import asked, proved, recorded
 
 MOST_BETWEEN = timedelta(seconds=60)
 SAMPLES_A_WINDOW = 5
-UNREADABLE = "not-readable"  # a look that could not be taken: it neither holds nor refutes
+UNREADABLE = "not-readable"  # a failed look: it neither confirms nor refutes
 REFUTED = "refuted"
-_TRY_NEXT = "It was acted upon and is not fixed. Look at it by hand, or replace it."
+_TRY_NEXT = "The plan was carried out and did not fix it. Look at it by hand, or replace it."
 
 
 async def next_sample(
@@ -35,7 +35,7 @@ async def next_sample(
     reach: NodeAccess,
     diagnose: Diagnose,
 ) -> tuple[timedelta, IncidentEvent | None]:
-    """Return the next event of an incident that is watched, or how long until there is one."""
+    """Return the next event of a watched incident, or the time until the next look."""
     assert incident.validation is not None
     assert incident.validation_ends_at is not None
     window, ends_at = incident.validation.window, incident.validation_ends_at
@@ -47,7 +47,7 @@ async def next_sample(
             incident
         )
     if last is not None and not last.holds and incident.updated_at >= ends_at + window:
-        return timedelta(0), Escalated(f"Whether the cure holds cannot be told: {_said(last)}.", _TRY_NEXT)
+        return timedelta(0), Escalated(f"It is not known whether the cure holds: {_said(last)}.", _TRY_NEXT)
     every = min(max(window / SAMPLES_A_WINDOW, timedelta(seconds=1)), MOST_BETWEEN)
     due = incident.updated_at + every
     due = min(due, ends_at) if incident.updated_at < ends_at else due
@@ -67,9 +67,9 @@ async def _sample(
         others = another_machine(incident.proposal.binds, node, seen)
         if others:
             return asked(f"Another machine answers: {'; '.join(others)}.")
-        if incident.undoes:  # it brings back what was, sick or well
+        if incident.undoes:  # an undo restores the earlier state, sick or well
             return _sampled(_undone(incident, reach, seen), f"{incident.node} is as it was before")
-        if _contains(incident, reach.actions):  # whether it is still sick is not asked: a person has to end that
+        if _contains(incident, reach.actions):  # it may still be sick: a person has to end that
             return _sampled(_undone(incident, reach, seen), f"{incident.node} is kept from new work")
         unready = await reach.unready(node, plan.steps, seen)
         verdict = await diagnose(node, incident.playbook)
@@ -93,7 +93,7 @@ def _sampled(against: list[str], says: str, lines: tuple[str, ...] = ()) -> Samp
 
 
 def _undone(incident: Incident, reach: NodeAccess, seen: Seen) -> list[str]:
-    """Steps whose effect is not there any more."""
+    """Steps whose effect is gone."""
     assert incident.proposal is not None
     against = []
     for record, step, facts in zip(incident.steps, incident.proposal.plan.steps, seen.facts, strict=True):
@@ -101,7 +101,7 @@ def _undone(incident: Incident, reach: NodeAccess, seen: Seen) -> list[str]:
         if action.reboots:
             settled = proved(record)
             if settled and settled != facts:
-                against.append("the node was booted once more")
+                against.append("the node was booted again")
             continue
         if action.by_calls is not None:
             against += filter(None, (action.by_calls.lasts(step.args, recorded(record, facts), facts),))
@@ -114,7 +114,7 @@ def _undone(incident: Incident, reach: NodeAccess, seen: Seen) -> list[str]:
 
 
 def _back(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -> list[str]:
-    """Whether the cause is there again, or what it did goes on."""
+    """Return whether the cause is back, or its effects continue."""
     before = incident.verdict
     assert before is not None
     assert incident.proposal is not None
@@ -129,20 +129,20 @@ def _back(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -
 
 
 def _contains(incident: Incident, actions: Mapping[str, Action]) -> bool:
-    """True where nothing was done against the cause itself."""
+    """True if nothing was done against the cause itself."""
     assert incident.proposal is not None
     return all(actions[step.action].contains for step in incident.proposal.plan.steps)
 
 
 def _handed_over(incident: Incident, actions: Mapping[str, Action]) -> Escalated:
-    """End an incident whose node is kept from new work and is not cured: the rest is a person's."""
+    """End an incident whose node gets no new work but is not cured: a person has to do the rest."""
     assert incident.proposal is not None
     assert incident.verdict is not None
     plan = incident.proposal.plan
     done = ", ".join(actions[step.action].said(step.args) for step in plan.steps)
     held = sum(sample.holds for sample in incident.samples)
-    looks = f"{held} of {len(incident.samples)} looks found it so"
-    because = f"Done and not a cure: {done}; {looks}. {incident.verdict.cause} is for a person to end."
+    looks = f"{held} of {len(incident.samples)} looks confirm it"
+    because = f"Carried out, but no cure: {done}; {looks}. {incident.verdict.cause} has to be ended by a person."
     return Escalated(because, f"{plan.lasting_fix} Afterwards: zombie undo {incident.id}".strip())
 
 
@@ -158,6 +158,6 @@ def _resolved(incident: Incident) -> Resolved:
     held = sum(sample.holds for sample in incident.samples)
     is_so = "as it was before" if incident.undoes else "cured"
     looks = f"{held} of {len(incident.samples)} looks within {span(incident.validation.window)}"
-    summary = f"{incident.node} is {is_so}: {looks} found it so"
+    summary = f"{incident.node} is {is_so}: {looks} confirm it"
     note = f" ({incident.validation.note.rstrip('.')})" if incident.validation.note else ""
     return Resolved(f"{summary}{note}.", compared(incident.proposal.figures, after))

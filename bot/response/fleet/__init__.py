@@ -1,1 +1,1 @@
-"""Many nodes at once: who else has a cause, how common it is, and what the sick have that the healthy have not."""
+"""Many nodes at once: which nodes have a cause, how common it is, and how the sick differ from the healthy."""

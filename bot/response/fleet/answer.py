@@ -1,4 +1,4 @@
-"""What one node of a fleet answered: plain values that travel between programs."""
+"""A node's answer in a sweep: plain values that travel between programs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bot.domain.growth import HarmAt
 
 
 class Came(enum.StrEnum):
-    """What came of asking one node."""
+    """The outcome of asking a node."""
 
     ANSWERED = "answered"
-    UNKNOWN = "unknown"  # it answered, and what was asked cannot be told
+    UNKNOWN = "unknown"  # it answered, but the question stays open
     UNREACHABLE = "unreachable"
 
 
@@ -30,7 +30,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What was counted of something that may grow, in which boot, and from how many on it does harm there."""
+    """A count that may grow, in which boot, and from which value on it does harm there."""
 
     cause: str
     value: float
@@ -40,11 +40,11 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class NodeAnswer:
-    """One node's part of a sweep.
+    """A node's part of a sweep.
 
     Shape: `status` is the verdict's. `unreachable_class` is the class of `check` ("refused", …), `because` the
-    sentence of whatever is not known. `undecided` maps a cause to why it cannot be told. `traits` say what machine and
-    system it is. `facts` are what cohorts are compared by, where that was asked for. `counted` is what
+    sentence about what is not known. `undecided` maps a cause to why it is not known. `traits` say which machine and
+    system it is. `facts` are what cohorts are compared by, where asked for. `counted` is what
     may grow there.
     """
 

@@ -1,7 +1,7 @@
-"""What somebody asks of a fleet in a chat, as a value, and as the short text that a button carries.
+"""What a person asks of a fleet in a chat, as a value, and as the short text in a button.
 
-A button's text is not trusted: it is read as if the person had typed it. It can only have nodes read, and a cure
-proposed, which somebody else approves.
+A button's text is not trusted: it is parsed as if the person had typed it. It can only have nodes read, and a cure
+proposed, which another person approves.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class FleetAsk:
 
     @classmethod
     def typed(cls, words: Sequence[str], kind: str = "fleet") -> FleetAsk:
-        """Return what words after `/zombie fleet` ask for.
+        """Return the request in the words after `/zombie fleet`.
 
-        Raises: UsageError, with how to write it.
+        Raises: UsageError, which says how to write it.
 
         Example:
         >>> FleetAsk.typed(["role=gpu", "--cause", "disk-full", "--sample", "5%"]).causes
@@ -65,7 +65,7 @@ class FleetAsk:
 
     @classmethod
     def of(cls, text: str) -> FleetAsk:
-        """Return what a button's text asks for. Raises: UsageError when it is not one of ours."""
+        """Return the request in a button's text. Raises: UsageError when no button of the bot has it."""
         try:
             body = json.loads(text)
             words, causes = tuple(body["words"]), tuple(body.get("causes", ()))
@@ -80,7 +80,7 @@ class FleetAsk:
 
     @property
     def text(self) -> str:
-        """The text that a button carries, without what is as usual; empty where it would be too long."""
+        """The text for a button, without defaults; empty where it would be too long."""
         usual = FleetAsk(())
         told = {field.name: getattr(self, field.name) for field in fields(self)}
         kept = {name: value for name, value in told.items() if value != getattr(usual, name)}
@@ -98,16 +98,16 @@ class FleetAsk:
 
     @property
     def command(self) -> str:
-        """The command that asks for the same in a terminal."""
+        """The same request as a terminal command."""
         verb = {"check": "check", "wave": "wave start"}.get(self.kind, "fleet")
         return f"zombie {verb} {self.says}"
 
     def checked(self) -> FleetAsk:
-        """Return this ask. Raises: UsageError where a part of it can mean nothing."""
+        """Return this request. Raises: UsageError where a part of it is meaningless."""
         if not self.words:
             raise UsageError("Which nodes?", "Say `/zombie fleet role=gpu`, or a glob such as `ray-gpu-*`.")
         if len(self.words) > MOST_WORDS:
-            raise UsageError(f"{len(self.words)} selectors are too many; {MOST_WORDS} is the most.")
+            raise UsageError(f"{len(self.words)} selectors are too many; the limit is {MOST_WORDS}.")
         for word in self.words:
             Selector.of(word)
         if self.namespace:

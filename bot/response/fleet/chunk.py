@@ -1,4 +1,4 @@
-"""One chunk of a sweep: nodes in, answers out. Whoever calls it, in this process or in another, gets the same."""
+"""A chunk of a sweep: nodes in, answers out. The same in this process and in a worker."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from bot.response.fleet.facts import facts_of
 from bot.response.fleet.sweep import Sweep
 
 Hears: TypeAlias = Callable[[NodeAnswer], None]
-LONGEST = 300  # characters of one sentence
+LONGEST = 300  # characters of a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkReader:
-    """Reads the nodes of a chunk, so many at once.
+    """Reads the nodes of a chunk, a limited number at once.
 
-    Shape: `wants_facts` has each answer carry what cohorts are compared by.
+    Shape: with `wants_facts` each answer has what cohorts are compared by.
     """
 
     triage: Triage
@@ -36,9 +36,9 @@ class ChunkReader:
     wants_facts: bool = False
 
     async def answers(self, nodes: Sequence[Node], heard: Hears = lambda answer: None) -> list[NodeAnswer]:
-        """Return one answer a node, each handed over as it comes; a node that nobody can talk to is an answer too.
+        """Return an answer for each node, each passed on as it comes; an unreachable node is an answer too.
 
-        Raises: UsageError (a missing key or known_hosts file) of any node, once all others are through.
+        Raises: UsageError (a missing key or known_hosts file) of any node, once all others are done.
         """
         waiting, answers, wrong = list(reversed(nodes)), list[NodeAnswer](), list[UsageError]()
 
@@ -53,7 +53,7 @@ class ChunkReader:
                 answers.append(answer)
                 heard(answer)
 
-        async with asyncio.TaskGroup() as group:  # as many tasks as read at once, however many nodes wait
+        async with asyncio.TaskGroup() as group:  # as many tasks as may read at once, however many nodes wait
             for _ in range(min(self.parallel, len(nodes))):
                 group.create_task(reader())
         if wrong:
@@ -82,7 +82,7 @@ class ChunkReader:
             return await self.triage.judged(node, self.sweep.playbook, snapshot)
         async with self.triage.thinking:
             verdict = self.sweep.verdict(snapshot)
-            await asyncio.sleep(0)  # whoever else lives on this loop has a turn
+            await asyncio.sleep(0)  # other work on this event loop gets a turn
             return verdict
 
     def _told(self, verdict: Verdict, snapshot: Snapshot, seconds: float) -> NodeAnswer:
@@ -125,7 +125,7 @@ def _counted(sweep: Sweep, snapshot: Snapshot, boot: str) -> Iterator[Counted]:
 
 
 def _traits(snapshot: Snapshot, host: HostReading | None) -> Mapping[str, str]:
-    """What fleets are told apart by, beside the labels: kernel, image and the like; not what differs node by node."""
+    """What fleets are compared by, beside labels: kernel, image and the like; nothing that differs for each node."""
     told = {name: _shown(said) for name, said in snapshot.traits.items() if name not in ("up", "kernel")}
     return ({"kernel": _shown(host.kernel)} if host is not None else {}) | told
 

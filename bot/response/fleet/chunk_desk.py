@@ -1,4 +1,4 @@
-"""Where a worker takes an order, reads its nodes by its own inventory and keys, and replies. It can only read."""
+"""Where a worker takes an order, reads the nodes with its own inventory and keys, and replies. It can only read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEPT_SWEEPS = 8
 
 @dataclass(frozen=True, slots=True)
 class ReadingOnly:
-    """A way to nodes of which nothing but reading is left."""
+    """Access to nodes that can only read."""
 
     way: Transport
 
@@ -48,7 +48,7 @@ class GivenMutes:
 
 @dataclass(frozen=True, slots=True)
 class ChunkDesk:
-    """What a worker needs, handed in. Shape: `triage_of` makes what reads and judges, by question and sweep."""
+    """Handles orders in a worker. Shape: `triage_of` makes the triage for a question and a sweep."""
 
     program: str
     worker: str
@@ -61,7 +61,7 @@ class ChunkDesk:
     _sweeps: dict[str, tuple[Sweep, Triage]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     async def reply(self, text: str, address: str) -> str:
-        """Return the reply to an order, both as documents; what cannot be done is said in it."""
+        """Return the reply to an order, both as documents; the reply names what cannot be done."""
         try:
             order = ChunkOrder.of(text)
             sweep, triage = self._prepared(order.question)
@@ -79,7 +79,7 @@ class ChunkDesk:
         try:
             if known:
                 await reader.answers(known, answers.append)
-        except UsageError as no:  # a key or known_hosts file; whoever was read is told
+        except UsageError as no:  # a key or known_hosts file; the nodes already read are reported
             wrong = str(no)
         self.told(f"read {len(answers)} of {len(order.nodes)} nodes")
         return ChunkReply(
@@ -87,9 +87,9 @@ class ChunkDesk:
         ).text
 
     def _prepared(self, question: Question) -> tuple[Sweep, Triage]:
-        """The sweep and what reads it; made once a question, for its batch is too.
+        """The sweep and its triage; made once for each question, like its batch.
 
-        Raises: UsageError when it is another program's, or this one's playbook is another.
+        Raises: UsageError when program version or playbook differ.
         """
         if question.program != self.program:
             raise SchedulerError(f"it runs {self.program}, and was asked by another version.")

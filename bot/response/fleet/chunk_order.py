@@ -1,6 +1,6 @@
-"""What a worker is told to read: names and a question, as a plain document. No key, no address and no command travels.
+"""What a worker is told to read: names and a question, as a plain document, without keys, addresses and commands.
 
-A worker takes it for something from outside: whoever reaches the scheduler can send one.
+A worker does not trust it: whoever reaches the scheduler can send one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe
 from bot.response.fleet.sweep import Sweep
 
-MOST_NODES = 1_000  # of one chunk
+MOST_NODES = 1_000  # of a chunk
 MOST_CHARS = 4_000_000
 MOST_SECONDS = 3_600.0
 MOST_SAMPLES = 60
@@ -25,7 +25,7 @@ MOST_SAMPLES = 60
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What every node of a sweep is asked, by names that each side knows.
+    """What every node of a sweep is asked, by names that both sides know.
 
     Shape: `digest` is of the playbook as this sweep uses it, so that both sides ask and weigh the same. `kind` is
     "look", "full" or "facts". `mutes` are entries of the record by which causes are accepted.
@@ -59,13 +59,13 @@ class Question:
 
     @property
     def text(self) -> str:
-        """The question as a document: two that are alike have the same."""
+        """The question as a document: equal questions have the same text."""
         return json.dumps(plain(self), sort_keys=True)
 
     def sweep(self, playbook: Playbook, more: tuple[Probe, ...]) -> Sweep:
-        """Return the sweep that asks this by a worker's own playbook; `more` are the probes that facts need beside.
+        """Return the sweep that asks this with a worker's own playbook; `more` are extra probes for facts.
 
-        Raises: SchedulerError when that playbook is another than the asker's; UsageError for a cause it does not weigh.
+        Raises: SchedulerError when its playbook differs from the asker's; UsageError for a cause it does not weigh.
         """
         if self.kind == "facts":
             sweep = Sweep.of_facts(playbook, more)
@@ -73,14 +73,14 @@ class Question:
             sweep = Sweep.of(playbook, self.causes, full=self.kind == "full")
         if sweep.playbook.digest != self.digest:
             raise SchedulerError(
-                f"its playbook {playbook.name} is another than the one here.", "Give both the same --playbooks."
+                f"its playbook {playbook.name} differs from the asker's playbook.", "Give both the same --playbooks."
             )
         return sweep
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkOrder:
-    """One chunk of a sweep: these nodes, that question, so many at once."""
+    """A chunk of a sweep: its nodes, the question, and how many nodes at once."""
 
     question: Question
     nodes: tuple[str, ...]
@@ -96,7 +96,7 @@ class ChunkOrder:
     def of(cls, text: str) -> ChunkOrder:
         """Return the order that a document holds.
 
-        Raises: SchedulerError when it is none, or asks for more than a sweep ever does.
+        Raises: SchedulerError when it is no order, or asks for more than a sweep ever does.
         """
         no_order = "what came is no order to read nodes"
         if len(text) > MOST_CHARS:

@@ -1,4 +1,4 @@
-"""What a worker says of a chunk, as a plain document; whoever asked checks it like anything from outside."""
+"""A worker's reply to a chunk, as a plain document; the asker checks it like all outside input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.domain.verdict import Confidence, Status
 from bot.response.fleet.answer import Came, Counted, Found, NodeAnswer
 from bot.response.fleet.sweep import Judged, Sweep
 
-LONGEST = 300  # characters of one sentence, as in an answer that was made here
+LONGEST = 300  # characters of a sentence, as in an answer that was made here
 MOST_SUSPECTS = 100
 MOST_TRAITS = 40
 MOST_FACTS = 20_000
@@ -27,9 +27,9 @@ CHARS_BESIDE = 100_000
 class ChunkReply:
     """The answers of a chunk.
 
-    Shape: `worker` is the name by which people know it, `address` the one that the scheduler has for it. `at` is the
-    worker's own clock. `refused`: why it reads nothing of the chunk; another worker may. `unknown` are names that its
-    inventory does not have. `wrong`: a file of its own that some node needs and that cannot be read.
+    Shape: `worker` is its name for people, `address` its address at the scheduler. `at` is by the worker's clock.
+    `refused`: why it reads nothing of the chunk; another worker may. `unknown` are names that its inventory does not
+    have. `wrong`: a file of its own that some node needs and that cannot be read.
     """
 
     program: str
@@ -51,7 +51,7 @@ class ChunkReply:
         """Return the reply that a document holds; its texts are made safe and cut, as if they came from a node.
 
         Shape: `nodes` are the chunk's names, `sweep` what they were asked.
-        Raises: SchedulerError when it is none, or tells what cannot be: a node that was not asked, one twice, a cause
+        Raises: SchedulerError when it is no reply, or is impossible: a node that was not asked, a node twice, a cause
         that is not weighed, more certainty than a single look gives.
         """
         if not isinstance(text, str) or len(text) > CHARS_BESIDE + CHARS_A_NODE * len(nodes):
@@ -63,7 +63,7 @@ class ChunkReply:
         told = [answer.node for answer in reply.answers]
         asked = set(nodes)
         if len(set(told)) < len(told) or not asked.issuperset(told) or not asked.issuperset(reply.unknown):
-            raise SchedulerError("it tells of a node twice, or of one that was not asked.")
+            raise SchedulerError("it reports a node twice, or a node that was not asked.")
         return replace(
             reply,
             program=_shown(reply.program),
@@ -76,7 +76,7 @@ class ChunkReply:
 
 
 def _checked(answer: NodeAnswer, sweep: Sweep) -> NodeAnswer:
-    """The answer, safe. Raises: SchedulerError when no node can have given it."""
+    """The answer, made safe. Raises: SchedulerError when no node can have given it."""
     is_read = answer.came is not Came.UNREACHABLE
     came = {Status.UNREACHABLE.value: Came.UNREACHABLE, Status.UNKNOWN.value: Came.UNKNOWN}
     counted = set(sweep.judged)

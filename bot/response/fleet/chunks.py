@@ -1,4 +1,4 @@
-"""The nodes of a sweep in chunks, each within one zone: what a worker is handed at a time."""
+"""The nodes of a sweep in chunks, each within a zone: what a worker gets at a time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from bot.domain.node import Node
 
-ZONE_LABELS = ("zone", "az")  # of the inventory; the first that a node has
+ZONE_LABELS = ("zone", "az")  # of the inventory; the first that a node has counts
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some nodes of one zone."""
+    """Some nodes of a zone."""
 
     zone: str
     nodes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""How both ends reach a scheduler of Dask: certificates, and Dask's own options.
+"""How both ends connect to a Dask scheduler: certificates, and Dask's options.
 
 Defined in: https://distributed.dask.org/en/stable/tls.html and https://docs.dask.org/en/stable/configuration.html.
 """
@@ -17,7 +17,7 @@ CONNECT_SECONDS = 10
 
 
 def security(address: SchedulerAddress) -> Security | None:
-    """Return how the scheduler is reached, with every connection in TLS; None for plain text within this machine."""
+    """Return the TLS settings for every connection; None for plain text within this machine."""
     if not address.is_tls:
         return None
     files = {"tls_ca_file": str(address.ca)}
@@ -27,12 +27,12 @@ def security(address: SchedulerAddress) -> Security | None:
 
 
 def configured(**more: Any) -> Any:
-    """Return what sets Dask's own options for a block: known limits, and nothing preloaded that was not asked for."""
+    """Return a context that sets Dask's options: known limits, and no preloaded code."""
     options: Mapping[str, Any] = {
         "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
         "distributed.worker.preload": [],
         "distributed.client.preload": [],
-        "distributed.worker.http.routes": [],  # it listens on loopback, and says nothing
+        "distributed.worker.http.routes": [],  # it listens on loopback, without any pages
         **more,
     }
     return dask.config.set(options)

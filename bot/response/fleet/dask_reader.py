@@ -1,7 +1,7 @@
-"""Reads the nodes of a sweep on the workers of a scheduler of Dask: chunks go out, each answer comes in once.
+"""Reads the nodes of a sweep on the workers of a Dask scheduler: chunks go out, each answer comes in once.
 
 Defined in: https://distributed.dask.org/en/stable/client.html. A chunk whose worker dies is run again by the scheduler;
-one that a worker refuses goes to the others. Whatever nobody could read is said, never counted.
+a chunk that a worker refuses goes to the others. Nodes that nobody could read are named, never counted.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ NAMES_TOLD = 8
 
 @dataclass(slots=True)
 class DaskReader:
-    """Reads nodes elsewhere, as `ChunkReader` reads them here.
+    """Reads nodes on workers, as `ChunkReader` reads them here.
 
-    Shape: `size` nodes are a chunk. `told` hears what somebody should know beside the answers. `mutes` travel along.
+    Shape: a chunk has `size` nodes. `told` takes remarks for people beside the answers. `mutes` are sent along.
     Units: `waits` is how many seconds a chunk waits for a worker that may read it.
     """
 
@@ -61,16 +61,16 @@ class DaskReader:
     _remarked: set[str] = field(default_factory=set, init=False)
 
     async def answers(self, nodes: Sequence[Node], heard: Hears = lambda answer: None) -> list[NodeAnswer]:
-        """Return one answer a node, those of a chunk handed over as it comes.
+        """Return an answer for each node, those of a chunk passed on as it comes.
 
-        Raises: SchedulerError when the scheduler does not answer or is gone, or nodes were read by nobody, with the
-        reason, once all others are through.
+        Raises: SchedulerError when the scheduler does not answer or is gone; or, once all others are done, when nodes
+        were read by nobody, with the reason.
         """
         for name in ("distributed", "distributed.client"):
             logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is said in sentences
         try:
             entries = await self.mutes.mutes() if self.mutes is not None else ()
-        except LedgerError:  # as everywhere: then nothing counts as accepted
+        except LedgerError:  # then nothing counts as accepted
             entries = ()
         self.question = replace(self.question, mutes=tuple(entries))
         with configured():
@@ -110,7 +110,7 @@ class DaskReader:
             reply = await self._reply(run, chunk)
             run.heard_at = asyncio.get_running_loop().time()
             for answer in reply.answers if reply is not None else ():
-                if answer.node not in seen:  # whatever runs twice is merged once
+                if answer.node not in seen:  # a chunk that ran twice is counted once
                     seen.add(answer.node)
                     answers.append(answer)
                     heard(answer)
@@ -132,7 +132,7 @@ class DaskReader:
         return answers
 
     async def _reply(self, run: _Run, chunk: Chunk) -> ChunkReply | None:
-        """Return what a worker says of a chunk; None where none could be had, which is noted."""
+        """Return a worker's reply to a chunk; None where there is none, which is noted."""
         while True:
             zone = await self._reader_zone(run, chunk.zone)
             if zone is None:
@@ -140,7 +140,7 @@ class DaskReader:
                 return None
             asked_at = self.clock()
             order = ChunkOrder(self.question, chunk.nodes, len(chunk.nodes), asked_at)
-            # The resource alone says who may; addresses only where some refused, for they tie a chunk to those there.
+            # The resource says which workers may; addresses only after refusals: they tie a chunk to present workers.
             only = self._willing(run, zone) if self._refused else None
             key = f"zombie-chunk-{id(run)}-{next(run.numbers)}"
             future = run.client.submit(
@@ -155,9 +155,9 @@ class DaskReader:
             try:
                 text = await future
             except KilledWorker:
-                self._lose(chunk, "the workers that read them died, one after the other")
+                self._lose(chunk, "the workers that read them died one after another")
                 return None
-            except concurrent.futures.CancelledError as no:  # Dask's, not our own task's
+            except concurrent.futures.CancelledError as no:  # Dask's, not this task's
                 if key in run.given_up:
                     continue
                 raise self._gone() from no
@@ -170,11 +170,11 @@ class DaskReader:
                 return reply
 
     def _checked(self, chunk: Chunk, text: object, asked_at: datetime) -> ChunkReply | None:
-        """Return the reply when it is one; None when another worker is to be asked."""
+        """Return the reply if it is valid; None when another worker has to be asked."""
         try:
             reply = ChunkReply.of(text, chunk.nodes, self.sweep)
         except SchedulerError as no:
-            self._lose(chunk, f"a worker replied what cannot be true: {no.sentence}")
+            self._lose(chunk, f"a worker's reply is impossible: {no.sentence}")
             return ChunkReply("", "", "", asked_at)
         if not reply.refused and reply.program != self.question.program:
             reply = ChunkReply(reply.program, reply.worker, reply.address, reply.at, refused=f"it runs {reply.program}")
@@ -191,13 +191,13 @@ class DaskReader:
         told = {answer.node for answer in reply.answers}
         missing = tuple(name for name in chunk.nodes if name not in told and name not in reply.unknown)
         if missing:
-            self._lose(Chunk(chunk.zone, missing), f"{reply.worker} told nothing of them. {reply.wrong}".strip())
+            self._lose(Chunk(chunk.zone, missing), f"{reply.worker} did not report them. {reply.wrong}".strip())
         return reply
 
     async def _reader_zone(self, run: _Run, zone: str) -> str | None:
-        """Return whose work a zone's chunk is: its own workers', else that of those without a zone ("").
+        """Return which workers read a zone's chunk: those of the zone, else those without a zone ("").
 
-        None where for some time nobody came who may read it, or all who are there refused.
+        None if for some time no suitable worker came, or all present workers refused.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + self.waits
@@ -214,9 +214,9 @@ class DaskReader:
         return [at for at in run.roster.readers(zone) if at not in self._refused]
 
     async def _watch(self, run: _Run) -> None:
-        """Look who is there, until cancelled; give up what nobody can read any more, and all when nothing comes.
+        """Watch the workers until cancelled; give up chunks that nobody can read, and everything when nothing comes.
 
-        Raises: SchedulerError when the scheduler is gone, or no worker says anything for too long.
+        Raises: SchedulerError when the scheduler is gone, or no worker replies for too long.
         """
         loop = asyncio.get_running_loop()
         bound = self.question.deadline.total_seconds() * 2 + BEYOND_DEADLINE
@@ -250,7 +250,7 @@ class DaskReader:
     def _greet(self, roster: Roster, client: Client) -> None:
         zones = sorted(zone for zone in set(roster.zones.values()) if zone)
         where = f", in {one_line(', '.join(zones), 120)}" if zones else ""
-        link = client.dashboard_link  # also where its scheduler has none: it does not say
+        link = client.dashboard_link  # also where its scheduler has none, which it does not say
         dashboard = f"; its dashboard, where bokeh is installed: {one_line(link, 120)}" if link else ""
         self.told(f"{len(roster.zones)} workers at {self.address.url}{where}{dashboard}")
 
@@ -270,7 +270,7 @@ class DaskReader:
 
     def _gone(self) -> UsageError:
         return SchedulerError(
-            f"The scheduler {self.address.url} is gone.", "What came until then is counted; start it and ask again."
+            f"The scheduler {self.address.url} is gone.", "The answers until then are counted; start it and ask again."
         )
 
     def _remark(self, says: str) -> None:
@@ -281,7 +281,7 @@ class DaskReader:
 
 @dataclass(slots=True)
 class _Run:
-    """One sweep under way at a scheduler. Shape: `under_way` are futures by key, with their zone."""
+    """A sweep running at a scheduler. Shape: `under_way` are futures by key, with their zone."""
 
     client: Client
     roster: Roster

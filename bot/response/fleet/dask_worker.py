@@ -1,6 +1,6 @@
-"""A worker of Dask's that reads chunks: what `zombie worker` runs.
+"""A Dask worker that reads chunks: what `zombie worker` runs.
 
-Defined in: https://distributed.dask.org/en/stable/worker.html. The work is one coroutine of ours, `read_chunk`, on the
+Defined in: https://distributed.dask.org/en/stable/worker.html. The work is a coroutine, `read_chunk`, on the
 worker's own event loop; text goes in, text comes out.
 """
 
@@ -24,7 +24,7 @@ LEAVING_SECONDS = 10
 
 
 class ReadingWorker(Worker):
-    """A worker that has a desk."""
+    """A worker with a desk."""
 
     desk: ChunkDesk
 
@@ -33,7 +33,7 @@ async def read_chunk(order: str) -> str:
     """Return the reply to an order, on the worker that runs this."""
     worker = get_worker()
     if not isinstance(worker, ReadingWorker):
-        raise TypeError("this worker is not one of `zombie worker`")
+        raise TypeError("this worker was not started by `zombie worker`")
     return await worker.desk.reply(order, worker.address)
 
 
@@ -45,9 +45,9 @@ async def serve(
     stop: asyncio.Event,
     ready: Callable[[str], None],
 ) -> None:
-    """Read chunks until `stop` is set; `ready` hears the worker's own address once it can be given work.
+    """Read chunks until `stop` is set; `ready` gets the worker's address once it takes work.
 
-    Shape: `chunks` are read side by side. Whatever is under way when it stops is left, and read by another worker.
+    Shape: `chunks` are read at the same time. Unfinished chunks are left for another worker.
     Raises: SchedulerError when the scheduler does not answer, or is gone.
     """
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in sentences
@@ -62,7 +62,7 @@ async def serve(
             protocol="tls://" if address.is_tls else "tcp://",
             dashboard_address="127.0.0.1:0",
             local_directory=folder,
-            memory_limit=0,  # answers are small; a worker that is paused would only be in the way
+            memory_limit=0,  # answers are small; a paused worker would only delay
             death_timeout=CONNECT_SECONDS,
         )
         worker.desk = desk
@@ -72,8 +72,8 @@ async def serve(
             await worker.close(timeout=1)
             why = one_line(str(no) or type(no).__name__, 160)
             raise SchedulerError(
-                f"The scheduler {address.url} does not take this worker: {why}.",
-                "Is it running, and are the certificates of one authority? docs/fleet.md says how it is started.",
+                f"The scheduler {address.url} rejects this worker: {why}.",
+                "Is it running, and do the certificates share an authority? docs/fleet.md says how it is started.",
             ) from no
         ready(worker.address)
         gone = asyncio.ensure_future(worker.finished())  # type: ignore[no-untyped-call]
@@ -83,7 +83,7 @@ async def serve(
             if not stop.is_set():
                 raise SchedulerError(
                     f"The scheduler {address.url} is gone, or sent this worker away.",
-                    "Start it, then this worker again; docs/fleet.md has units that do so by themselves.",
+                    "Start it, then this worker again; docs/fleet.md has systemd units that do this.",
                 )
         finally:
             told.cancel()

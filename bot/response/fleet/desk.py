@@ -1,4 +1,4 @@
-"""Where the bot serves: takes what people ask of a fleet, finds the nodes, and runs few sweeps at a time."""
+"""For a serving bot: takes people's questions about a fleet, finds the nodes, and runs a few sweeps at a time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from bot.response.fleet.difference import Comparison
 from bot.response.fleet.run import MOST_AT_ONCE, FleetRun
 from bot.response.fleet.sweep import Sweep
 
-SECONDS_A_LOOK = 2.0  # of connecting and one look, with many at once
+SECONDS_A_LOOK = 2.0  # for connecting and a look, with many at once
 EVERYBODY = "*"
-MANY_LOOKS, MANY_CHECKS = 200, 20  # more than so many nodes are only asked after somebody said yes
+MANY_LOOKS, MANY_CHECKS = 200, 20  # more nodes than this need a person's yes first
 
 
 @dataclass(frozen=True, slots=True)
 class FleetDesk:
-    """What is needed to run sweeps, handed in. `slots` is how many run at once."""
+    """Runs sweeps. `slots` is how many run at once."""
 
     select: Callable[[FleetAsk], Awaitable[tuple[Node, ...]]]
     nodes: NodeDirectory
@@ -42,9 +42,9 @@ class FleetDesk:
         return frozenset(used.cause.name for used in self.playbooks.get("").causes if used.remedy)
 
     async def prepared(self, ask: FleetAsk) -> FleetRun:
-        """Return the run that an ask stands for; nothing is read yet.
+        """Return the run for a request; nothing is read yet.
 
-        Raises: UsageError when a selector means no node, or a cause is not weighed.
+        Raises: UsageError when a selector matches no node, or a cause is not weighed.
         """
         playbook = self.playbooks.get("")
         sweep = Sweep.of(playbook, ask.causes, full=ask.full)
@@ -53,14 +53,14 @@ class FleetDesk:
         return self.run_of(drawn, len(meant), sweep)
 
     async def run(self, run: FleetRun, heard: Hears) -> None:
-        """Run it once there is room. Raises: UsageError of any node, once all others are through."""
+        """Run it once there is room. Raises: UsageError of any node, once all others are done."""
         async with self.slots:
             await run.run(heard)
 
     async def compared(self, ask: FleetAsk) -> Comparison:
-        """Read the nodes once, and compare those that have the first of the causes with the others.
+        """Read the nodes once, and compare those that have the first cause with the others.
 
-        Raises: UsageError when none has it now, or all have.
+        Raises: UsageError when no node or every node has it.
         """
         run = self.facts_of(await self.select(ask), self.playbooks.get(""))
         async with self.slots:
@@ -71,18 +71,18 @@ class FleetDesk:
         return run.comparison(sick)
 
     def peers(self, node: str, cause: str) -> FleetAsk:
-        """Return the ask for who else has a cause: nodes of the same role, or all of them where no selector says it.
+        """Return the request for which other nodes have a cause: nodes of the same role, or all if no selector fits.
 
-        Raises: InventoryError when the node is not known any more.
+        Raises: InventoryError when the node is gone.
         """
         role = self.nodes.find(node).labels.get("role", "")
         try:
             return FleetAsk((f"role={role}" if role else EVERYBODY,), (cause,)).checked()
-        except UsageError:  # a tag of a cloud may be any text, or several roles in one
+        except UsageError:  # a cloud tag may be any text, or several roles together
             return FleetAsk((EVERYBODY,), (cause,))
 
     def is_many(self, run: FleetRun) -> bool:
-        """True for so many nodes that somebody has to say yes first."""
+        """True for so many nodes that a person has to say yes first."""
         return len(run.nodes) > (MANY_CHECKS if run.sweep.needs_window else MANY_LOOKS)
 
     def takes(self, run: FleetRun) -> float:

@@ -1,7 +1,7 @@
-"""What the sick have that their healthy peers have not: every fact compared, the most surprising first.
+"""How sick nodes differ from their healthy peers: every fact compared, the most surprising first.
 
-Each value of each fact is a two by two table (here or there, has it or not) and is judged by Fisher's exact test; what
-is told of it is corrected for how many tables were tried (Bonferroni). Ties are ordered by log-odds.
+Each value of each fact is a two by two table (here or there, has it or not) and is judged by Fisher's exact test. The
+result is corrected for the number of tables tried (Bonferroni). Ties are ordered by log-odds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bot.response.fleet.answer import Came, NodeAnswer
 from bot.response.fleet.facts import ABSENT, READ, is_band
 from bot.response.fleet.healthy_by_accident import Accident, accidents
 
-FEW_PEERS = 4  # from so many on a fact of which nearly every peer has a value of its own is left out
+FEW_PEERS = 4  # with this many peers, a fact with nearly a different value for each peer is left out
 OWN_SHARE = 0.75
 MOST_TOLD = 40
 CERTAIN = 0.05
@@ -24,11 +24,11 @@ CERTAIN = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One fact that differs.
+    """A fact that differs.
 
-    Shape: `here` and `there` count the values among those that told, the most common first. `p` is Fisher's, of one
-    table; `corrected` bounds the chance that any of all tables tried is as telling where nothing differs. `remark` says
-    why it is no evidence, where it is none.
+    Shape: `here` and `there` count the values among nodes with the fact, the most common first. `p` is Fisher's for a
+    single table; `corrected` bounds the chance that any table tried is this extreme if nothing differs. `remark` says
+    why it is no evidence, where that is so.
     """
 
     fact: str
@@ -41,18 +41,18 @@ class Difference:
 
     @property
     def surprise(self) -> float:
-        """How surprising it is: 1 for one chance in ten, 2 for one in a hundred, and so on; of one table."""
+        """How surprising a single table is: 1 for a chance of 1 in 10, 2 for 1 in 100, and so on."""
         return -math.log10(max(self.p, 1e-300))
 
     @property
     def is_telling(self) -> bool:
-        """True where chance among so many facts would rarely do as much."""
+        """True if chance would rarely do this among so many facts."""
         return self.corrected < CERTAIN
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A node that is compared with nobody, and why."""
+    """A node that is not compared, and why."""
 
     node: str
     because: str
@@ -74,11 +74,11 @@ class Comparison:
 def compare(
     here: Sequence[NodeAnswer], peers: Sequence[NodeAnswer], signatures: Mapping[str, Sequence[str]] | None = None
 ) -> Comparison:
-    """Compare nodes with their peers, of which only the healthy ones count.
+    """Compare nodes with their healthy peers.
 
-    Shape: a peer is left out where it has a cause that a node here has, where that cannot be told of it, and where it
-    did not answer. `signatures` are the probes by which causes are told: what these count is the cause itself, and no
-    difference. A peer that is healthy by an accident only is left out too, as long as another peer is there.
+    Shape: a peer is left out if it has a cause that a node here has, if that is not known, or if it did not answer.
+    `signatures` are the probes of causes: their counts are the cause itself, not a difference. A peer that is healthy
+    only by accident is left out too, as long as another peer is there.
     """
     signatures = signatures or {}
     sick = [answer for answer in here if answer.came is not Came.UNREACHABLE]
@@ -96,7 +96,7 @@ def compare(
     by_accident = {node for accident in found for node in accident.nodes}
     true_peers = [peer for peer in healthy if peer.node not in by_accident]
     if true_peers:
-        left_out += [LeftOut(name, "healthy by an accident only") for name in sorted(by_accident)]
+        left_out += [LeftOut(name, "healthy only by accident") for name in sorted(by_accident)]
         healthy = true_peers
     symptoms = frozenset(probe for name in causes for probe in signatures.get(name, ()))
     tried, differences = _differences(sick, healthy, symptoms)
@@ -133,13 +133,13 @@ def _log_choose(n: int, k: int) -> float:
 
 
 def _not_healthy(peer: NodeAnswer, causes: Sequence[str]) -> str:
-    """Why a peer counts for nothing; empty where it is healthy as far as what the sick have goes."""
+    """Why a peer does not count; empty if it has none of the causes of the sick."""
     if peer.came is Came.UNREACHABLE:
         return f"unreachable: {peer.because}"
     if has := [cause for cause in causes if cause in peer.causes]:
         return f"has {', '.join(has)} too"
     if open_ := [cause for cause in causes if cause in peer.undecided]:
-        return f"{open_[0]} cannot be told of it: {peer.undecided[open_[0]]}"
+        return f"{open_[0]} is not known for it: {peer.undecided[open_[0]]}"
     return ""
 
 
@@ -155,7 +155,7 @@ def _differences(
         if fact.partition(".")[0] in symptoms and all(map(is_band, (*here, *there))):
             continue
         tables = [_table(value, here, there) for value in {**here, **there}]
-        tried += len(tables) if len(tables) > 2 else 1  # two values are one table, told from either side
+        tried += len(tables) if len(tables) > 2 else 1  # two values make a single table, seen from either side
         p, log_odds = min(tables, key=lambda table: (table[0], -table[1]))
         found.append(Difference(fact, here, there, p, 1.0, log_odds))
     found = [replace(difference, corrected=min(1.0, difference.p * tried)) for difference in found]
@@ -164,19 +164,19 @@ def _differences(
 
 
 def _counted(fact: str, answers: Sequence[NodeAnswer]) -> Counter[str]:
-    """The values of a fact among the nodes that told: a probe that was not read tells nothing."""
+    """The values of a fact among the nodes that have it: an unread probe gives no value."""
     values = Counter[str]()
     probe, entry = fact.partition(".")[0], fact.rpartition("]")[0] + "]" if "]." in fact else ""
     for answer in answers:
         if fact in answer.facts:
             values[answer.facts[fact]] += 1
         elif answer.facts.get(probe) == READ and not (entry and entry not in answer.facts):
-            values[ABSENT] += 1  # of an entry that is not there its own fact tells, and its parts nothing more
+            values[ABSENT] += 1  # a missing entry has its own fact; its parts add nothing
     return Counter(dict(values.most_common()))
 
 
 def _is_own(there: Mapping[str, int]) -> bool:
-    """True for what is every node's own: nearly every peer has another value."""
+    """True for a fact that is different on nearly every peer."""
     count = sum(there.values())
     return count >= FEW_PEERS and len(there) > OWN_SHARE * count
 
@@ -190,7 +190,7 @@ def _table(value: str, here: Mapping[str, int], there: Mapping[str, int]) -> tup
 
 
 def _counts(told: Difference) -> bool:
-    """True for a count: of what is as surprising, settings come first, for they may be what makes the counts."""
+    """True for a count: among equal surprise settings come first, because they may cause the counts."""
     return all(map(is_band, (*told.here, *told.there)))
 
 
@@ -199,7 +199,7 @@ def _agreed(values: Mapping[str, int]) -> float:
 
 
 def _remarked(difference: Difference, peers: Sequence[NodeAnswer], found: Sequence[Accident]) -> Difference:
-    """Say of a difference that is no evidence of health why it is none."""
+    """Add the reason to a difference that is no evidence of health."""
     usual = next(iter(difference.there))
     having = {peer.node for peer in peers if peer.facts.get(difference.fact, ABSENT) == usual}
     for accident in found:

@@ -1,7 +1,7 @@
-"""Facts: what a node's readings say, in words that can be compared with what its peers say.
+"""Facts: what a node's readings say, in words that can be compared between peers.
 
-A fact goes by where it stands, like `units.services[ecs.service].enabled`, and a probe that was read by its own name:
-so an entry that is missing on a node that was read is absent there, and on one that was not read it is unknown.
+A fact is named by its path, like `units.services[ecs.service].enabled`; a probe that was read is a fact under its own
+name. So an entry that is missing is absent on a node whose probe was read, and unknown on any other node.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from bot.domain.probe import CustomReading, Snapshot, Unread
 from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import one_line
 
-READ = "read"  # the value of a probe's own name
+READ = "read"  # the value of the fact named like its probe
 ABSENT = "none"
-MOST_FACTS = 3_000  # of one node
-LONGEST = 80  # characters of a value or of an entry's name; what is longer is prose, and no fact
-# Every node has its own of these, or they only say how it was read.
+MOST_FACTS = 3_000  # of a node
+LONGEST = 80  # characters of a value or of an entry's name; longer text is prose, not a fact
+# These differ on every node, or only say how it was read.
 _OWN = frozenset(
     {"hostname", "boot_id", "machine_id", "uptime", "node_time_at", "pid", "tid", "id", "address", "mac", "serial"}
 )
 _PROSE = frozenset({"source", "raw", "lines", "line", "text", "says", "because", "counter", "walked", "stack", "label"})
-_NAMES = ("name", "path", "image", "kind", "unit", "device", "mount", "target")  # by which an entry of a list goes
+_NAMES = ("name", "path", "image", "kind", "unit", "device", "mount", "target")  # fields that name an entry of a list
 _BAND = re.compile(r"0|below 0|[\d,]+ to [\d,]+|none")
 _ENDS = ("_later", "_usec", "_seconds", "_at", "_since_boot", "_ms", "_id")
 
 
 def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
-    """Return the facts of everything that was read, by where they stand.
+    """Return the facts of everything that was read, by path.
 
-    Shape: numbers are told as bands (`10 to 99`), so that two healthy nodes say the same.
+    Shape: numbers become bands (`10 to 99`), so that healthy nodes have equal facts.
     """
     facts: dict[str, str] = {}
     for probe, reading in snapshot.readings.items():
@@ -63,7 +63,7 @@ def band(number: float) -> str:
 
 
 def is_band(value: str) -> bool:
-    """True for what `band` returns, and for what is not there to be counted.
+    """True for a result of `band`, and for an absent count.
 
     Example:
     >>> is_band(band(12)), is_band("enabled"), is_band(ABSENT)
@@ -108,7 +108,7 @@ def _of_value(where: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _of_entry(where: str, entry: Any) -> Iterator[tuple[str, str]]:
-    """An entry that has a name: that it is there, and what it says."""
+    """A named entry: that it is there, and its values."""
     name = entry if isinstance(entry, str) else _name_of(entry)
     if not name or len(name) > LONGEST or any(character in name for character in "\n[]"):
         return

@@ -1,7 +1,7 @@
-"""Peers that are healthy by accident: what makes the others sick is enabled there too, and only failed to start.
+"""Peers that are healthy by accident: the unit that makes others sick is enabled there too, but did not start.
 
-The clue of the founding case: one zone had no zombies, and it was tempting to look for what was right there. Nothing
-was: another fault kept the agent from starting. Such a node is no evidence of health, and would fall ill once mended.
+This happened in the first case: a zone had no zombies, and it was tempting to look for what was right there. Nothing
+was: another fault kept the agent from starting. Such a node is no evidence of health, and falls ill once it is mended.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAMED = 6
 
 @dataclass(frozen=True, slots=True)
 class Accident:
-    """A unit that is suspected on the sick, and is enabled and down on these peers; `result` is how it ended there."""
+    """A unit that is suspected on sick nodes, and enabled but down on these peers; `result` is how it ended."""
 
     unit: str
     nodes: tuple[str, ...]
@@ -29,17 +29,17 @@ class Accident:
 
     @property
     def says(self) -> str:
-        """What it means, in a sentence."""
+        """What this means, in a sentence."""
         named = listed(self.nodes, NAMED)
         how = f" ({self.result})" if self.result and self.result != "success" else ""
         return (
             f"Not evidence of health: {self.unit} is enabled on {named} too, and is down there{how}. "
-            "Once it starts, they may have what the others have."
+            "Once it starts, they may get the same fault."
         )
 
 
 def accidents(sick: Sequence[NodeAnswer], healthy: Sequence[NodeAnswer]) -> tuple[Accident, ...]:
-    """Return the units that are suspected on the sick, or loop there, and are enabled and down on healthy peers."""
+    """Return units that are suspected or loop on sick nodes, and are enabled but down on healthy peers."""
     found = []
     for unit in sorted(_suspected(sick)):
         down = [peer for peer in healthy if _is_down(peer.facts, unit)]
@@ -50,7 +50,7 @@ def accidents(sick: Sequence[NodeAnswer], healthy: Sequence[NodeAnswer]) -> tupl
 
 
 def _suspected(sick: Sequence[NodeAnswer]) -> set[str]:
-    """The units that causes suspect on the sick, and agents that nobody uses there, or that start over and over."""
+    """The units that causes suspect on sick nodes, unused agents, and units that start over and over."""
     units = {suspect for answer in sick for found in answer.found for suspect in found.suspects}
     for answer in sick:
         for fact, value in answer.facts.items():
@@ -65,12 +65,12 @@ def _suspected(sick: Sequence[NodeAnswer]) -> set[str]:
 
 
 def _is_down(facts: Mapping[str, str], unit: str) -> bool:
-    """True where the next boot, or whoever mends what is broken, would start it."""
+    """True if the next boot or a repair would start it."""
     agents = [
         entry.rpartition(".")[0] for entry, value in facts.items() if entry.startswith("agents.") and value == unit
     ]
     for entry in (f"units.services[{unit}]", *agents):
         if f"{entry}.active" in facts:
             return facts[f"{entry}.active"] in _DOWN and facts.get(f"{entry}.enabled") in _AT_BOOT
-    # Of services only those that do something, or failed, are listed.
+    # Only active and failed services are listed.
     return f"boot_units.enabled[{unit}]" in facts and "units" in facts

@@ -1,4 +1,4 @@
-"""What a sweep came to: who has which cause, how common it is, and among whom."""
+"""The result of a sweep: which nodes have which cause, how common it is, and in which groups."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bot.response.fleet.sweep import Judged
 
 # Labels that name a node; counting by them would say nothing.
 NAMES = frozenset({"instance_id", "private_dns", "hostname", "kubernetes_node"})
-MANY_VALUES = 20  # more, of fewer than two nodes each, are names too
-TRAITS = ("kernel", "distribution", "driver", "cgroup")  # what readings tell, beside the labels
+MANY_VALUES = 20  # more values, with fewer than two nodes each, are names too
+TRAITS = ("kernel", "distribution", "driver", "cgroup")  # from readings, beside the labels
 
 
 @dataclass(frozen=True, slots=True)
 class CauseCount:
-    """One cause over the fleet. `undecided` are the nodes of which it cannot be told."""
+    """A cause in the fleet. `undecided` are the nodes for which it is not known."""
 
     cause: str
     judged: Judged
@@ -39,10 +39,10 @@ class GroupCount:
 
 @dataclass(frozen=True, slots=True)
 class FleetReport:
-    """What a sweep came to, so far.
+    """The result of a sweep so far.
 
-    Shape: `selected` nodes were meant, of which `asked` were drawn. `answered` counts the unknown ones too. `causes`
-    begin with the most common. `by` maps a label to its values to their counts. `is_whole`: nothing is outstanding.
+    Shape: of `selected` nodes, `asked` were drawn. `answered` also counts the unknown ones. `causes`
+    begin with the most common. `by` maps a label to its values to their counts. `is_whole`: no answer is missing.
     `labels` are the inventory's, by node.
     """
 
@@ -57,17 +57,17 @@ class FleetReport:
 
     @property
     def answered(self) -> int:
-        """How many answered, the unknown ones among them."""
+        """How many answered, including unknown ones."""
         return sum(answer.came is not Came.UNREACHABLE for answer in self.answers)
 
     @property
     def unreachable(self) -> tuple[NodeAnswer, ...]:
-        """Those nobody could talk to."""
+        """The unreachable nodes."""
         return tuple(answer for answer in self.answers if answer.came is Came.UNREACHABLE)
 
     @property
     def unknown(self) -> tuple[NodeAnswer, ...]:
-        """Those that answered, and of which what was asked cannot be told."""
+        """The nodes that answered, but the question stays open."""
         return tuple(answer for answer in self.answers if answer.came is Came.UNKNOWN)
 
     @property
@@ -85,12 +85,12 @@ class FleetReport:
 
     @property
     def statuses(self) -> frozenset[Status]:
-        """Every status that a node came to."""
+        """The statuses of all nodes."""
         return frozenset(Status(answer.status) for answer in self.answers)
 
     @property
     def same_machines(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Machine-ids that several names showed. They are told, and never merged: an image may carry one."""
+        """Machine-ids that several names share. They are reported and never merged: an image may contain one."""
         names: dict[str, list[str]] = {}
         for answer in self.answers:
             if answer.machine_id:
@@ -106,7 +106,7 @@ def report(
     selected: int,
     seconds: float,
 ) -> FleetReport:
-    """Count what came. Shape: `nodes` were asked, of the `selected` that were meant; an answer twice counts once."""
+    """Count the answers. Shape: `nodes` were asked, of `selected` nodes; a repeated answer counts once."""
     order = {node.name: at for at, node in enumerate(nodes)}
     told = {answer.node: answer for answer in answers if answer.node in order}
     answers = sorted(told.values(), key=lambda answer: order[answer.node])
@@ -133,7 +133,7 @@ def report(
 
 
 def _by(nodes: Sequence[Node], answers: Sequence[NodeAnswer]) -> Mapping[str, Mapping[str, GroupCount]]:
-    """Count by each label that groups nodes, and by what the nodes told of themselves."""
+    """Count by each label that groups nodes, and by the nodes' own traits."""
     told = {answer.node: answer for answer in answers}
     groups: dict[str, dict[str, list[str]]] = {}
     for node in nodes:

@@ -1,6 +1,6 @@
-"""Which workers a scheduler has, and which of them may read what, by the resource that each declares.
+"""Which workers a scheduler has, and what each may read, by the resource that it declares.
 
-Defined in: https://distributed.dask.org/en/stable/resources.html. A worker declares one resource, of which each chunk
+Defined in: https://distributed.dask.org/en/stable/resources.html. A worker declares a resource, of which each chunk
 takes a share. It names the program's version, and the zone where there is one: so a scheduler hands chunks only to
 workers of the asker's own version that reach the zone.
 """
@@ -18,7 +18,7 @@ _RESOURCE = re.compile(r"(zombie [^ ]{1,60})(?: zone ([A-Za-z0-9._/:-]{1,100}))?
 
 
 def resource(program: str, zone: str = "") -> str:
-    """Return the name of what a worker of that program declares.
+    """Return the name of the resource that a worker of that program declares.
 
     Example: `resource("zombie 0.1.0", "us-east-1a") == "zombie 0.1.0 zone us-east-1a"`
     """
@@ -26,26 +26,26 @@ def resource(program: str, zone: str = "") -> str:
 
 
 def is_zone(text: str) -> bool:
-    """True when that can be the name of a zone."""
+    """True if this can be the name of a zone."""
     return _RESOURCE.match(f"zombie 0 zone {text}") is not None
 
 
 def declared(resources: Iterable[str]) -> tuple[str, str] | None:
-    """Return the program and the zone that a worker declares; None when it is none of ours."""
+    """Return the program and the zone that a worker declares; None for a worker of something else."""
     found = [match for name in resources if (match := _RESOURCE.match(str(name)))]
     return (found[0].group(1), found[0].group(2) or "") if len(found) == 1 else None
 
 
 @dataclass(slots=True)
 class Roster:
-    """Which workers there are: of ours by address with their zone, and those of other versions by name."""
+    """The present workers: those of this version by address with their zone, those of others by name."""
 
     zones: dict[str, str] = field(default_factory=dict)
     others: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, identity: Mapping[str, Any], program: str) -> Roster:
-        """Take it from what a scheduler says of itself."""
+        """Make it from the scheduler's description of itself."""
         roster = cls()
         for address, worker in dict(identity.get("workers") or {}).items():
             said = declared(worker.get("resources") or {})
@@ -57,5 +57,5 @@ class Roster:
         return roster
 
     def readers(self, zone: str) -> list[str]:
-        """The workers that read that zone; the empty one stands for those without a zone."""
+        """The workers that read this zone; an empty zone means workers without one."""
         return [address for address, theirs in self.zones.items() if theirs == zone]

@@ -1,4 +1,4 @@
-"""One sweep, from its nodes to what came of them, however it ended."""
+"""A sweep, from its nodes to their answers, however it ended."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ MOST_AT_ONCE = 50
 
 
 class Reads(Protocol):
-    """What reads the nodes of a sweep, here or on other machines."""
+    """Reads the nodes of a sweep, here or on other machines."""
 
     async def answers(self, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
-        """Return one answer a node, handed over as they come. Raises: UsageError, once all others are through."""
+        """Return an answer for each node, passed on as they come. Raises: UsageError, once all others are done."""
         ...
 
 
 @dataclass(slots=True)
 class FleetRun:
-    """One sweep under way. `answers` grow as they come, and stay when it is broken off.
+    """A running sweep. `answers` grow as they come, and stay when it is stopped.
 
-    Shape: `selected` nodes were meant, of which `nodes` are asked. `triage` reads and judges one of them; `elsewhere`
-    has them read by workers instead.
+    Shape: of `selected` nodes, `nodes` are asked. `triage` reads and judges a node; `elsewhere`
+    lets workers read them instead.
     """
 
     nodes: tuple[Node, ...]
@@ -45,9 +45,9 @@ class FleetRun:
     seconds: float = 0.0
 
     async def run(self, heard: Hears = lambda answer: None) -> None:
-        """Ask every node; each answer is kept and handed over as it comes.
+        """Ask every node; each answer is kept and passed on as it comes.
 
-        Raises: UsageError of any node, once all others are through.
+        Raises: UsageError of any node, once all others are done.
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -65,7 +65,7 @@ class FleetRun:
 
     @property
     def report(self) -> FleetReport:
-        """What came so far."""
+        """The report of the answers so far."""
         return report(self.nodes, self.answers, self.sweep.judged, selected=self.selected, seconds=self.seconds)
 
     def comparison(self, here: Sequence[str]) -> Comparison:

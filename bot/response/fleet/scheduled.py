@@ -1,4 +1,4 @@
-"""A sweep by the clock: what of it is news since the last one that was told, and when somebody is to hear of it."""
+"""A scheduled sweep: what is new since the last digest, and when to post it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from bot.response.fleet.answer import Came
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.report import FleetReport
 
-NEAR = timedelta(days=7)  # harm that is farther away is no news
-URGENT = timedelta(hours=12)  # harm that is so near is told in quiet hours too
-NEARER = 2  # it is told again once only so small a part of the time told last is left
+NEAR = timedelta(days=7)  # harm that is farther away is not reported
+URGENT = timedelta(hours=12)  # harm this near is posted in quiet hours too
+NEARER = 2  # posted again once the time left is the last posted time divided by this
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduledSweep:
-    """One [[sweep]]: what is asked how often, where its digest goes, and when not (minutes of the day, UTC)."""
+    """A [[sweep]]: what is asked how often, where its digest goes, and its quiet hours (minutes of the day, UTC)."""
 
     name: str
     every: timedelta
@@ -27,20 +27,20 @@ class ScheduledSweep:
     quiet: tuple[tuple[int, int], ...] = ()
 
     def is_quiet(self, now: datetime) -> bool:
-        """True in a span in which only what is urgent is told."""
+        """True in quiet hours, when only urgent news is posted."""
         minute = now.hour * 60 + now.minute
         return any(
             begin <= minute < end if begin <= end else (minute >= begin or minute < end) for begin, end in self.quiet
         )
 
     def slot(self, now: datetime) -> int:
-        """The number of the sweep that is due; the same for every program at one database."""
+        """The number of the sweep that is due; the same for every program that shares the database."""
         return int(now.timestamp() // self.every.total_seconds())
 
 
 @dataclass(frozen=True, slots=True)
 class SweepTold:
-    """What was told last: the nodes of each cause, and by `NODE CAUSE` how long each then had until harm."""
+    """What was posted last: the nodes of each cause, and by `NODE CAUSE` the time that was left until harm."""
 
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     harm_in: Mapping[str, timedelta] = field(default_factory=dict)
@@ -48,10 +48,10 @@ class SweepTold:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """One sweep beside the last one that was told.
+    """A sweep compared with the last digest that was posted.
 
-    Shape: `new` and `gone` are nodes by cause; a node that did not answer is neither. `nearer` are nodes that harm came
-    nearer to, the nearest first. `told` is what stands from now on, once this is told.
+    Shape: `new` and `gone` are nodes by cause; a node that did not answer is neither. `nearer` are nodes nearer
+    to harm, the nearest first. `told` replaces the stored digest once this is posted.
     """
 
     report: FleetReport
@@ -62,12 +62,12 @@ class Digest:
 
     @property
     def is_news(self) -> bool:
-        """True where somebody should hear of it: what is gone is no reason to call anybody."""
+        """True if it should be posted: recovered nodes alone are no reason."""
         return bool(self.new or self.nearer)
 
     @property
     def is_urgent(self) -> bool:
-        """True where harm is hours away, or there."""
+        """True if harm is hours away, or there already."""
         return any(
             growth.is_harmful or (growth.harm_in is not None and growth.harm_in[1] < URGENT)
             for _, growth in self.nearer
@@ -75,7 +75,7 @@ class Digest:
 
 
 def digest(before: SweepTold, report: FleetReport, growths: Mapping[tuple[str, str], Growth]) -> Digest:
-    """Compare a sweep with what was told last; `growths` are by node and cause."""
+    """Compare a sweep with what was posted last; `growths` are by node and cause."""
     silent = {answer.node for answer in report.answers if answer.came is Came.UNREACHABLE}
     silent |= {node for node in report.labels if node not in {answer.node for answer in report.answers}}
     new: dict[str, tuple[str, ...]] = {}
@@ -87,7 +87,7 @@ def digest(before: SweepTold, report: FleetReport, growths: Mapping[tuple[str, s
             new[count.cause] = came
         if left := tuple(node for node in earlier if node not in count.nodes and node not in open_):
             gone[count.cause] = left
-        # Who did not answer has not recovered: it is no news when it is heard of again.
+        # A node that did not answer has not recovered: it is not new when it answers again.
         nodes[count.cause] = (*count.nodes, *(node for node in earlier if node in open_ and node not in count.nodes))
     nearer: list[tuple[timedelta, str, Growth]] = []
     harm_in: dict[str, timedelta] = {

@@ -1,8 +1,8 @@
-"""Where the scheduler of a sweep over several machines is, and how it is reached.
+"""The address of the scheduler for sweeps over several machines, and how to reach it.
 
-Defined in: https://distributed.dask.org/en/stable/tls.html. Whoever reaches a scheduler of Dask runs code on its
-workers, and these have keys of nodes. So there are two ways only: plain text within one machine, and TLS with
-certificates that both sides show.
+Defined in: https://distributed.dask.org/en/stable/tls.html. Whoever reaches a Dask scheduler can run code on its
+workers, which have keys of nodes. So there are only two ways: plain text within a machine, and TLS with certificates on
+both sides.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class SchedulerAddress:
     def of(
         cls, text: str, ca: Path | None = None, certificate: Path | None = None, key: Path | None = None
     ) -> SchedulerAddress:
-        """Return the address that somebody wrote.
+        """Return the address that a person wrote.
 
-        Raises: SchedulerError when it is none, is plain text to another machine, or lacks a file that TLS needs.
+        Raises: SchedulerError when it is no address, is plain text to another machine, or lacks a file for TLS.
 
         Example:
         >>> SchedulerAddress.of("tcp://127.0.0.1:8786").is_local
@@ -48,7 +48,7 @@ class SchedulerAddress:
             scheme, host, port = "", "", None
         if not _HOST.match(host) or not port or not re.fullmatch(r"[a-z]+://[^/?#@\s]+", text):
             raise SchedulerError(
-                f"“{shown}” is no address of a scheduler.",
+                f"“{shown}” is not an address of a scheduler.",
                 "Write tls://scheduler.example:8786, or tcp://127.0.0.1:8786.",
             )
         address = cls(text, ca, certificate, key)

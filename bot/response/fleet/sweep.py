@@ -16,22 +16,22 @@ from bot.domain.probe import Probe, Snapshot
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Finding, Status, Verdict
 
-HOST = "host"  # read along with every signature: kernel and image are what fleets are compared by
+HOST = "host"  # read with every signature: fleets are compared by kernel and image
 
 
 class Judged(enum.StrEnum):
-    """By what a cause is told."""
+    """How a cause was judged."""
 
-    SIGNATURE = "signature"  # one look, no window: at most possible
+    SIGNATURE = "signature"  # a single look, no window: at most possible
     FULL = "full"
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """One question to many nodes.
+    """A question to many nodes.
 
-    Shape: `playbook` is what each node is read and judged by. `judged` says of each cause that is counted by what it is
-    told, in the order of explanation. `is_full`: nodes get a whole check's verdict. `needs_window`: something is
+    Shape: each node is read and judged by `playbook`. `judged` says how each counted cause is judged,
+    in the order of explanation. `is_full`: nodes get a whole check's verdict. `needs_window`: something is
     watched over time.
     """
 
@@ -42,9 +42,9 @@ class Sweep:
 
     @classmethod
     def of(cls, playbook: Playbook, causes: Sequence[str] = (), *, full: bool = False) -> Sweep:
-        """Return the sweep that tells these causes; without any, all that show in a single look.
+        """Return the sweep for these causes; without any, for all causes that show in a single look.
 
-        Shape: `full` has every node checked by the whole playbook.
+        Shape: with `full` every node is checked by the whole playbook.
         Raises: UsageError for a cause that the playbook does not weigh.
         """
         known = {used.cause.name: used for used in playbook.causes}
@@ -74,7 +74,7 @@ class Sweep:
 
     @classmethod
     def of_facts(cls, playbook: Playbook, more: Sequence[Probe] = ()) -> Sweep:
-        """Return the sweep that reads whatever a single look tells, with `more` probes, to compare nodes by."""
+        """Return the sweep that reads everything a single look shows, with `more` probes, to compare nodes."""
         told = [probe for probe in playbook.probes if not _lasts(probe)]
         known = {probe.name for probe in told}
         probes = [*told, *(probe for probe in more if probe.name not in known)]
@@ -95,7 +95,7 @@ class Sweep:
         )
 
     def verdict(self, snapshot: Snapshot) -> Verdict:
-        """Return what a single look comes to; never more than degraded and possible by a signature."""
+        """Return the verdict of a single look; never more than degraded and possible by a signature."""
         verdict = conclude(snapshot, self.playbook)
         if verdict.cause is None or self.judged.get(verdict.cause) is not Judged.SIGNATURE:
             return verdict
@@ -124,6 +124,6 @@ def _lasts(probe: Probe) -> bool:
 
 
 def _one_look(probe: Probe) -> Probe:
-    """The same probe without its second look; what lasts a whole window is in no signature."""
+    """The same probe without its second look; commands that last a whole window are in no signature."""
     once = (replace(command, looks=Looks.ONCE) for command in probe.commands)
     return replace(probe, commands=tuple(once))

@@ -1,4 +1,4 @@
-"""Who may say what about a wave, and how everybody whose yes it rests on stands now."""
+"""Who may decide about a wave, and whether the people who said yes still may."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from bot.response.decision import guards
 
 @dataclass(frozen=True, slots=True)
 class WaveVoices:
-    """Looks at the people of a wave. `voices` is None where nobody can be asked who somebody is now."""
+    """Checks the people of a wave. `voices` is None where people's present standing cannot be asked."""
 
     policy: Policy
     voices: Voices | None = None
 
     def has_asked(self, wave: Wave, approval: Approval) -> bool:
-        """True when this person asked for the wave, under whatever name or from the same login."""
+        """True if this person asked for the wave, under any name or from the same login."""
         mine = self.policy.people_of(approval.by, approval.os_user)
         return bool(mine & self.policy.people_of(wave.asked_by, wave.proposal.os_user))
 
@@ -26,14 +26,14 @@ class WaveVoices:
         """Raises: SelfApproval."""
         if not self.policy.self_approval and self.has_asked(wave, approval):
             raise SelfApproval(
-                "You, or your login, asked for this wave, so somebody else has to approve it.",
-                "One login is one person, whatever name it claims.",
+                "You, or your login, asked for this wave, so another person has to approve it.",
+                "A login counts as one person, whatever name it claims.",
             )
 
     async def as_now(self, voice: Voice, digest: str, wave: Wave) -> Approval:
-        """Return a yes to the wave as a yes to one of its plans, by the person as they stand now.
+        """Return a yes to the wave as a yes to a plan, with the person's present standing.
 
-        Raises: NotAnApprover or SelfApproval when it counts no more; CannotTell when that cannot be told here.
+        Raises: NotAnApprover or SelfApproval when it no longer counts; CannotTell when that is not known here.
         """
         again = await self.voices.again(voice.by) if self.voices is not None else Approval(voice.by, "")
         said = replace(
@@ -46,8 +46,8 @@ class WaveVoices:
             # A group may still name them.
             if self.voices is None and self.policy.acting and self.policy.approver_groups:
                 raise CannotTell(
-                    f"{voice.by} has said yes, and whether they still may cannot be told here.",
-                    "A running `zombie serve` can ask Slack, and carries the wave on.",
+                    f"{voice.by} has said yes, and it cannot be checked here whether they still may.",
+                    "A running `zombie serve` can ask Slack, and continues the wave.",
                 ) from no
             raise
         return said

@@ -1,4 +1,4 @@
-"""What people do with waves: one is proposed, approved or declined, stopped and resumed; every refusal is on record."""
+"""What people do with waves: propose, approve or decline, stop and resume; every refusal is recorded."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ from bot.response.record import Record, unheard
 
 _TRIES = 5  # on Conflict: read again, decide again
 MOST_MEMBERS = 2_000
-HELD_BACK = "It was drawn at random as one that the wave leaves alone, to see what happens without the cure."
+HELD_BACK = "The wave leaves this node alone, drawn at random, to see what happens without the cure."
 
 
 @dataclass(frozen=True, slots=True)
 class WaveWish:
-    """What somebody asks for: which nodes, which causes, and which share is left alone (empty: none)."""
+    """A request: which nodes, which causes, and which share is left alone (empty: none)."""
 
     selectors: tuple[str, ...]
     causes: tuple[str, ...]
@@ -68,9 +68,9 @@ class WaveWish:
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """Takes what people wish of waves. `voices` is None where nobody can be asked who somebody is now.
+    """Handles people's requests about waves. `voices` is None where people's present standing cannot be asked.
 
-    Shape: each entry that is put on record is a line `wave` of the `log`.
+    Shape: each recorded entry is a line `wave` of the `log`.
     """
 
     policy: Policy
@@ -83,21 +83,21 @@ class Waves:
     log: Log = unheard
 
     async def find(self, wave_id: str) -> Wave:
-        """Return the wave as it stands. Raises: UnknownIncident when there is none of that id."""
+        """Return a wave. Raises: UnknownIncident for an unknown id."""
         if (wave := await self.waves.find(wave_id)) is None:
             raise UnknownIncident(f"There is no wave {one_line(wave_id, 60)!r}.", "zombie wave lists them.")
         return wave
 
     async def propose(self, wave_id: str, wish: WaveWish, found: Sequence[Incident], playbook: str) -> Wave:
-        """Put a wave over those of these incidents whose plan is proposed, in an order drawn at random.
+        """Propose a wave over the incidents with a proposed plan, in random order.
 
-        Raises: UsageError when none of them has a plan that is offered, or they are too many.
+        Raises: UsageError when none of them has an offered plan, or they are too many.
         """
         fit = [incident for incident in found if _fits(incident, wave_id, wish.causes)]
         if not fit:
-            raise UsageError(f"No node can be cured by a wave. {why_none(found)}", "Look at one: zombie check NODE")
+            raise UsageError(f"No node can be cured by a wave. {why_none(found)}", "Look at a node: zombie check NODE")
         if len(fit) > MOST_MEMBERS:
-            raise UsageError(f"{len(fit)} nodes are too many for one wave; {MOST_MEMBERS} is the most.")
+            raise UsageError(f"{len(fit)} nodes are too many for a wave; the limit is {MOST_MEMBERS}.")
         drawn = [fit[at] for at in self.chance.sample(range(len(fit)), len(fit))]
         held_back = Sample.of(wish.control).size(len(drawn)) if wish.control else 0
         if held_back >= len(drawn):
@@ -124,9 +124,9 @@ class Waves:
         return fold_wave((entry,))
 
     async def decide(self, wave_id: str, approval: Approval) -> Wave:
-        """Approve the whole wave; still `proposed`, with one voice more, where others have to say yes too.
+        """Approve the whole wave; still `proposed`, with another voice, where others have to say yes too.
 
-        Raises: Refused, by its name, when it may not run: that is on record, too. UnknownIncident.
+        Raises: Refused, by its name, when it may not run; the refusal is recorded too. UnknownIncident.
         """
         people = WaveVoices(self.policy, self.voices)
 
@@ -150,9 +150,9 @@ class Waves:
         return await self._told("approve", wave_id, approval, approved)
 
     async def stop(self, wave_id: str, approval: Approval, *, anybody: bool = False) -> Wave:
-        """Let nothing more of the wave begin; one that was not approved yet is declined.
+        """Let nothing more of the wave begin; a wave that is not approved yet is declined.
 
-        Shape: whoever asked and every approver may. `anybody` lets whoever is at the machine.
+        Shape: the asker and every approver may. With `anybody` any login on the machine may.
         Raises: as `decide`.
         """
 
@@ -172,7 +172,7 @@ class Waves:
         return wave
 
     async def resume(self, wave_id: str, approval: Approval) -> Wave:
-        """Let a stopped wave go on, knowing why it stopped; an approver does who did not ask for it.
+        """Let a stopped wave go on; only an approver who did not ask for it may.
 
         Raises: as `decide`; StateChanged when it is not stopped, ApprovalExpired.
         """
@@ -182,7 +182,7 @@ class Waves:
             guards.is_approver(self.policy, approval)
             WaveVoices(self.policy).is_not_the_asker(wave, approval)
             if wave.state is not WaveState.STOPPED:
-                raise StateChanged(f"The wave is {wave.state}, and not stopped.")
+                raise StateChanged(f"The wave is {wave.state}, not stopped.")
             if wave.until is None or await self.waves.now() >= wave.until:
                 raise ApprovalExpired("The time of the wave's approval is over.", "Start another wave.")
             self._is_as_proposed(wave, approval)
@@ -193,7 +193,7 @@ class Waves:
         return await self._told("resume wave", wave_id, approval, resumed)
 
     async def append(self, wave_id: str, seq: int, event: WaveEvent, by: str) -> Entry:
-        """Put an event on record as the entry after `seq`, and log it.
+        """Record an event as the entry after `seq`, and log it.
 
         Raises: Conflict, ImpossibleEvent, LedgerError.
         """
@@ -203,22 +203,22 @@ class Waves:
         return entry
 
     async def close(self, wave: Wave) -> None:
-        """End the incidents that had no turn, once none comes any more; none of them could begin anyway."""
+        """End the incidents that had no turn, once no turn will come; none of them could begin anyway."""
         for member in wave.waiting:
             incident = await self.book.find(member.incident)
             if not incident.ended:
                 await self.call_off(incident, f"Wave {wave.id} ended before its turn.")
 
     async def call_off(self, incident: Incident, because: str) -> None:
-        """End an incident before anything was done; one that went on meanwhile is left as it is."""
+        """End an incident before anything was done; an incident that changed meanwhile is left as it is."""
         with contextlib.suppress(Conflict, ImpossibleEvent):
             await self.book.tell(incident, Cancelled(because), BOT)
 
     def _is_as_proposed(self, wave: Wave, approval: Approval) -> None:
         if approval.digest and approval.digest != wave.proposal.digest:
-            raise PlanChanged("The wave on record is not the one you saw.", "Look at it again.")
+            raise PlanChanged("The wave on record is not the wave you saw.", "Look at it again.")
         if wave.proposal.policy != self.policy.digest:
-            raise PlanChanged("The policy is another than when the wave was proposed.", "Start another wave.")
+            raise PlanChanged("The policy has changed since the wave was proposed.", "Start another wave.")
 
     def _is_another_voice(self, wave: Wave, approval: Approval) -> None:
         mine = self.policy.people_of(approval.by, approval.os_user)
@@ -226,7 +226,7 @@ class Waves:
             raise NotEnoughApprovers("You have said yes already.", "Ask another approver.")
 
     async def _counted(self, wave: Wave, approval: Approval, people: WaveVoices) -> WaveEvent:
-        """The yes as it goes on record: at the last one, those before it are looked at once more."""
+        """The event of a yes: at the last yes, the earlier ones are checked again."""
         digest, needed, lapsed = wave.proposal.digest, wave.proposal.approvals_needed, list[str]()
         if len(wave.endorsements) + 1 >= needed:
             for voice in wave.endorsements:
@@ -247,7 +247,7 @@ class Waves:
                 event = await event_of(wave)
                 with contextlib.suppress(Conflict):
                     return after_wave(wave, await self.append(wave.id, wave.seq, event, approval.by))
-            raise CannotTell("The wave goes on faster than it can be decided.", "Try again.")
+            raise CannotTell("The wave changes faster than it can be decided.", "Try again.")
 
     @contextlib.asynccontextmanager
     async def _on_record(self, wish: str, wave_id: str, approval: Approval) -> AsyncIterator[None]:
@@ -261,12 +261,12 @@ class Waves:
 
 
 def why_none(found: Sequence[Incident]) -> str:
-    """Say why none of these incidents can be part of a wave, in the words of the first that says why."""
+    """Say why none of these incidents can be part of a wave, with the first reason found."""
     if not found:
         return "None of them has that cause with a plan."
     said = next((incident.withheld for incident in found if isinstance(incident.withheld, PlanWithheld)), None)
     because = said.because if said is not None else str(getattr(found[0].ending, "because", found[0].state))
-    return f"Of {len(found)} none has a plan that is offered: {because}"
+    return f"Of {len(found)} nodes none has an offered plan: {because}"
 
 
 def _fits(incident: Incident, wave_id: str, causes: tuple[str, ...]) -> bool:

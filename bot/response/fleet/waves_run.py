@@ -1,9 +1,9 @@
-"""Carrying a wave on: fold its record, do one thing, append; whoever else does the same meanwhile.
+"""Runs a wave: fold its record, do one thing, append; safe while other programs do the same.
 
-It sends nothing to any node. It gives one incident after another its turn, hands the wave's approval to it through the
-same guards and the same look at the node as any yes, and notes what came of it. Each entry is appended at its own
-number, and the ledger refuses the step of an incident whose wave does not run or has not given it the turn: so any
-number of programs may call `advance`, be killed, and come late.
+It sends nothing to any node. It gives one incident after another its turn, applies the wave's approval to it through
+the same guards and the same look at the node as any yes, and notes the outcome. Each entry is appended at its own
+number, and the ledger refuses a step of an incident whose wave does not run or has not given it the turn: so any number
+of programs may call `advance`, be killed, or be late.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ from bot.response.fleet.waves import Waves
 Look: TypeAlias = Callable[[], Awaitable["bool | None"]]
 POLL, RETRY = timedelta(seconds=2), timedelta(seconds=10)
 LOOKED_AT_ONCE = 20  # nodes, for the last look
-MOST_TRIED = 20  # members, in search of one for which there is room
-# What ends an incident, or says that it is decided: what became of it is read from its record.
+MOST_TRIED = 20  # members tried in search of a node with room
+# Refusals of an ended or decided incident: its outcome is read from its record.
 _SETTLES = (StateChanged, AlreadyCured, WouldStopProtected, AlreadyTried, ApprovalExpired, AlreadyDecided)
-# What the whole approval rests on is not true any more.
+# Refusals that make the whole approval void.
 _STOPS = (NotAnApprover, SelfApproval, NotEnoughApprovers, PlanChanged)
 
 
 async def some_at_once(looks: Sequence[Look]) -> list[bool | None]:
-    """Look at all of these nodes, some of them at a time."""
+    """Look at all of these nodes, a few at a time."""
     slots = asyncio.Semaphore(LOOKED_AT_ONCE)
 
     async def alone(look: Look) -> bool | None:
@@ -87,9 +87,9 @@ async def some_at_once(looks: Sequence[Look]) -> list[bool | None]:
 
 @dataclass(frozen=True, slots=True)
 class WaveRun:
-    """Carries waves on.
+    """Runs waves.
 
-    Shape: `people` are the kinds of alerts that people ask for; all others are alarms. `all_of` runs the last looks.
+    Shape: `people` are the kinds of alerts that people ask for, not sources. `all_of` runs the last looks.
     """
 
     desk: Waves
@@ -108,7 +108,7 @@ class WaveRun:
     async def advance(self, wave_id: str) -> Again | None:
         """Do the next thing for a wave; None once it has ended.
 
-        Raises: UnknownIncident when there is none of that id; LedgerError when the record cannot be asked or read.
+        Raises: UnknownIncident for an unknown id; LedgerError when the record cannot be read.
         """
         wave = await self.desk.find(wave_id)
         if wave.ended:
@@ -117,13 +117,13 @@ class WaveRun:
         try:
             return await self._next(wave, max(wave.updated_at, await self.desk.waves.now()))
         except (Conflict, ImpossibleEvent):
-            return Again(timedelta(seconds=0.2), "somebody else went on with it")
+            return Again(timedelta(seconds=0.2), "another program went on with it")
 
     async def _next(self, wave: Wave, now: datetime) -> Again | None:
         if wave.state is WaveState.PROPOSED:
             left = wave.opened_at + self.policy.approval_expires - now
             if left > timedelta(0):
-                return Again(min(left, POLL), "it waits for somebody to approve it")
+                return Again(min(left, POLL), "it waits for approval")
             await self.desk.close(wave)
             return await self._tell(wave, WaveDeclined("Nobody decided in time."))
         for turn in wave.under_way:
@@ -148,17 +148,17 @@ class WaveRun:
         if (pulled := await self.desk.ledger.braked()) is not None:
             return f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC."
         if not self.policy.acting or wave.proposal.policy != self.policy.digest:
-            return "The policy is another than the one under which it was approved."
+            return "The policy has changed since it was approved."
         return why_stop(wave, await self.desk.waves.alarms(wave.approval.at - USUAL, self.people), now)
 
     # --- a turn
 
     async def _next_turn(self, wave: Wave) -> Again | None:
-        """Give the turn to the next member for which there is room, by the stage and by every budget."""
+        """Give the turn to the next member that fits the stage and every budget."""
         if not wave.room:
             return Again(POLL, f"the stage of {wave.stage} is under way")
         if wave.under_way and len(wave.under_way) >= self.policy.limits.most_at_once:
-            return Again(POLL, "as many nodes as may be at once have their turn")
+            return Again(POLL, "the limit of nodes with a turn at once is reached")
         because = "no node has room within its budget"
         for member in wave.waiting[:MOST_TRIED]:
             try:
@@ -174,7 +174,7 @@ class WaveRun:
     async def _has_room(self, wave: Wave, member: WaveMember) -> None:
         incident = await self.desk.book.find(member.incident)
         if incident.ended or incident.proposal is None:
-            return  # its turn is over as soon as it has it
+            return  # its turn ends at once
         labels = self._labels(member.node)
         alike = [self._labels(turn.member.node) for turn in wave.under_way]
         for label, most in self.policy.limits.per_label.items():
@@ -185,7 +185,7 @@ class WaveRun:
         claim = Claim(
             member.node, plan.remedy, self.runner, self.policy.limits, labels, machine_id=machine_id, cure=plan.cure
         )
-        with contextlib.suppress(AlreadyTried):  # its decision says so, on its own record
+        with contextlib.suppress(AlreadyTried):  # the decision reports this on the incident's own record
             await self.desk.waves.room(incident.id, claim)
 
     def _labels(self, node: str) -> Mapping[str, str]:
@@ -195,10 +195,10 @@ class WaveRun:
             return {}
 
     async def _hand_over(self, wave: Wave, turn: Turn, now: datetime, is_late: bool) -> Again | None:
-        """Hand the wave's approval to an incident that has its turn; None where there is nothing to do for it."""
+        """Apply the wave's approval to the incident that has the turn; None where there is nothing to do for it."""
         incident = await self.desk.book.find(turn.member.incident)
         if incident.state is not State.PROPOSED:
-            return None  # the engine carries it on
+            return None  # the engine goes on with it
         if is_late or now >= turn.given_at + self.policy.approval_expires:
             because = "The time of the wave's approval is over." if is_late else "It could not begin in its turn."
             return await self._called_off(incident, because)
@@ -229,12 +229,12 @@ class WaveRun:
         if wave.proposal.controls:
             treated = await self._looked(wave, [turn.member for turn in wave.turns])
             controls = await self._looked(wave, wave.proposal.controls)
-        await self.desk.close(wave)  # before it is on record: whoever dies here leaves it to be done again
+        await self.desk.close(wave)  # before it is recorded: after a crash here it is done again
         because = "The time of its approval is over." if how is WaveEnding.EXPIRED else ""
         return await self._tell(wave, WaveEnded(how, because, treated, controls))
 
     async def _looked(self, wave: Wave, members: Sequence[WaveMember]) -> ArmLooked:
-        """Look at nodes once more, all in the same way, whatever was done to them."""
+        """Look at nodes again, all in the same way, whatever was done to them."""
 
         async def look(member: WaveMember) -> bool | None:
             try:
@@ -253,9 +253,9 @@ class WaveRun:
 
 
 def _outcome(incident: Incident) -> tuple[TurnOutcome, str] | None:
-    """Return what came of an incident's turn; None while it goes on.
+    """Return the outcome of an incident's turn; None while it goes on.
 
-    Shape: one that waits for a person's answer does not go on. What was done nowhere is neither a cure nor a failure.
+    Shape: an incident that waits for a person's answer does not go on. Nothing done: neither cure nor failure.
     """
     if not incident.ended and incident.state is not State.UNKNOWN:
         return None

@@ -1,1 +1,1 @@
-"""From a delivery to incidents: which nodes an alert names, which route it takes, and what goes on record of it."""
+"""From a delivery to incidents: which nodes an alert names, which route it takes, and what is recorded."""

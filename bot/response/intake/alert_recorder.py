@@ -1,4 +1,4 @@
-"""What goes on record of an alarm: incidents opened, joined, asked about and cleared; doing it twice is once."""
+"""Records an alert: incidents are opened, joined, asked about and cleared; a repetition changes nothing."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from bot.domain.incident import Incident, newest
 from bot.domain.transitions import State
 from bot.response.record import short_id
 
-MOST_OPTIONS = 100  # what the menu of a chat holds
+MOST_OPTIONS = 100  # what the menu of a chat can show
 _TRIES = 5
 _UNDECIDED = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentSeed:
-    """What the incidents of one alarm begin with; `turn` tells its return from its beginning."""
+    """What the incidents of an alert begin with; `turn` distinguishes its return from its first time."""
 
     alert: Alert
     group: str
@@ -41,7 +41,7 @@ class IncidentSeed:
     storm: str = ""
 
     def received(self, node: str, reopens: str = "") -> AlertReceived:
-        """The first entry of the incident of one node."""
+        """The first entry of a node's incident."""
         return AlertReceived(
             self.alert,
             node,
@@ -55,9 +55,9 @@ class IncidentSeed:
 
 
 class AlertRecorder:
-    """Writes alarms into the ledger. Everything is looked at before it is done, for it may have been done before.
+    """Writes alerts into the ledger. It checks each entry first, because it may have been written before.
 
-    Raises: every verb raises LedgerUnavailable when the ledger cannot be asked.
+    Raises: every method raises LedgerUnavailable when the ledger cannot be read.
     """
 
     def __init__(self, ledger: Ledger, cases: DedupStore) -> None:
@@ -65,15 +65,15 @@ class AlertRecorder:
         self._cases = cases
 
     async def group(self, name: str) -> tuple[Incident, ...]:
-        """Return a group's incidents, of several of one node the newest."""
+        """Return a group's incidents, for each node the newest."""
         found = [await self._ledger.incident(name) for name in await self._cases.incidents_of(name)]
         return newest([incident for incident in found if incident is not None])
 
     async def fires(self, heading: IncidentSeed, nodes: Sequence[str]) -> None:
-        """Have each node be an incident of the alarm: a new one, one that it joins, or one that comes back."""
+        """Give each node an incident of the alert: a new one, an open one that it joins, or one that is reopened."""
         group = await self.group(heading.group)
         known = {incident.node: incident for incident in group}
-        # Whoever raised the group has asked for each of its nodes, also for one that is added later.
+        # The person who raised the group is the asker for each of its nodes, also for nodes added later.
         askers = tuple(dict.fromkeys(asker for incident in group for asker in incident.askers))
         for node in nodes:
             incident = known.get(node)
@@ -87,10 +87,10 @@ class AlertRecorder:
                 await self._join(incident, heading.alert)
         for asking in (incident for incident in known.values() if not incident.node and _has(incident, heading.alert)):
             if nodes and asking.state is State.UNKNOWN:
-                await self._tell(asking, Cancelled("The alert names its node by now."), BOT)
+                await self._tell(asking, Cancelled("The alert names its node now."), BOT)
 
     async def asks(self, heading: IncidentSeed, question: str, options: Iterable[str]) -> None:
-        """Have a person say which node is meant."""
+        """Ask a person which node is meant."""
         name = incident_id(heading.group, "?")
         received = heading.received("")
         asked_before = await self._ledger.incident(name)
@@ -103,7 +103,7 @@ class AlertRecorder:
             await self._tell(incident, asked, BOT)
 
     async def clears(self, group: str, source: SourceKind, case: str, nodes: Iterable[str] | None = None) -> None:
-        """Note that a case is over, for all of its group or for these nodes, and end what nobody has decided."""
+        """Note that a case is over, for its whole group or for these nodes, and end what nobody has decided."""
         chosen = None if nodes is None else frozenset(nodes)
         for incident in await self.group(group):
             theirs = any((alert.kind, alert.id) == (source, case) for alert in incident.alerts)
@@ -115,9 +115,9 @@ class AlertRecorder:
                 await self._tell(incident, Cancelled(f"Resolved upstream: {source} says that it is over."), BOT)
 
     async def picked(self, name: str, node: str, by: str) -> Incident:
-        """Note which node a person says is meant, and return the incident as it then stands.
+        """Record which node a person says is meant, and return the updated incident.
 
-        Raises: UnknownIncident when there is none of that id; ImpossibleEvent when it has its node.
+        Raises: UnknownIncident for an unknown id; ImpossibleEvent when it has its node.
         """
         incident = await self._ledger.incident(name)
         if incident is None:
@@ -138,7 +138,7 @@ class AlertRecorder:
             await self._tell(incident, AlertJoined(alert), _who(alert))
 
     async def _tell(self, incident: Incident, event: IncidentEvent, by: str) -> Incident:
-        """Add an event; where somebody else was first, look again whether it is still to be said."""
+        """Append an event; where another writer was first, check again whether it is still needed."""
         for _ in range(_TRIES):
             try:
                 return after(incident, await self._ledger.append(incident.id, incident.seq, event, by))
@@ -149,17 +149,17 @@ class AlertRecorder:
             except ImpossibleEvent:
                 if isinstance(event, NodePicked):
                     raise
-                return incident  # it went on meanwhile, and what was to be said is none of it any more
+                return incident  # it changed meanwhile, and the event no longer applies
         return incident
 
 
 def incident_id(group: str, *words: str) -> str:
-    """The id of a group's incident, made from what it is about, so that a repetition meets itself."""
+    """The id of a group's incident, made from its content, so that a repetition gets the same id."""
     return short_id("incident", group, *words)
 
 
 def group_name(source: SourceKind, case: str, delivery: str) -> str:
-    """The name of the group that a case has from this delivery on."""
+    """The name of a case's group from this delivery on."""
     return short_id("group", source, case, delivery)
 
 
@@ -168,7 +168,7 @@ def _has(incident: Incident, alert: Alert) -> bool:
 
 
 def _covers(incident: Incident, alert: Alert) -> bool:
-    """True when the incident has the alert, and whoever raised it is among those who asked."""
+    """True if the incident has the alert, and the person who raised it is among its askers."""
     return _has(incident, alert) and (not alert.asked_by or alert.asked_by in incident.askers)
 
 

@@ -1,7 +1,7 @@
-"""From a delivery to incidents: which nodes it names, which route it takes, and what goes on record of it.
+"""From a delivery to incidents: which nodes it names, which route it takes, and what is recorded.
 
-It knows nothing of where incidents are shown. What it opened is on record before the delivery is done; whoever has the
-group's lease goes on from there.
+It does not know where incidents are shown. The incidents that it opens are on record before the delivery is done; the
+holder of the group's lease goes on from there.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from bot.response.intake.routing import Route, Routes
 AT_ONCE = 16
 LOOK_SECONDS = 1.0
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=30)
-ASKED_FOR = timedelta(minutes=15)  # how long the signals of a case are asked for before it is seen to without them
+ASKED_FOR = timedelta(minutes=15)  # how long to ask for a case's alerts before going on without them
 GIVEN_UP_AFTER = 40  # attempts, of which most are half a minute apart
 
-# The signals of a case, by its id; None where it is one that the bot itself raised.
+# The alerts of a case, by its id; None where the bot itself raised it.
 SignalsOf: TypeAlias = Callable[[str], Awaitable[tuple[SourceAlert, ...] | None]]
-PersonOf: TypeAlias = Callable[[Reporter], Awaitable[str]]  # as the record writes people; empty where nobody knows them
+PersonOf: TypeAlias = Callable[[Reporter], Awaitable[str]]  # as the record writes people; empty if unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the settings say of alarms."""
+    """The settings for alerts."""
 
     routes: Routes
     brakes: StormLimits
     stale_after: timedelta
-    places: Mapping[str, Places] = field(default_factory=dict)  # by source; everywhere where there are none
+    places: Mapping[str, Places] = field(default_factory=dict)  # by source; without any, names are searched everywhere
 
 
 class Intake:
-    """Sees to deliveries; several programs may at one inbox.
+    """Handles deliveries; several programs may share the inbox.
 
-    Shape: `nodes` are the inventory's; `arrivals` is set when something new was kept. `signals_of` and `person_of` ask
-    for what a delivery does not say, where somebody can be asked.
+    Shape: `nodes` are the inventory's; `arrivals` is set when something new was stored. `signals_of` and `person_of`
+    ask the source for what a delivery does not say, where that is possible.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Intake:
         self._unavailable = ""
 
     async def run(self) -> None:
-        """See to what is in the inbox, until cancelled."""
+        """Handle what is in the inbox, until cancelled."""
         while True:
             self._arrivals.clear()
             await self.look()
@@ -95,7 +95,7 @@ class Intake:
                     await self._arrivals.wait()
 
     async def look(self) -> int:
-        """Begin with what waits, as far as there is room; return with how much."""
+        """Begin with waiting deliveries, as far as there is room; return how many."""
         room = AT_ONCE - len(self._underway)
         if room <= 0:
             return 0
@@ -115,13 +115,13 @@ class Intake:
         return len(kept)
 
     async def idle(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until nothing is being handled."""
         while self._underway:
             await asyncio.wait(set(self._underway.values()))
             await asyncio.sleep(0)
 
     async def drain(self, seconds: float) -> None:
-        """Let what is under way come to its end, so long at most; the rest is another run's."""
+        """Let running work finish, at most so many seconds; the rest is for the next run."""
         if self._underway:
             _, late = await asyncio.wait(set(self._underway.values()), timeout=seconds)
             for task in late:
@@ -132,7 +132,7 @@ class Intake:
         self._underway.pop(name, None)
         self._arrivals.set()
 
-    async def _one(self, kept: KeptDelivery) -> None:
+    async def _guarded(self, kept: KeptDelivery) -> None:
         delivery = kept.delivery
         try:
             try:
@@ -141,12 +141,12 @@ class Intake:
                 await self._again(kept, error, timedelta(seconds=error.retry_after_seconds))
             except LedgerError as error:
                 await self._again(kept, error)
-            # The serving loop: a fault of ours at one delivery is never that of the others.
+            # The serving loop: a bug at one delivery must not stop the others.
             except Exception as bug:  # noqa: BLE001
                 await self._again(kept, bug)
             else:
                 await self._inbox.done(delivery)
-        except LedgerError as error:  # it stays ours, and is claimed again
+        except LedgerError as error:  # the claim stays, and is taken again
             self._log("delivery_failed", source=delivery.source, id=delivery.id, error=one_line(str(error)))
 
     async def _again(self, kept: KeptDelivery, error: Exception, asked: timedelta = timedelta(0)) -> None:
@@ -160,10 +160,10 @@ class Intake:
         self._log("delivery_failed", source=source, id=name, error=sentence, again_in_seconds=again)
         await self._inbox.failed(kept.delivery, pause, sentence)
 
-    # --- one delivery
+    # --- a delivery
 
     async def take(self, kept: KeptDelivery) -> None:
-        """See to one delivery: when this returns, everything that comes of it is on record.
+        """Handle a delivery: when this returns, all its entries are on record.
 
         Raises: LedgerUnavailable; PagerDutyUnavailable while it is worth asking again.
         """
@@ -229,7 +229,7 @@ class Intake:
         return IncidentSeed(alert, course.group, route.playbook, route.channel, delivery.id, why, course.storm)
 
     async def _asker(self, source: str, raiser: Reporter) -> str:
-        """Who raised it by hand, as the record writes people; somebody of whom nothing is known is a stranger, too."""
+        """Who raised it by hand, as the record writes people; a person without any details is a stranger too."""
         if self._person_of is not None and raiser.id:
             try:
                 if person := await self._person_of(raiser):
@@ -245,12 +245,12 @@ class Intake:
             return ""
         old = written(self._rules.stale_after)
         return (
-            f"The alert is from {alarm.occurred_at:%Y-%m-%d %H:%M} UTC, more than {old} before it was seen to: "
+            f"The alert is from {alarm.occurred_at:%Y-%m-%d %H:%M} UTC, more than {old} before it was handled: "
             "nodes are read, and nothing is offered."
         )
 
     def knows(self, nodes: Sequence[Node]) -> None:
-        """Look for these nodes from now on."""
+        """Search for the names of these nodes from now on."""
         self._nodes, self._names = nodes, None
 
     def _found(self, alarm: AlertGroup, signals: Sequence[SourceAlert]) -> Named:
@@ -261,7 +261,7 @@ class Intake:
     def _question(self, named: Named) -> tuple[str, tuple[str, ...]]:
         if named.ambiguous:
             values = ", ".join(f"“{one_line(value, 60)}”" for value in list(named.ambiguous)[:3])
-            return f"{values} stands for several nodes. Which is meant?", tuple(
+            return f"{values} matches several nodes. Which is meant?", tuple(
                 node for meant in named.ambiguous.values() for node in meant
             )
         names = tuple(node.name for node in self._nodes)
@@ -270,15 +270,15 @@ class Intake:
 
 
 def stormy(brakes: StormLimits) -> str:
-    """Return why nothing is offered in a storm."""
+    """Return why nothing is offered during a storm."""
     return (
         f"More than {brakes.storm_alerts} alerts came within {written(brakes.storm_window)}: "
-        "while that lasts nodes are read, and nothing is offered."
+        "during such a storm nodes are read, and nothing is offered."
     )
 
 
 def said(alarm: AlertGroup) -> str:
-    """Return what an alarm says, in a sentence or two."""
+    """Return what an alert says, in a sentence or two."""
     words = [one_line(alarm.title, 300) or "An alert without a title"]
     if service := alarm.labels.get("service"):
         words.append(f"({one_line(service, 80)})")
@@ -288,7 +288,7 @@ def said(alarm: AlertGroup) -> str:
 
 
 def signature(alarm: AlertGroup, route: Route, named: Named) -> str:
-    """Return what stands for an alarm's nodes and what it says of them; empty where nobody knows whom it is about."""
+    """Return a hash of an alert's nodes and subject; empty where its nodes are unknown."""
     if not named.nodes or named.ambiguous:
         return ""
     title = alarm.title

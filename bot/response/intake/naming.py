@@ -1,4 +1,4 @@
-"""Which nodes an alarm is about: whole names and label values of the inventory, wherever they stand; never a guess."""
+"""Which nodes an alert is about: whole names and label values of the inventory in its text; never a guess."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.domain.node import Node
 
 # Labels of the inventory that hold other names of a node.
 LABELS = ("instance_id", "private_dns", "hostname", "kubernetes_node")
-MOST_TEXT = 2 * 1024 * 1024  # characters searched of one alarm
+MOST_TEXT = 2 * 1024 * 1024  # characters searched in an alert
 _WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9_-])?")
 _LOOPBACK = re.compile(r"127\.|::1\Z|localhost\Z|0\.0\.0\.0\Z")
 _DEEPEST = 40
@@ -22,9 +22,9 @@ _JSON_BEGINS = ("{", "[", '"')
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What was found: nodes in the order in which they are named, and values that several nodes share.
+    """What was found: nodes in the order of their names in the text, and values that several nodes share.
 
-    Shape: `ambiguous` is by value the nodes it may stand for, none of which is named otherwise.
+    Shape: `ambiguous` maps a value to the nodes it may mean, none of which is named otherwise.
     """
 
     nodes: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where names are looked for; without any, everywhere.
+    """Where names are searched; everywhere without any.
 
     Shape: a path is keys with dots between, `*` any key: `body.details.host`, `labels.instance`. A pattern is a regular
     expression whose first group, or whole, is a name.
@@ -49,7 +49,7 @@ class Places:
 
 
 class Names:
-    """Every name of every node, made anew when the inventory is another."""
+    """Every name of every node, rebuilt when the inventory changes."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._names: set[str] = set()
@@ -62,16 +62,16 @@ class Names:
             self._at.setdefault(node.address.casefold(), set()).add(node.name)
 
     def meant(self, word: str) -> frozenset[str]:
-        """Return the nodes that a word may stand for, in capitals or not; of names alike but for those, only itself."""
+        """Return the nodes that a word may mean, ignoring case; an exact match wins over names that differ in case."""
         alike = self._folded.get(word.casefold(), set())
         if word in self._names and all(name.casefold() == word.casefold() for name in alike):
             return frozenset((word,))
         at = self._at.get(word.casefold(), set())
-        # An address is a name only where it is one node's: many may be behind one, and this machine is nobody.
+        # An address is a name only if a single node has it: many may share one, and loopback names nobody.
         return frozenset(alike or (at if len(at) == 1 and not _LOOPBACK.match(word) else ()))
 
     def found(self, alarm: AlertGroup, signals: Sequence[SourceAlert], places: Places) -> Named:
-        """Return the nodes that an alarm and these signals of it name."""
+        """Return the nodes that an alert group and these alerts of it name."""
         nodes: dict[str, None] = {}
         shared: dict[str, frozenset[str]] = {}
         for word in dict.fromkeys(_words(alarm, signals, places)):
@@ -96,7 +96,7 @@ def _words(alarm: AlertGroup, signals: Sequence[SourceAlert], places: Places) ->
 
 
 def _texts(alarm: AlertGroup, signals: Sequence[SourceAlert], paths: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Every text that is searched, the case's own first, as far as there is room."""
+    """Every text to search, the case's own first, within the limit."""
     told: list[Mapping[str, Any]] = [{"title": alarm.title, "labels": alarm.labels, **alarm.body}]
     told += [{"title": signal.title, "labels": signal.labels, **signal.body} for signal in signals]
     room = MOST_TEXT
@@ -111,7 +111,7 @@ def _texts(alarm: AlertGroup, signals: Sequence[SourceAlert], paths: Sequence[Se
 
 
 def _at(value: Any, path: Sequence[str]) -> Iterator[Any]:
-    """What stands at a path; a list is gone through, and JSON within a text is opened on the way."""
+    """The values at a path; list items are visited, and JSON within a text is parsed on the way."""
     if isinstance(value, str) and path:
         value = _opened(value)
     if isinstance(value, list):
@@ -130,7 +130,7 @@ def _inside(value: Any, depth: int) -> Iterator[str]:
     if isinstance(value, str):
         yield value
         if value.lstrip()[:1] in _JSON_BEGINS and (told := _opened(value)) is not None and told != value:
-            yield from _inside(told, depth + 1)  # whose escapes may stand in the middle of a name
+            yield from _inside(told, depth + 1)  # its escapes may be in the middle of a name
     elif isinstance(value, Mapping):
         for key, item in value.items():
             yield str(key)

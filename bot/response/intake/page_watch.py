@@ -1,7 +1,7 @@
-"""What no webhook tells: alerts that were added to a page later, and pages of which nothing was heard at all.
+"""Finds what no webhook brings: alerts added to a page later, and pages without any webhook.
 
-Each is kept in the inbox as if it had been brought, under an id made of what is told: looked at twice, by this runner
-or another, it is one delivery. That a webhook told of the same page is settled where cases are.
+Each is stored in the inbox like a webhook's delivery, under an id made from its content: found twice, by any program,
+it is still a single delivery. The store of cases recognises a page that a webhook brought too.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from bot.domain.errors import MalformedDelivery, PagerDutyRefused
 from bot.domain.pagerduty import PAGERDUTY, Page, PageReader
 from bot.domain.safe_text import one_line
 
-LONGEST = timedelta(hours=24)  # how far back is looked, however long nothing was heard
-MARGIN = timedelta(minutes=5)  # clocks differ, and a page is there before its case
-SINGLE = 20  # pages that a look asks for one by one, the longest unasked first
+LONGEST = timedelta(hours=24)  # how far back to look, however long nothing was heard
+MARGIN = timedelta(minutes=5)  # clocks differ, and a page exists before its case
+SINGLE = 20  # pages that a look reads one by one, the longest unread first
 
 AlarmOf: TypeAlias = Callable[[Mapping[str, Any], Happening, datetime | None], AlertGroup | None]
 
@@ -28,8 +28,8 @@ AlarmOf: TypeAlias = Callable[[Mapping[str, Any], Happening, datetime | None], A
 class PageWatch:
     """Looks at PagerDuty from time to time.
 
-    Shape: `alarm_of` reads a page as the source reads a webhook's, None where it is one that the bot raised itself.
-    `arrivals` is set when something new was kept.
+    Shape: `alarm_of` parses a page like the source parses a webhook; None for a page that the bot raised itself.
+    `arrivals` is set when something new was stored.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class PageWatch:
         self._arrivals = arrivals
         self._seen: dict[str, str] = {}  # what was last seen of each open case's page
         self._over: set[str] = set()  # pages that were seen to be over
-        self._asked: dict[str, int] = {}  # in which look a page was last asked for by itself
+        self._asked: dict[str, int] = {}  # the look in which a page was last read by itself
         self._looks = 0
 
     async def saw(self, page_id: str, alerts: Sequence[Mapping[str, Any]]) -> None:
-        """Take note of a page's alerts as they were read just now, so that nobody takes in the same again.
+        """Note a page's alerts as just read, so that they are not taken in again.
 
         Raises: LedgerError when it cannot be noted.
         """
@@ -67,9 +67,9 @@ class PageWatch:
     async def look(self, unheard_since: datetime | None = None) -> int:
         """Take in what is new; return how many deliveries that made.
 
-        `unheard_since`: from when on pages may have been opened of which no webhook told.
+        `unheard_since`: from when on pages may have been opened without a webhook.
 
-        Raises: PagerDutyUnavailable, PagerDutyRefused; LedgerError when it cannot be kept.
+        Raises: PagerDutyUnavailable, PagerDutyRefused; LedgerError when it cannot be stored.
         """
         now = self._now()
         open_cases = {
@@ -99,21 +99,21 @@ class PageWatch:
         return kept
 
     def _alone(self, cases: Sequence[str]) -> frozenset[str]:
-        """Choose those that this look asks for by themselves, so that many do not eat up what PagerDuty allows."""
+        """Choose the pages that this look reads one by one, so that many pages do not use up PagerDuty's rate limit."""
         self._looks += 1
         chosen = sorted(cases, key=lambda case: self._asked.get(case, 0))[:SINGLE]
         self._asked |= dict.fromkeys(chosen, self._looks)
         return frozenset(chosen)
 
     async def _unknown(self, page: Page, now: datetime) -> int:
-        """A page that is open, and of which we have no case that is."""
+        """Take in an open page without an open case."""
         name = _name("page", page.id, _since(page))
         if page.id in self._over:
             return await self._keep(page, Happening.REOPENED, name, _changed_at(page) or now)
         return await self._keep(page, Happening.FIRED, name, page.created_at)
 
     async def _known(self, page: Page, now: datetime) -> int:
-        """What is new of a page that has its case."""
+        """Take in what is new on a page with a case."""
         if not page.is_open:
             return await self._keep(
                 page, Happening.RESOLVED, _name("over", page.id, _since(page)), _changed_at(page) or now
@@ -126,7 +126,7 @@ class PageWatch:
         return await self._keep(page, Happening.FIRED, _name("alerts", page.id, what), occurred_at)
 
     async def _contents(self, page: Page) -> str:
-        """What tells one set of a page's alerts from another: how many there are, as PagerDuty counts them."""
+        """A key for a page's set of alerts: their counts, as PagerDuty counts them."""
         return _counts(page) or _counted(await self._pages.alerts_of(page.id))
 
     async def _single(self, case: str) -> Page | None:
@@ -169,7 +169,7 @@ def _counted(alerts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _since(page: Page) -> str:
-    """Since when a page is as it is: the same for whoever looks."""
+    """Since when a page has its state: the same for every program."""
     changed_at = _changed_at(page) or page.created_at
     return f"{changed_at.timestamp():.0f}" if changed_at is not None else ""
 

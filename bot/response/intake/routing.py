@@ -1,4 +1,4 @@
-"""Which alarms start which playbook, in which channel, and whether a plan may be offered: the first route that fits."""
+"""Which alerts use which playbook and channel, and whether a plan may be offered: the first route that fits."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ READ_ONLY = "read-only"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One [[route]]: what has to match, and where that leads.
+    """A [[route]]: what has to match, and where that leads.
 
-    Shape: `match` is by label the value, in which `*` stands for anything; `source` is the source's name, `service` and
-    the rest are labels. `number` counts the routes from 1; 0 is what holds where none fits.
+    Shape: `match` maps labels to values, in which `*` matches anything; `source` is the source's name, `service` and
+    the rest are labels. `number` counts the routes from 1; 0 is the default where no route fits.
     """
 
     number: int
@@ -27,7 +27,7 @@ class Route:
     mode: str
 
     def fits(self, labels: Mapping[str, str]) -> bool:
-        """True when every label has the value that the route asks for."""
+        """True if every label has the value that the route asks for."""
         return all(label in labels and fnmatchcase(labels[label], value) for label, value in self.match.items())
 
     @property
@@ -41,30 +41,30 @@ class Route:
 
     @property
     def is_read_only(self) -> bool:
-        """True when no plan is offered."""
+        """True if no plan is offered."""
         return self.mode == READ_ONLY
 
     @property
     def words(self) -> str:
-        """What it asks for, in a few words."""
+        """What it matches, in a few words."""
         return ", ".join(f"{label} = {one_line(value, 60)}" for label, value in self.match.items()) or "anything"
 
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """Every route in its order, and where an alarm goes that none fits."""
+    """Every route in order, and the default for alerts that no route fits."""
 
     routes: tuple[Route, ...]
     otherwise: Route
 
     def of_alarm(self, alarm: AlertGroup) -> Route:
-        """Return the first route that fits one of the alarm's signals."""
+        """Return the first route that fits an alert of the group."""
         return self.of_labels([{**labels, "source": alarm.source} for labels in alarm.label_sets()])
 
     def of_labels(self, label_sets: Sequence[Mapping[str, str]]) -> Route:
-        """Return the first route that fits one of these."""
+        """Return the first route that fits any of these."""
         return next((route for route in self.routes if any(map(route.fits, label_sets))), self.otherwise)
 
     def playbooks(self) -> Iterable[str]:
-        """Return the name of every playbook that a route starts."""
+        """Return the names of all playbooks in routes."""
         return dict.fromkeys(route.playbook for route in (*self.routes, self.otherwise))

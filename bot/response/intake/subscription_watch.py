@@ -1,4 +1,4 @@
-"""The webhook subscription, watched: PagerDuty may switch one off for a day and drop what was waiting, unasked."""
+"""Watches the webhook subscription: PagerDuty may disable it for a day and drop waiting deliveries."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from bot.domain.contracts import Clock, Log
 from bot.domain.pagerduty import Subscription, Subscriptions
 from bot.domain.safe_text import one_line
 
-UNKNOWN = timedelta(hours=24)  # for how long a subscription may have been off that is off at the first look
+UNKNOWN = timedelta(hours=24)  # how long a subscription that is off at the first look may have been off
 
-Tell: TypeAlias = Callable[[str, str], Awaitable[None]]  # a name under which it is said once, and what is said
-CatchUp: TypeAlias = Callable[[datetime], Awaitable[int]]  # from when on nothing was heard; how much came of it
+Tell: TypeAlias = Callable[[str, str], Awaitable[None]]  # a name under which it is posted once, and the text
+CatchUp: TypeAlias = Callable[[datetime], Awaitable[int]]  # since when nothing was heard; how many deliveries came
 
 
 class SubscriptionWatch:
-    """Looks after one subscription.
+    """Watches a subscription.
 
-    Shape: `wanted` is its id; empty means the only one. `tell` says something where everybody sees it. `catch_up` takes
+    Shape: `wanted` is its id; empty means the only one. `tell` posts where everybody sees it. `catch_up` takes
     in what was missed.
     """
 
@@ -40,14 +40,14 @@ class SubscriptionWatch:
         self._catch_up = catch_up
         self._heard_at: datetime | None = None  # when it was last seen to be on
         self._missed_since: datetime | None = None
-        self._told_as = ""  # the name under which an outage was told
+        self._told_as = ""  # the name under which an outage was posted
         self.subscription: Subscription | None = None
-        self.trouble = ""  # why nothing is brought, as a sentence; empty while all is well or nothing is known
+        self.trouble = ""  # why no alerts come, as a sentence; empty while all is well or nothing is known
 
     async def look(self) -> None:
-        """See how it stands, say so where that has changed, and take in what was missed once it is on again.
+        """Read its state, report changes, and take in what was missed once it is on again.
 
-        Raises: PagerDutyFailed when PagerDuty cannot be asked; LedgerError when what was missed cannot be kept.
+        Raises: PagerDutyFailed when PagerDuty cannot be read; LedgerError when what was missed cannot be stored.
         """
         now = self._now()
         found, trouble = self._chosen(await self._subscriptions.subscriptions())
@@ -60,17 +60,17 @@ class SubscriptionWatch:
             self._log("subscription_trouble", because=trouble)
             if found is not None:
                 self._told_as = self._told_as or f"subscription-{found.id}-{now:%Y%m%d%H}"  # the same for every runner
-                await self._tell(self._told_as, f"{trouble} An approver switches it on: /zombie pagerduty on")
+                await self._tell(self._told_as, f"{trouble} An approver can enable it: /zombie pagerduty on")
         self.trouble = trouble
 
     async def enable(self) -> str:
-        """Switch the subscription on again, and return what came of it, as a sentence.
+        """Enable the subscription again, and return the outcome as a sentence.
 
-        Raises: PagerDutyFailed when PagerDuty does not do it.
+        Raises: PagerDutyFailed when PagerDuty refuses.
         """
         await self.look()
         if self.subscription is None:
-            return self.trouble or "There is no subscription that could be switched on."
+            return self.trouble or "There is no subscription to enable."
         if not self.subscription.is_disabled:
             return f"PagerDuty's webhook subscription {self.subscription.id} is on already."
         enabled = await self._subscriptions.enable(self.subscription.id)
@@ -79,7 +79,7 @@ class SubscriptionWatch:
         return self.trouble or f"PagerDuty's webhook subscription {enabled.id} is on again."
 
     def _chosen(self, known: tuple[Subscription, ...]) -> tuple[Subscription | None, str]:
-        """The subscription that is meant, and what is wrong with it."""
+        """The wanted subscription, and what is wrong with it."""
         if self._wanted:
             found = next((subscription for subscription in known if subscription.id == self._wanted), None)
             if found is None:
@@ -88,15 +88,15 @@ class SubscriptionWatch:
             found = known[0]
         elif known:
             names = one_line(", ".join(subscription.id for subscription in known), 120)
-            return None, f"PagerDuty has several webhook subscriptions ([pagerduty] subscription names ours): {names}."
+            return None, f"PagerDuty has several webhook subscriptions ([pagerduty] subscription chooses): {names}."
         else:
-            return None, "PagerDuty has no webhook subscription, so it brings nothing."
+            return None, "PagerDuty has no webhook subscription, so it sends no alerts."
         if not found.is_active:
-            return found, f"PagerDuty's webhook subscription {found.id} is switched off: nothing is brought."
+            return found, f"PagerDuty's webhook subscription {found.id} is disabled: no alerts come."
         if found.is_suspended:
             return found, (
                 f"PagerDuty has disabled its webhook subscription {found.id}, because three deliveries in a row "
-                "failed: for 24 hours nothing is brought."
+                "failed: for 24 hours no alerts come."
             )
         return found, ""
 

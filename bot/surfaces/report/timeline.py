@@ -24,7 +24,7 @@ from bot.surfaces.view.words import Instant, Person, Sentence
 SAID = 2000  # characters of one row's words
 _HEADS = ("when", "within", "after", "from", "what", "in words")
 _CLOCK = (
-    "All times are on the record's clock. Where “within” is empty, that clock took the time; others come from another  "
+    "All times are on the record's clock. Where “within” is empty, that clock took the time; others come from another "
     "clock and may be off by that much."
 )
 

@@ -99,7 +99,7 @@ class SlackExamination:
             mark = Mark.NOTE if DISPENSABLE.issuperset(missing) else Mark.WRONG
             return Examined("Slack scopes", mark, f"missing: {what}", _AGAIN)
         if more := sorted(granted - SCOPES.keys()):
-            seen = f"all that are needed, and more:  {', '.join(more)}"
+            seen = f"all that are needed, and more: {', '.join(more)}"
             return Examined(
                 "Slack scopes",
                 Mark.NOTE,

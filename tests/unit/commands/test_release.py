@@ -59,8 +59,8 @@ def test_node_of_a_parked_incident_is_free_and_who_did_it_is_on_record(
 @pytest.mark.parametrize(
     ("node", "by", "says"),
     [
-        (NODE, "ann", f"NodeBusy: host-1 is at work on incident {ID}: it was heard of "),
-        (NODE, "eve", "NotAnApprover: eve is not among those who may approve."),
+        (NODE, "ann", f"NodeBusy: host-1 works on incident {ID}: last sign of life "),
+        (NODE, "eve", "NotAnApprover: eve is not an approver."),
         ("node-99", "ann", "NothingToRelease: No incident holds node-99."),
     ],
 )

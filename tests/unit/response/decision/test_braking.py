@@ -52,7 +52,7 @@ def test_release_from_before_the_pull_or_so_near_that_clocks_cannot_tell_does_no
     assert isinstance(refused, Refused)
     assert refused.name == "StaleRequest"
     assert f"{says} was pulled" in refused.sentence
-    assert refused.try_next == f"To release that one: /zombie brake off #{pulled.seq}"
+    assert refused.try_next == f"To release that pull: /zombie brake off #{pulled.seq}"
     later = stage.responder().brake(False, BOB, asked_at=pulled.at + timedelta(minutes=1))
     assert do(stage, later) is None
 

@@ -88,7 +88,7 @@ def test_incident_of_a_newer_program_is_left_as_it_is_and_its_node_is_free(held:
     held.ledger.beat("one", "newer")
     busy = release(held)
     assert isinstance(busy, Refused)
-    assert (busy.name, "newer is at work on incident one" in busy.sentence) == ("NodeBusy", True)
+    assert (busy.name, "newer works on incident one" in busy.sentence) == ("NodeBusy", True)
     held.world.now += SILENT
     done = release(held)
     assert isinstance(done, NodeReleased)

@@ -203,7 +203,7 @@ def test_other_names_of_the_machine_stand_beside_the_plan(stage: Stage) -> None:
     known_elsewhere(stage)
     proposed = offered(stage)
     assert isinstance(proposed, PlanProposed)
-    assert proposed.affects == ("the same machine-id as alias: one machine, or a copied image",)
+    assert proposed.affects == ("the same machine-id as alias: the same machine, or a copied image",)
 
 
 def test_machine_that_is_acted_on_under_another_name_is_busy_and_its_plan_counts_as_tried(stage: Stage) -> None:

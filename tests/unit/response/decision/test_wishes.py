@@ -142,7 +142,7 @@ def test_undo_is_a_plan_of_its_own_that_a_second_person_approves(stage: Stage) -
     (step,) = opened.proposal.plan.steps
     assert step.commands == ("sudo -n systemctl enable -- ecs.service", "sudo -n systemctl start -- ecs.service")
     assert opened.verdict is not None
-    assert "Not taken back: reboot" in opened.verdict.summary
+    assert "Not undone: reboot" in opened.verdict.summary
     refused = do(stage, stage.responder().decide(opened.id, ANN))
     assert isinstance(refused, Refused)
     assert refused.name == "SelfApproval"

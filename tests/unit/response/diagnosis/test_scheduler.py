@@ -82,8 +82,8 @@ async def test_who_waits_is_told_why(at: Desk) -> None:
     tasks.append(at.ask("carol", "c0", heard=heard.append))
     await rest()
     assert [event.because for event in heard if isinstance(event, ReadingWaits)] == [
-        "1 of your nodes are being read, the most for one person",
-        "2 nodes are being read, the most at once",
+        "1 of your nodes are being read, which is the limit for a person",
+        "2 nodes are being read, which is the limit",
     ]
     at.desk.close()
     await at.desk.abandon()

@@ -180,7 +180,7 @@ def test_node_that_cannot_be_read_after_its_first_step_is_a_question_and_then_a_
     kinds = [entry.kind for entry in stage.ledger.read("one")]
     assert kinds[-2:] == ["QuestionAsked", "Escalated"]
     assert isinstance(done.ending, Escalated)
-    assert "Whether “Disable ecs.service” took effect cannot be told" in done.ending.because
+    assert "It is not known whether “Disable ecs.service” took effect" in done.ending.because
     assert wire.sent == [DISABLE]
 
 

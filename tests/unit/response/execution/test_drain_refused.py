@@ -114,7 +114,7 @@ async def test_label_that_can_be_no_nodes_name_is_no_part_of_a_plan(tmp_path: Pa
         plan = here.verdict().plan
         assert plan is not None
         assert [step.action for step in plan.steps] == ["reboot"]
-        assert plan.notes[0].startswith(f"{name} is not drained: that can be no node's name in Kubernetes.")
+        assert plan.notes[0].startswith(f"{name} is not drained: that cannot be a node's name in Kubernetes.")
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ async def test_runner_that_dies_in_the_drain_is_followed_by_another_that_knows_w
         second = here.runner()  # the first is never heard of again
         again = await second.advance("one")
         assert again is not None
-        assert "is at work on it" in again.because
+        assert "is working on it" in again.because
         done = await here.run(second)
         assert isinstance(done.ending, Resolved), done.ending
         assert done.steps[0].attempt == 2
@@ -186,7 +186,7 @@ async def test_api_that_stays_away_becomes_a_question(tmp_path: Path) -> None:
         await here.server.stop()
         parked = await here.run(runner, until=lambda one: one.question is not None)
         assert parked.question is not None
-        assert f"Whether “Drain {NAME}” took effect cannot be told" in parked.question.question
+        assert f"It is not known whether “Drain {NAME}” took effect" in parked.question.question
         assert here.machine.rebooted == []
 
 
