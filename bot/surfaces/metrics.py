@@ -32,9 +32,8 @@ SWEPT_NODES, SWEEP_NEWS = ("answered", "unknown", "unreachable"), ("new", "neare
 STEP_OUTCOMES = ("verified", "skipped", "failed")
 _TROUBLE = ("_failed", "_unavailable", "_lost", "_refused", "_unreadable", "_given_up", "_dropped", "_trouble")
 _ENDINGS = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "info": ("_info",)}
-UNPROVEN = frozenset(
-    {"unauthorized", "slow", "aborted", "too-large"}
-)  # people decide here: these times do not say how fast the bot is
+# Outcomes that anybody can cause: their times do not say how fast the bot is.
+UNPROVEN = frozenset({"unauthorized", "slow", "aborted", "too-large"})
 _MOST_EVENTS = 100  # event names are fixed words; a bug that invents names at run time must not flood Prometheus
 
 

@@ -151,7 +151,7 @@ def test_a_recorder_of_somebody_else_is_left_alone(patient: Patient) -> None:
     argv = root_argv(start_argv(RollingRequest(1, 1), "cpu-clock", 252, patient.places), 10)
     subprocess.run(argv[2:], check=True, timeout=30)
     runs = patient.recording()
-    with pytest.raises(NodeBusy, match="does not know of"):
+    with pytest.raises(NodeBusy, match="this record does not know"):
         patient.start()
     assert patient.recording() == runs
     subprocess.run([patient.places.systemctl[0], "stop", "zombie-capture.service"], check=True, timeout=30)
@@ -167,7 +167,7 @@ def test_a_unit_that_was_started_anew_by_somebody_is_not_ours(patient: Patient) 
     runs = patient.recording()
     ended = patient.stop(capture).rolling.ended
     assert ended is not None
-    assert "does not know of" in ended.left
+    assert "does not know" in ended.left
     assert patient.recording() == runs
     subprocess.run([patient.places.systemctl[0], "stop", "zombie-capture.service"], check=True, timeout=30)
     shutil.rmtree(patient.ring)

@@ -191,6 +191,6 @@ async def test_demo_has_a_fleet_of_forty_with_a_pattern_that_fleet_and_diff_find
         assert accident["says"].startswith("Not evidence of health")
         facts = {difference["fact"]: difference for difference in compared["differences"]}
         assert (facts["label.image"]["surprise"], "remark" in facts["label.image"]) == (3.809, False)  # 1 in C(15, 7)
-        assert facts["label.image"]["telling"], "also among all that was compared"
+        assert facts["label.image"]["telling"], "even among all facts compared"
         assert facts["label.image"]["surprise"] == compared["differences"][0]["surprise"]
         assert "boot_units.enabled[ecs.service]" in facts

@@ -127,7 +127,7 @@ async def test_running_sweep_can_be_stopped_and_a_restart_carries_one_on_under_i
         await slack.say("alice", "oncall-gpu", f"/zombie fleet gpu-1?-* --cause {LEAK}")
         second = await said(slack, "Asking 4 nodes")
         await slack.click("bob", second, "fleet-stop")
-        stopped = await said(slack, "broken off after")
+        stopped = await said(slack, "stopped after")
         assert stopped.ts == second.ts != told.ts
         assert "Stopped by a person" in json.dumps(stopped.blocks)
         assert await again.end() == 0

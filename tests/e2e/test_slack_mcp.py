@@ -49,7 +49,7 @@ async def test_check_is_read_once_stands_on_record_and_posts_nothing(slack: Slac
         assert first.group == second.group
         assert first.ended
         assert first.proposal is None
-        assert "asked by MCP" in first.withheld.because
+        assert "asked through MCP" in first.withheld.because
         assert readings.asked == {"node-1": 1, "node-2": 1}
         why: Any = await client.call_tool("explain", {"id": told["nodes"][0]["incident"]})
         assert (why.is_error, "is not kept" in why.content[0].text) == (True, True), "these readings have no case"

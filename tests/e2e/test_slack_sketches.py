@@ -70,12 +70,12 @@ async def test_without_the_scope_a_sentence_stands_in_their_place_once(tmp_path:
         message = await posted(slack, team)
         await enclose(team)
         said = await slack.until(
-            lambda: next((m for m in slack.thread(message) if "No picture of it is here" in m.text), None),
+            lambda: next((m for m in slack.thread(message) if "There is no picture" in m.text), None),
             what="the sentence",
         )
         assert "missing_scope" in said.text
         await team.idle()
-        assert sum("No picture" in m.text for m in slack.thread(message)) == 1
+        assert sum("There is no picture" in m.text for m in slack.thread(message)) == 1
 
 
 async def test_what_is_no_sketch_is_not_drawn_and_what_was_on_its_way_comes_by_the_next_run(tmp_path: Path) -> None:

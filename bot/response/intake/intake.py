@@ -109,7 +109,7 @@ class Intake:
             return 0
         for waiting in kept:
             name = waiting.delivery.key
-            task = asyncio.create_task(self._one(waiting), name=f"delivery {name}")
+            task = asyncio.create_task(self._guarded(waiting), name=f"delivery {name}")
             self._underway[name] = task
             task.add_done_callback(lambda _, name=name: self._ended(name))  # type: ignore[misc]
         return len(kept)

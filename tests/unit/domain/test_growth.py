@@ -92,7 +92,7 @@ def test_harm_that_is_there_already_is_said_and_not_foretold() -> None:
     found = grown(looks(*range(25_000, 31_000, 1_000)))
     assert found.is_harmful
     assert found.harm_in is None
-    assert "So many do harm already" in growth_words(found)
+    assert "This many do harm already" in growth_words(found)
 
 
 def test_harm_in_a_lifetime_is_years_away() -> None:

@@ -27,7 +27,7 @@ async def test_refusal_that_quotes_a_node_shows_no_secret() -> None:
     nobody: Any = None
     words = f"CannotTell: The node cannot be read again: it said: export DB_PASSWORD={SECRET}."
     await Ephemeral(calls, Timing(), lambda *_, **__: None, nobody).tell("slack:T1/U1", "C1", "", words)
-    assert "cannot be looked at again" in told[0]
+    assert "cannot be read again" in told[0]
     assert SECRET not in told[0]
 
 

@@ -165,7 +165,7 @@ async def test_right_that_was_taken_away_is_named() -> None:
 
 
 async def test_node_that_is_not_reached_is_not_another() -> None:
-    with pytest.raises(CannotTell, match="cannot be looked at again"):
+    with pytest.raises(CannotTell, match="cannot be read again"):
         await looking(Asked(replace(HEALTHY, status=Status.UNREACHABLE))).at(INCIDENT)
 
 

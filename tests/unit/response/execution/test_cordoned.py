@@ -53,7 +53,7 @@ async def test_node_takes_no_new_pods_keeps_its_own_and_is_handed_to_a_person(tm
         assert (here.calls("PATCH"), here.cluster.evicted, here.machine.rebooted) == ([CORDON], [], [])
         assert isinstance(done.ending, Escalated), "it is still sick, and resolved would say otherwise"
         assert f"Carried out, but no cure: Cordon {NAME}" in done.ending.because
-        assert "lockup is for a person to end" in done.ending.because
+        assert "lockup has to be ended by a person" in done.ending.because
 
 
 async def test_undo_opens_what_it_cordoned_and_only_that(tmp_path: Path) -> None:

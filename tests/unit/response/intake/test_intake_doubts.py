@@ -80,7 +80,7 @@ def test_old_alert_is_read_and_offers_nothing(intake: Stage) -> None:
         await intake.page("E1", at=BEGAN_AT - 16 * MINUTE)
         await intake.page("E2", "Q2", at=BEGAN_AT - 14 * MINUTE, title="another")
         old, fresh = await intake.incidents()
-        assert "more than 15m before it was seen to" in old.withholds
+        assert "more than 15m before it was handled" in old.withholds
         assert fresh.withholds == ""
 
     do(story())

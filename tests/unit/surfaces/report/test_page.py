@@ -158,5 +158,5 @@ def test_entry_of_a_newer_program_is_told_and_not_left_out() -> None:
     newer = replace(told.entries[-1], kind="TimeTravelled", seq=9)
     text = page(whole_report(replace(told, entries=(*told.entries, newer))))
     assert "TimeTravelled" in text
-    assert "known to a newer program only" in text
+    assert "only a newer program knows this" in text
     assert len(WAYS[State.TRIAGED]) + 1 == text.split("<h2>Timeline</h2>")[1].split("</table>")[0].count("<tr>") - 1
