@@ -1,4 +1,4 @@
-"""Looks at every rolling capture once a minute while the bot serves, whoever asked for it and on whichever machine.
+"""Looks at every rolling capture once a minute while the bot serves, whichever machine it was started from.
 
 Of several programs at one record one looks at a capture: each look is a login, and costs the node some CPU.
 """

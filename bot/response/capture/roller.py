@@ -173,7 +173,7 @@ class Roller:
         whom, look = await self.access.look(node)
         if not owns(await self.find(rolling.id), whom, look):
             left = await self.cleaned(node, whom, look)
-            said = f"the recorder ended at once ({look.reason or 'no reason was told'})"
+            said = f"the recorder ended at once ({look.reason or 'no reason was given'})"
             await self._tell(CaptureEnded(rolling.id, said, left), BOT)
             raise CannotRead(said, "Does perf record run there? journalctl -u zombie-capture says more.")
         await self._tell(CaptureBegan(rolling.id, look.since_usec), BOT)

@@ -58,7 +58,7 @@ class Remediation:
                 return replace(outcome, because=redacted_text(outcome.because))
             told = await self.book.tell(incident, outcome, BOT)
         except (Conflict, ImpossibleEvent):
-            return Again(because="somebody else went on with it")
+            return Again(because="another program went on with it")
         if told.state is State.RESOLVED:
             await self._close_beside(told)
         return None if told.ended else Again()

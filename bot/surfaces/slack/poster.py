@@ -88,7 +88,7 @@ class Poster:
         self, card: str, name: str, target: MessageTarget, message: Message, *, under: str = "", rank: int = VERDICT
     ) -> None:
         """Send a part that has to arrive: once this returns, it is sent even after a restart."""
-        with self._parts.in_use(card):  # else it could be forgotten while it is written down, and be posted anew
+        with self._parts.in_use(card):  # or it could be forgotten while it is stored, and be posted twice
             if under:
                 await self._restored(card, target, under)  # else the part would stand beside its card
                 await self._restored(card, target, name, under)  # else there would be a second of it

@@ -41,9 +41,9 @@ PIECE = 1500  # characters of a preformatted block
 WORD = 160
 MOST_ROWS = 20
 CELL = 120
-NAMED = 10  # nodes to which a yes was said
+NAMED = 10  # nodes of a yes that are named
 MOST_WHY, WHY = 3, 600  # sentences, and characters of each
-TOGETHER = timedelta(seconds=10)  # between the entries of one yes to several nodes
+TOGETHER = timedelta(seconds=10)  # between the entries of the same yes to several nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def details(
 ) -> tuple[Reply, ...]:
     """Return everything that the card leaves out, for its thread: one reply, as long as one message holds it.
 
-    Shape: `of_several`: the card is a table of nodes, which has room neither for summaries nor for the heat of cores.
+    Shape: `of_several`: the card is a table of nodes, without room for summaries and the heat of cores.
     `why` are sentences that say what would have changed the verdict, where they are known by now.
     """
     title = f"{verdict.node} · zombie incidents show {incident}" if incident else verdict.node
@@ -74,7 +74,7 @@ def details(
 
 
 def replies(incident: Incident, words: PlanWords = BY_NAME, *, of_several: bool = False) -> Iterator[Reply]:
-    """Yield what is said in the thread of an incident that has ended.
+    """Yield the replies in the thread of an ended incident.
 
     Shape: `of_several`: the card is a table of nodes; that of one node shows before and after itself, as far as it can.
     """
@@ -135,7 +135,7 @@ def _why(incident: str, why: Sequence[str]) -> Iterator[Block]:
 
 
 def _details(verdict: Verdict, of_several: bool, why: Iterator[Block]) -> Iterator[Block]:
-    """The evidence in the open; everything else folded, so that nobody scrolls past what was ruled out."""
+    """The evidence open, everything else folded, so that nobody scrolls past what was ruled out."""
     if of_several:
         yield paragraph(verdict.summary)
     if of_several and verdict.heat is not None:

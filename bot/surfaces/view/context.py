@@ -37,9 +37,9 @@ class ViewContext:
 
     Shape: without a `policy` the view does not say who may approve, and until when. `head` is the record's, as
     `SEQ:HASH`, for cards that close. By incident: `checking` is who said yes while the node is read again,
-    `waits_for` why an approved plan does not begin yet; `undoable` are those whose steps can be taken back; `usual` is
-    how long the step that is under way takes as a rule; with `now` it also says how long it runs. By node: `progress`
-    is how far its reading has come, `fresh` the verdict that is not on record yet. `links` are the templates of
+    `waits_for` why an approved plan has not begun; `undoable` are incidents whose steps can be undone; `usual` is
+    how long the running step usually takes; with `now` the view also says how long it has run. By node: `progress`
+    says how far the reading is, `fresh` is a verdict that is not on record yet. `links` are the templates of
     `[links]` by name; `on_call` is told where a person is needed.
     """
 

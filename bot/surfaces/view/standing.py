@@ -140,7 +140,7 @@ def on_call_of(context: ViewContext) -> Sentence:
     if found.unread:
         return (f"Who is on call is not known: {found.unread}",)
     if not found.names:
-        return ("On call: nobody, by the schedule.",)
+        return ("On call: nobody, says the schedule.",)
     who = ", ".join(one_line(name, 60) for name in found.names[:MOST_NAMED])
     return (f"On call: {who}.",) if found.until is None else (f"On call: {who} until ", Instant(found.until), ".")
 

@@ -134,7 +134,7 @@ class IncidentView:
 class GroupView:
     """Incidents shown together, on a card or in a note; the worst come first.
 
-    Shape: `shows_verdicts`: it shows what was found, since nothing is decided or done yet. `choices` are what a person
+    Shape: `shows_verdicts`: it shows the findings, because nothing is decided or done yet. `choices` are what a person
     can choose now, `needs` and `approvers` what a decision needs; `on_call` is told where a person is needed. `about`
     is what the alerts said, `askers` are those who asked, as the record names them; `head` is set once all have ended.
     """

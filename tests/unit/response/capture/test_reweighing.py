@@ -127,7 +127,7 @@ async def test_yes_that_comes_while_it_is_weighed_wins(bench: Bench) -> None:
 async def test_verdict_without_a_plan_is_followed_by_a_new_one_and_nothing_is_withdrawn(bench: Bench) -> None:
     digest = bench.kept.keep(ID, Case(Head(NODE, BEGAN_AT), (Completed("cgroups", "cgroups", 0, "memory"),)))
     bench.stands(OPENING, replace(TRIAGED, verdict=replace(LIKELY, plan=None), case=digest))
-    assert "read anew" in await bench.consider(bench.taken(bench.now()))
+    assert "read again" in await bench.consider(bench.taken(bench.now()))
     assert (bench.now().state, len(bench.others())) == (State.TRIAGED, 1)
 
 

@@ -57,9 +57,9 @@ STARTS = frozenset(("kubelet.service",))
 @pytest.mark.parametrize("acting", [True, False])
 @pytest.mark.parametrize(("by", "key"), [("terminal:ann", "terminal_approvers"), ("slack:T1/U1", "approvers")])
 def test_policy_that_names_nobody_says_which_key_to_write(by: str, key: str, acting: bool) -> None:
-    with pytest.raises(NotAnApprover, match="names nobody who may") as refused:
+    with pytest.raises(NotAnApprover, match="names no approvers") as refused:
         guards.is_approver(Policy(acting=acting), yes(by))
-    assert refused.value.try_next == f'Name somebody in zombie.toml: [policy] {key} = ["…"]'
+    assert refused.value.try_next == f'Name an approver in zombie.toml: [policy] {key} = ["…"]'
 
 
 def plan_of(action: str, unit: str = "kubelet.service") -> Plan:
