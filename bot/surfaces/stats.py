@@ -16,7 +16,7 @@ _TITLES = ("CAUSE", "RIGHT", "WRONG", "PRECISION", "LOOKED AT (UTC)")
 
 
 def stats_document(scores: Sequence[Score], uncounted: int = 0) -> str:
-    """Return the scores as JSON; `right` and `wrong` count since somebody looked at the cause last.
+    """Return the scores as JSON; `right` and `wrong` count since a person last looked at the cause.
 
     Shape: `uncounted` is how many marks on record do not count.
     """

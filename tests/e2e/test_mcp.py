@@ -33,9 +33,9 @@ HOSTILE: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("check", {"nodes": ["node-9"]}, "Did you mean node-1?"),
     ("check", {"nodes": []}, "and not empty"),
     ("check", {"nodes": "node-1"}, "is a list of node names"),
-    ("check", {"nodes": [f"n{number}" for number in range(21)]}, "20 are the most"),
+    ("check", {"nodes": [f"n{number}" for number in range(21)]}, "the limit is 20"),
     ("check", {"nodes": ["node-1"], "then": "reboot"}, "There is no argument then"),
-    ("incident", {"id": "../house"}, "is no incident's id"),
+    ("incident", {"id": "../house"}, "is not an incident's id"),
 )
 ASKERS = POLICY.replace("[policy]\n", '[policy]\naskers = ["U012AB3CD"]\n') + '[mcp]\ncalls = "12/1m"\n'
 
