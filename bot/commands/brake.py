@@ -6,14 +6,18 @@ import argparse
 import asyncio
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.commands import approvals, options
 from bot.domain.errors import Refused
 
+if TYPE_CHECKING:
+    from bot.ledger import Database
+
 _EXIT_CODES = """exit status:
   0  done; the answer is on stdout
   1  refused: NotAnApprover
-  2  the command line, or a file it names, is wrong
+  2  the command line, or a file it names, is wrong; there is no ledger, so no bot would hear of it
 
 examples:
   zombie brake on --reason "a rollout is under way"
@@ -49,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.response.decision import braking
 
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
-    with record.opened(arguments.environ) as database, record.ledger_of(database) as ledger:
+    with record.in_use(arguments.environ) as database, record.ledger_of(database) as ledger:
         if arguments.verb == "on" and not arguments.approve_as:  # everybody with access to the machine may pull it
             asyncio.run(braking.pulled(ledger, approval))
             _warn_where_nobody_may_release_it(arguments)
@@ -62,12 +66,32 @@ def run(arguments: argparse.Namespace) -> int:
             except Refused as no:
                 return approvals.say_refused(no)
         pulled = Ledger(database).braked()
+        _say_where_nobody_serves(arguments, database)
     if pulled is None:
         print("off")
     else:
         reason = one_line(str(pulled.body.get("reason", "")), 500)
         print(f"on: pulled by {pulled.by} at {pulled.at:%Y-%m-%d %H:%M:%S} UTC: {reason}")
     return 0
+
+
+def _say_where_nobody_serves(arguments: argparse.Namespace, database: Database) -> None:
+    """Whoever means a bot that runs, and named another ledger than its own, has moved nothing there."""
+    from bot.domain.errors import LedgerError
+    from bot.ledger.health import is_served, named
+    from bot.settings import database_url
+
+    try:
+        if is_served(database):
+            return
+    except LedgerError:  # what was asked for is done
+        return
+    place = named(database_url(arguments.environ))
+    print(
+        f"zombie: no bot serves at {place} just now. If yours does, it uses another ledger: name that one with "
+        "ZOMBIE_DATABASE_URL or ZOMBIE_STATE_DIR.",
+        file=sys.stderr,
+    )
 
 
 def _warn_where_nobody_may_release_it(arguments: argparse.Namespace) -> None:

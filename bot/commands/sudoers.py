@@ -21,7 +21,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--user", default="zombie", metavar="NAME", help="the login on the nodes (default: zombie)")
     parser.add_argument(
-        "--profile", action="store_true", help="print the lines for zombie profile and zombie capture, and no others"
+        "--profile",
+        action="store_true",
+        help="print the lines for zombie profile, zombie capture and bpftrace, and no others",
     )
     options.add_files(parser)
     parser.set_defaults(run=run)

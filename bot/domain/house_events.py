@@ -38,7 +38,8 @@ class EntryAnchored:
 class WishRefused:
     """A person's request was refused; `refusal` is the refusal's name, `sentence` what they were told.
 
-    Shape: `unwritten` counts earlier refusals of the same kind and person that have no entry of their own.
+    Shape: `unwritten` counts earlier refusals that have no entry of their own: of the same kind and person, and, in the
+    first refusal of an hour, of everybody for whom there was no room.
     """
 
     refusal: str

@@ -1,7 +1,8 @@
 """Commands run as root on a node: exact argument lists, each program by its full path.
 
 sudo resolves only the first word and compares the rest as text. After `timeout`, a bare name would be searched in the
-caller's PATH, and if sudoers sets no `secure_path`, a program of the caller's would run as root.
+caller's PATH, and if sudoers sets no `secure_path`, a program of the caller's would run as root. The same goes for what
+a program itself runs by a bare name: no full path helps there, and its line needs a `secure_path` beside it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from bot.domain.command import Command
 
 FOLDERS = ("/usr/bin", "/bin")  # /bin is a separate folder on Debian 9 and Ubuntu 18.04
 SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")  # and so is /sbin
+# Programs that run others by a bare name: on a kernel without BTF and headers, bpftrace runs modprobe and tar.
+_RUN_OTHERS = frozenset({"bpftrace"})
 
 
 def in_folders(argv: Sequence[str], folders: Sequence[str] = FOLDERS) -> tuple[tuple[str, ...], ...]:
@@ -59,3 +62,13 @@ def root_ways(command: Command) -> tuple[tuple[str, ...], ...]:
     seconds = command.limit.total_seconds()
     ways = (*((command.argv,) if command.as_root else ()), *command.sudo)
     return tuple(root_argv(argv, seconds) for argv in ways)
+
+
+def needs_secure_path(way: Sequence[str]) -> bool:
+    """True for an argument list of `root_argv` whose program runs others by their bare names.
+
+    Example:
+    >>> needs_secure_path(root_argv(("/usr/bin/dmesg",), 4)), needs_secure_path(root_argv(("/usr/bin/bpftrace",), 4))
+    (False, True)
+    """
+    return way[len(root_argv((), 1))].rpartition("/")[2] in _RUN_OTHERS

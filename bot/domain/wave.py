@@ -98,8 +98,9 @@ class Turn:
 class Wave:
     """A wave, made only by folding its entries.
 
-    Shape: `seq` and `head` are the last entry's number and hash. `excused` are the incidents whose failure was known to
-    the person who resumed the wave; alerts and failures count from `looked_since`, its approval or the last resumption.
+    Shape: `seq` and `head` are the last entry's number and hash. `stopped_at` is None while it is not stopped.
+    `excused` are the incidents whose failure was known to the person who resumed the wave; alerts and failures count
+    from `looked_since`, its approval or the last resumption.
     """
 
     id: str
@@ -115,6 +116,7 @@ class Wave:
     turns: tuple[Turn, ...] = ()
     stop: WaveStopped | None = None
     stopped_by: str = ""
+    stopped_at: datetime | None = None
     excused: frozenset[str] = frozenset()
     looked_since: datetime | None = None
     ending: WaveEnded | WaveDeclined | None = None
@@ -295,11 +297,11 @@ def _told(wave: Wave, event: Event, entry: Entry) -> dict[str, Any]:
             )
             return {"turns": turns}
         case WaveStopped():
-            return {"state": WaveState.STOPPED, "stop": event, "stopped_by": entry.by}
+            return {"state": WaveState.STOPPED, "stop": event, "stopped_by": entry.by, "stopped_at": entry.at}
         case WaveResumed():
             failed = frozenset(turn.member.incident for turn in wave.having(TurnOutcome.FAILED))
-            resumed = {"stop": None, "stopped_by": "", "excused": failed, "looked_since": entry.at}
-            return {"state": WaveState.RUNNING, **resumed}
+            resumed = {"stop": None, "stopped_by": "", "stopped_at": None, "excused": failed}
+            return {"state": WaveState.RUNNING, "looked_since": entry.at, **resumed}
         case WaveEnded(how=how):
             return {"state": WaveState(how.value), "ending": event}
     return {}

@@ -17,13 +17,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from bot.domain.entry import Head, instant_of
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE
-from bot.ledger.database import _NOW, _file, _parsed, _postgresql, _reason
+from bot.ledger.database import _NOW, Database, _file, _parsed, _postgresql, _reason
 from bot.ledger.inbox import GIVEN_UP
+from bot.ledger.leases import live
 from bot.ledger.machines import names_of_machines
 from bot.ledger.migrations import VERSION
 from bot.ledger.tables import DELIVERIES, INCIDENTS, head_of
 
 PATIENCE = timedelta(seconds=3)
+_VERSION_TABLE = "zombie_schema"
 _OPEN = select(func.count()).select_from(INCIDENTS).where(~INCIDENTS.c.ended)  # by an index
 _GIVEN_UP = select(func.count()).select_from(DELIVERIES).where(GIVEN_UP)
 
@@ -53,6 +55,43 @@ def where(url: str) -> Path | None:
     return _file(_parsed(url))
 
 
+def named(url: str) -> str:
+    """Return where a ledger is, for people: its file, or the server's URL without the password.
+
+    Raises: SettingsError when the URL cannot be used.
+    """
+    parsed = _parsed(url)
+    return str(_file(parsed) or parsed.render_as_string(hide_password=True))
+
+
+def holds_ledger(url: str, patience: timedelta = PATIENCE) -> bool:
+    """Return whether a database is there and holds a ledger, of whatever version; nothing is made.
+
+    Raises: SettingsError; LedgerUnavailable when it cannot be read.
+    """
+    parsed = _parsed(url)
+    path = _file(parsed)
+    if path is not None and not path.exists():
+        return False
+    engine = _read_only(path, patience) if path is not None else _postgresql(parsed, patience)
+    try:
+        with _reading(engine) as connection:
+            return inspect(connection).has_table(_VERSION_TABLE)
+    except SQLAlchemyError as no:
+        raise LedgerUnavailable(f"The ledger at {named(url)} cannot be read: {_reason(no)}.") from no
+    finally:
+        engine.dispose()
+
+
+def is_served(database: Database) -> bool:
+    """Return whether a program that serves at an open ledger was heard of just now.
+
+    Raises: LedgerUnavailable.
+    """
+    with database.reading() as connection:
+        return bool(live(connection, instant_of(database.now(connection))))
+
+
 def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
     """Read the state of a ledger.
 
@@ -64,7 +103,7 @@ def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
     engine = _read_only(path, patience) if path is not None else _postgresql(parsed, patience)
     try:
         with _reading(engine) as connection:
-            if not inspect(connection).has_table("zombie_schema"):
+            if not inspect(connection).has_table(_VERSION_TABLE):
                 raise LedgerUnavailable(f"{name} is a database without a ledger.")
             version = int(connection.exec_driver_sql("SELECT version FROM zombie_schema").scalar_one())
             is_ours = version == VERSION  # older tables may be without what is asked

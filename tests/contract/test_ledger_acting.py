@@ -24,7 +24,7 @@ from bot.domain.errors import (
     StaleRequest,
 )
 from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, StepStarted, Triaged
-from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, NodeReleased, WishRefused
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, NodeReleased
 from bot.ledger import Database, Ledger, audit
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 
@@ -251,24 +251,6 @@ def test_share_of_the_nodes_counts_machines_and_not_their_names(database: Databa
 def opened(ledger: Ledger, incident: str, node: str, machine_id: str) -> None:
     ledger.append(incident, 0, AlertReceived(ALERT, node), ASKER)
     ledger.append(incident, 1, Triaged(replace(VERDICT, node=node, plan=None), machine_id=machine_id), "bot")
-
-
-def test_refusals_of_one_kind_and_person_are_counted_once_they_are_many(database_url: str) -> None:
-    now = [datetime(2026, 11, 22, 9, tzinfo=UTC)]
-    with Database.open(database_url) as database:
-        ledger = Ledger(database, lambda: now[0])
-        no = WishRefused("NotAnApprover", "They are not.", "approve", "one")
-        for _ in range(40):
-            ledger.refused(no, "slack:T1/U1")
-        ledger.refused(no, "slack:T1/U2")
-        ledger.refused(replace(no, wish="decline"), "slack:T1/U1")
-        assert len(ledger.read(HOUSE)) == 12
-        now[0] += timedelta(hours=1)
-        ledger.refused(no, "slack:T1/U1")
-        last = ledger.read(HOUSE)[-1].event
-        assert isinstance(last, WishRefused)
-        assert (len(ledger.read(HOUSE)), last.unwritten) == (13, 30)
-        assert audit(database).broken == ()
 
 
 def test_released_node_is_free_for_others_and_its_incident_has_to_ask_again(database: Database) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import psycopg
 import pytest
 
 from bot.domain.claim import Claim, Limits
-from bot.domain.errors import Braked
-from bot.domain.events import StepStarted
-from bot.domain.house_events import HOUSE, BrakePulled
+from bot.domain.errors import Braked, BudgetSpent, Conflict, NodeBusy, StaleRequest
+from bot.domain.events import Escalated, StepStarted
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.ledger import Database, Ledger
 from bot.ledger.inbox import Inbox
 from tests.contract.test_inbox import delivery
@@ -40,28 +42,78 @@ def writers_that_wait(url: str) -> int:
     return int(row[0])
 
 
+@dataclass(frozen=True)
+class Meeting:
+    """Two writes, of which the second waits for the first to be committed."""
+
+    url: str
+    database: Database
+    threads: ThreadPoolExecutor
+
+    def of(self, first: Callable[[Ledger], object], second: Callable[[Ledger], object]) -> BaseException | None:
+        """Return what the second raises, which began before the first was committed."""
+        writes = threading.Event()
+
+        def once_the_other_waits() -> datetime:
+            """The clock of the first, asked in the transaction that writes."""
+            writes.set()
+            until(lambda: writers_that_wait(self.url) == 1 or done.done(), what="the second transaction to wait")
+            return datetime.now(UTC)
+
+        done: Future[object] = Future()
+        began = self.threads.submit(first, Ledger(self.database, once_the_other_waits))
+        assert writes.wait(30)
+        done = self.threads.submit(second, Ledger(self.database))
+        began.result(timeout=60)
+        return done.exception(timeout=60)
+
+
+def begins(incident: str, node: str, machine_id: str = "", at_once: int = 9) -> Callable[[Ledger], object]:
+    claim = Claim(node, f"remedy of {node}", "r1", Limits(at_once), {}, machine_id=machine_id)
+    return lambda ledger: ledger.begin(incident, 4, StepStarted(1), "bot", claim)
+
+
 def test_step_that_waited_for_the_brakes_commit_does_not_begin(url: str) -> None:
     with Database.open(url) as database, ThreadPoolExecutor(2) as threads:
         approved(Ledger(database), "one", "node-1")
-        writes = threading.Event()
-
-        def once_the_step_waits() -> datetime:
-            """The clock of whoever pulls the brake, asked in the transaction that writes it."""
-            writes.set()
-            until(lambda: writers_that_wait(url) == 1, what="the step's transaction to wait for the brake's")
-            return datetime.now(UTC)
-
-        pulls = threads.submit(
-            Ledger(database, once_the_step_waits).append, HOUSE, None, BrakePulled("stop"), "terminal:ann"
+        pulls = BrakePulled("stop")
+        no = Meeting(url, database, threads).of(
+            lambda ledger: ledger.append(HOUSE, None, pulls, "terminal:ann"), begins("one", "node-1")
         )
-        assert writes.wait(10)
-        begins = threads.submit(
-            Ledger(database).begin, "one", 4, StepStarted(1), "bot", Claim("node-1", "remedy", "r1", Limits(), {})
-        )
-        pulls.result(timeout=30)
-        with pytest.raises(Braked):
-            begins.result(timeout=30)
+        assert isinstance(no, Braked)
         assert Ledger(database).head("one").seq == 4
+
+
+def test_of_two_writes_that_meet_the_later_is_decided_by_what_the_earlier_wrote(url: str) -> None:
+    with Database.open(url) as database, ThreadPoolExecutor(2) as threads:
+        ledger, meeting = Ledger(database), Meeting(url, database, threads)
+        for number in range(1, 6):
+            approved(ledger, f"i{number}", f"node-{number}")
+        # One slot, and two who want it; one machine, under two names.
+        assert isinstance(meeting.of(begins("i1", "node-1", at_once=1), begins("i2", "node-2", at_once=1)), BudgetSpent)
+        assert isinstance(meeting.of(begins("i3", "node-3", "a" * 32), begins("i4", "node-4", "a" * 32)), NodeBusy)
+        enough = Escalated("enough")
+        twice = meeting.of(
+            lambda first: first.append("i5", 4, enough, "bot"), lambda second: second.append("i5", 4, enough, "bot")
+        )
+        assert isinstance(twice, Conflict)
+        # The brake is pulled anew while somebody releases the pull from before.
+        earlier = ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
+        over = BrakeReleased("it is over", earlier.seq)
+        stale = meeting.of(
+            lambda first: first.append(HOUSE, None, BrakePulled("it burns"), "terminal:bob"),
+            lambda second: second.append(HOUSE, None, over, "terminal:ann"),
+        )
+        assert isinstance(stale, StaleRequest)
+        assert ledger.braked() is not None
+        # A request that pulls it comes twice at once.
+        pull = BrakePulled("it burns", "sent-1")
+        again = meeting.of(
+            lambda first: first.append(HOUSE, None, pull, "terminal:bob"),
+            lambda second: second.append(HOUSE, None, pull, "terminal:bob"),
+        )
+        requests = [entry.body.get("request") for entry in ledger.read(HOUSE) if entry.kind == "BrakePulled"]
+        assert (again, requests.count("sent-1")) == (None, 1)
 
 
 def test_delivery_that_comes_twice_at_once_is_kept_once_and_is_no_error(url: str) -> None:

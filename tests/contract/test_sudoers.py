@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bot.domain.command import Command
-from bot.domain.root_command import root_line, root_ways
+from bot.domain.root_command import needs_secure_path, root_line, root_ways
 from bot.probes import PROBES
-from bot.response.execution.privilege import reading_lines
+from bot.response.execution.privilege import capture_text, reading_lines
 from tests.nodes.sshd import IS_ROOT, Sshd
 
 pytestmark = [
@@ -20,7 +20,8 @@ pytestmark = [
     pytest.mark.skipif(not IS_ROOT, reason="only root can make a user of the test's own, and give it rights"),
 ]
 README = (Path(__file__).parents[2] / "README.md").read_text()
-RIGHTS = sorted({way for probe in PROBES.values() for command in probe.commands for way in root_ways(command)})
+WAYS = sorted({way for probe in PROBES.values() for command in probe.commands for way in root_ways(command)})
+RIGHTS = [way for way in WAYS if not needs_secure_path(way)]
 
 
 def allowed(sshd: Sshd) -> None:
@@ -90,7 +91,24 @@ def test_every_root_line_of_a_probe_is_among_the_rights() -> None:
         ):
             said |= {tuple(place if word == "$p" else word for word in shlex.split(argv)) for place in places.split()}
         assert line.count("sudo -n") == line.count("for p in"), "each is run by its full path"
-    assert said == set(RIGHTS)
+    assert said == set(WAYS)
+
+
+def test_program_that_runs_others_by_their_names_stands_only_under_a_secure_path(sshd: Sshd) -> None:
+    """On a kernel without BTF and headers bpftrace runs `modprobe` and `tar`: by the caller's PATH, theirs as root."""
+    assert {Path(way[6]).name for way in set(WAYS) - set(RIGHTS)} == {"bpftrace"}
+    assert "bpftrace" not in reading_lines("zombie", PROBES.values())
+    lines = capture_text("zombie").splitlines()
+    (path,) = re.findall(r"^Defaults:zombie (secure_path=\S+)$", lines[1])
+    assert sum("/bpftrace " in line for line in lines) == len(set(WAYS) - set(RIGHTS))
+    folder, ran_by = fakes(sshd, "modprobe", "tar")
+    script = f"PATH={folder}:$PATH; export PATH; sudo -n sh -c 'modprobe kheaders; tar --version >/dev/null'"
+    sshd.allow_sudo("/bin/sh, /usr/bin/sh", defaults="!secure_path")
+    ssh(sshd, script)
+    assert ran_by.read_text().split() == ["0", "0"], "so it is without"
+    sshd.allow_sudo("/bin/sh, /usr/bin/sh", defaults=path)
+    ssh(sshd, script)
+    assert ran_by.read_text().split() == ["0", "0"], "and not with it"
 
 
 @pytest.mark.parametrize(

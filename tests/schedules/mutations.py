@@ -81,6 +81,11 @@ def released_by_any_dialog(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(braking, "_release", release)
 
 
+def answered_by_any_dialog(patch: pytest.MonkeyPatch) -> None:
+    whole = guards.is_asked
+    patch.setattr(guards, "is_asked", lambda incident, answer, asked_at: whole(incident, answer))
+
+
 def delivery_not_known(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(WishStore, "keep", lambda self, key, body="": True)
     patch.setattr("bot.ledger.ledger.pull_of", lambda connection, request: None)
@@ -91,7 +96,7 @@ def request_not_compared(patch: pytest.MonkeyPatch) -> None:
 
 
 def voice_not_asked_again(patch: pytest.MonkeyPatch) -> None:
-    async def counts(self: Counting, incident: Any, by: str) -> bool:
+    async def counts(self: Counting, incident: Any, said: Any) -> bool:
         return True
 
     patch.setattr(Counting, "_counts", counts)
@@ -122,6 +127,7 @@ MUTATIONS = (
     Mutation("sent again without waiting", sent_again_at_once, "while an earlier one could still begin"),
     Mutation("hold by name only", held_by_name, "one machine was acted on by two incidents"),
     Mutation("brake released by an old dialog", released_by_any_dialog, "was released by what was about"),
+    Mutation("question answered by an old dialog", answered_by_any_dialog, "was answered by what was"),
     Mutation("delivery handled twice", delivery_not_known, "pulled the brake"),
     Mutation("delivery that was taken over not compared", request_not_compared, "pulled the brake"),
     Mutation("earlier voice not asked again", voice_not_asked_again, "voices counted"),

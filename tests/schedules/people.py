@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
+from bot.domain.entry import instant_text
 from bot.domain.errors import LedgerUnavailable, NotAnApprover, Refused
 from bot.domain.events import GIVE_UP, GO_ON
+from bot.domain.fold import fold
 from bot.domain.policy import Approval
 from bot.ledger import Database, Leases
 from bot.ledger.wishes import WishStore
@@ -16,6 +18,7 @@ from tests.schedules.stage import Stage
 
 OLD_CARD = "of an older card"
 ABOUT = "about #"  # and the number of the pull that the dialog showed
+ASKED = "asked at "  # and when the question was asked that the dialog showed
 
 
 @dataclass
@@ -50,6 +53,25 @@ class People:
                     return
 
         world.start(f"bob meddles with {incident}", meddle)
+
+    def answer_by_dialogs(self, incident: str) -> None:
+        """Let people answer what it asks, each by a dialog that was opened about some question and is sent later."""
+        for person in ("ann", "bob"):
+            self.stage.world.start(f"{person} answers {incident}", partial(self._answer_by_dialog, incident, person))
+
+    async def _answer_by_dialog(self, incident: str, person: str) -> None:
+        world = self.stage.world
+        for _ in range(30):
+            await world.sleep(world.random.uniform(1, 12))
+            asked_at = (told := fold(self.stage.ledger.read(incident))).asked_at
+            if told.ended:
+                return
+            if asked_at is None:
+                continue
+            await world.sleep(world.random.uniform(0, 40))
+            answer = world.random.choice((GO_ON, GO_ON, GIVE_UP))
+            wish = Approval(f"terminal:{person}", f"{ASKED}{instant_text(asked_at)}")
+            await self._tried(partial(self.stage.responder().answer, incident, answer, wish, asked_at))
 
     def approves_by_chat(self, incident: str, name: str) -> None:
         """Let a yes be delivered, and delivered again."""

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from bot.domain.claim import Limits
+from bot.domain.entry import Entry, instant_text
+from bot.domain.events import Escalated, QuestionAnswered, QuestionAsked
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.ledger import Database, Leases, Ledger
 from tests.schedules.parts import CountingNode
-from tests.schedules.people import ABOUT, OLD_CARD, People
+from tests.schedules.people import ABOUT, ASKED, OLD_CARD, People
 from tests.schedules.stage import ENDINGS, POLICY, SETTLED, Stage
 from tests.schedules.world import World
 
 STRAYED, STRAYS = 0.3, 0.04  # schedules in which connections land on another machine, and how many of those do
 LEASED = 0.08  # of the schedules; the leases only spare work, and what they promise holds without them
 CUT, CUTS = 0.25, 0.5  # schedules in which connections that act are cut often, and how many of those are
-BRAKED, ALIASED, LEFT, STALE, CHATTED = 0.25, 0.15, 0.1, 0.15, 0.2
+BRAKED, ALIASED, LEFT, STALE, CHATTED, ANSWERED = 0.25, 0.15, 0.1, 0.15, 0.2, 0.25
 TWO_VOICES = replace(POLICY, approvals=2, approvers=POLICY.approvers | {"terminal:cleo"})
 TWO_AT_ONCE = replace(POLICY, limits=Limits(at_once=2))  # so that only the machine's hold is in the way
 
@@ -36,12 +38,13 @@ class Played:
     stage: Stage
     people: People
     incidents: dict[str, Incident]
+    answers: tuple[tuple[str, str], ...]  # when the question was asked that was open, and the reason of its answer
     house: tuple[tuple[int, str, dict[str, Any]], ...]  # number, kind and body of what it left in `house`
 
     def faults(self) -> Iterator[str]:
         """Yield what must not have happened."""
         told = ", ".join(f"{name} on {each.node} is {each.state}" for name, each in self.incidents.items())
-        for fault in (*self._on_nodes(), *self._in_incidents(), *self._with_the_brake()):
+        for fault in (*self._on_nodes(), *self._in_incidents(), *self._to_questions(), *self._with_the_brake()):
             yield f"seed {self.seed}: {fault} ({told})"
 
     def _on_nodes(self) -> Iterator[str]:
@@ -83,6 +86,11 @@ class Played:
                 yield f"{incident.id}: only {len(voices)} voices counted"
         if any(len(names) > 1 for names in begun.values()):
             yield "one machine was acted on by two incidents"
+
+    def _to_questions(self) -> Iterator[str]:
+        for asked_at, said in self.answers:
+            if ASKED in said and not said.endswith(f"{ASKED}{asked_at}"):
+                yield f"the question that was asked at {asked_at} was answered by what was {said}"
 
     def _with_the_brake(self) -> Iterator[str]:
         pull, requests = 0, Counter[str]()
@@ -133,6 +141,8 @@ def played(database: Database, seed: int) -> Played:
                 stage.run_by(incident, f"r{number}")
         if world.chance(0.3):
             people.meddles(incident)
+        if world.chance(ANSWERED):
+            people.answer_by_dialogs(incident)
         node = stage.nodes[name]
         if node.ending == "rebooted-by-others":
             at = world.now + timedelta(seconds=world.random.uniform(0, 40))
@@ -140,8 +150,10 @@ def played(database: Database, seed: int) -> Played:
     if braked:
         people.move_the_brake(f"{seed}")
     world.run()
-    found = {incident: fold(ledger.read(incident)) for incident in incidents}
-    return Played(seed, stage, people, found, _left_in_house(database, before))
+    told = {incident: ledger.read(incident) for incident in incidents}
+    found = {incident: fold(entries) for incident, entries in told.items()}
+    answers = tuple(answer for entries in told.values() for answer in _answers(entries))
+    return Played(seed, stage, people, found, answers, _left_in_house(database, before))
 
 
 def _approved(stage: Stage, people: People, incident: str, name: str, leaves: bool) -> None:
@@ -158,6 +170,17 @@ def _approved(stage: Stage, people: People, incident: str, name: str, leaves: bo
             people.approves_by_chat(incident, f"terminal:{person}")
         else:
             stage.decided_by(incident, person)
+
+
+def _answers(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+    """Yield when each question was asked that was answered, and what was said to it."""
+    asked_at = ""
+    for entry in entries:
+        match entry.event:
+            case QuestionAsked():
+                asked_at = instant_text(entry.at)
+            case QuestionAnswered(reason=said) | Escalated(because=said):
+                yield asked_at, said
 
 
 def _left_in_house(database: Database, before: int) -> tuple[tuple[int, str, dict[str, Any]], ...]:

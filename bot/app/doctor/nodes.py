@@ -17,7 +17,7 @@ from bot.domain.errors import MissingFile, Unreachable
 from bot.domain.examined import Examined, Mark
 from bot.domain.node import Node
 from bot.domain.probe import Probe
-from bot.domain.root_command import root_ways
+from bot.domain.root_command import needs_secure_path, root_ways
 
 NODE_SECONDS = timedelta(seconds=15)
 SKEW_NOTED, SKEW_WRONG = 5.0, 60.0  # seconds between a node's clock and ours
@@ -48,7 +48,8 @@ class NodeExamination:
 
     async def look(self, node: Node) -> tuple[Examined, ...]:
         """Reach one node by each of the logins."""
-        reads = sorted({way for probe in self.probes for command in probe.commands for way in root_ways(command)})
+        ways = {way for probe in self.probes for command in probe.commands for way in root_ways(command)}
+        reads = sorted(way for way in ways if not needs_secure_path(way))  # that is for nodes that are profiled
         examinations = [self._login(node, "node", reads, Mark.NOTE)]
         if self.acts:
             acts = [("sudo", "-n", *argv) for argv in self.acts]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.domain.contracts import Ledger
 from bot.domain.errors import CannotTell, NotAnApprover
 from bot.domain.events import PlanProposed
-from bot.domain.incident import Incident
+from bot.domain.incident import Decision, Incident
 from bot.domain.policy import Approval, Policy, Voices
 from bot.response.decision import guards
 from bot.response.record import Record
@@ -38,12 +38,15 @@ class Counting:
         needed = max(proposal.approvals_needed, self.policy.approvals_needed(nodes, strange))
         if len(incident.endorsements) + 1 < needed:
             return needed, ()
-        said = [earlier.by for earlier in incident.endorsements]
-        lapsed = tuple([by for by in said if not await self._counts(incident, by)])
+        lapsed = tuple([said.by for said in incident.endorsements if not await self._counts(incident, said)])
         return needed + len(lapsed), lapsed
 
-    async def _counts(self, incident: Incident, by: str) -> bool:
-        asked = not self.policy.self_approval and guards.has_asked(self.policy, incident, Approval(by, ""))
+    async def _counts(self, incident: Incident, said: Decision) -> bool:
+        by = said.by
+        earlier = Approval(
+            by, "", os_user=said.event.os_user
+        )  # in a terminal a name is only claimed: the login may ask
+        asked = not self.policy.self_approval and guards.has_asked(self.policy, incident, earlier)
         try:
             again = await self.voices.again(by) if self.voices is not None else Approval(by, "")
             guards.is_named(self.policy, again)

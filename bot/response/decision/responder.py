@@ -141,18 +141,20 @@ class Responder:
 
         return await self._told("cancel", incident_id, approval, cancelled)
 
-    async def answer(self, incident_id: str, answer: str, approval: Approval) -> Incident:
+    async def answer(
+        self, incident_id: str, answer: str, approval: Approval, asked_at: datetime | None = None
+    ) -> Incident:
         """Answer the question on which an incident is parked, `GO_ON` or `GIVE_UP`; only approvers may.
 
         Shape: to go on means to look again. If another machine still answers, the question is asked again: an answer
-        never makes the bot send anything to it.
+        never makes the bot send anything to it. `asked_at` as for `guards.is_asked`.
         Raises: as `decide`.
         """
 
         def answered(incident: Incident) -> QuestionAnswered | Escalated:
             guards.reason_given(approval)
             guards.is_approver(self.policy, approval)
-            question = guards.is_asked(incident, answer)
+            question = guards.is_asked(incident, answer, asked_at)
             reason = approval.reason.strip()
             if answer == GIVE_UP:
                 because = f"{approval.by} gave it up: {one_line(reason, 500)}"

@@ -14,8 +14,9 @@ from bot.domain.capture import SECURE_PATH, capture_rights
 from bot.domain.errors import UsageError
 from bot.domain.probe import Probe
 from bot.domain.rolling import rolling_rights
-from bot.domain.root_command import FOLDERS, SYSTEM_FOLDERS, in_folders, root_ways
+from bot.domain.root_command import FOLDERS, SYSTEM_FOLDERS, in_folders, needs_secure_path, root_ways
 from bot.domain.safe_text import one_line
+from bot.probes import PROBES
 from bot.response.execution.cluster import KUBERNETES
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z")
@@ -30,23 +31,32 @@ UNIT = "unit"  # the argument that names a unit
 def reading_lines(user: str, probes: Iterable[Probe]) -> str:
     """Return a line for each command that may be repeated as root, after a line that says what they are.
 
+    Shape: what needs a `secure_path` is left out; `capture_text` has it.
     Raises: UsageError when `user` cannot be a login's name.
     """
     _checked(user)
+    head = f"# Reading only: what {user} may run as root, exactly as written. Check with: visudo -cf FILE"
+    return "\n".join((head, *_lines_of(user, probes, needs_path=False))) + "\n"
+
+
+def _lines_of(user: str, probes: Iterable[Probe], needs_path: bool) -> list[str]:
     commands = sorted(
-        {(probe.name, argv[3:]) for probe in probes for command in probe.commands for argv in root_ways(command)}
+        (probe.name, argv[3:])
+        for probe in {probe.name: probe for probe in probes}.values()
+        for argv in {way for command in probe.commands for way in root_ways(command)}
+        if needs_secure_path(argv) is needs_path
     )
-    lines = [f"# Reading only: what {user} may run as root, exactly as written. Check with: visudo -cf FILE"]
-    for probe, argv in commands:
-        arguments = _MEANINGFUL.sub(_ESCAPED, " ".join(argv))
-        lines.append(f"{user} ALL=(root) NOPASSWD: {TIMEOUT} {arguments}  # {probe}")
-    return "\n".join(lines) + "\n"
+    return [
+        f"{user} ALL=(root) NOPASSWD: {TIMEOUT} {_MEANINGFUL.sub(_ESCAPED, ' '.join(argv))}  # {probe}"
+        for probe, argv in commands
+    ]
 
 
 def capture_text(user: str) -> str:
-    """Return the lines for profiles and captures, after a line that says what they are.
+    """Return the lines for profiles, captures and bpftrace, after a line that says what they are.
 
-    Shape: `secure_path` comes first, because perf searches the caller's PATH for commands that it does not know.
+    Shape: `secure_path` comes first, because perf searches the caller's PATH for commands that it does not know, and
+    bpftrace for what unpacks the kernel's headers.
     Raises: UsageError when `user` cannot be a login's name.
     """
     _checked(user)
@@ -56,6 +66,7 @@ def capture_text(user: str) -> str:
     for program, *arguments in (*capture_rights(), *rolling_rights()):
         words = _MEANINGFUL.sub(_ESCAPED, " ".join(arguments))
         lines.append(f"{user} ALL=(root) NOPASSWD: {TIMEOUT if program == 'timeout' else program} {words}")
+    lines += _lines_of(user, PROBES.values(), needs_path=True)
     return head + "".join(f"{line}\n" for line in lines)
 
 

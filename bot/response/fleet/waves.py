@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from bot.domain.alert import BOT
 from bot.domain.contracts import ActingLedger, Clock, Log
@@ -21,6 +22,7 @@ from bot.domain.errors import (
     PlanChanged,
     Refused,
     SelfApproval,
+    StaleRequest,
     StateChanged,
     UnknownIncident,
     UsageError,
@@ -171,10 +173,12 @@ class Waves:
             await self.close(wave)
         return wave
 
-    async def resume(self, wave_id: str, approval: Approval) -> Wave:
+    async def resume(self, wave_id: str, approval: Approval, stopped_at: datetime | None = None) -> Wave:
         """Let a stopped wave go on; only an approver who did not ask for it may.
 
-        Raises: as `decide`; StateChanged when it is not stopped, ApprovalExpired.
+        Shape: `stopped_at` is when the stop was that they know of; None where they see the present one.
+        Raises: as `decide`; StateChanged when it is not stopped, StaleRequest when it was stopped again since,
+        ApprovalExpired.
         """
 
         async def resumed(wave: Wave) -> WaveEvent:
@@ -183,6 +187,9 @@ class Waves:
             WaveVoices(self.policy).is_not_the_asker(wave, approval)
             if wave.state is not WaveState.STOPPED:
                 raise StateChanged(f"The wave is {wave.state}, not stopped.")
+            if stopped_at is not None and stopped_at != wave.stopped_at:
+                because = one_line(wave.stop.because, 300) if wave.stop is not None else ""
+                raise StaleRequest(f"It was stopped again since: {because}", "Look at its card, and click again.")
             if wave.until is None or await self.waves.now() >= wave.until:
                 raise ApprovalExpired("The time of the wave's approval is over.", "Start another wave.")
             self._is_as_proposed(wave, approval)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.domain.capture import CaptureRequest
+from bot.domain.entry import instant_text
 from bot.domain.errors import (
     AlreadyDecided,
     Braked,
@@ -44,6 +45,7 @@ from bot.surfaces.view.view import IncidentView, incident_view
 DIGEST = 32  # digits of the digest by which a dialog names its plan
 RECORDED_SECONDS = 5.0
 TRIGGER_SECONDS = 3.0  # after that Slack opens no dialog for a click
+_UNKNOWN = "click"
 _NUMBERED = (ANSWER, CHECK_MEANT)  # a row may have several of these buttons, each with its own number
 
 
@@ -80,7 +82,8 @@ class BlockActions:
 
     async def handle(self, click: Click) -> None:
         """Open the dialog of a click, or tell the person why not."""
-        async with self._context.answering(click.action, click.person, click.channel, click.thread, click.value):
+        wish = self._wish_of(click)
+        async with self._context.answering(wish, click.person, click.channel, click.thread, click.value):
             self._context.is_of_ours(click.person)
             if self._plans is not None and click.action == PLAN:
                 await self._plans.ask(click)
@@ -95,11 +98,20 @@ class BlockActions:
                 if other.is_about(click.action, click.value):
                     await other.ask(click)
                     return
-            several = next((kind for kind in _NUMBERED if click.action.startswith(f"{kind}-")), click.action)
-            handler = self._handlers.get(several)
+            handler = self._handlers.get(wish)
             if handler is None:
                 raise NothingProposed(UNKNOWN_BUTTON)
             await handler(click)
+
+    def _wish_of(self, click: Click) -> str:
+        """Return what a click wishes, in one of few words: refusals are counted by it, and names can be made up."""
+        begins = (*(f"{kind}-" for kind in _NUMBERED), OF_FLEET, FEEDBACK)
+        if kind := next((word for word in begins if click.action.startswith(word)), ""):
+            return kind.rstrip("-")
+        is_known = click.action in self._handlers or any(
+            other.is_about(click.action, click.value) for other in self._others
+        )
+        return click.action if is_known else _UNKNOWN
 
     async def _find(self, incident_id: str) -> Incident:
         try:
@@ -187,7 +199,8 @@ class BlockActions:
             raise AlreadyDecided("That question is closed.")
         answer = options[int(number)]
         words = [f"{incident.node}: {one_line(incident.question.question, 1000)}", f"Your answer: {answer}"]
-        await self._open(click, ANSWER, {incident.id: ""}, (), words, detail=answer)
+        since = instant_text(incident.asked_at) if incident.asked_at is not None else ""
+        await self._open(click, ANSWER, {incident.id: ""}, (), words, detail=answer, since=since)
 
     async def _pick(self, click: Click) -> None:
         """Record which node an alert means, so that it is read; whoever may ask for checks may do this."""
@@ -273,9 +286,10 @@ class BlockActions:
         *,
         detail: str = "",
         pull: int = 0,
+        since: str = "",
         objection: str = "",
     ) -> None:
-        intent = Intent(action, click.person.user, plans, click.channel, click.thread, detail, pull)
+        intent = Intent(action, click.person.user, plans, click.channel, click.thread, detail, pull, since)
         kind = f"{action} {detail}" if action == BRAKE else action
         view: dict[str, Any] = reason_dialog(kind, self._context.slack.signer.sign(intent), shown, words, objection)
         if error := await self._context.slack.open_dialog(click.trigger, view):

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 from bot.domain.alert import person_of
+from bot.domain.entry import instant_of
 from bot.domain.errors import (
     LedgerError,
     NothingProposed,
@@ -143,7 +144,7 @@ class ViewSubmissions:
         decide: dict[str, Decide] = {
             DECLINE: lambda incident_id: self._context.responder.decline(incident_id, approval),
             UNDO: lambda incident_id: self._undo(incident_id, approval),
-            ANSWER: lambda incident_id: self._context.responder.answer(incident_id, intent.detail, approval),
+            ANSWER: lambda incident_id: self._answer(intent, incident_id, approval),
         }
         if intent.action not in decide:
             raise NothingProposed("This bot cannot do that.")
@@ -215,6 +216,11 @@ class ViewSubmissions:
     async def _undo(self, incident_id: str, approval: Approval) -> None:
         opened = await self._context.responder.undo(incident_id, approval)
         self._context.notices.decided(opened.id)
+
+    async def _answer(self, intent: Intent, incident_id: str, approval: Approval) -> None:
+        if not intent.since:  # of an older version's dialog
+            raise StaleRequest("This dialog does not say which question it is about.", "Click again.")
+        await self._context.responder.answer(incident_id, intent.detail, approval, instant_of(intent.since))
 
     async def _undecided(self, intent: Intent, person: Person) -> Intent:
         """Leave out incidents on which this person's decision is recorded already."""

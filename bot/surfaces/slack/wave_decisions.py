@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import (
     AlreadyDecided,
     Braked,
@@ -12,6 +13,7 @@ from bot.domain.errors import (
     NothingProposed,
     Refused,
     SelfApproval,
+    StaleRequest,
     UnknownIncident,
 )
 from bot.domain.policy import Approval
@@ -68,7 +70,8 @@ class WaveDecisions:
         if click.action in (APPROVE, RESUME):
             objection = await self._objection(wave, click.person)
         digest = wave.proposal.digest[:DIGEST]
-        intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread)
+        since = instant_text(wave.stopped_at) if click.action == RESUME and wave.stopped_at is not None else ""
+        intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
         words = tuple(dialog_words(wave, click.action, does))
         view = reason_dialog(click.action, self._context.slack.signer.sign(intent), plans, words, objection)
         if error := await self._context.slack.open_dialog(click.trigger, view):
@@ -89,18 +92,20 @@ class WaveDecisions:
             # The dialog carries the first digits of its wave's digest; a different wave is refused.
             whole = wave.proposal.digest
             approval = replace(approval, digest=whole if seen and whole.startswith(seen) else seen or "none")
-            await self._said(intent.action, wave, approval)
+            await self._said(intent, wave, approval)
         except (Refused, UnknownIncident) as no:  # that is on record already
             await self._context.ephemeral.tell(person.by, intent.channel, intent.thread_ts, refusal_words(no))
 
-    async def _said(self, action: str, wave: Wave, approval: Approval) -> None:
-        if action == APPROVE:
+    async def _said(self, intent: Intent, wave: Wave, approval: Approval) -> None:
+        if intent.action == APPROVE:
             await self._desk.decide(wave.id, approval)
-        elif action == RESUME:
-            await self._desk.resume(wave.id, approval)
+        elif intent.action == RESUME:
+            if not intent.since:  # of an older version's dialog
+                raise StaleRequest("This dialog does not say which stop of the wave it is about.", "Click again.")
+            await self._desk.resume(wave.id, approval, instant_of(intent.since))
         else:
-            if action == DECLINE:  # a no after the yes is no request to stop a running wave
-                _is_in_time(action, wave)
+            if intent.action == DECLINE:  # a no after the yes is no request to stop a running wave
+                _is_in_time(intent.action, wave)
             await self._desk.stop(wave.id, approval)
 
     async def _objection(self, wave: Wave, person: Person) -> str:

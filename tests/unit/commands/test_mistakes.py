@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from bot import __main__, commands
 from bot.__main__ import CRASHED, main
 from bot.domain.listening import host_and_port
 from bot.domain.transitions import State
-from bot.ledger import Database, Ledger
+from bot.ledger import Database, Leases, Ledger
 from tests.record.incidents import WAYS, by_whom
 
 ROOT = Path(__file__).parents[3]
@@ -172,11 +174,45 @@ def test_incident_is_found_by_the_beginning_of_its_id(run: Run, tmp_path: Path) 
     assert run("incidents", "show", "8")[0] == 2
 
 
+def a_ledger(folder: Path) -> Database:
+    return Database.open(f"sqlite:///{folder / 'state' / 'zombie.db'}")
+
+
 def test_brake_that_nobody_may_release_says_so_when_it_is_pulled(run: Run, tmp_path: Path) -> None:
-    status, says = run("brake", "on", "--reason", "a rollout")
-    assert (status, "terminal_approvers" in says) == (0, True)
-    (tmp_path / "zombie.toml").write_text('[policy]\nterminal_approvers = ["alice"]\n')
-    assert run("brake", "on", "--reason", "a rollout") == (0, "")
+    with a_ledger(tmp_path) as database:
+        Leases(database, "serving").beat()
+        status, says = run("brake", "on", "--reason", "a rollout")
+        assert (status, "terminal_approvers" in says) == (0, True)
+        (tmp_path / "zombie.toml").write_text('[policy]\nterminal_approvers = ["alice"]\n')
+        assert run("brake", "on", "--reason", "a rollout") == (0, "")
+
+
+@pytest.mark.parametrize("words", ["on --reason burns", "on --approve-as alice --reason burns", "off", "status"])
+@pytest.mark.parametrize("there", ["nothing", "another program's database"])
+def test_brake_of_no_ledger_is_not_moved_and_none_is_made(run: Run, tmp_path: Path, words: str, there: str) -> None:
+    """Whoever names a wrong path must not believe that anything is stopped."""
+    file = tmp_path / "state" / "zombie.db"
+    if there != "nothing":
+        file.parent.mkdir()
+        with contextlib.closing(sqlite3.connect(file)) as other:
+            other.execute("CREATE TABLE theirs (what TEXT)")
+    status, says = run("brake", *words.split())
+    assert status == 2
+    assert f"There is no ledger at {file}: no bot uses that one, so nothing was done." in says
+    assert "ZOMBIE_DATABASE_URL" in says
+    assert file.exists() == (there != "nothing")
+    if there != "nothing":
+        with contextlib.closing(sqlite3.connect(file)) as other:
+            assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("theirs",)]
+
+
+def test_brake_of_a_ledger_at_which_nobody_serves_says_where_that_is(run: Run, tmp_path: Path) -> None:
+    with a_ledger(tmp_path) as database:
+        status, says = run("brake", "on", "--reason", "it burns")
+        assert (status, Ledger(database).braked() is not None) == (0, True)
+        assert f"no bot serves at {tmp_path / 'state' / 'zombie.db'} just now" in says
+        Leases(database, "serving").beat()
+        assert "serves" not in run("brake", "status")[1]
 
 
 def test_commands_to_type_are_named_as_the_launcher_was_called(

@@ -185,6 +185,25 @@ def test_earlier_voice_that_turns_out_to_have_asked_counts_no_more(stage: Stage)
     assert audit(stage.ledger._database).broken == ()
 
 
+def test_earlier_voice_whose_login_turns_out_to_have_asked_counts_no_more(stage: Stage) -> None:
+    """A name in a terminal is only claimed: bob's login said ann's yes, and now it is bob who raised a page of it."""
+    policy = replace(
+        POLICY,
+        approvals=2,
+        approvers=frozenset(("terminal:ann", "terminal:bob", "terminal:carol", "terminal:dan")),
+        same_person={"terminal:bob": "slack:U2"},
+    )
+    offered(stage, policy, {"x1": ALARM})
+    do(stage, stage.responder().decide("of-x1", replace(ANN, os_user="bob")))
+    told(stage, AlertJoined(Alert("pagerduty", "Q1", "slack:T1/U2")))
+    second = do(stage, stage.responder().decide("of-x1", Approval("terminal:carol", "it leaks", os_user="carol")))
+    assert isinstance(second, Incident), second
+    assert (second.state, second.voices_needed) == ("proposed", 3)
+    last = second.endorsements[-1].event
+    assert isinstance(last, Endorsed)
+    assert last.lapsed == ("terminal:ann",)
+
+
 def test_voice_that_only_a_group_names_is_not_counted_where_nobody_can_be_asked(stage: Stage) -> None:
     grouped = replace(TWO, approvers=frozenset(("terminal:ann",)), approver_groups=frozenset(("slack:S1",)))
     offered(stage, grouped, {"x1": ALARM})

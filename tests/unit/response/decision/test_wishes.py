@@ -91,6 +91,25 @@ def test_node_that_is_itself_again_is_gone_on_with(stage: Stage) -> None:
     assert isinstance(run(stage).ending, Resolved)
 
 
+@pytest.mark.parametrize("answer", [GO_ON, GIVE_UP])
+def test_answer_to_an_earlier_question_answers_no_later_one(stage: Stage, answer: str) -> None:
+    first = parked(stage).asked_at
+    stage.world.now += timedelta(seconds=20)
+    do(stage, stage.responder().answer("one", GO_ON, ANN, first))
+    stage.world.now += timedelta(seconds=20)  # whoever ran it is taken for dead
+    do(stage, stage.remediation().advance("one"))
+    open_now = incident(stage)
+    assert open_now.state == "unknown"
+    assert open_now.asked_at != first
+    refused = do(stage, stage.responder().answer("one", answer, ANN, first))
+    assert isinstance(refused, Refused)
+    assert (refused.name, open_now.question is not None) == ("StaleRequest", True)
+    assert refused.sentence.startswith("That was about an earlier question. Open is: ")
+    assert incident(stage).seq == open_now.seq
+    assert refusals(stage)[-1] == ("answer", "StaleRequest")
+    assert isinstance(do(stage, stage.responder().answer("one", answer, ANN, open_now.asked_at)), Incident)
+
+
 def test_giving_up_hands_it_to_a_person_with_the_reason(stage: Stage) -> None:
     parked(stage)
     done = do(stage, stage.responder().answer("one", GIVE_UP, replace(ANN, reason="it was replaced")))
