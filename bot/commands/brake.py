@@ -12,12 +12,12 @@ from bot.commands import approvals, options
 from bot.domain.errors import Refused
 
 if TYPE_CHECKING:
-    from bot.ledger import Database
+    from bot.domain.entry import Entry
 
 _EXIT_CODES = """exit status:
   0  done; the answer is on stdout
   1  refused: NotAnApprover
-  2  the command line, or a file it names, is wrong; there is no ledger, so no bot would hear of it
+  2  the command line, or a file it names, is wrong; what the database holds is no ledger
 
 examples:
   zombie brake on --reason "a rollout is under way"
@@ -48,12 +48,17 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot.commands import record
-    from bot.domain.safe_text import one_line
     from bot.ledger import Ledger
+    from bot.ledger.health import holds_ledger, is_served
     from bot.response.decision import braking
+    from bot.settings import database_url
 
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
-    with record.in_use(arguments.environ) as database, record.ledger_of(database) as ledger:
+    was_there = holds_ledger(database_url(arguments.environ))
+    if arguments.verb == "status" and not was_there:
+        _show(arguments, None, was_there, is_served=False)
+        return 0
+    with record.opened(arguments.environ) as database, record.ledger_of(database) as ledger:
         if arguments.verb == "on" and not arguments.approve_as:  # everybody with access to the machine may pull it
             asyncio.run(braking.pulled(ledger, approval))
             _warn_where_nobody_may_release_it(arguments)
@@ -65,31 +70,33 @@ def run(arguments: argparse.Namespace) -> int:
                 asyncio.run(braking.moved(policy, ledger, approval, on=arguments.verb == "on"))
             except Refused as no:
                 return approvals.say_refused(no)
-        pulled = Ledger(database).braked()
-        _say_where_nobody_serves(arguments, database)
+        _show(arguments, Ledger(database).braked(), was_there, is_served(database))
+    return 0
+
+
+def _show(arguments: argparse.Namespace, pulled: Entry | None, was_there: bool, is_served: bool) -> None:
+    """Say how the brake stands, and last where no bot hears of it: whoever named another ledger moved nothing there."""
+    from bot.domain.safe_text import one_line
+    from bot.ledger.health import named
+    from bot.settings import database_url
+
     if pulled is None:
         print("off")
     else:
         reason = one_line(str(pulled.body.get("reason", "")), 500)
         print(f"on: pulled by {pulled.by} at {pulled.at:%Y-%m-%d %H:%M:%S} UTC: {reason}")
-    return 0
-
-
-def _say_where_nobody_serves(arguments: argparse.Namespace, database: Database) -> None:
-    """Whoever means a bot that runs, and named another ledger than its own, has moved nothing there."""
-    from bot.domain.errors import LedgerError
-    from bot.ledger.health import is_served, named
-    from bot.settings import database_url
-
-    try:
-        if is_served(database):
-            return
-    except LedgerError:  # what was asked for is done
+    if is_served:
         return
     place = named(database_url(arguments.environ))
+    why = (
+        f"no bot serves at {place} just now"
+        if was_there
+        else f"there was no ledger at {place}, so no bot uses that one"
+    )
+    sys.stdout.flush()
     print(
-        f"zombie: no bot serves at {place} just now. If yours does, it uses another ledger: name that one with "
-        "ZOMBIE_DATABASE_URL or ZOMBIE_STATE_DIR.",
+        f"zombie: {why}. If yours runs, its brake is another: name its ledger with ZOMBIE_DATABASE_URL or "
+        "ZOMBIE_STATE_DIR.",
         file=sys.stderr,
     )
 

@@ -56,22 +56,6 @@ def existing(environment: Mapping[str, str]) -> Database:
     return opened(environment)
 
 
-def in_use(environment: Mapping[str, str]) -> Database:
-    """Open the ledger that bots may have: one that is made just now would stop, and tell, nobody.
-
-    Raises: LedgerUnavailable when there is none, or it cannot be opened.
-    """
-    from bot.ledger.health import holds_ledger, named
-    from bot.settings import database_url
-
-    if not holds_ledger(url := database_url(environment)):
-        raise LedgerUnavailable(
-            f"There is no ledger at {named(url)}: no bot uses that one, so nothing was done.",
-            "Name that of the bot with ZOMBIE_DATABASE_URL or ZOMBIE_STATE_DIR: zombie settings, as the bot's user.",
-        )
-    return opened(environment)
-
-
 def incidents(environment: Mapping[str, str], only_open: bool) -> tuple[IncidentSummary, ...]:
     """Return a summary of each incident, the newest first; none if there is no database yet."""
     from bot.ledger import Ledger, is_there

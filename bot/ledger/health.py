@@ -26,6 +26,7 @@ from bot.ledger.tables import DELIVERIES, INCIDENTS, head_of
 
 PATIENCE = timedelta(seconds=3)
 _VERSION_TABLE = "zombie_schema"
+_NAME_IT = "Name the bot's own with ZOMBIE_DATABASE_URL or ZOMBIE_STATE_DIR."
 _OPEN = select(func.count()).select_from(INCIDENTS).where(~INCIDENTS.c.ended)  # by an index
 _GIVEN_UP = select(func.count()).select_from(DELIVERIES).where(GIVEN_UP)
 
@@ -67,7 +68,7 @@ def named(url: str) -> str:
 def holds_ledger(url: str, patience: timedelta = PATIENCE) -> bool:
     """Return whether a database is there and holds a ledger, of whatever version; nothing is made.
 
-    Raises: SettingsError; LedgerUnavailable when it cannot be read.
+    Raises: SettingsError; LedgerUnavailable when it cannot be read, or holds something else.
     """
     parsed = _parsed(url)
     path = _file(parsed)
@@ -76,7 +77,10 @@ def holds_ledger(url: str, patience: timedelta = PATIENCE) -> bool:
     engine = _read_only(path, patience) if path is not None else _postgresql(parsed, patience)
     try:
         with _reading(engine) as connection:
-            return inspect(connection).has_table(_VERSION_TABLE)
+            tables = inspect(connection).get_table_names()
+        if tables and _VERSION_TABLE not in tables:
+            raise LedgerUnavailable(f"{named(url)} is a database without a ledger.", _NAME_IT)
+        return bool(tables)
     except SQLAlchemyError as no:
         raise LedgerUnavailable(f"The ledger at {named(url)} cannot be read: {_reason(no)}.") from no
     finally:
