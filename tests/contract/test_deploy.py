@@ -72,7 +72,7 @@ def test_docker_compose_takes_the_file() -> None:
     docker = shutil.which("docker")
     works = docker and subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode == 0
     if not works:
-        pytest.skip("docker compose is not installed; its file is read above")
+        pytest.skip("docker compose is not installed; tests/e2e/test_deploy_tools.py has its schema")
     command = ["docker", "compose", "-f", str(ROOT / "deploy/compose.yaml"), "config", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -107,6 +107,9 @@ def test_manifests_fit_together_and_fit_the_image() -> None:
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
     assert set(mounts) == {volume["name"] for volume in spec["template"]["spec"]["volumes"]}
     assert {stages["VOLUME"], stages["WORKDIR"], "/tmp"} <= set(mounts.values())
+    named = re.findall(r"create secret generic ([\w-]+)", (ROOT / "deploy/kubernetes.yaml").read_text())
+    volumes = spec["template"]["spec"]["volumes"]
+    assert set(named) == {volume["secret"]["secretName"] for volume in volumes if "secret" in volume}
     assert container["env"] == [{"name": "CREDENTIALS_DIRECTORY", "value": mounts["secrets"]}]
     assert {container[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")} == {
         "/healthz",

@@ -18,7 +18,7 @@ from tests.image import instructions
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-LOCKS = ["requirements.lock", "requirements-dev.lock", "requirements-docs.lock"]
+LOCKS = ["requirements.lock", "requirements-dev.lock", "requirements-docs.lock", "requirements-deploy.lock"]
 
 
 def locked(lock: str) -> dict[str, str]:

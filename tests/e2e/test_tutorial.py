@@ -154,7 +154,7 @@ async def test_demo_is_played_as_the_page_tells_it(tmp_path: Path) -> None:
     story = PAGE.partition("\n## 2. ")[2].partition("\n## ")[0]
     (suggested,) = re.findall(r"`(/zombie check \S+)`", story)
     (leaves,) = re.findall(r"`(\w+)` ends it", story)
-    terminal = Terminal(tmp_path, ["setsid", "--ctty", *shlex.split(marked("by hand"))], checkout)
+    terminal = Terminal(tmp_path, ["setsid", "--ctty", "--wait", *shlex.split(marked("by hand"))], checkout)
     try:
         await asyncio.to_thread(terminal.waits_for, PROMPT, 0, LONG.total_seconds())
         (url, *_) = re.findall(r"http://\S+", terminal.shown)

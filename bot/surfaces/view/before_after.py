@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.domain.events import Compared, Resolved
 from bot.domain.safe_text import one_line
+from bot.response.diagnosis.figures import UNREAD
 from bot.surfaces.view.words import Sentence
 
 LONGEST = 120
@@ -35,11 +36,15 @@ _STARTS = {
 def changes(resolved: Resolved) -> tuple[tuple[str, str], ...]:
     """Return each figure's name and `before → after`; the verdict itself is left out.
 
+    Shape: what people ask after first comes first, and the boot last, however the record has them.
+
     Example:
     >>> changes(Resolved("cured", (Compared("dying memory cgroups", "68,440", "12"), Compared("boot", "3b1c", "77aa"))))
     (('zombie memory cgroups', '68,440 → 12'), ('boot', 'a new boot: the node was rebooted'))
     """
-    return tuple(_change(row) for row in resolved.compared if row.name != _VERDICT)
+    order = {name: at for at, name in enumerate(_NAMES)} | {_BOOT: len(_NAMES) + 1}
+    rows = sorted(resolved.compared, key=lambda row: order.get(row.name, len(_NAMES)))
+    return tuple(_change(row) for row in rows if row.name != _VERDICT)
 
 
 def change_words(resolved: Resolved | None) -> Sentence:
@@ -66,10 +71,17 @@ def unit_words(active: str, unit_file: str = "", load: str = "") -> str:
 
 def _change(row: Compared) -> tuple[str, str]:
     name = one_line(row.name, LONGEST)
-    if row.name == _BOOT and row.before != row.after and "not read" not in (row.before, row.after):
-        return name, "a new boot: the node was rebooted"
+    if row.name == _BOOT:
+        return name, _boot_words(row.before, row.after)
     before, after = (one_line(_said(row.name, value), LONGEST) for value in (row.before, row.after))
     return _NAMES.get(row.name, name), f"{before} → {after}" if before != after else f"{before}, as before"
+
+
+def _boot_words(before: str, after: str) -> str:
+    """Whether the node was rebooted; the ids of its boots say nothing to people."""
+    if UNREAD in (before, after):
+        return "not read: it is not known whether the node was rebooted"
+    return "the same boot: the node was not rebooted" if before == after else "a new boot: the node was rebooted"
 
 
 def _said(name: str, value: str) -> str:

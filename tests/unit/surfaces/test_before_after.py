@@ -18,8 +18,8 @@ ROWS = (
 )
 
 
-def test_zombies_core_resets_and_the_unit_are_said_in_plain_words() -> None:
-    assert changes(Resolved("cured", ROWS)) == (
+def test_zombies_core_resets_and_the_unit_are_said_in_plain_words_in_this_order() -> None:
+    assert changes(Resolved("cured", ROWS[::-1])) == (
         ("zombie memory cgroups", "68,440 → 12"),
         ("kernel time of the busiest core", "99 % → 2 %"),
         ("network card resets", "16 → not read"),
@@ -29,7 +29,8 @@ def test_zombies_core_resets_and_the_unit_are_said_in_plain_words() -> None:
 
 
 def test_same_boot_and_a_boot_that_was_not_read_are_no_reboot() -> None:
-    for after, says in (("3b1c", "3b1c, as before"), ("not read", "3b1c → not read")):
+    unread = "not read: it is not known whether the node was rebooted"
+    for after, says in (("3b1c", "the same boot: the node was not rebooted"), ("not read", unread)):
         assert changes(Resolved("cured", (Compared("boot", "3b1c", after),))) == (("boot", says),)
 
 
