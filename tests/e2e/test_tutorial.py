@@ -156,7 +156,7 @@ async def test_demo_is_played_as_the_page_tells_it(tmp_path: Path) -> None:
     (leaves,) = re.findall(r"`(\w+)` ends it", story)
     terminal = Terminal(tmp_path, ["setsid", "--ctty", "--wait", *shlex.split(marked("by hand"))], checkout)
     try:
-        await asyncio.to_thread(terminal.waits_for, PROMPT, 0, LONG.total_seconds())
+        await asyncio.to_thread(terminal.waits_for, PROMPT, 0, 300)
         (url, *_) = re.findall(r"http://\S+", terminal.shown)
         async with chromium() as browser, window(browser, tmp_path) as someone:
             await someone.page.goto(url)
