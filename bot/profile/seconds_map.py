@@ -68,10 +68,11 @@ class SecondsMap:
         for second in range(0, len(self.columns) * self.seconds_each, step):
             yield _LEFT + second // self.seconds_each * self.cell_wide, bottom + 20, str(second), "start"
         each = "" if self.seconds_each == 1 else f", {self.seconds_each} in a column"
+        most = f"{self.most:,} sample{'' if self.most == 1 else 's'}"
         yield (
             _LEFT,
             bottom + 38,
-            f"seconds{each}; upwards: within the second; brightest: {self.most:,} samples",
+            f"seconds{each}; upwards: within the second; brightest: {most}",
             "start",
         )
 
