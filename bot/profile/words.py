@@ -14,13 +14,16 @@ MOST_LINES = 10
 def headline(profile: Profile) -> str:
     """Say in one sentence what the hottest core does."""
     hot, _ = profile.burners()
+    if not profile.samples:
+        return f"Nothing is known of that: none of {_counted(profile.events, 'sample')} was selected."
     if hot is None:
         return "Every sample is idle: nothing burns."
     core = next((core for core in profile.cores if core.core == hot.core), None)
     who = f"{one_line(hot.process, 40)} ({hot.pid}) in {one_line(hot.function, 80)}"
     if core is None:
         return f"{who}: {_percent(hot.share)} of the samples that are not idle; the text does not say on which core."
-    return f"Core {core.core} ran {who} for {_percent(hot.samples / core.samples)} of its {core.samples:,} samples."
+    share, samples = _percent(hot.samples / core.samples), _counted(core.samples, "sample")
+    return f"Core {core.core} ran {who} for {share} of its {samples}."
 
 
 def text(profile: Profile, name: str) -> str:
@@ -56,13 +59,17 @@ def _missing(profile: Profile) -> Iterator[str]:
     if profile.skipped_events:
         yield f"Left out, for only the first kind of event is counted: {profile.skipped_events:,} of other kinds."
     if profile.skipped_lines:
-        yield f"Skipped, for they are neither an event nor a frame: {profile.skipped_lines:,} lines."
+        yield f"Skipped, for they are neither an event nor a frame: {_counted(profile.skipped_lines, 'line')}."
 
 
 def _row(burner: Burner) -> str:
     core = "?" if burner.core is None else str(burner.core)
     who = f"{one_line(burner.process, 24)} ({burner.pid})"
     return f"  {_percent(burner.share):>5}  {burner.samples:>7,}  {core:>4}  {who:<25} {one_line(burner.function, 100)}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _percent(share: float) -> str:

@@ -17,7 +17,8 @@ def profile_reading(profile: Profile) -> ProfileReading | Unread:
     """
     meant = meaning(profile)
     if meant is None:
-        return Unread(ProfileReading.probe, "every sample was idle")
+        why = "every sample was idle" if profile.samples else "no sample was taken of anything but perf itself"
+        return Unread(ProfileReading.probe, why)
     hot = meant.hot
     samples = next((core.samples for core in profile.cores if core.core == hot.core), profile.busy_samples)
     if samples < _FEWEST:

@@ -48,6 +48,14 @@ def test_json_is_the_document_and_between_is_counted_from_the_earliest(
     assert (document["schema"], document["events"], document["samples"]) == (1, 10, 7)
 
 
+def test_what_selects_nothing_is_not_taken_for_idle(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "--from", str(SHAPES), "--core", "99"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("Nothing is known of that: none of 10 samples was selected.")
+    assert "idle" not in said
+    assert "selected: core 99" in said
+
+
 def test_difference_to_another_file_is_drawn_and_its_name_is_told(tmp_path: Path) -> None:
     calm, pages = tmp_path / "calm.txt", [tmp_path / "more.html", tmp_path / "same.html"]
     calm.write_text(event("mem_cgroup_nr_lru_pages", comm="other"))
