@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -83,7 +84,7 @@ class Machine:
                 return Answer(status=1)
             return await self.run(shlex.split(argv[-1].rpartition("exec ")[2]))
         context = CommandContext(self.state, self._files, self.now, root)
-        tool = self._fragment(argv) if argv[0] in ("sh", "awk") else TOOLS.get(argv[0])
+        tool = _fragment(tuple(argv)) if argv[0] in ("sh", "awk") else TOOLS.get(argv[0])
         if tool is None:
             return Answer.error(f"timeout: failed to run command '{argv[0]}': No such file or directory", 127)
         answer = tool(context, argv)
@@ -93,9 +94,12 @@ class Machine:
         """Run a command that changes the node; None if it changes nothing. This class changes nothing."""
         return None
 
-    def _fragment(self, argv: Sequence[str]) -> Tool | None:
-        text = " ".join(argv)
-        return next((answer for marker, answer in FRAGMENTS if marker in text), None)
+
+@functools.lru_cache(maxsize=512)
+def _fragment(argv: tuple[str, ...]) -> Tool | None:
+    """What answers a script of ours; every node is sent the same ones."""
+    text = " ".join(argv)
+    return next((answer for marker, answer in FRAGMENTS if marker in text), None)
 
 
 async def _mpstat(context: CommandContext, argv: Sequence[str]) -> Answer:

@@ -5,6 +5,7 @@ Defined in: ethtool(8); ENA's counters by driver version in amzn-drivers, kernel
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 
@@ -150,13 +151,19 @@ def look(nic: Nic, now: Moment) -> str:
     text += "-- ethtool -S --\n"
     sums: dict[str, int] = {}
     for name, value in counters(nic, now).items():
-        kind = re.sub(r"queue_\d+_[rt]x_", "", name) if nic.driver == "ena" else name
+        kind = _kind(name) if nic.driver == "ena" else name
         if kind == name:
             text += f"     {name}: {value}\n"
         elif kind in _QUEUE_ERRORS:
             sums[kind] = sums.get(kind, 0) + value
             text += f"     {name}: {value}\n" if value else ""
     return text + "".join(f"queue_*_{name}: {value}\n" for name, value in sums.items())
+
+
+@functools.lru_cache(maxsize=4_096)
+def _kind(counter: str) -> str:
+    """The name of a counter without its queue; the same names come again with every look."""
+    return re.sub(r"queue_\d+_[rt]x_", "", counter)
 
 
 def ethtool(state: State, now: Moment, argv: Sequence[str]) -> Answer:

@@ -64,13 +64,15 @@ def properties(state: State, unit: Unit, now: Moment) -> dict[str, str]:
         "Requires": " ".join(unit.requires),
         "BindsTo": " ".join(unit.binds_to),
         "PartOf": " ".join(unit.part_of),
-        "RequiredBy": " ".join(other.name for other in state.units if _names(unit, other.requires)),
+        "RequiredBy": " ".join(other.name for other in state.units if other.requires and _names(unit, other.requires)),
         "RequisiteOf": "",
         "WantedBy": " ".join(unit.wanted_by),
-        "BoundBy": " ".join(other.name for other in state.units if _names(unit, other.binds_to)),
-        "ConsistsOf": " ".join(other.name for other in state.units if _names(unit, other.part_of)),
+        "BoundBy": " ".join(other.name for other in state.units if other.binds_to and _names(unit, other.binds_to)),
+        "ConsistsOf": " ".join(other.name for other in state.units if other.part_of and _names(unit, other.part_of)),
         "TriggeredBy": " ".join(unit.triggered_by),
-        "PropagatesStopTo": " ".join(other.name for other in state.units if _names(unit, other.stops_with)),
+        "PropagatesStopTo": " ".join(
+            other.name for other in state.units if other.stops_with and _names(unit, other.stops_with)
+        ),
         "Description": unit.description or unit.name,
         "LoadState": "loaded",
         "ActiveState": active,
@@ -90,7 +92,7 @@ def properties(state: State, unit: Unit, now: Moment) -> dict[str, str]:
 
 
 def _names(unit: Unit, names: Sequence[str]) -> bool:
-    return bool(names) and any(name in (unit.name, *unit.aliases) for name in names)
+    return any(name in (unit.name, *unit.aliases) for name in names)
 
 
 def stopping_with(state: State, unit: Unit) -> list[Unit]:
@@ -131,10 +133,15 @@ def dependents(state: State, now: Moment, name: str, wanted: Sequence[str], disa
 def show(state: State, now: Moment, wanted: Sequence[str], states: Sequence[str], patterns: Sequence[str]) -> str:
     """Return the output of `systemctl show` for the units that match; without states, for all."""
     blocks = []
+    whole = {pattern for pattern in patterns if not any(sign in pattern for sign in "*?[")}
+    globs = [pattern for pattern in patterns if pattern not in whole]
     for unit in state.units:
-        shown = properties(state, unit, now)
-        in_state = not states or shown["ActiveState"] in states or shown["SubState"] in states
-        if in_state and any(fnmatch.fnmatchcase(name, p) for name in shown["Names"].split() for p in patterns):
+        names = (unit.name, *unit.aliases)
+        if whole.isdisjoint(names) and not any(fnmatch.fnmatchcase(name, glob) for name in names for glob in globs):
+            continue
+        active, sub, *_ = now_of(unit, now)
+        if not states or active in states or sub in states:
+            shown = properties(state, unit, now)
             keep = [key for key in shown if key in wanted or not wanted]
             if state.system.systemd < _PRINTS_EMPTY_SINCE:
                 keep = [key for key in keep if shown[key]]
