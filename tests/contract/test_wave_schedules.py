@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from bot.domain.wave import WaveState
+from bot.domain.claim import Limits
+from bot.domain.wave import Turn, WaveState
 from bot.ledger import audit
 from tests.schedules.drawn import APART, database_in_memory
 from tests.schedules.waves import is_stopped, played_wave
@@ -46,6 +47,35 @@ def test_hole_that_is_put_back_is_found(monkeypatch: pytest.MonkeyPatch, where: 
     with database_in_memory() as database:
         faults = (fault for seed in range(60) for fault in played_wave(database, seed).faults())
         assert any(found in fault for fault in faults)
+
+
+def test_no_two_nodes_of_one_zone_have_their_turn_at_once() -> None:
+    limits, most = Limits(at_once=4, per_label={"az": 1}), 0
+    with database_in_memory() as database:
+        over = played_wave(
+            database,
+            7 * APART + 2,
+            6,
+            ("cured",),
+            meddled=False,
+            programs=2,
+            deadly=0.0,
+            limits=limits,
+            zones=("1a", "1b"),
+        )
+    assert over.wave.state is WaveState.COMPLETED
+    for turn in over.wave.turns:
+        others = [other for other in over.wave.turns if other is not turn and _overlap(turn, other)]
+        most = max(most, len(others))
+        zones = [over.stage.labels[other.member.node]["az"] for other in others]
+        assert over.stage.labels[turn.member.node]["az"] not in zones
+    assert most, "one of the other zone has its turn meanwhile"
+
+
+def _overlap(turn: Turn, other: Turn) -> bool:
+    assert turn.ended_at is not None
+    assert other.ended_at is not None
+    return turn.given_at < other.ended_at and other.given_at < turn.ended_at
 
 
 @pytest.mark.long

@@ -46,6 +46,7 @@ class Stage:
     refusals: Counter[str] = field(default_factory=Counter)
     runners: int = 0
     voices: Voices | None = None
+    labels: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @classmethod
     def set(
@@ -61,9 +62,8 @@ class Stage:
         wire = Wire(world, nodes, breaks, strays)
         return cls(world, ledger, policy, nodes, wire, Recorder(world, ledger, breaks))
 
-    @staticmethod
-    def find(name: str, /) -> Node:
-        return Node(name, "10.0.0.7", 22)
+    def find(self, name: str, /) -> Node:
+        return Node(name, "10.0.0.7", 22, labels=self.labels.get(name, {}))
 
     def plan(self, name: str, boot_id: str) -> Plan:
         steps = (

@@ -265,8 +265,13 @@ def played_wave(
     meddled: bool = True,
     programs: int = 0,
     deadly: float = 0.02,
+    limits: Limits | None = None,
+    zones: Sequence[str] = (),
 ) -> PlayedWave:
-    """Play one wave: its members and those left alone, one to three programs, and whatever happens meanwhile."""
+    """Play one wave: its members and those left alone, one to three programs, and whatever happens meanwhile.
+
+    Shape: nodes are in one of the `zones` after another, as their label az says.
+    """
     world = World(seed, deadly)
     ledger, waves = Ledger(database, lambda: world.now), BlockingWaves(database, lambda: world.now)
     before = ledger.head(HOUSE).seq
@@ -274,7 +279,8 @@ def played_wave(
     controls = world.random.choice((0, 1, 2))
     names = [f"w{seed}n{at}" for at in range(number + controls)]
     voices = world.random.choice((1, 1, 2))
-    policy = replace(POLICY, wave_expires=EXPIRES, limits=Limits(at_once=world.random.choice((1, 1, 2))))
+    limits = limits or Limits(at_once=world.random.choice((1, 1, 2)))
+    policy = replace(POLICY, wave_expires=EXPIRES, limits=limits)
     policy = replace(policy, approvals=voices, approvers=policy.approvers | {"terminal:cleo"})
     stage = Stage.set(
         world,
@@ -284,6 +290,7 @@ def played_wave(
         0.01,
         0.02 if meddled and world.chance(0.3) else 0.0,
     )
+    stage.labels = {name: {"az": zones[at % len(zones)]} for at, name in enumerate(names)} if zones else {}
     wave, incidents = f"wave-s{seed:06}", [f"i{name}" for name in names]
     drawn = list[WaveMember]()
     for incident, name in zip(incidents, names, strict=True):
