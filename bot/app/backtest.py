@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -10,16 +9,15 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from bot.actions import ACTIONS
-from bot.app.cases import ENOUGH, as_asked, surroundings
+from bot.app.cases import ENOUGH, as_asked, awaited, surroundings
 from bot.app.parts import library
 from bot.domain.batch import Sampling
 from bot.domain.case import Case
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe
-from bot.domain.verdict import Verdict
 from bot.response.diagnosis.backtest import Asked, Cell, Comparison, Pair, Weigher
 from bot.response.diagnosis.triage import Triage, without_secrets
-from bot.response.diagnosis.what_if import Judge
+from bot.response.diagnosis.what_if import Judge, in_short
 from bot.transport import case_file, expectations
 from bot.transport.replay import ReplayTransport
 
@@ -47,7 +45,7 @@ def backtested(change: Change, files: Sequence[Path], processes: int = 1) -> tup
     """
     backtest = Backtest(change)  # before any process is made, so that what is wrong with it is said once
     if processes < 2 or len(files) < WORTH_SHARING:
-        return asyncio.run(backtest.cells_of(files))
+        return awaited(backtest.cells_of(files))
     share = -(-len(files) // processes)
     shares = [files[at : at + share] for at in range(0, len(files), share)]
     with ProcessPoolExecutor(processes, get_context("spawn")) as workers:
@@ -161,11 +159,7 @@ def _differ(probe: Probe, other: Probe) -> bool:
 
 def _kept(comparison: Comparison) -> Comparison:
     """Return what is kept of thousands: the verdicts in short, and no secrets of what is told of them."""
-    before, after = _in_short(comparison.before), _in_short(comparison.after)
+    before, after = in_short(comparison.before), in_short(comparison.after)
     if not comparison.flips:
         return Comparison(before, after)
     return replace(comparison, before=without_secrets(before), after=without_secrets(after))
-
-
-def _in_short(verdict: Verdict) -> Verdict:
-    return replace(verdict, snapshot=None, evidence=(), ruled_out=(), unread=(), undecided=())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from bot.actions import ACTIONS
 from bot.app.bundle_kept import Verified, kept_of, look_at_kept
-from bot.app.cases import replayed
+from bot.app.cases import awaited, replayed
 from bot.app.check import PROGRAM
 from bot.domain.bundle import Bundle, BundleHead, KeptEntry, damage, read_bundle
 from bot.domain.case import Case, Judged, read_case
@@ -146,7 +145,7 @@ class _Look:
                 f"made by ({head.playbook_digest[:12]}…). Name the folder that has it: --playbooks DIR"
             )
             return
-        verdict = asyncio.run(replayed(case, playbook))
+        verdict = awaited(replayed(case, playbook))
         if differs := Judged.of(triaged.verdict).differs_from(verdict):
             says = f"the verdict: derived again, it is another: {'; '.join(differs)}"
             if head.program == PROGRAM:

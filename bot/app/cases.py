@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bot.actions import ACTIONS
 from bot.app.check import PROGRAM, Check
@@ -27,11 +27,12 @@ from bot.domain.verdict import Verdict
 from bot.probes.profile import profiled
 from bot.response.diagnosis.planning import Draining
 from bot.response.diagnosis.triage import Triage, without_secrets
-from bot.response.diagnosis.what_if import Judge, WhatIf, what_ifs
+from bot.response.diagnosis.what_if import Judge, WhatIf, in_short, what_ifs
 from bot.transport import case_file
 from bot.transport.recorder import RecordingTransport
 from bot.transport.replay import ReplayTransport
 
+T = TypeVar("T")
 ENOUGH = timedelta(seconds=60)  # a case answers at once
 
 
@@ -83,7 +84,10 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """A case's verdict, and the smallest changes of its readings that would change it, the smallest first."""
+    """A case's verdict, and the smallest changes of its readings that would change it, the smallest first.
+
+    Shape: the verdicts of the changes are without snapshot and evidence.
+    """
 
     case: Case
     verdict: Verdict
@@ -121,10 +125,33 @@ async def replayed(
     Shape: whoever replays one case again and again hands in one redactor, and a playbook of `parsing_once`.
     Raises: CaseError when the case holds settings that cannot be read; UsageError when a change does not fit.
     """
+    return without_secrets(await _judged(case, playbook, changes), redactor)
+
+
+async def replayed_in_short(case: Case, playbook: Playbook, changes: Sequence[Change], redactor: Redactor) -> Verdict:
+    """Return the same without snapshot and evidence: enough to see whether it is another verdict. Raises the same."""
+    return without_secrets(in_short(await _judged(case, playbook, changes)), redactor)
+
+
+async def _judged(case: Case, playbook: Playbook, changes: Sequence[Change]) -> Verdict:
     head, (node, draining) = case.head, surroundings(case.head)
     way = ReplayTransport(case)
     triage = Triage(way, ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH, draining=draining)
-    return without_secrets(await triage.diagnose(node, changed_playbook(as_asked(case, playbook), changes)), redactor)
+    return await triage.diagnose(node, changed_playbook(as_asked(case, playbook), changes))
+
+
+def awaited(work: Coroutine[Any, Any, T]) -> T:
+    """Return what comes of work that nothing else runs beside.
+
+    Its task has no result of its own: where a loop ends, Python writes its task out, with the whole of a verdict.
+    """
+    found = list[T]()
+
+    async def kept() -> None:
+        found.append(await work)
+
+    asyncio.run(kept())
+    return found[0]
 
 
 def judge(playbooks: Playbooks) -> Callable[[Case, str], Awaitable[Verdict]]:
@@ -154,12 +181,12 @@ def why(case: Case, playbook: Playbook) -> Why:
     Raises: CaseError when the case holds settings that cannot be read.
     """
     redactor = Redactor()
-    verdict = asyncio.run(replayed(case, playbook, redactor=redactor))
+    verdict = awaited(replayed(case, playbook, redactor=redactor))
     node, draining = surroundings(case.head)
     if verdict.snapshot is None:
         return Why(case, verdict, ())
     found = what_ifs(verdict.snapshot, Judge(as_asked(case, playbook), ACTIONS, node, draining))
-    told = (replace(each, verdict=without_secrets(each.verdict, redactor)) for each in found)
+    told = (replace(each, verdict=without_secrets(in_short(each.verdict), redactor)) for each in found)
     return Why(case, verdict, tuple(told))
 
 
@@ -177,7 +204,7 @@ def replay(case: Case, playbook: Playbook, changes: Sequence[Change] = ()) -> Re
 
     Raises: what `replayed` does.
     """
-    verdict = asyncio.run(replayed(case, playbook, changes))
+    verdict = awaited(replayed(case, playbook, changes))
     return Replayed(case, verdict, _remarks(case, playbook, verdict, bool(changes)))
 
 

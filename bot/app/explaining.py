@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.actions import ACTIONS
-from bot.app.cases import Why, parsing_once, replayed, why
+from bot.app.cases import Why, awaited, parsing_once, replayed_in_short, why
 from bot.domain.case import Case
 from bot.domain.errors import ZombieError
 from bot.domain.playbook import Playbook, Playbooks
@@ -26,7 +26,7 @@ def proven(told: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
-    return asyncio.run(_proven(told, playbook, most))
+    return awaited(_proven(told, playbook, most))
 
 
 async def _proven(told: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
@@ -34,7 +34,7 @@ async def _proven(told: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...
     for each in told.changes:
         if len(found) == most:
             break
-        again = await replayed(told.case, playbook, [each.change], redactor)
+        again = await replayed_in_short(told.case, playbook, [each.change], redactor)
         if outcome(again) == outcome(each.verdict):
             found.append(each)
     return tuple(found)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bot.actions import ACTIONS
-from bot.app.cases import as_asked, replayed, surroundings
+from bot.app.cases import as_asked, awaited, replayed, surroundings
 from bot.domain.playbook import Playbook
 from bot.response.diagnosis.unmissed import Looked, missed, pieces
 from bot.response.diagnosis.what_if import Judge
@@ -25,7 +24,7 @@ def unmissed(playbooks: Sequence[Playbook], files: Sequence[Path]) -> Iterator[L
         for case in cases:
             if not left:
                 break
-            verdict = asyncio.run(replayed(case, playbook))
+            verdict = awaited(replayed(case, playbook))
             if verdict.snapshot is None:  # nobody reached it
                 continue
             judge = Judge(as_asked(case, playbook), ACTIONS, *surroundings(case.head))

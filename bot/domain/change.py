@@ -185,8 +185,11 @@ def names_of(entry: Any) -> dict[str, str]:
 
 
 def _goes_by(entry: Any, name: str) -> bool:
-    kind: Any = type(entry)
-    return any((held := getattr(entry, each)) is not None and str(held) == name for each in _naming(kind))
+    for each in _naming(type(entry)):  # asked of each core in each second, hundreds of times
+        held = getattr(entry, each)
+        if held is not None and str(held) == name:
+            return True
+    return False
 
 
 @functools.cache
@@ -197,11 +200,13 @@ def _naming(kind: Any) -> tuple[str, ...]:
 def _known(record: Any, name: str, what: str) -> str:
     """Return the name of a record's field; the name in JSON, such as `uptime_seconds`, is accepted too."""
     names = [field.name for field in fields(record)] if is_dataclass(record) else []
+    if name in names:
+        return name
     short = name.removesuffix("_seconds")
-    if name not in names and short in names and _hint(type(record), short) is timedelta:
+    if short in names and _hint(type(record), short) is timedelta:
         return short
     computed = [each for each in dir(type(record)) if isinstance(getattr(type(record), each), property)]
-    if name not in (*names, *computed):
+    if name not in computed:
         raise UsageError(f"{what} is not read: there is no {name}.", did_you_mean(name, sorted({*names, *computed})))
     return name
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bot.domain.cause import Weighing
 from bot.domain.mute import Mute
 from bot.domain.playbook import Condition, Playbook, WeighedCause
-from bot.domain.probe import Snapshot, Unread
+from bot.domain.probe import RememberingSnapshot, Snapshot, Unread
 from bot.domain.truth import Unknown
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided, Verdict
 
@@ -19,7 +19,7 @@ def conclude(snapshot: Snapshot, playbook: Playbook, mutes: Sequence[Mute] = ())
     Shape: `mutes` are those of this node. A muted cause comes after every other finding that is at least as grave, does
     not make up for missing readings, and has no remedy.
     """
-    return concluded(snapshot, playbook, weighings(snapshot, playbook), mutes)
+    return concluded(snapshot, playbook, weighings(RememberingSnapshot.of(snapshot), playbook), mutes)
 
 
 def weighings(snapshot: Snapshot, playbook: Playbook) -> list[Weighing | None]:

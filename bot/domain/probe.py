@@ -90,7 +90,7 @@ class Snapshot:
     def once(self, work_out: Callable[..., F], *asked: float) -> F:
         """Return `work_out(self, *asked)`, a figure that causes ask for repeatedly.
 
-        Shape: code that judges many similar snapshots overrides this to cache the figure.
+        Shape: `RememberingSnapshot` works it out once.
         """
         return work_out(self, *asked)
 
@@ -107,3 +107,22 @@ class Snapshot:
     def unread(self) -> tuple[Unread, ...]:
         """Every probe that was asked and not read."""
         return tuple(reading for reading in self.readings.values() if isinstance(reading, Unread))
+
+
+@dataclass(frozen=True, slots=True)
+class RememberingSnapshot(Snapshot):
+    """A snapshot that keeps the figures worked out from it; `figures` by what works them out and what it was asked."""
+
+    figures: dict[tuple[Any, ...], Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> RememberingSnapshot:
+        """Return the snapshot as one that remembers."""
+        return cls(snapshot.node, snapshot.taken_at, snapshot.window, snapshot.readings, snapshot.case)
+
+    def once(self, work_out: Callable[..., F], *asked: float) -> F:
+        figure = (work_out, *asked)
+        if figure not in self.figures:
+            self.figures[figure] = work_out(self, *asked)
+        known: F = self.figures[figure]
+        return known

@@ -64,7 +64,7 @@ def weighed_alike(path: Path, name: str) -> int:
         changed = replace(snapshot, readings={**snapshot.readings, change.probe: reading})
         fresh, found = weighings(changed, judge.playbook), kept.changed(reading, change, looks)
         assert found == fresh, str(change)
-        if change.field and kept.decide_alike(found) and not looks.plan_hangs_on(change):
+        if change.field and kept.decided(found) == kept.decides and not looks.plan_hangs_on(change):
             assert outcome(judge.concluded(changed, fresh)) == outcome(before), str(change)
     return len(changes)
 

@@ -9,7 +9,7 @@ from typing import Any
 from bot.domain.cause import Weighing
 from bot.domain.conclude import held, weighed
 from bot.domain.playbook import Condition, Playbook, WeighedCause
-from bot.domain.probe import Snapshot
+from bot.domain.probe import RememberingSnapshot, Snapshot
 from bot.domain.truth import Unknown
 from bot.domain.verdict import Finding, RuledOut, Status, Verdict
 from bot.response.diagnosis.what_if import Judge, outcome
@@ -38,7 +38,7 @@ class Asked:
         """`snapshot` may have more readings than the playbook asks for; the rest is left out."""
         readings = snapshot.readings
         asked = {probe.name: readings[probe.name] for probe in playbook.probes if probe.name in readings}
-        return cls(playbook, replace(snapshot, readings=asked))
+        return cls(playbook, RememberingSnapshot.of(replace(snapshot, readings=asked)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from bot.domain.cause import Weighing
 from bot.domain.change import Change
 from bot.domain.conclude import held, weighed, weighings
 from bot.domain.playbook import Playbook
-from bot.domain.probe import CustomReading, F, Snapshot, Unread
+from bot.domain.probe import CustomReading, RememberingSnapshot, Snapshot, Unread
 from bot.domain.verdict import Finding, RuledOut, Undecided
 from bot.response.diagnosis.looks import Looks
-from bot.response.diagnosis.watch import Figure
 
 
-def computing_once(snapshot: Snapshot) -> _Remembering:
+def computing_once(snapshot: Snapshot) -> RememberingSnapshot:
     """Return the snapshot with readings that cache each figure: they are asked for it hundreds of times."""
     readings = {name: _Once(reading).reading for name, reading in snapshot.readings.items()}
-    return _Remembering(snapshot.node, snapshot.taken_at, snapshot.window, readings)
-
-
-@dataclass(frozen=True, slots=True)
-class _Remembering(Snapshot):
-    """A snapshot that caches figures computed from it."""
-
-    figures: dict[Figure, Any] = field(default_factory=dict, compare=False, repr=False)
-
-    def once(self, work_out: Callable[..., F], *asked: float) -> F:
-        figure = (work_out, *asked)
-        if figure not in self.figures:
-            self.figures[figure] = work_out(self, *asked)
-        known: F = self.figures[figure]
-        return known
+    return RememberingSnapshot(snapshot.node, snapshot.taken_at, snapshot.window, readings)
 
 
 class _Once:
@@ -67,6 +52,15 @@ class _Once:
         return kept
 
 
+@dataclass(frozen=True, slots=True)
+class _Hanging:
+    """What depends on one thing that may be changed: indices of causes and conditions; `figures` do not depend on it."""
+
+    causes: tuple[int, ...]
+    conditions: tuple[int, ...]
+    figures: Mapping[tuple[Any, ...], Any]
+
+
 class Weighings:
     """A playbook's weighings of a snapshot; after a change only those that looked at the changed value are redone."""
 
@@ -74,36 +68,47 @@ class Weighings:
         self._snapshot = computing_once(snapshot)
         self._playbook = playbook
         self.found = weighings(self._snapshot, playbook)
-        self._decides = [_decides(weighing) for weighing in self.found]
+        self.decides = tuple(map(_decides, self.found))
+        self._hanging: dict[str, _Hanging] = {}
 
     def changed(self, reading: Any, change: Change, looks: Looks) -> list[Weighing | None]:
         """Return the weighings after a change; `reading` is the changed reading."""
-        before = self._snapshot
+        before, book, hanging = self._snapshot, self._playbook, self._on(change, looks)
         readings = {**before.readings, change.probe: reading}
-        figures = {name: known for name, known in before.figures.items() if not looks.figure_hangs_on(name, change)}
-        now = _Remembering(before.node, before.taken_at, before.window, readings, figures=figures)
+        figures = dict(hanging.figures)
+        now = RememberingSnapshot(before.node, before.taken_at, before.window, readings, figures=figures)
         found = [*self.found]
-        for at, used in enumerate(self._playbook.causes):
-            if looks.cause_hangs_on(used.cause, change):
-                found[at] = weighed(used, now)
-        for at, condition in enumerate(self._playbook.conditions):
-            if looks.condition_hangs_on(at, change):
-                found[len(self._playbook.causes) + at] = held(condition, now)
+        for at in hanging.causes:
+            found[at] = weighed(book.causes[at], now)
+        for at in hanging.conditions:
+            found[len(book.causes) + at] = held(book.conditions[at], now)
         return found
 
-    def decide_alike(self, found: Sequence[Weighing | None]) -> bool:
-        """True if weighings differ from the snapshot's in wording only, so that the verdict stays."""
-        return all(
-            now is before or _decides(now) == decides
-            for now, before, decides in zip(found, self.found, self._decides, strict=True)
+    def decided(self, found: Sequence[Weighing | None]) -> tuple[tuple[Any, ...], ...]:
+        """Return what decides the verdict, weighing by weighing; equal to `decides` if only wording differs."""
+        return tuple(
+            decides if now is before else _decides(now)
+            for now, before, decides in zip(found, self.found, self.decides, strict=True)
         )
+
+    def _on(self, change: Change, looks: Looks) -> _Hanging:
+        """Return what depends on the changed thing, whatever its new value."""
+        if change.what not in self._hanging:
+            book, figures = self._playbook, self._snapshot.figures.items()
+            self._hanging[change.what] = _Hanging(
+                tuple(at for at, used in enumerate(book.causes) if looks.cause_hangs_on(used.cause, change)),
+                tuple(at for at in range(len(book.conditions)) if looks.condition_hangs_on(at, change)),
+                {name: known for name, known in figures if not looks.figure_hangs_on(name, change)},
+            )
+        return self._hanging[change.what]
 
 
 def _decides(weighing: Weighing | None) -> tuple[Any, ...]:
     """Return the parts of a weighing that decide status, cause, confidence and plan; the rest is wording."""
     match weighing:
         case Finding():
-            return weighing.cause, weighing.status, weighing.confidence, weighing.remedy
+            remedy = tuple((step.action, *step.args.items(), *step.commands) for step in weighing.remedy)
+            return weighing.cause, weighing.status, weighing.confidence, remedy
         case Undecided():
             return "open", weighing.cause, weighing.suspected, weighing.worst
         case RuledOut():

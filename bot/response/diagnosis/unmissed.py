@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from bot.domain.cause import Weighing
 from bot.domain.conclude import weighings
 from bot.domain.playbook import Playbook
-from bot.domain.probe import Snapshot
+from bot.domain.probe import RememberingSnapshot, Snapshot
 from bot.domain.verdict import RuledOut, Verdict
 from bot.response.diagnosis.what_if import Judge, outcome, what_ifs
 
@@ -45,7 +45,7 @@ def missed(snapshot: Snapshot, judge: Judge, among: Sequence[Piece]) -> Iterator
     """Yield the pieces without which the verdict on a snapshot, or on a change of it, would differ."""
     left = list(among)
     for now in _snapshots(snapshot, judge):
-        found = weighings(now, judge.playbook)
+        found = weighings(RememberingSnapshot.of(now), judge.playbook)
         before = outcome(judge.concluded(now, found))
         for piece in [piece for piece in left if _says(found[piece.at])]:
             if outcome(_without(piece, judge, now, found)) != before:

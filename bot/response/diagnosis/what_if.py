@@ -7,10 +7,13 @@ entry that the verdict names. Nothing is random, so the same case always has the
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any, TypeAlias
 
 from bot.domain.action import Action
 from bot.domain.cause import Weighing
@@ -18,7 +21,7 @@ from bot.domain.change import NONE, Change
 from bot.domain.conclude import concluded, weighings
 from bot.domain.errors import UsageError
 from bot.domain.node import Node
-from bot.domain.playbook import Playbook
+from bot.domain.playbook import Condition, Playbook, WeighedCause
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.facts import Fact, Number, number
@@ -26,6 +29,7 @@ from bot.response.diagnosis.looks import looked_at
 from bot.response.diagnosis.planning import Draining, with_plan
 from bot.response.diagnosis.remembered import Weighings
 
+_Flip: TypeAlias = tuple[Snapshot, Sequence[Weighing | None]]
 FAR = 1_000_000  # how far up a number is moved, beside a thousand times what was read
 FINE = 2e-3  # of a number: precise enough, unless there is a threshold in between
 
@@ -81,6 +85,11 @@ def what_ifs(snapshot: Snapshot, judge: Judge) -> tuple[WhatIf, ...]:
     return tuple(sorted(found.values(), key=lambda each: (each.size, not each.change.field, str(each.change))))
 
 
+def in_short(verdict: Verdict) -> Verdict:
+    """Return a verdict without snapshot and evidence, which may take megabytes."""
+    return replace(verdict, snapshot=None, evidence=(), ruled_out=(), unread=(), undecided=(), heat=None)
+
+
 def outcome(verdict: Verdict) -> tuple[str, str | None, str | None, str | None]:
     """Return what is compared of a verdict: status, cause, confidence and the plan's digest."""
     return verdict.status, verdict.cause, verdict.confidence, verdict.plan.digest if verdict.plan is not None else None
@@ -91,13 +100,14 @@ class _Search:
 
     def __init__(self, snapshot: Snapshot, judge: Judge) -> None:
         self._snapshot, self._judge = snapshot, judge
-        self._tried: dict[Change, Verdict | None] = {}
+        self._tried: dict[Change, _Flip | None] = {}
         self._weighings = Weighings(snapshot, judge.playbook)
         before = judge.concluded(snapshot, self._weighings.found)
         self._outcome = outcome(before)
         self._looks = looked_at(snapshot, judge, before)
         self._facts = self._looks.facts
-        self._edges = _edges(judge.playbook)
+        self._is_other: dict[tuple[str, tuple[Any, ...]], bool] = {}  # by what is changed and what the weighings decide
+        self._edges: dict[Sequence[bool], tuple[Number, ...]] = {}
 
     def left_out(self) -> Iterator[WhatIf]:
         """Try leaving out each reading, and each entry that the verdict names."""
@@ -129,62 +139,87 @@ class _Search:
 
     def _nearest(self, fact: Fact, was: Number, end: Number) -> Iterator[WhatIf]:
         """Bisect between what was read and an end that changes the verdict, thresholds first."""
-        if end == was or self._changed(fact.at(_written(end))) is None:
+        if end == was or not self._flips(fact.at(_written(end))):
             return
         same, other = was, end
         least, most = min(was, end), max(was, end)
-        edges = [edge for edge in self._edges if least < edge < most and isinstance(edge, type(was))]
+        edges = [edge for edge in self._edges_of(fact) if least < edge < most and isinstance(edge, type(was))]
         if end < was:
             edges.reverse()
         first, last = 0, len(edges)  # those before `first` change nothing, those from `last` on do
         while first < last:
             middle = (first + last) // 2
-            if self._changed(fact.at(_written(edges[middle]))) is None:
-                first, same = middle + 1, edges[middle]
-            else:
+            if self._flips(fact.at(_written(edges[middle]))):
                 last, other = middle, edges[middle]
-        while abs(other - same) > max(FINE * max(abs(same), abs(other), FINE), isinstance(was, int)):
-            half = (same + other) // 2 if isinstance(was, int) else (same + other) / 2
-            if self._changed(fact.at(_written(half))) is None:
-                same = half
             else:
+                first, same = middle + 1, edges[middle]
+        while abs(other - same) > max(FINE * max(abs(same), abs(other), FINE), isinstance(was, int)):
+            half = _between(same, other)
+            if self._flips(fact.at(_written(half))):
                 other = half
+            else:
+                same = half
         yield from self._proven(fact.at(_written(other)), fact.was, _written(same) if same != was else None)
+
+    def _edges_of(self, fact: Fact) -> tuple[Number, ...]:
+        """Return the thresholds of what looks at a fact, and the numbers next to them, in order."""
+        book, looks, change = self._judge.playbook, self._looks, fact.change
+        weigh = [looks.cause_hangs_on(used.cause, change) for used in book.causes]
+        ask = [looks.condition_hangs_on(at, change) for at in range(len(book.conditions))]
+        if (those := (*weigh, *ask)) not in self._edges:
+            causes, conditions = itertools.compress(book.causes, weigh), itertools.compress(book.conditions, ask)
+            self._edges[those] = _edges(causes, conditions)
+        return self._edges[those]
 
     def _proven(
         self, change: Change, was: Number | bool | timedelta | None = None, still: str | None = None
     ) -> Iterator[WhatIf]:
-        if (verdict := self._changed(change)) is not None:
-            yield WhatIf(change, verdict, was, still)
+        if (flip := self._tried_with(change)) is not None:
+            yield WhatIf(change, self._judge.concluded(*flip), was, still)
 
-    def _changed(self, change: Change) -> Verdict | None:
-        """Return the verdict after the change, if it differs."""
+    def _flips(self, change: Change) -> bool:
+        """True if the change gives another verdict."""
+        return self._tried_with(change) is not None
+
+    def _tried_with(self, change: Change) -> _Flip | None:
+        """Return the changed snapshot and its weighings if they give another verdict."""
         if change not in self._tried:
-            verdict = self._with(change)
-            self._tried[change] = verdict if verdict is not None and outcome(verdict) != self._outcome else None
+            self._tried[change] = self._with(change)
         return self._tried[change]
 
-    def _with(self, change: Change) -> Verdict | None:
-        """Return the verdict after the change; None where it cannot be made, or certainly decides nothing."""
+    def _with(self, change: Change) -> _Flip | None:
         readings = self._snapshot.readings
         try:
             reading = change.applied(readings[change.probe])
         except UsageError:
             return None
         found = self._weighings.changed(reading, change, self._looks)
-        if change.field and self._weighings.decide_alike(found) and not self._looks.plan_hangs_on(change):
+        decided = self._weighings.decided(found)
+        if not change.field or self._looks.plan_hangs_on(change):
+            decided = (str(change),)  # here the snapshot decides too
+        elif decided == self._weighings.decides:
             return None
-        return self._judge.concluded(replace(self._snapshot, readings={**readings, change.probe: reading}), found)
+        snapshot = replace(self._snapshot, readings={**readings, change.probe: reading})
+        known = change.what, decided
+        if known not in self._is_other:
+            self._is_other[known] = outcome(self._judge.concluded(snapshot, found)) != self._outcome
+        return (snapshot, found) if self._is_other[known] else None
 
 
-def _edges(playbook: Playbook) -> tuple[Number, ...]:
-    """Return the playbook's thresholds and the numbers next to them, in order."""
-    said = [word for each in playbook.conditions for word in re.findall(r"(?<![\w.])\d+\.?\d*", each.when)]
-    numbers = [threshold.value for used in playbook.causes for threshold in used.thresholds.values()]
+def _edges(causes: Iterable[WeighedCause], conditions: Iterable[Condition]) -> tuple[Number, ...]:
+    said = [word for each in conditions for word in re.findall(r"(?<![\w.])\d+\.?\d*", each.when)]
+    numbers = [threshold.value for used in causes for threshold in used.thresholds.values()]
     numbers += [float(word) for word in said]
     whole = {int(number) + step for number in numbers for step in (-1, 0, 1)}
     fine = {float(number) * (1 + step) for number in numbers for step in (-FINE / 2, 0, FINE / 2)}
     return (*sorted(whole), *sorted(fine))
+
+
+def _between(same: Number, other: Number) -> Number:
+    """Return a number between two: their geometric mean if they are far apart, else the arithmetic mean."""
+    least, most = sorted((same, other))
+    half = math.sqrt(least) * math.sqrt(most) if least >= 2 and most > 4 * least else (least + most) / 2
+    return int(half) if isinstance(same, int) else half
 
 
 def _written(value: Number) -> str:

@@ -39,6 +39,7 @@ class Reading:
     is_open: bool = True
     calls: int = 100
     calls_later: int | None = None
+    seconds_between: float = 5.0
 
     @property
     def last_seconds(self) -> float:
@@ -63,7 +64,12 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         return Finding("flood", Status.DEGRADED, Confidence.LIKELY, told, seen)
     if reading.calls_later is not None and reading.calls_later - reading.calls > 50:
         return Finding("flood", Status.CRITICAL, Confidence.LIKELY, told, seen)
-    if reading.most > 37 or reading.shares.get("disk", 0) > 0.25 or reading.idle < timedelta(hours=1):
+    if (
+        reading.seconds_between < 1
+        or reading.most > 37
+        or reading.shares.get("disk", 0) > 0.25
+        or reading.idle < timedelta(hours=1)
+    ):
         return Finding("flood", Status.CRITICAL, Confidence.CONFIRMED, told, seen)
     return RuledOut("flood", told)
 
@@ -152,6 +158,11 @@ def test_figure_that_stands_for_never_is_not_moved() -> None:
 def test_change_to_which_both_ways_lead_is_told_once() -> None:
     (told,) = by_condition("pools.degrees > -3", lambda now: now.degrees > -3, Reading(17))
     assert str(told.change) == "pools.degrees=-2"
+
+
+def test_how_long_was_looked_is_no_state_of_the_node_and_is_not_moved() -> None:
+    assert found(Reading(17, seconds_between=0.5))["pools=unread"].verdict.status is Status.UNKNOWN
+    assert not any("seconds_between" in change for change in found(Reading(17)))
 
 
 def test_unread_reading_has_nothing_to_change() -> None:
