@@ -54,7 +54,7 @@ class _Once:
 
 @dataclass(frozen=True, slots=True)
 class _Hanging:
-    """What depends on one thing that may be changed: indices of causes and conditions; `figures` do not depend on it."""
+    """What depends on a thing that may be changed: indices of causes and conditions; `figures` do not depend on it."""
 
     causes: tuple[int, ...]
     conditions: tuple[int, ...]

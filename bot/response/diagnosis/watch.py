@@ -17,9 +17,7 @@ from bot.response.diagnosis.facts import Fact, number
 Figure: TypeAlias = tuple[Any, ...]  # the function that computes it, and its arguments
 NEVER = 1e12  # seconds; stands for never, so it is no number to move
 MOST_ENTRIES = 12  # of a field: a verdict names few
-OUR_TIMES = frozenset(
-    {"span_seconds", "seconds_between"}
-)  # how long a look took: no state of the node, so not moved
+OUR_TIMES = frozenset({"span_seconds", "seconds_between"})  # how long a look took: no state of the node, so not moved
 _COUNTED = frozenset({"core", "pid", "irq"})  # a bare number is an entry's name only after this word
 
 
