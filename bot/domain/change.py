@@ -185,7 +185,8 @@ def names_of(entry: Any) -> dict[str, str]:
 
 
 def _goes_by(entry: Any, name: str) -> bool:
-    for each in _naming(type(entry)):  # asked of each core in each second, hundreds of times
+    kind: Any = type(entry)
+    for each in _naming(kind):  # asked of each core in each second, hundreds of times
         held = getattr(entry, each)
         if held is not None and str(held) == name:
             return True

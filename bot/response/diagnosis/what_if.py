@@ -196,7 +196,7 @@ class _Search:
         found = self._weighings.changed(reading, change, self._looks)
         decided = self._weighings.decided(found)
         if not change.field or self._looks.plan_hangs_on(change):
-            decided = (str(change),)  # here the snapshot decides too
+            decided = ((str(change),),)  # here the snapshot decides too
         elif decided == self._weighings.decides:
             return None
         snapshot = replace(self._snapshot, readings={**readings, change.probe: reading})
