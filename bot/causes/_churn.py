@@ -22,7 +22,8 @@ class Churn:
 
     Shape: `unit` owns it, "" if no unit is known; `turns_scaled` are its exits, scaled by their rate to the whole
     uptime; `newest_age` is set if every container of the image was seconds old at every look; `log_exits` are failed
-    runs in the agent's own log, `log_last_age` is the age of the last by the node's clock.
+    runs in the agent's own log, `log_last_age` is the age of the last by the node's clock, and `worked_ago` how long
+    ago the same log says that it worked.
     """
 
     image: str
@@ -37,6 +38,7 @@ class Churn:
     log_exits: int = 0
     log_last_at: str = ""
     log_last_age: timedelta | None = None
+    worked_ago: timedelta | None = None
     source: tuple[str, ...] = ()
 
     @property
@@ -88,14 +90,10 @@ def churns(snapshot: Snapshot, young_seconds: float) -> tuple[Churn, ...]:
         for image in images:
             owned_by_none = _is_a_pods(image, seen, containers.runtimes) or _is_a_tasks(image, seen)
             owner = None if owned_by_none else _owner(image, known, units)
-            age = age_by_clock(snapshot, owner.log_last_at) if owner else None
-            found.append(replace(_churn(image, containers, owner, uptime, young_seconds), log_last_age=age))
+            churn = _churn(image, containers, owner, uptime, young_seconds)
+            found.append(_aged(snapshot, churn, owner) if owner else churn)
     owned = {churn.unit for churn in found}
-    found += [
-        _by_log(agent, age_by_clock(snapshot, agent.log_last_at))
-        for agent in known
-        if agent.log_exits and agent.unit not in owned
-    ]
+    found += [_aged(snapshot, _by_log(agent), agent) for agent in known if agent.log_exits and agent.unit not in owned]
     return tuple(churn for churn in found if churn.goes_on or churn.exits or churn.log_exits)
 
 
@@ -131,14 +129,18 @@ def _churn(
     )
 
 
-def _by_log(agent: Agent, age: timedelta | None) -> Churn:
+def _aged(snapshot: Snapshot, churn: Churn, agent: Agent) -> Churn:
+    failed, worked = (age_by_clock(snapshot, told) for told in (agent.log_last_at, agent.log_worked_at))
+    return replace(churn, log_last_age=failed, worked_ago=worked)
+
+
+def _by_log(agent: Agent) -> Churn:
     return Churn(
         image=repository(agent.image),
         unit=agent.unit,
         agent=agent,
         log_exits=agent.log_exits,
         log_last_at=agent.log_last_at,
-        log_last_age=age,
         source=agent.source[-4:],
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bot.causes import _recent
@@ -25,6 +25,9 @@ from bot.probes.reclaim import ReclaimReading
 
 # Until 5.8 each read of v1 memory.numa_stat summed per-CPU counters over the whole tree, dying cgroups included.
 CHEAP_WALK_SINCE = (5, 8)
+# 73f576c04b94 ("mm: memcontrol: fix cgroup creation failure after many small jobs"): since then a cgroup that is
+# removed gives its id back at once. Before, dying ones kept theirs.
+IDS_GIVEN_BACK_SINCE = (4, 8)
 _LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
 _SAME_STALL = 180.0  # seconds: lines closer than that belong to the same stall
 _BYSTANDERS = ("swapper", "ksoftirqd", "migration", "watchdog")  # processes that a stall names as waiting
@@ -41,11 +44,12 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """A harm that the cgroups cause, and how surely."""
+    """A harm that the cgroups cause, and how surely; `of_now` False: its time is not known."""
 
     short: str
     confidence: Confidence
     evidence: Evidence
+    of_now: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,11 @@ class Harms:
     def confidence(self) -> Confidence:
         """The highest confidence among them; possible if there is none."""
         return max((harm.confidence for harm in self.seen), key=lambda c: c.rank, default=Confidence.POSSIBLE)
+
+    @property
+    def of_now(self) -> bool:
+        """True when one of them is known to be recent."""
+        return any(harm.of_now for harm in self.seen)
 
     @property
     def by_stack(self) -> bool:
@@ -91,19 +100,20 @@ def find(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, proven: bool, 
     walk = walk_of(snapshot, cgroups.mode)
     held = snapshot.once(held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     walks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
-    stacks = tuple(event for event in walks if _is_of_now(snapshot, event, tuning))
-    cost = _walk_cost(walk, dying, tuning)
+    short = _too_short(dying, tuning)
+    stacks = () if short else tuple(event for event in walks if _may_be_of_now(snapshot, event, tuning))
+    cost = Walk(False, f"{walk.says}, but {short}") if walk.dear and short else walk
     profiled = walk_seen(snapshot)
     other = something_else(snapshot, held)
     if other is not None:
         cost = Walk(False, other.says, other.source)
     judged = (
         _by_profile(profiled, walk) if profiled is not None else None,
-        _by_stack(snapshot, stacks) if stacks else _of_before(snapshot, walks),
+        _by_stack(snapshot, stacks, tuning) if stacks else _not_of_them(snapshot, walks, short),
         _core(held, cost, bool(stacks)),
         _resets(snapshot, held, cost, bool(stacks), proven, tuning),
         _memory_gone(snapshot, dying, proven, tuning),
-        _ids_spent(snapshot, cgroups, tuning),
+        _ids_spent(snapshot, cgroups, dying, tuning),
     )
     kinds = (CpuReading, ProcessesReading, KernelLogReading, ReclaimReading)
     return Harms(
@@ -120,12 +130,13 @@ def _events(snapshot: Snapshot, tuning: Tuning, *kinds: KernelEventKind) -> tupl
     return () if isinstance(log, Unread) else _recent.recent(snapshot, log.of(*kinds), tuning["recent_hours"])
 
 
-def _by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...]) -> Harm:
+def _by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...], tuning: Tuning) -> Harm:
     says = f"a call trace in the kernel log, {_recent.ago(snapshot, stacks[-1])}, is in the walk over memory cgroups"
     return Harm(
         "the kernel was caught walking memory cgroups",
         Confidence.CONFIRMED,
         Evidence("memcg-walk-stack", "kernel_log", says, _recent.lines(stacks)),
+        _is_of_now(snapshot, stacks, tuning),
     )
 
 
@@ -141,26 +152,32 @@ def _by_profile(seen: ProfileReading, walk: Walk) -> Harm | Evidence:
     )
 
 
-def _walk_cost(walk: Walk, dying: int, tuning: Tuning) -> Walk:
-    """Return the walk over that many cgroups: if it takes almost no time, it cannot hold a core."""
+def _too_short(dying: int, tuning: Tuning) -> str:
+    """Say why a walk over that many cgroups cannot hold a core, traced or not; empty if it can."""
     seconds = dying * tuning["walk_seconds_per_10000"] / 10_000
-    if not walk.dear or seconds >= tuning["walk_seconds_few"]:
-        return walk
-    return Walk(False, f"{walk.says}, but a walk over {dying:,} takes about {seconds:.2f} s, too little to hold a core")
+    if seconds >= tuning["walk_seconds_few"]:
+        return ""
+    return f"a walk over {dying:,} takes about {seconds:.2f} s, too little to hold a core"
 
 
-def _is_of_now(snapshot: Snapshot, event: KernelEvent, tuning: Tuning) -> bool:
+def _may_be_of_now(snapshot: Snapshot, event: KernelEvent, tuning: Tuning) -> bool:
     """True for an event recent enough to be present harm; an event without a time counts too."""
     age = _recent.age(snapshot, event)
     return age is None or age.total_seconds() <= tuning["harm_minutes"] * 60
 
 
-def _of_before(snapshot: Snapshot, walks: tuple[KernelEvent, ...]) -> Evidence | None:
+def _is_of_now(snapshot: Snapshot, events: Iterable[KernelEvent], tuning: Tuning) -> bool:
+    """True if one of them is known to be recent enough: only that may justify a reboot."""
+    return bool(_recent.surely_within(snapshot, events, tuning["harm_minutes"]))
+
+
+def _not_of_them(snapshot: Snapshot, walks: tuple[KernelEvent, ...], short: str) -> Evidence | None:
     if not walks:
         return None
-    says = (
-        f"a call trace in the walk over memory cgroups, {_recent.ago(snapshot, walks[-1])}: too old to be present harm"
-    )
+    seen = f"a call trace in the walk over memory cgroups, {_recent.ago(snapshot, walks[-1])}"
+    if short:
+        return Evidence("memcg-walk-of-few", "kernel_log", f"{seen}; but {short}", _recent.lines(walks))
+    says = f"{seen}: too old to be present harm"
     return Evidence("memcg-walk-earlier", "kernel_log", says, _recent.lines(walks))
 
 
@@ -187,8 +204,14 @@ def _resets(
     if not (walk.dear or stack):
         says += f"; not attributed to the dying cgroups: {walk.says}, and no call trace names the walk"
         return Evidence("nic-starved", probe, says, source)
-    is_now = any(_is_of_now(snapshot, event, tuning) for event in starved.events)
-    if not (is_now or starved.rose or _may_hold_now(held) or _recurs(snapshot, starved.events, tuning)):
+    may_be = any(_may_be_of_now(snapshot, event, tuning) for event in starved.events)
+    is_now = (
+        _is_of_now(snapshot, starved.events, tuning)
+        or starved.rose
+        or _may_hold_now(held)
+        or _recurs(snapshot, starved.events, tuning)
+    )
+    if not (may_be or is_now):
         last = f"the last was {_recent.ago(snapshot, starved.events[-1])}, " if starved.events else ""
         says += f"; {last}too long ago, or at an unknown time, to be present harm"
         return Evidence("nic-starved-earlier", probe, says, source)
@@ -203,6 +226,7 @@ def _resets(
         "the network card is reset for lack of CPU",
         Confidence.CONFIRMED if sure else Confidence.LIKELY,
         Evidence("nic-starved", probe, says, source),
+        is_now,
     )
 
 
@@ -260,15 +284,26 @@ def kib_each(snapshot: Snapshot, tuning: Mapping[str, float]) -> float:
     return few + (many - few) * max(0, cpus - 2) / 94
 
 
-def _ids_spent(snapshot: Snapshot, cgroups: CgroupsReading, tuning: Tuning) -> Harm | None:
+def _ids_spent(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, tuning: Tuning) -> Harm | Evidence | None:
+    """Only on old kernels do dying cgroups keep their ids; later only live ones use them (too-many-live-cgroups)."""
+    host = snapshot.get(HostReading)
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
-    refused = [e for e in _events(snapshot, tuning, KernelEventKind.CGROUP_EXHAUSTED) if "fork rejected" not in e.text]
-    if refused:
-        says = f"the kernel refused to make a cgroup, {_recent.ago(snapshot, refused[-1])}"
-        evidence = Evidence("cgroup-ids-spent", "kernel_log", says, _recent.lines(refused))
-    elif alive >= tuning["ids_live_many"]:
-        says = f"{alive:,} live memory cgroups are near the 65,535 that can have an id"
-        evidence = Evidence("cgroup-ids-spent", "cgroups", says, cgroups.source_later or cgroups.source)
-    else:
+    refused = [
+        event
+        for event in _events(snapshot, tuning, KernelEventKind.CGROUP_EXHAUSTED)
+        if "fork rejected" not in event.text
+    ]
+    if not refused:
         return None
-    return Harm("no more cgroups can be made", Confidence.LIKELY, evidence)
+    says = f"the kernel refused to make a cgroup, {_recent.ago(snapshot, refused[-1])}"
+    keep = not isinstance(host, Unread) and (0, 0) < host.kernel_version < IDS_GIVEN_BACK_SINCE
+    spent = alive + dying >= tuning["ids_live_many"]
+    if keep and spent and _is_of_now(snapshot, refused, tuning):
+        says += f"; before 4.8 dying ones keep their ids, and {alive + dying:,} of 65,535 are in use"
+        evidence = Evidence("cgroup-ids-spent", "kernel_log", says, _recent.lines(refused))
+        return Harm("no more cgroups can be made", Confidence.LIKELY, evidence)
+    why = "from 4.8 on they have given their ids back"
+    if keep:
+        why = "that is too long ago, or of an unknown time" if spent else f"{alive + dying:,} of 65,535 ids are in use"
+    says += f"; not attributed to the dying cgroups: {why}"
+    return Evidence("cgroup-refused", "kernel_log", says, _recent.lines(refused))

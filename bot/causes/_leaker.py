@@ -79,15 +79,13 @@ def find(
     host = snapshot.get(HostReading)
     uptime = None if isinstance(host, Unread) else host.uptime
     units, looping = snapshot.get(UnitsReading), snapshot.once(_loops.loops, tuning["loop_many"])
-    found = (
-        []
-        if isinstance(looping, Unread)
-        else [_of_loop(snapshot, loop, dying, growth, uptime, tuning) for loop in looping]
-    )
-    for churn in snapshot.once(_churn.churns, tuning["turn_seconds_high"]):
-        suspect = _of_churn(snapshot, churn, dying, uptime, tuning)
-        if suspect is not None:
-            found.append(suspect)
+    churns = snapshot.once(_churn.churns, tuning["turn_seconds_high"])
+    loops = () if isinstance(looping, Unread) else looping
+    # What came between the looks is a loop's doing only where nothing else starts or ends.
+    going_on = {loop.unit.name for loop in loops if loop.goes_on} | {c.suspect for c in churns if c.replaced}
+    its_own = growth if len(going_on) == 1 else None
+    found = [_of_loop(snapshot, loop, dying, its_own, uptime, tuning) for loop in loops]
+    found += [suspect for churn in churns if (suspect := _of_churn(snapshot, churn, dying, uptime, tuning)) is not None]
     each = _one_each(sorted(found, key=_order))
     if largest_share is not None and largest_share.is_no_units:
         each = tuple(suspect for suspect in each if not suspect.unit_state.unit)  # units leave none there
@@ -193,7 +191,7 @@ def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | 
     if (fit := _fit(dying, ended, tuning["ratio_high"])) is not None:
         because = f"{count(ended, 'ended run')} against {dying:,} dying"
     if fit is None and agent is not None and uptime is not None and (churn.goes_on or log_tells):
-        because = _pace(dying, uptime, unit, stopped, tuning)
+        because = _pace(dying, uptime, unit, stopped, churn.worked_ago, tuning)
         fit = _PACE_FIT if because else None
     beside = f"; {unit.name} itself is {state.active}, NRestarts={unit.most_restarts}" if unit else ""
     return Suspect(
@@ -218,7 +216,9 @@ def _fit(dying: int, turns: int, each: float) -> float | None:
     return abs(math.log(dying / turns))
 
 
-def _pace(dying: int, uptime: timedelta, unit: Unit | None, stopped: bool, tuning: Tuning) -> str:
+def _pace(
+    dying: int, uptime: timedelta, unit: Unit | None, stopped: bool, worked_ago: timedelta | None, tuning: Tuning
+) -> str:
     """Say how the available time fits a loop of some seconds for each restart; empty if it does not fit."""
     seconds, since = uptime.total_seconds(), "the node's uptime"
     stop_told = stopped and unit is not None and unit.state_changed_usec
@@ -228,6 +228,8 @@ def _pace(dying: int, uptime: timedelta, unit: Unit | None, stopped: bool, tunin
         ran = seconds - started / 1e6
         if 0 < ran < seconds:
             seconds, since = ran, f"the time that {unit.name} runs"
+    if not stopped and worked_ago is not None and timedelta(0) <= worked_ago < timedelta(seconds=seconds):
+        seconds, since = worked_ago.total_seconds(), "the time since its log told that it works"
     each = seconds / dying if dying else math.inf
     if each < tuning["turn_seconds_low"]:
         return ""  # too little time for so many restarts

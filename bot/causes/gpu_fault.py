@@ -4,9 +4,10 @@ Confirms: a GPU that does not answer, and the driver's line about it; a recovery
 that could not be replaced; an Xid of a fault within the last minutes.
 Supports: an Xid of a fault within the last hours; nvidia-smi hangs as well; errors that repeat on the same GPU.
 Refutes: no GPU; GPUs that answer and a log without such lines. Errors that applications cause are not faults.
-Remedy: no cure planned: NVIDIA's action for the code is named. People decide on reset, reboot or replacement, because
-which of them helps depends on the card, and a reboot that failed once will fail again. A node of a Kubernetes cluster
-may be cordoned while a GPU is unusable.
+Remedy: a reboot only if a GPU does not answer now and the driver logged its fault, or if the GPU's own recovery action,
+or its latest Xid 154, asks for one; once in 30 days, because a reboot that failed once will fail again. Everything else
+is NVIDIA's action for the code, as advice: people decide on a reset of the GPU or a replacement. A node of a Kubernetes
+cluster may be cordoned while a GPU is unusable.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         summary=sentence(*(item.says for item in evidence[:3])),
         evidence=tuple(evidence),
         suspects=tuple(dict.fromkeys(bus for bus in (*_sick(state), *(x.bus for x in faults)) if bus)),
-        remedy=(Step("cordon"),) if is_of_no_use and not isinstance(gpus, Unread) else (),
+        remedy=_remedy(state, told, not isinstance(log, Unread))
+        if is_of_no_use and not isinstance(gpus, Unread)
+        else (),
         lasting_fix=_advice(state, faults),
     )
 
@@ -73,16 +76,36 @@ def _silent(state: Sequence[Gpu]) -> Iterable[Evidence]:
 
 def _demanded(state: Sequence[Gpu], told: Sequence[Xid]) -> Iterable[Evidence]:
     """The recovery action that the GPU asks for now, or else that of its latest Xid 154."""
-    asked = {gpu.bus for gpu in state if gpu.recovery or (gpu.answers and any("Recovery" in row for row in gpu.lines))}
     for gpu in state:
         if gpu.recovery:
             says = f"GPU {gpu.bus} asks for recovery: {gpu.recovery}"
             yield Evidence("gpu-recovery", "gpu", says, gpu.lines)
-    latest = {x.bus: x for x in told if x.code == RECOVERY_ACTION and x.recovery}
-    for bus, last in latest.items():
-        if bus not in asked and last.recovery.lower() not in _NO_ACTION:
-            says = f"the driver says of GPU {bus}: {last.recovery}"
-            yield Evidence("gpu-recovery", "kernel_log", says, (last.event.text,))
+    for last in _demanded_by_log(state, told):
+        says = f"the driver says of GPU {last.bus}: {last.recovery}"
+        yield Evidence("gpu-recovery", "kernel_log", says, (last.event.text,))
+
+
+def _demanded_by_log(state: Sequence[Gpu], told: Sequence[Xid]) -> list[Xid]:
+    """The latest Xid 154 of each GPU that does not say itself what is to be done, where it asks for anything."""
+    says_itself = {
+        gpu.bus for gpu in state if gpu.recovery or (gpu.answers and any("Recovery" in row for row in gpu.lines))
+    }
+    latest = {x.bus: x for x in told if x.code == RECOVERY_ACTION and x.recovery and x.bus not in says_itself}
+    return [x for x in latest.values() if x.recovery.lower() not in _NO_ACTION]
+
+
+def _remedy(state: Sequence[Gpu], told: Sequence[Xid], log_read: bool) -> tuple[Step, ...]:
+    """A reboot where one is asked for, or where a GPU is gone by both accounts: one that was taken out is silent too.
+
+    Without the log nothing milder is offered in its place: it may have asked for a reboot.
+    """
+    asked = [*(gpu.recovery for gpu in state), *(x.recovery for x in _demanded_by_log(state, told))]
+    gone = {gpu.bus for gpu in state if gpu.answers is False} & {
+        x.bus for x in told if x.meaning.kind is XidKind.FAULT and not x.is_switch
+    }
+    if gone or any("reboot" in action.lower() for action in asked):
+        return (Step("reboot"),)
+    return (Step("cordon"),) if log_read else ()
 
 
 def _memory(state: Sequence[Gpu]) -> Iterable[Evidence]:
@@ -175,5 +198,6 @@ CAUSE = Cause(
     signature=("gpu", "kernel_log", "host"),
     weigh=weigh,
     eased_by=("cordon",),
+    cured_alone_by=("reboot",),  # the card is lost to this boot, and nothing that runs here made it so
     reboot_lasts=timedelta(days=30),  # NVIDIA's RESTART_BM: reboot once, on a repeat replace the card
 )

@@ -4,7 +4,8 @@ Confirms: a disk that holds requests and completes none while tasks wait; many t
 while no disk completes anything; tasks that wait for a file server which has not said OK; tasks blocked for over 120 s
 in the log.
 Supports: disk errors, NVMe time-outs, I/O wait or I/O pressure.
-Refutes: no task waits, a log without such lines; many writers on disks that keep working and answer reads in time.
+Refutes: no task waits, a log without such lines; many writers on disks that keep working and answer reads in time. After
+ten hung tasks the kernel logs no more of them: if nothing waits now, the stall is over or undecided, never present.
 Remedy: none planned: the disk is the same after a reboot, and the reboot may hang on the waiting tasks.
 """
 
@@ -72,8 +73,8 @@ def _told(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> t
     if isinstance(log, Unread):
         return [], False
     hung = _recent.recent(snapshot, log.of(KernelEventKind.HUNG_TASK), tuning["recent_hours"])
-    if not waiting and _hung_ended(snapshot, log, tuning):
-        hung = ()
+    if not waiting and _hung_before(snapshot, log, tuning):
+        hung = ()  # of now nothing tells; whether it is over, or nobody can see it, is for the end to say
     errors = _recent.recent(snapshot, log.of(KernelEventKind.DISK_ERROR), tuning["recent_hours"])
     errors = tuple(event for event in errors if not _is_taken_away(snapshot, event))
     evidence = [
@@ -89,13 +90,28 @@ def _told(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> t
     return evidence, bool(_recent.surely_within(snapshot, (*hung, *errors), tuning["now_minutes"]))
 
 
-def _hung_ended(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> bool:
-    """True if the kernel has stopped repeating its lines, which it writes every two minutes while a task hangs."""
+def _hung_before(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> bool:
+    """True if every hung task was logged longer ago than the two minutes after which the kernel repeats its line."""
     told = log.of(KernelEventKind.HUNG_TASK)
-    if log.left_out or len(told) >= _MOST_TOLD or isinstance(snapshot.get(ProcessesReading), Unread):
+    if isinstance(snapshot.get(ProcessesReading), Unread):
         return False
     least = timedelta(minutes=tuning["now_minutes"])
     return all((old := _recent.age(snapshot, event)) is not None and old > least for event in told)
+
+
+def _may_still_hang(snapshot: Snapshot, log: KernelLogReading) -> bool:
+    """True where the kernel has told all that it tells, and threads that nobody looked at may wait unseen.
+
+    One task that waits for I/O keeps PSI's "some" at its core's share of all cores' time (kernel/sched/psi.c weighs by
+    the time that each core is not idle): below that, none does.
+    """
+    if not log.left_out and len(log.of(KernelEventKind.HUNG_TASK)) < _MOST_TOLD:
+        return False
+    reclaim, cpu = snapshot.get(ReclaimReading), snapshot.get(CpuReading)
+    if isinstance(reclaim, Unread) or isinstance(cpu, Unread) or not cpu.cores:
+        return True
+    line = reclaim.pressure.get("io some")
+    return line is None or line.avg10 >= 100 / cpu.cores
 
 
 def _is_taken_away(snapshot: Snapshot, event: KernelEvent) -> bool:
@@ -217,8 +233,12 @@ def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> W
         if isinstance(log, Unread)
         else _recent.recent(snapshot, log.of(KernelEventKind.HUNG_TASK), tuning["recent_hours"])
     )
-    if told:
+    if told and not isinstance(log, Unread):
         since = _recent.ago(snapshot, told[-1])
+        if _may_still_hang(snapshot, log):
+            because = f"the last hung task was logged {since}; after ten the kernel logs no more, and none is seen now"
+            by_hand = "`ps -eLo state,wchan:32,comm | grep ^D` by hand"
+            return Undecided(NAME, because, would_decide=by_hand, worst=Status.DEGRADED)
         return RuledOut(NAME, f"the last hung task was logged {since}, and not again; nothing waits for I/O now")
     return RuledOut(NAME, "no hung task and no disk error in the log, and few or no tasks wait for I/O")
 

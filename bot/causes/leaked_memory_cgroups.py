@@ -8,7 +8,8 @@ is slow: before Linux 5.8 on cgroup v1, or if a call trace names it), lost memor
 proves the walk, if it is slow, or shows that the held core does something else.
 Supports: the held core serves the starved queue; the walker's threads ran on it.
 Refutes: few dying cgroups; a count that falls so fast that few will soon be left; the held core runs something else.
-Remedy: disable the leaker; with harm, then reboot (nothing else frees dying cgroups); never a reboot alone.
+Remedy: disable the leaker; with harm, then reboot (nothing else frees dying cgroups), unless their count is falling
+fast or the time of the harm is not known; never a reboot alone.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     blame = _leaker.blame(suspects, cgroups.growth, tuning)
     harms = _harm.find(snapshot, cgroups, dying, blame.leaker is not None, tuning)
     somebody = blame.leaker is not None or suspects.all or suspects.unread
-    if not (somebody or harms.seen or harms.unread) and _freed(cgroups, dying - many, tuning["freed_seconds"]):
+    freed = _freed(cgroups, dying - many, tuning["freed_seconds"])
+    if freed and not (somebody or harms.seen or harms.unread):
         fewer = f"{-(cgroups.growth or 0):,} fewer {span(timedelta(seconds=cgroups.seconds_between or 0))} later"
         return RuledOut(NAME, f"{count(dying, 'dying memory cgroup')}, {fewer}: they are being freed")
     evidence = (
@@ -81,7 +83,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     said = f"{dying:,} dying memory cgroups beside {alive:,} alive"
     if blame.leaker is None:
         return _unnamed(said, cgroups.growth, blame, harms, evidence)
-    return _named(snapshot, blame.leaker, blame.doubt, said, harms, evidence)
+    return _named(snapshot, blame.leaker, blame.doubt, said, harms, evidence, freed)
 
 
 def _freed(cgroups: CgroupsReading, too_many: float, within_seconds: float) -> bool:
@@ -137,7 +139,13 @@ def _who(blame: Blame, suspects: Suspects) -> Evidence:
 
 
 def _named(
-    snapshot: Snapshot, leaker: Suspect, doubt: str, said: str, harms: Harms, evidence: tuple[Evidence, ...]
+    snapshot: Snapshot,
+    leaker: Suspect,
+    doubt: str,
+    said: str,
+    harms: Harms,
+    evidence: tuple[Evidence, ...],
+    freed: bool,
 ) -> Finding:
     steps, why_not = keep_from_starting(leaker.unit_state)
     if steps and leaker.steady and not leaker.unit_state.unused_because:
@@ -150,11 +158,14 @@ def _named(
     summary = f"{leaker.name} {verb}: {said}"
     if harms.seen:
         done = "; ".join(harm.short for harm in harms.seen)
-        advice = (
-            "Disable it, then reboot: only a reboot clears what is left."
-            if steps
-            else f"{why_not} A reboot alone is not offered: the next boot would leak again."
-        )
+        if not steps:
+            advice = f"{why_not} A reboot alone is not offered: the next boot would leak again."
+        elif freed:
+            advice = "Disable it. No reboot is offered: what it left is being freed now."
+        elif not harms.of_now:
+            advice = "Disable it. No reboot is offered: when the harm happened is not known."
+        else:
+            advice = "Disable it, then reboot: only a reboot clears what is left."
         return Finding(
             cause=NAME,
             status=Status.CRITICAL,
@@ -162,7 +173,7 @@ def _named(
             summary=f"{summary}. Harm: {done}. {advice}",
             evidence=evidence,
             suspects=(leaker.name,),
-            remedy=(*steps, Step("reboot")) if steps else (),
+            remedy=(*steps, Step("reboot")) if steps and harms.of_now and not freed else steps,
         )
     if steps and leaker.stopped and leaker.unit_state.enabled in ("disabled", "masked"):
         steps, why_not = (), f"It is {leaker.unit_state.enabled} already."

@@ -1,21 +1,24 @@
 """A core was stuck in the kernel for tens of seconds, and the kernel's watchdog reported it.
 
 Confirms: soft or hard lockups, or RCU stalls, in the kernel log of the last hours. Lines of the same stall are one
-episode; many cores at the same instant mean that the machine was paused.
-Supports: resets of the network card after them; a core held in the kernel now.
+episode; many cores at the same instant, or all cores of a small machine, mean that the machine was paused.
+Supports: resets of the network card after them; a core that was stuck is held in the kernel now.
 Refutes: a kernel log without them.
-Remedy: a reboot may be planned while it goes on: a core is held now, or stalls came back within the last minutes. It
-clears the state and does not cure the cause. Never if the trace is in the walk over memory cgroups: then the cgroups
-are the cause, and their leaker must be stopped first.
+Remedy: a reboot may be planned while it goes on: a core that was stuck is held now, or stalls came back within the last
+minutes and the next is not overdue. It clears the state and does not cure the cause. Never if the trace is in the walk
+over memory cgroups: then the cgroups are the cause, and their leaker must be stopped first. Never if the hypervisor
+takes the CPUs away: then they are stuck outside of this kernel, and a reboot keeps the host.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.causes import _recent
-from bot.causes._figures import count, sentence
+from bot.causes._figures import count, percent, sentence
+from bot.causes._irq_placement import rows
 from bot.causes._starvation import starvation
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
@@ -27,6 +30,7 @@ from bot.probes.kernel_log import KernelLogReading
 
 NAME = "lockup"
 _INSTANT = timedelta(seconds=2)
+_LATE = timedelta(minutes=1)  # CONFIG_RCU_CPU_STALL_TIMEOUT is 21 s, and 60 s in Debian's and Red Hat's kernels
 _LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
 
 
@@ -40,7 +44,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if not events:
         old = f"; the last was {_recent.ago(snapshot, everything[-1])}" if everything else ""
         return RuledOut(NAME, f"the kernel log has no lockup within {tuning['recent_hours']:.0f} hours{old}")
-    episodes = _episodes(snapshot, events, tuning)
+    episodes = _episodes(snapshot, events, _cores(snapshot), tuning)
     stalls = [episode for episode in episodes if not episode.paused]
     lately = [stall for stall in stalls if stall.ended_ago <= timedelta(minutes=tuning["now_minutes"])]
     last = events[-1]
@@ -60,14 +64,24 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if starved is not None:
         says += "; the network card lacked CPU time too"
         evidence.append(Evidence("nic-starved", "kernel_log", starved.says, starved.source))
-    cpu, is_held = snapshot.get(CpuReading), False
+    cpu, is_held, stolen = snapshot.get(CpuReading), False, False
     if not isinstance(cpu, Unread):
         needed = max(1, min(round(tuning["core_held_seconds"]), len(cpu.seconds)))
-        for core in cpu.held("sys_percent", tuning["core_held_percent"], needed)[:1]:
-            is_held, held = True, f"core {core.core} is held in the kernel now"
+        stuck = {core for stall in lately for core in stall.cores}
+        held_now = cpu.held("sys_percent", tuning["core_held_percent"], needed)
+        for core in sorted(held_now, key=lambda held: held.core not in stuck)[:1]:
+            is_held, held = core.core in stuck, f"core {core.core} is held in the kernel now"
             evidence.append(Evidence("core-held", "cpu", held, tuple(row for row in core.raw if row)[:3]))
-    # A single stall is over by the time it is logged; only a repeated stall, or a held core, is worth a reboot.
-    goes_on = len(lately) >= tuning["repeats_few"] or (bool(lately) and is_held)
+        stolen = cpu.steal_percent >= tuning["stolen_percent"] or bool(
+            cpu.held("steal_percent", tuning["core_stolen_percent"], needed)
+        )
+        if stolen:
+            took = f"the hypervisor takes {percent(cpu.steal_percent)} of all cores' time: they may be stuck outside"
+            core, _ = cpu.hottest("steal_percent")
+            evidence.append(Evidence("cpu-stolen", "cpu", took, rows(cpu, (core,), 2)))
+            says += f"; {took}"
+    # A single stall is over by the time it is logged; only a repeated stall, or its core still held, is worth a reboot.
+    goes_on = (bool(lately) and is_held) or _comes_back(lately, tuning)
     just_now = any(stall.ended_ago <= timedelta(minutes=1) for stall in stalls)
     return Finding(
         cause=NAME,
@@ -75,8 +89,14 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         confidence=Confidence.CONFIRMED,
         summary=sentence(says),
         evidence=tuple(evidence),
-        remedy=(Step("reboot"),) if goes_on and not walks else (),
+        remedy=(Step("reboot"),) if goes_on and not (walks or stolen or isinstance(cpu, Unread)) else (),
     )
+
+
+def _cores(snapshot: Snapshot) -> int:
+    """How many cores the machine has; 0 where that was not read."""
+    cpu = snapshot.get(CpuReading)
+    return 0 if isinstance(cpu, Unread) else cpu.cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +105,18 @@ class _Episode:
 
     ended_ago: timedelta
     paused: int
+    cores: frozenset[int] = frozenset()
 
 
-def _episodes(snapshot: Snapshot, events: tuple[KernelEvent, ...], tuning: Tuning) -> list[_Episode]:
+def _comes_back(lately: Sequence[_Episode], tuning: Tuning) -> bool:
+    """True if stalls of the last minutes have a rhythm, and the next is overdue by one turn of it at most."""
+    if len(lately) < max(2, tuning["repeats_few"]):
+        return False
+    between = (lately[0].ended_ago - lately[-1].ended_ago) / (len(lately) - 1)
+    return lately[-1].ended_ago <= 2 * between
+
+
+def _episodes(snapshot: Snapshot, events: tuple[KernelEvent, ...], cores: int, tuning: Tuning) -> list[_Episode]:
     """Return the stalls whose time is known, oldest first."""
     timed = [(age, event) for event in events if (age := _recent.age(snapshot, event)) is not None]
     timed.sort(key=lambda pair: pair[0], reverse=True)
@@ -97,13 +126,27 @@ def _episodes(snapshot: Snapshot, events: tuple[KernelEvent, ...], tuning: Tunin
             groups[-1].append((age, event))
         else:
             groups.append([(age, event)])
-    return [_Episode(group[-1][0], _paused(group, tuning)) for group in groups]
+    many = min(tuning["paused_cores"], max(2, cores)) if cores else tuning["paused_cores"]
+    return [
+        _Episode(
+            group[-1][0],
+            _paused(group, many),
+            frozenset(event.core for _, event in group if event.core is not None),
+        )
+        for group in groups
+    ]
 
 
-def _paused(group: list[tuple[timedelta, KernelEvent]], tuning: Tuning) -> int:
-    cores = {event.core for _, event in group if event.core is not None}
-    instant = group[0][0] - group[-1][0] <= _INSTANT
-    return len(cores) if instant and len(cores) >= tuning["paused_cores"] else 0
+def _paused(group: list[tuple[timedelta, KernelEvent]], many: float) -> int:
+    """Return how many cores told of it in its first instant, where nothing was stuck after that.
+
+    RCU finds late that it was kept waiting: its line may follow a pause.
+    """
+    began = group[0][0]
+    at_once = {event.core for age, event in group if began - age <= _INSTANT and event.core is not None}
+    late = [(began - age, event.kind) for age, event in group if began - age > _INSTANT]
+    after = [since for since, kind in late if kind is not KernelEventKind.RCU_STALL or since > _LATE]
+    return len(at_once) if len(at_once) >= many and not after else 0
 
 
 CAUSE = Cause(
@@ -118,6 +161,8 @@ CAUSE = Cause(
         "paused_cores",
         "core_held_percent",
         "core_held_seconds",
+        "stolen_percent",
+        "core_stolen_percent",
     ),
     signature=("kernel_log", "host"),
     weigh=weigh,

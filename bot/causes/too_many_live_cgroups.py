@@ -1,11 +1,11 @@
 """Thousands of memory cgroups are alive: directories that nobody removed, and that are read again and again.
 
-Confirms: thousands of directories (v1) or descendants (v2), and a call trace in the walk over them, or a cgroup that
-could not be made.
+Confirms: thousands of directories (v1) or descendants (v2), and within the last hour a call trace in the walk over so
+many that it takes seconds, or a cgroup that could not be made with nearly all ids in use.
 Supports: a statistics walker (kubelet, systemd-oomd) uses much kernel time, especially on a core that it holds.
 Refutes: few directories. Dying cgroups are a different fault: leaked-memory-cgroups.
 Remedy: remove the empty directories and fix the program that leaves them; a reboot clears them but cures nothing, so
-it is planned only if harm is confirmed.
+it is planned only if harm is confirmed, and if they are known not to belong to containers that run.
 """
 
 from __future__ import annotations
@@ -39,9 +39,11 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             return Undecided(NAME, f"the live memory cgroups were counted only up to {alive:,}")
         about = "about " if cgroups.alive_is_at_least else ""
         return RuledOut(NAME, f"{about}{count(alive, 'live memory cgroup')}{beside}; {many:,.0f} would be many")
-    if isinstance(containers := snapshot.get(ContainersReading), Unread) or containers.count_is_at_least:
+    containers = snapshot.get(ContainersReading)
+    whose_is_known = not isinstance(containers, Unread) and not containers.count_is_at_least
+    if isinstance(containers, Unread) or containers.count_is_at_least:
         because = containers.reason if isinstance(containers, Unread) else "there are more than were listed"
-        if not _stopped(snapshot, tuning):
+        if not (_walks_of_now(snapshot, alive, tuning) or _refused_now(snapshot, alive, tuning)):
             why = f"{alive:,} memory cgroups are alive; how many containers they serve is not known ({because})"
             # If no container could be listed, or a core is held, the node must not be called healthy.
             held = snapshot.once(
@@ -50,8 +52,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             return Undecided(NAME, why, suspected=isinstance(containers, Unread) or held.walker is not None)
     said = f"{at_least}{alive:,} memory cgroups are alive"
     evidence = [Evidence("live-cgroups", "cgroups", said, cgroups.source_later or cgroups.source)]
-    stacks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
-    refused = [e for e in _events(snapshot, tuning, KernelEventKind.CGROUP_EXHAUSTED) if "fork rejected" not in e.text]
+    stacks = _walks_of_now(snapshot, alive, tuning)
+    refused = _refused_now(snapshot, alive, tuning)
     held = snapshot.once(held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     harm = []
     if stacks:
@@ -60,9 +62,12 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if refused:
         harm.append("the kernel refused to make another cgroup")
         evidence.append(Evidence("cgroup-ids-spent", "kernel_log", harm[-1], _recent.lines(refused)))
-    if held.walker is not None:
+    if held.walker is not None and _takes_seconds(alive, tuning):
         harm.append(held.says)
         evidence.append(Evidence("core-held-by-walker", "cpu", held.says, held.source))
+    elif held.walker is not None:
+        says = f"{held.says}; a walk over {alive:,} is too short to hold a core"
+        evidence.append(Evidence("core-held", "cpu", says, held.source))
     if not harm:
         summary = sentence(said, "no harm seen")
         return Finding(NAME, Status.DEGRADED, Confidence.POSSIBLE, summary, tuple(evidence))
@@ -73,7 +78,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
         summary=sentence(said, *harm),
         evidence=tuple(evidence),
-        remedy=(Step("reboot"),) if sure else (),
+        # Those of running containers would come back after it.
+        remedy=(Step("reboot"),) if sure and whose_is_known else (),
     )
 
 
@@ -86,15 +92,28 @@ def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
     return max(tuning["live_many"], running * tuning["live_per_container"]), f" beside {count(running, 'container')}"
 
 
-def _stopped(snapshot: Snapshot, tuning: Tuning) -> bool:
-    """True if the kernel refused to make another, or was seen in the walk: then there are too many in any case."""
-    kinds = (KernelEventKind.STACK_MEMCG_WALK, KernelEventKind.CGROUP_EXHAUSTED)
-    return any("fork rejected" not in event.text for kind in kinds for event in _events(snapshot, tuning, kind))
+def _walks_of_now(snapshot: Snapshot, alive: int, tuning: Tuning) -> tuple[KernelEvent, ...]:
+    """Return the last hour's traces in the walk, if a walk over that many takes long enough to be the reason."""
+    if not _takes_seconds(alive, tuning):
+        return ()
+    return _of_now(snapshot, KernelEventKind.STACK_MEMCG_WALK, tuning)
 
 
-def _events(snapshot: Snapshot, tuning: Tuning, kind: KernelEventKind) -> tuple[KernelEvent, ...]:
+def _takes_seconds(alive: int, tuning: Tuning) -> bool:
+    return alive * tuning["walk_seconds_per_10000"] / 10_000 >= tuning["walk_seconds_few"]
+
+
+def _refused_now(snapshot: Snapshot, alive: int, tuning: Tuning) -> tuple[KernelEvent, ...]:
+    """Return the kernel's refusals of the last hour, if so many are alive that it ran out of ids."""
+    if alive < tuning["ids_live_many"]:
+        return ()
+    refused = _of_now(snapshot, KernelEventKind.CGROUP_EXHAUSTED, tuning)
+    return tuple(event for event in refused if "fork rejected" not in event.text)
+
+
+def _of_now(snapshot: Snapshot, kind: KernelEventKind, tuning: Tuning) -> tuple[KernelEvent, ...]:
     log = snapshot.get(KernelLogReading)
-    return () if isinstance(log, Unread) else _recent.recent(snapshot, log.of(kind), tuning["recent_hours"])
+    return () if isinstance(log, Unread) else _recent.surely_within(snapshot, log.of(kind), tuning["harm_minutes"])
 
 
 CAUSE = Cause(
@@ -107,7 +126,10 @@ CAUSE = Cause(
         "core_held_percent",
         "core_held_seconds",
         "walker_share",
-        "recent_hours",
+        "walk_seconds_per_10000",
+        "walk_seconds_few",
+        "ids_live_many",
+        "harm_minutes",
     ),
     weigh=weigh,
     cured_alone_by=("reboot",),  # the kernel itself is full, and no leak would come back after a boot

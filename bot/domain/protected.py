@@ -91,11 +91,35 @@ NETWORKS = (
     "calico*",
 )
 
+# Name lookups wait for them if resolv.conf names the node itself, and calls if they go through such a proxy.
+_RESOLVERS_AND_PROXIES = (
+    "dnsmasq",
+    "unbound",
+    "named*",
+    "bind9",
+    "pdns*",
+    "coredns*",
+    "node-local-dns*",
+    "haproxy*",
+    "flanneld",
+    "weave*",
+    "antrea*",
+    "ovn-*",
+    "wpa_supplicant",
+)
+
+# These let people in from outside without an open port.
+_TUNNELS = ("cloudflared*", "zerotier-one", "nebula*", "netbird*", "twingate*", "warp-svc")
+
 # These let people log in, and the cloud reach the machine.
 _IDENTITY = (
     "sssd*",
     "nslcd",
     "nscd",
+    "ypbind",
+    "krb5*",
+    "certmonger",
+    "himdsd",
     "winbind*",
     "oddjobd",
     "amazon-ssm-agent",
@@ -144,10 +168,17 @@ _STORAGE = (
     "weka-agent",
     "blk-availability",
     "cryptsetup*",
+    "drbd*",
+    "corosync*",
+    "pacemaker*",
 )
 
 # These run the node's own work, which nobody asked us to end.
-_JOB_RUNNERS = ("slurmd", "slurmctld", "slurmdbd", "munge", "nomad", "ray", "ray-*", "pbs*", "condor", "lsfd", "flux")
+_JOB_RUNNERS = (
+    *("slurmd", "slurmctld", "slurmdbd", "munge", "nomad", "ray", "ray-*", "pbs*", "condor", "lsfd", "flux"),
+    *("gridengine*", "sge*", "gitlab-runner*", "buildkite-agent*", "actions.runner.*"),
+    *("libvirtd*", "virtqemud*", "virtlogd*", "lxc*", "lxd*", "snap.lxd.*", "incus*"),
+)
 
 _GPUS = ("nvidia-*", "nvidia_*", "dcgm*", "nv-*", "efa*", "openibd", "opensm*", "rdma*", "amdgpu*", "habanalabs*")
 
@@ -171,6 +202,8 @@ PROTECTED = (
     *_CLUSTER_STORES,
     *LOGINS,
     *NETWORKS,
+    *_RESOLVERS_AND_PROXIES,
+    *_TUNNELS,
     *_IDENTITY,
     *_TIME,
     *_STORAGE,

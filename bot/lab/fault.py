@@ -93,6 +93,11 @@ FAULTS: dict[str, Fault] = {
         Fault("oom-kills", "a service is killed at its cgroup's limit again and again", within_seconds=120),
         Fault("oom-kills-of-the-machine", "a job takes all memory and is killed for it", within_seconds=120),
         Fault("pid-or-fd-exhaustion", "a pool of workers leaves few threads to all others"),
+        Fault(
+            "pid-or-fd-exhaustion-of-files",
+            "a service holds nearly all files that may be open at once",
+            ("hold-files.pl",),
+        ),
         Fault("essential-unit-stopped", "the container runtime, a stand-in, starts at boot and is stopped"),
         Fault("clock-unsynced", "the clock was set wrong, and chrony says so", ("time-server.pl",)),
         Fault("neighbour-overflow", "the table of neighbours has no room", ("many-neighbours.pl",)),

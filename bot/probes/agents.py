@@ -35,6 +35,7 @@ class Agent:
     because: str = ""  # why used or unused
     log_exits: int = 0
     log_last_at: str = ""  # the log's own time text of the last failed run
+    log_worked_at: str = ""  # and of the last time that it worked: until then it did not loop
     source: tuple[str, ...] = ()
 
     @property
@@ -110,6 +111,7 @@ class _Ecs:
     cluster_line: str
     readable: bool  # False: a configuration is there and could not be read
     registered: bool  # and not failing since
+    worked_at: str  # its last registration's time, empty where the log tells of none
     failures: tuple[str, ...]
     counted: int
 
@@ -157,9 +159,9 @@ def _agent(known: KnownAgent, unit: str, enabled: str, state: tuple[str, str], k
     used, because = _ecs_used(kubelet, ecs) if known.name == ECS else (None, "")
     source = [f"{unit} {enabled or 'no unit file'}", f"{unit} {active} {sub}"]
     failures: tuple[str, ...] = ()
-    counted = 0
+    counted, worked_at = 0, ""
     if known.name == ECS and ecs is not None:
-        failures, counted = ecs.failures, ecs.counted
+        failures, counted, worked_at = ecs.failures, ecs.counted, ecs.worked_at
         source += [ecs.cluster_line] if ecs.cluster_line else []
         source += failures[-2:]
     last = _TIME.search(failures[-1]) if failures else None
@@ -173,6 +175,7 @@ def _agent(known: KnownAgent, unit: str, enabled: str, state: tuple[str, str], k
         because=because or (f"it is used if there is {known.shows_used}" if known.shows_used else ""),
         log_exits=max(len(failures), counted),
         log_last_at=last.group() if last else "",
+        log_worked_at=worked_at,
         source=tuple(source),
     )
 
@@ -191,6 +194,7 @@ def _ecs(text: str | None) -> _Ecs | None:
         cluster=one_line(clusters[-1][0]) if clusters else "",
         cluster_line=one_line(clusters[-1][1]) if clusters else "",
         readable=not any(line.startswith("unreadable ") for line in text.split("\n")),
+        worked_at=_at(registrations[-1]) if registrations else "",
         registered=bool(registrations) and not (failures and _at(failures[-1]) >= _at(registrations[-1])),
         failures=tuple(failures),
         counted=next((int(line) for line in files.get(COUNTED, ()) if re.fullmatch(r"[0-9]{1,9}", line)), 0),

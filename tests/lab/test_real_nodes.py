@@ -28,6 +28,7 @@ LOGGED = (
     ("oom-kills-of-the-machine", "oom-kills", "degraded"),
     ("neighbour-overflow", "neighbour-overflow", "critical"),
     ("pid-or-fd-exhaustion", "pid-or-fd-exhaustion", "critical"),
+    ("pid-or-fd-exhaustion-of-files", "pid-or-fd-exhaustion", "critical"),
     ("conntrack-full", "conntrack-full", "critical"),
     ("filesystem-read-only", "filesystem-read-only", "critical"),
     ("io-stall", "io-stall", "critical"),

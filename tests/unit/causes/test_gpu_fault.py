@@ -41,8 +41,26 @@ def test_gpu_that_fell_off_is_critical_and_named() -> None:
     assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.CONFIRMED)
     assert finding.suspects == (BUS,)
     assert "power cycle" in finding.lasting_fix
-    # No cure by a button: a reboot that did not help once does not help again.
-    assert finding.remedy == (Step("cordon"),)
+    assert finding.remedy == (Step("reboot"),)
+
+
+def test_reboot_is_offered_only_where_a_gpu_is_gone_by_both_accounts_or_one_is_asked_for() -> None:
+    reboot, cordon = (Step("reboot"),), (Step("cordon"),)
+    to_reboot = an_xid(154, 9 * HOUR, rest="GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)")
+    to_reset = an_xid(154, rest="GPU recovery action changed from 0x2 (Node Reboot Required) to 0x1 (GPU Reset)")
+    assert found(FAULT, gpus(card(answers=False)), b.log(an_xid(79, 9 * DAY))).remedy == reboot, "state does not age"
+    assert found(FAULT, gpus(card(answers=False)), b.log()).remedy == cordon, "it may have been taken out"
+    other = an_xid(79, bus="0000:5e:00")
+    assert found(FAULT, gpus(card(answers=False)), b.log(other)).remedy == cordon, "another one's fault"
+    assert found(FAULT, gpus(), b.log(to_reboot)).remedy == reboot
+    assert found(FAULT, gpus(), b.log(to_reboot, to_reset)).remedy == cordon, "the latest one says"
+    assert found(FAULT, gpus(card(recovery="Reboot"))).remedy == reboot
+    assert found(FAULT, gpus(card(recovery="Reset"), card("0000:5e:00.0")), b.log(to_reboot)).remedy == cordon
+    assert found(FAULT, gpus(card(remap_failed=True)), b.log(an_xid(64))).remedy == cordon
+    assert found(FAULT, b.unread("gpu"), b.log(to_reboot)).remedy == (), "nobody has looked"
+    assert found(FAULT, gpus(card(answers=False)), b.unread("kernel_log")).remedy == ()
+    switch = line("[1.0] nvidia-nvswitch2: SXid (PCI:0000:3b:00.0): 20034, Fatal, Link 36 LTSSM Fault Up")
+    assert found(FAULT, gpus(card(answers=False)), b.log(switch)).remedy == cordon
 
 
 def test_cordon_is_offered_only_for_what_the_gpus_themselves_show_now() -> None:

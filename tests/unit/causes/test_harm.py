@@ -249,14 +249,49 @@ def test_memory_that_dying_cgroups_cannot_have_taken_is_not_laid_to_them() -> No
     assert found(LEAK, *few, b.memory(slab=60 * b.GIB)).status is Status.DEGRADED  # 40 MiB each: a file system's
 
 
-def test_ids_are_judged_by_live_cgroups_and_by_refusals_never_by_the_count_of_dying() -> None:
+OLD = b.host("4.4.0-210-generic")
+REFUSED = b.event(KernelEventKind.CGROUP_EXHAUSTED, "cgroup: mkdir failed: no space left on device")
+
+
+def test_ids_are_spent_by_dying_cgroups_only_on_old_kernels_and_where_one_was_refused_lately() -> None:
     assert found(LEAK, b.cgroups(65_400), b.units(b.between_tries(restarts=65_400))).status is Status.DEGRADED
-    full = found(LEAK, b.cgroups(DYING, alive=64_000), LEAKER)
-    assert (full.status, full.confidence, steps(full)) == (Status.CRITICAL, Confidence.LIKELY, CURED)
-    refused = b.event(KernelEventKind.CGROUP_EXHAUSTED, "cgroup: mkdir failed: no space left on device")
-    assert leak(b.log(refused)).status is Status.CRITICAL
+    spent = leak(OLD, b.log(REFUSED))
+    assert (spent.status, spent.confidence, steps(spent)) == (Status.CRITICAL, Confidence.LIKELY, CURED)
+    assert "68,680 of 65,535 are in use" in "".join(one.says for one in spent.evidence)
+    assert steps(leak(OLD)) == DISABLED, "a count near the limit is no harm"
+    late = b.event(KernelEventKind.CGROUP_EXHAUSTED, REFUSED.text, timedelta(hours=3))
+    for log in (b.log(late), b.log(b.event(KernelEventKind.CGROUP_EXHAUSTED, REFUSED.text, None))):
+        assert steps(leak(OLD, log)) == DISABLED
     forks = b.event(KernelEventKind.CGROUP_EXHAUSTED, "cgroup: fork rejected by pids controller in /kubepods/x")
-    assert leak(b.log(forks)).status is Status.DEGRADED
+    assert steps(leak(OLD, b.log(forks))) == DISABLED
+
+
+def test_refused_cgroup_is_not_laid_to_dying_ones_that_gave_their_ids_back() -> None:
+    for more in ((), (b.cgroups(DYING, alive=64_000),)):
+        finding = leak(b.log(REFUSED), *more)
+        assert (finding.status, steps(finding)) == (Status.DEGRADED, DISABLED)
+        said = next(one.says for one in finding.evidence if one.finding == "cgroup-refused")
+        assert said.endswith("not attributed to the dying cgroups: from 4.8 on they have given their ids back")
+
+
+def test_harm_of_an_unknown_time_earns_no_reboot_and_a_trace_over_few_is_none() -> None:
+    for untimed in (b.event(KernelEventKind.STACK_MEMCG_WALK, STACK.text, None), *b.starved(None)):
+        finding = leak(b.log(untimed))
+        if finding.status is Status.CRITICAL:
+            assert steps(finding) == DISABLED
+            assert "when the harm happened is not known" in finding.summary
+    assert leak(b.log(*b.starved(None))).status is Status.CRITICAL
+    assert steps(leak(b.log(*b.starved(None)), *WALKED)) == CURED, "a core is held now"
+    few = found(LEAK, b.cgroups(1_100), b.units(b.between_tries(restarts=1_100)), *WALKED, b.log(STACK))
+    assert (few.status, steps(few)) == (Status.DEGRADED, DISABLED)
+    assert "memcg-walk-of-few" in seen(few)
+
+
+def test_harm_of_what_is_being_freed_earns_no_reboot() -> None:
+    freed = found(LEAK, b.cgroups(DYING, later=60_000), LEAKER, *WALKED)
+    assert (freed.status, steps(freed)) == (Status.CRITICAL, DISABLED)
+    assert "is being freed now" in freed.summary
+    assert steps(found(LEAK, b.cgroups(DYING, later=68_000), LEAKER, *WALKED)) == CURED
 
 
 @pytest.mark.parametrize("harm", [WALKED, (b.log(*b.starved()),), (b.memory_gone(),)])

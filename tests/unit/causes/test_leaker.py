@@ -1,6 +1,6 @@
 """Who is named among several, on what argument, and what is said of it."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -195,3 +195,27 @@ def test_long_run_that_ends_before_our_eyes_is_no_steady_one() -> None:
 def test_container_that_only_the_second_look_saw_is_seen() -> None:
     looks = b.containers(later=[b.container("cccc", 1)])
     assert found(LEAK, b.cgroups(DYING), b.units(b.unit()), looks, b.agents(b.agent())).suspects == ("ecs.service",)
+
+
+def test_rise_between_the_looks_is_a_units_own_only_where_nothing_else_starts_or_ends() -> None:
+    """Each start of it leaves sixty; nine hundred such starts are most of the dying."""
+    loop = b.unit("push.service", 900, 901, active="activating", sub="auto-restart")
+    grew = b.cgroups(DYING, later=DYING + 60)
+    assert found(LEAK, grew, b.units(loop)).suspects == ("push.service",)
+    assert "each of which left about 60 between the looks" in leaker(found(LEAK, grew, b.units(loop)))
+    replaced = b.containers(b.container("dddd", 400, "ci/build:7"), later=[b.container("eeee", 1, "ci/build:7")])
+    beside = b.between_tries("other.service", 30)
+    for units, containers in ((b.units(loop), replaced), (b.units(loop, beside), b.containers())):
+        finding = found(LEAK, grew, units, containers)
+        assert (finding.remedy, finding.confidence) == ((), Confidence.LIKELY)
+        assert "leaker was not found" in finding.summary
+
+
+@pytest.mark.parametrize(("worked", "blamed"), [("2026-11-20T23:40:00Z", False), ("2026-11-10T02:00:00Z", True)])
+def test_pace_of_an_agent_is_counted_from_when_it_last_worked(worked: str, blamed: bool) -> None:
+    host = b.host(node_time_at=datetime(2026, 11, 21, tzinfo=UTC))
+    agent = b.agents(b.agent(log_worked_at=worked))
+    finding = found(LEAK, b.cgroups(DYING), b.units(b.unit()), b.churning(), host, agent)
+    assert (finding.suspects == ("ecs.service",)) == blamed
+    if blamed:
+        assert "the time since its log told that it works" in leaker(finding)

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.verdict import Confidence, Status
+from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from tests.unit.causes import builders as b
@@ -57,9 +58,41 @@ def test_many_cores_in_one_instant_are_a_machine_that_was_paused() -> None:
     assert steps(found(LOCKUP, b.log(*at_once(5, 3), *at_once(1, 3)))) == [("reboot", "")]
 
 
-def test_one_stall_and_a_core_that_is_held_now_goes_on() -> None:
+def test_one_stall_whose_core_is_held_now_goes_on() -> None:
     assert steps(found(LOCKUP, b.log(lockup(2)), b.held(core=7))) == [("reboot", "")]
     assert found(LOCKUP, b.log(lockup(40)), b.held(core=7)).remedy == ()
+    assert found(LOCKUP, b.log(lockup(2)), b.held(core=3)).remedy == (), "another core, and busy by right"
+    assert found(LOCKUP, b.log(b.event(Kind.RCU_STALL)), b.held(core=7)).remedy == (), "whose core it was is not told"
+
+
+def test_stalls_that_ceased_earn_no_reboot_though_both_were_within_minutes() -> None:
+    assert steps(found(LOCKUP, b.log(lockup(9.9), lockup(6)))) == [("reboot", "")]
+    assert found(LOCKUP, b.log(lockup(9.9), lockup(6.7))).remedy == (), "3.2 minutes apart, and none for 6.7"
+
+
+def test_all_cores_of_a_small_machine_in_one_instant_are_a_pause_and_rcu_may_complain_after_it() -> None:
+    def woke(minutes: float, *late: float) -> list[KernelEvent]:
+        ago = timedelta(minutes=minutes)
+        lines = [b.event(Kind.SOFT_LOCKUP, ago=ago - timedelta(milliseconds=core), core=core) for core in (0, 1)]
+        return lines + [b.event(Kind.RCU_STALL, ago=ago - timedelta(seconds=after), core=1) for after in late]
+
+    two = b.cpu(cores=2)
+    assert found(LOCKUP, b.log(*woke(5), *woke(1)), two).remedy == ()
+    assert found(LOCKUP, b.log(*woke(5, 25), *woke(1, 25)), two).remedy == ()
+    assert steps(found(LOCKUP, b.log(*woke(7, 61), *woke(2, 61)), two)) == [("reboot", "")], "RCU complains on"
+    assert steps(found(LOCKUP, b.log(*woke(5), *woke(1)))) == [("reboot", "")], "two of eight"
+    assert found(LOCKUP, b.log(lockup(5), lockup(1)), b.unread("cpu")).remedy == (), "how many there are is not known"
+
+
+def test_cores_that_the_hypervisor_takes_away_earn_no_reboot() -> None:
+    def stolen(steal: float) -> CpuReading:
+        return b.cpu({core: {"steal": steal} for core in range(8)})
+
+    assert steps(found(LOCKUP, b.log(lockup(5), lockup(1)), stolen(4.9))) == [("reboot", "")]
+    finding = found(LOCKUP, b.log(lockup(5), lockup(1)), stolen(5.0))
+    assert (finding.status, finding.remedy) == (Status.CRITICAL, ())
+    assert "the hypervisor takes 5.0 % of all cores' time" in finding.summary
+    assert found(LOCKUP, b.log(lockup(5), lockup(1)), b.cpu({3: {"steal": 30.0}})).remedy == ()
 
 
 def test_lockup_without_the_nodes_uptime_counts_and_earns_no_reboot() -> None:

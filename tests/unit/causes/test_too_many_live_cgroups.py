@@ -1,5 +1,7 @@
 """Directories that nobody removed."""
 
+from datetime import timedelta
+
 from bot.domain.verdict import Confidence, Status
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.formats.kernel_line import KernelEventKind as Kind
@@ -50,3 +52,27 @@ def test_live_cgroups_that_leave_no_room_for_another_are_confirmed() -> None:
     )
     forks = b.event(Kind.CGROUP_EXHAUSTED, "cgroup: fork rejected by pids controller in /kubepods/x")
     assert found(LIVE, b.cgroups(17, alive=64_000), b.log(forks)).confidence is Confidence.POSSIBLE
+
+
+def test_live_cgroups_earn_a_reboot_only_by_what_is_of_now_and_possible() -> None:
+    def steps_of(alive: int, *readings: object) -> list[tuple[str, str]]:
+        return steps(found(LIVE, b.cgroups(17, alive=alive), *readings))
+
+    walk, refused = Kind.STACK_MEMCG_WALK, Kind.CGROUP_EXHAUSTED
+    enospc = "cgroup: mkdir failed: no space left on device"
+    hour, late = timedelta(minutes=59), timedelta(minutes=61)
+    assert steps_of(15_000, b.log(b.event(walk, ago=hour))) == [("reboot", "")]
+    assert steps_of(15_000, b.log(b.event(walk, ago=late))) == []
+    assert steps_of(15_000, b.log(b.event(walk, ago=None))) == [], "of an unknown time"
+    assert steps_of(14_000, b.log(b.event(walk, ago=hour))) == [], "a walk over so many takes less than a second"
+    assert steps_of(60_000, b.log(b.event(refused, enospc, hour))) == [("reboot", "")]
+    assert steps_of(60_000, b.log(b.event(refused, enospc, late))) == []
+    assert steps_of(59_000, b.log(b.event(refused, enospc, hour))) == [], "there are ids left"
+    unlisted = found(LIVE, b.cgroups(17, alive=15_000), b.log(b.event(walk)), b.unread("containers"))
+    assert (unlisted.status, unlisted.remedy) == (Status.CRITICAL, ()), "they may be those of containers that run"
+
+
+def test_core_that_so_few_cannot_hold_is_told_and_not_laid_to_them() -> None:
+    finding = found(LIVE, b.cgroups(17, alive=5_000), b.held(), b.processes(b.process()))
+    assert (finding.status, finding.confidence) == (Status.DEGRADED, Confidence.POSSIBLE)
+    assert "a walk over 5,000 is too short to hold a core" in finding.evidence[1].says

@@ -186,7 +186,7 @@ def test_few_causes_may_plan_and_a_reboot_never_comes_first_for_a_leak() -> None
         "too-many-live-cgroups": ("reboot",),
         "lockup": ("reboot",),
         "filesystem-read-only": ("cordon",),
-        "gpu-fault": ("cordon",),
+        "gpu-fault": ("cordon", "reboot"),
         "essential-unit-stopped": ("start_unit",),
         "crash-looping-unit": ("disable_unit", "mask_unit"),
     }

@@ -10,6 +10,15 @@ from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.protected import ESSENTIAL, KUBELET_UNITS, PROTECTED, is_essential, is_protected
 
 NEVER = [
+    "dnsmasq",
+    "unbound",
+    "named",
+    "haproxy",
+    "cloudflared",
+    "corosync",
+    "libvirtd",
+    "gitlab-runner",
+    "actions.runner.acme-web.builder-3",
     "k3s-agent",
     "k3s",
     "rke2-server",

@@ -11,7 +11,11 @@ from bot.lab.fault import FAULTS, Fault, find
 # They bring no cause of their own name.
 STAND_INS = {"held-core", "compaction", "leaked-memory-cgroups-in-one-unit", "busy"}
 
-FURTHER = {"disk-full-of-inodes": "disk-full", "oom-kills-of-the-machine": "oom-kills"}  # a second way to the cause
+FURTHER = {  # a second way to the cause
+    "disk-full-of-inodes": "disk-full",
+    "oom-kills-of-the-machine": "oom-kills",
+    "pid-or-fd-exhaustion-of-files": "pid-or-fd-exhaustion",
+}
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)

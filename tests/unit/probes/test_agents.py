@@ -40,6 +40,12 @@ def test_recorded_agent_loops_unused_beside_kubelet() -> None:
     assert agent.image == "amazon/amazon-ecs-agent"
 
 
+def test_last_time_that_it_worked_is_its_last_registration() -> None:
+    assert ecs(FAILED).log_worked_at == ""
+    twice = REGISTERED.format("09:00:00Z") + 'level=info time=2026-11-21T09:40:00Z msg="Registration completed"\n'
+    assert ecs(FAILED + twice).log_worked_at == "2026-11-21T09:40:00Z"
+
+
 def test_node_without_systemd_has_no_agents() -> None:
     assert parse(recorded(CAPTURES / "agents" / "debian-12--no-systemd.out")) == AgentsReading(())
 
