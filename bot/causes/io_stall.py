@@ -4,8 +4,8 @@ Confirms: a disk that holds requests and completes none while tasks wait; many t
 while no disk completes anything; tasks that wait for a file server which has not said OK; tasks blocked for over 120 s
 in the log.
 Supports: disk errors, NVMe time-outs, I/O wait or I/O pressure.
-Refutes: no task waits, a log without such lines; many writers on disks that keep working and answer reads in time. After
-ten hung tasks the kernel logs no more of them: if nothing waits now, the stall is over or undecided, never present.
+Refutes: no task waits, a log without such lines; many writers on disks that keep working and answer reads in time.
+After ten hung tasks the kernel logs no more: if nothing waits now, the stall is over or undecided, never present.
 Remedy: none planned: the disk is the same after a reboot, and the reboot may hang on the waiting tasks.
 """
 
