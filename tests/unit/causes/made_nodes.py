@@ -108,7 +108,7 @@ def logs() -> st.SearchStrategy[Any]:
         ages,
         device=st.just("0000:3b:00"),
     )
-    return st.lists(event | told, max_size=4).map(lambda some: b.log(*some))
+    return st.lists(st.one_of(event, told), max_size=4).map(lambda some: b.log(*some))
 
 
 def cores() -> st.SearchStrategy[Any]:
@@ -298,20 +298,26 @@ LEAKING = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-def _stalls() -> st.SearchStrategy[Any]:
-    line = st.builds(
-        b.event,
-        st.sampled_from([KernelEventKind.SOFT_LOCKUP, KernelEventKind.RCU_STALL, KernelEventKind.STACK_MEMCG_WALK]),
-        ago=st.integers(5, 4_000).map(lambda seconds: timedelta(seconds=seconds)),
-        core=st.sampled_from([None, 3, 39]),
-    )
-    return st.lists(line, max_size=5).map(lambda some: b.log(*some, *b.starved()) if len(some) % 2 else b.log(*some))
+_SECONDS = st.integers(5, 4_000).map(lambda seconds: timedelta(seconds=seconds))
 
 
-# A proven leaker beside every harm that may be its doing, or may only look so: where reboots are decided.
-HARMED = st.fixed_dictionaries(
+def _lines(*kinds: KernelEventKind, newest: st.SearchStrategy[Any] = _SECONDS, most: int = 4) -> st.SearchStrategy[Any]:
+    text = st.sampled_from(["", "cgroup: mkdir failed: no space left on device"])
+    line = st.builds(b.event, st.sampled_from(kinds), text, st.none() | newest, core=st.sampled_from([None, 3, 39]))
+    return st.lists(line, max_size=most)
+
+
+_STALLS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
+_WALK, _REFUSED = KernelEventKind.STACK_MEMCG_WALK, KernelEventKind.CGROUP_EXHAUSTED
+_starved = st.sampled_from([(), b.starved(), b.starved(timedelta(hours=5)), b.starved(None)])
+_held = st.just(b.held()) | st.just(b.held(core=3)) | cores() | st.just(b.unread("cpu"))
+_kernels = st.builds(b.host, st.sampled_from(["4.4.0-210", "5.4.0-1084-aws", "6.1.0-18"]), st.just(b.DAYS))
+_stolen = st.builds(lambda steal: b.cpu({3: {"sys": 95.0}} | {core: {"steal": steal} for core in (0, 1, 2, 4)}), shares)
+
+# A proven leaker beside every harm that may be its doing, or may only look so.
+_LEAKER = st.fixed_dictionaries(
     {
-        "host": st.builds(b.host, st.sampled_from(["4.4.0-210", "5.4.0-1084-aws", "6.1.0-18"]), st.just(11.25)),
+        "host": _kernels,
         "cgroups": st.builds(
             b.cgroups,
             st.sampled_from([1_100, 14_000, 14_300, 68_440]),
@@ -322,9 +328,34 @@ HARMED = st.fixed_dictionaries(
         "units": st.sampled_from([1_100, 14_200, 68_000]).map(
             lambda starts: b.units(b.between_tries("x.service", starts))
         ),
-        "kernel_log": _stalls() | logs(),
-        "cpu": st.just(b.held()) | cores() | st.just(b.unread("cpu")),
+        "kernel_log": st.builds(lambda some, more: b.log(*some, *more), _lines(*_STALLS, _WALK, _REFUSED), _starved),
+        "cpu": _held,
         "processes": st.just(b.processes(b.process())) | working(),
         "reclaim": memories() | st.just(b.memory_gone()),
     }
 )
+# Cores that are stuck, were, or only seem to have been.
+_STALLED = st.fixed_dictionaries(
+    {
+        "kernel_log": _lines(*_STALLS, newest=st.integers(5, 900).map(lambda seconds: timedelta(seconds=seconds))).map(
+            lambda some: b.log(*some)
+        ),
+        "cpu": _held | _stolen,
+    }
+)
+# Live cgroups, of containers that run or of nobody.
+_CROWDED = st.fixed_dictionaries(
+    {
+        "host": _kernels,
+        "cgroups": st.builds(b.cgroups, st.just(17), alive=st.sampled_from([5_000, 12_400, 15_000, 64_000])),
+        "containers": st.sampled_from([0, 2_000]).map(
+            lambda many: b.containers(*(b.container(f"{at:04x}", 900_000, "app:1") for at in range(many)))
+        ),
+        "kernel_log": _lines(_WALK, _REFUSED, most=2).map(lambda some: b.log(*some)),
+        "cpu": _held,
+    }
+)
+_ON_GPUS = st.fixed_dictionaries({"gpu": gpus(), "kernel_log": logs()})
+
+# Where reboots are decided.
+HARMED = st.one_of(_LEAKER, _STALLED, _CROWDED, _ON_GPUS)
