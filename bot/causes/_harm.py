@@ -102,16 +102,18 @@ def find(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, proven: bool, 
     walks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
     short = _too_short(dying, tuning)
     stacks = () if short else tuple(event for event in walks if _may_be_of_now(snapshot, event, tuning))
+    caught = _is_of_now(snapshot, stacks, tuning)
     cost = Walk(False, f"{walk.says}, but {short}") if walk.dear and short else walk
     profiled = walk_seen(snapshot)
     other = something_else(snapshot, held)
     if other is not None:
-        cost = Walk(False, other.says, other.source)
+        caught = _is_of_now(snapshot, stacks, tuning)
+    cost = Walk(False, other.says, other.source)
     judged = (
         _by_profile(profiled, walk) if profiled is not None else None,
         _by_stack(snapshot, stacks, tuning) if stacks else _not_of_them(snapshot, walks, short),
-        _core(held, cost, bool(stacks)),
-        _resets(snapshot, held, cost, bool(stacks), proven, tuning),
+        _core(held, cost, caught),
+        _resets(snapshot, held, cost, caught, proven, tuning),
         _memory_gone(snapshot, dying, proven, tuning),
         _ids_spent(snapshot, cgroups, dying, tuning),
     )

@@ -77,8 +77,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         )
         if stolen:
             took = f"the hypervisor takes {percent(cpu.steal_percent)} of all cores' time: they may be stuck outside"
-            core, _ = cpu.hottest("steal_percent")
-            evidence.append(Evidence("cpu-stolen", "cpu", took, rows(cpu, (core,), 2)))
+            worst, _ = cpu.hottest("steal_percent")
+            evidence.append(Evidence("cpu-stolen", "cpu", took, rows(cpu, (worst,), 2)))
             says += f"; {took}"
     # A single stall is over by the time it is logged; only a repeated stall, or its core still held, is worth a reboot.
     goes_on = (bool(lately) and is_held) or _comes_back(lately, tuning)

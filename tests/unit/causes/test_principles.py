@@ -64,8 +64,8 @@ def test_no_plan_stops_what_others_stand_on(readings: dict[str, Any]) -> None:
     assert not any(map(is_protected, ((unit,) for unit in stops)))
 
 
-@settings(max_examples=300, deadline=None)
-@given(readings=st.one_of(nodes, LEAKING, mostly_well, HARMED))
+@settings(max_examples=400, deadline=None)
+@given(readings=HARMED | HARMED | nodes | LEAKING | mostly_well)
 def test_no_reboot_without_a_harm_that_is_of_now_and_possible_by_arithmetic(readings: dict[str, Any]) -> None:
     verdict = judge(readings)
     if ("reboot", "") in steps(verdict):
@@ -80,11 +80,12 @@ def test_no_reboot_without_a_harm_that_is_of_now_and_possible_by_arithmetic(read
 
 
 @settings(max_examples=400, deadline=None, derandomize=True)  # the same nodes each run; more by hand
-@given(readings=st.one_of(nodes, LEAKING, mostly_well, HARMED), probe=st.sampled_from(sorted(PROBES)))
+@given(data=st.data(), readings=st.one_of(nodes, LEAKING, mostly_well, HARMED))
 def test_reading_less_never_makes_healthy_of_unknown_and_never_adds_a_plan(
-    readings: dict[str, Any], probe: str
+    data: st.DataObject, readings: dict[str, Any]
 ) -> None:
     whole = judge(readings)
+    probe = data.draw(st.sampled_from(sorted(readings)) | st.sampled_from(sorted(PROBES)))
     less = judge({**readings, probe: b.unread(probe)})
     if whole.status is UNKNOWN:
         assert less.status is not HEALTHY
@@ -192,14 +193,14 @@ FIGURES: dict[str, tuple[st.SearchStrategy[float], Callable[[float], Any]]] = {
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data(), readings=mostly_well)
 def test_more_of_a_harm_never_lowers_the_status(figure: str, data: st.DataObject, readings: dict[str, Any]) -> None:
     amounts, reading = FIGURES[figure]
-    few, many = sorted((data.draw(amounts), data.draw(amounts)))
-    less, more = (judge({**readings, reading(x).probe: reading(x)}).status for x in (few, many))
-    assume(UNKNOWN not in (less, more))
-    assert less.rank <= more.rank
+    rising = sorted(data.draw(st.lists(amounts, min_size=6, max_size=6)))
+    told = [judge({**readings, reading(x).probe: reading(x)}).status for x in rising]
+    ranks = [status.rank for status in told if status is not UNKNOWN]
+    assert ranks == sorted(ranks), list(zip(rising, told, strict=True))
 
 
 @given(seconds=st.integers(0, 5), more=st.integers(0, 5))
@@ -252,14 +253,14 @@ free_names = (
     st.from_regex(r"[a-z][a-z0-9-]{2,14}(@[0-9a-z]{1,3})?\.service", fullmatch=True)
     .filter(lambda name: not is_protected((name,)) and name not in KNOWN)
 )  # fmt: skip
-restarts = st.sampled_from([0, 3, 40, 900, 30_000, 68_000])
+restarts = st.sampled_from([3, 900, 30_000, 68_000])
 
 
 @settings(max_examples=100, deadline=None)
 @given(
     names=st.lists(free_names, min_size=4, max_size=4, unique=True),
     starts=st.tuples(restarts, restarts),
-    dying=st.sampled_from([17, 900, 3_006, DYING]),
+    dying=st.sampled_from([17, 3_006, DYING, DYING]),
     readings=mostly_well,
 )
 def test_other_names_change_nothing_but_names(
