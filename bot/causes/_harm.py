@@ -107,8 +107,7 @@ def find(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, proven: bool, 
     profiled = walk_seen(snapshot)
     other = something_else(snapshot, held)
     if other is not None:
-        caught = _is_of_now(snapshot, stacks, tuning)
-    cost = Walk(False, other.says, other.source)
+        cost = Walk(False, other.says, other.source)
     judged = (
         _by_profile(profiled, walk) if profiled is not None else None,
         _by_stack(snapshot, stacks, tuning) if stacks else _not_of_them(snapshot, walks, short),
