@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bot.causes import _recent
+from bot.causes import _cgroup_ids, _recent
 from bot.causes._figures import memory, percent
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_cores
 from bot.causes._packet_waits import waits_on
@@ -25,9 +25,6 @@ from bot.probes.reclaim import ReclaimReading
 
 # Until 5.8 each read of v1 memory.numa_stat summed per-CPU counters over the whole tree, dying cgroups included.
 CHEAP_WALK_SINCE = (5, 8)
-# 73f576c04b94 ("mm: memcontrol: fix cgroup creation failure after many small jobs"): since then a cgroup that is
-# removed gives its id back at once. Before, dying ones kept theirs.
-IDS_GIVEN_BACK_SINCE = (4, 8)
 _LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
 _SAME_STALL = 180.0  # seconds: lines closer than that belong to the same stall
 _BYSTANDERS = ("swapper", "ksoftirqd", "migration", "watchdog")  # processes that a stall names as waiting
@@ -286,25 +283,7 @@ def kib_each(snapshot: Snapshot, tuning: Mapping[str, float]) -> float:
 
 
 def _ids_spent(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, tuning: Tuning) -> Harm | Evidence | None:
-    """Only on old kernels do dying cgroups keep their ids; later only live ones use them (too-many-live-cgroups)."""
-    host = snapshot.get(HostReading)
-    alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
-    refused = [
-        event
-        for event in _events(snapshot, tuning, KernelEventKind.CGROUP_EXHAUSTED)
-        if "fork rejected" not in event.text
-    ]
-    if not refused:
-        return None
-    says = f"the kernel refused to make a cgroup, {_recent.ago(snapshot, refused[-1])}"
-    keep = not isinstance(host, Unread) and (0, 0) < host.kernel_version < IDS_GIVEN_BACK_SINCE
-    spent = alive + dying >= tuning["ids_live_many"]
-    if keep and spent and _is_of_now(snapshot, refused, tuning):
-        says += f"; before 4.8 dying ones keep their ids, and {alive + dying:,} of 65,535 are in use"
-        evidence = Evidence("cgroup-ids-spent", "kernel_log", says, _recent.lines(refused))
-        return Harm("no more cgroups can be made", Confidence.LIKELY, evidence)
-    why = "from 4.8 on they have given their ids back"
-    if keep:
-        why = "that is too long ago, or of an unknown time" if spent else f"{alive + dying:,} of 65,535 ids are in use"
-    says += f"; not attributed to the dying cgroups: {why}"
-    return Evidence("cgroup-refused", "kernel_log", says, _recent.lines(refused))
+    refusal = _cgroup_ids.refusal(snapshot, cgroups, dying, tuning)
+    if refusal is None or not refusal.by_dying:
+        return refusal and refusal.evidence
+    return Harm("no more cgroups can be made", Confidence.LIKELY, refusal.evidence)
