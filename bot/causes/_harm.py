@@ -284,6 +284,8 @@ def kib_each(snapshot: Snapshot, tuning: Mapping[str, float]) -> float:
 
 def _ids_spent(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, tuning: Tuning) -> Harm | Evidence | None:
     refusal = _cgroup_ids.refusal(snapshot, cgroups, dying, tuning)
-    if refusal is None or not refusal.by_dying:
-        return refusal and refusal.evidence
+    if refusal is None:
+        return None
+    if not refusal.by_dying:
+        return refusal.evidence
     return Harm("no more cgroups can be made", Confidence.LIKELY, refusal.evidence)
