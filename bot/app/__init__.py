@@ -1,4 +1,4 @@
-"""The composition root: the only room that sees every other, and the only one where outside things enter."""
+"""The composition root: the only room that imports all others and reads environment, clock and randomness."""
 
 from __future__ import annotations
 

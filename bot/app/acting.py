@@ -1,4 +1,4 @@
-"""What acting is made of, put together from the settings in force: for a terminal, and for whoever serves."""
+"""Puts together the parts for acting, from the settings in force: for a terminal and for `serve`."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from bot.response.record import Record
 from bot.response.timing import SteadyClock
 from bot.settings import Settings
 
-SHORT_LOOK = Sampling(1)  # what shows the same in a second need not be looked at for longer
+SHORT_LOOK = Sampling(1)  # what shows the same in a second need not be read for longer
 
 
 @dataclass(frozen=True, slots=True)
 class Playbooks:
-    """The playbooks there are; no name stands for the usual one."""
+    """The loaded playbooks; an empty name means the default playbook."""
 
     library: Library
     usual: str
@@ -57,7 +57,7 @@ class Playbooks:
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """Everything that acts, over one ledger."""
+    """Everything that acts, over the same ledger."""
 
     policy: Policy
     proposer: Proposer
@@ -77,11 +77,11 @@ def acting(
     runner: str = "",
     cases: KeptCases | None = None,
 ) -> Acting:
-    """Put it together; `validation` takes the place of the settings' window for one run, `runner` names who acts.
+    """Put it together; `validation` replaces the settings' window for a run, `runner` names who acts.
 
-    Shape: `cases` keeps what a reboot would destroy; None: nothing is kept.
+    Shape: `cases` stores what a reboot would destroy; None: nothing is stored.
 
-    Raises: SettingsError when a table of the settings names what is not there.
+    Raises: SettingsError when the settings name something unknown.
     """
     policy, clock = policy_of(settings, known), SteadyClock(now, time.monotonic)
     transport = ssh_transport(environment)
@@ -118,9 +118,9 @@ def acting(
 
 
 def acting_login(settings: Settings, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return user and key of the login that acts, where it has its own.
+    """Return user and key of the login that acts, if it is a separate login.
 
-    Raises: SettingsError when its key is not there, is open to others, or cannot be used as it is.
+    Raises: SettingsError when its key is missing, readable by others, or unusable.
     """
     said = settings.acting_login
     login: dict[str, Any] = {"user": said.user} if said.user else {}
@@ -136,7 +136,7 @@ def acting_login(settings: Settings, environment: Mapping[str, str]) -> dict[str
 def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
     """Return what acting may run as root: all that can be done with the named units, and what playbooks offer.
 
-    Shape: where units are named that may only be started, it is their start and nothing else.
+    Shape: for units that may only be started, only their start.
     """
     starts = sorted(settings.act.start_units)
     units = sorted(unit for unit in settings.act.units if not is_protected((unit,)))
@@ -148,7 +148,7 @@ def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
 
 
 def triage_of(settings: Settings, transport: Transport, mutes: MuteRecord | None) -> Triage:
-    """Return what reads and judges nodes; `mutes` says which causes are known and accepted."""
+    """Return the triage of nodes; `mutes` says which causes are known and accepted."""
     sampling = Sampling(settings.samples)
     deadline = settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
     return Triage(

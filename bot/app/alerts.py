@@ -1,4 +1,4 @@
-"""Alerts, put together: which sources are set up, where alerts go, and what limits a flood of them."""
+"""Puts together the handling of alerts: which sources are set up, where alerts go, and the limits of a storm."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from bot.surfaces.web import Handler
 
 @dataclass(slots=True)
 class Alerts:
-    """What a service needs of it: `posts` are for the web edge."""
+    """The parts that a service needs; `posts` are for the web edge."""
 
     posts: list[tuple[str, Handler]]
     intake: Intake
@@ -43,11 +43,11 @@ class Alerts:
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     def start(self) -> None:
-        """Begin to see to what was brought."""
+        """Begin to handle deliveries."""
         self._tasks.append(asyncio.create_task(self.intake.run(), name="intake"))
 
     async def stop(self, seconds: float) -> None:
-        """Begin with nothing more, and let what is under way come to its end, so long at most."""
+        """Begin nothing more, and let running work finish, at most so many seconds."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -55,9 +55,9 @@ class Alerts:
         await self.intake.drain(seconds)
 
     async def pick(self, incident_id: str, node: str, by: str) -> Incident:
-        """Take a person's word for which node is meant.
+        """Record which node a person says is meant.
 
-        Raises: InventoryError when it is none of ours; UnknownIncident, ImpossibleEvent.
+        Raises: InventoryError for an unknown node; UnknownIncident, ImpossibleEvent.
         """
         if not self.known.knows(node):
             raise InventoryError(f"{node!r} is not in the inventory.")
@@ -82,7 +82,7 @@ def alerts(
 ) -> Alerts:
     """Put it together.
 
-    Shape: `arrivals` is set when something new was kept. `pagerduty` and `people` say more of a page, where there are
+    Shape: `arrivals` is set when something new was stored. `pagerduty` and `people` give more details of a page, where
     such.
     """
     book = AlertRecorder(books.ledger, books.cases)
@@ -101,7 +101,7 @@ def alerts(
     )
     found = webhooks(settings, sources)
     if found and not channel_of(rules):
-        log("alerts_unseen", because="[slack] alerts_channel is not set: what alerts lead to has no card in Slack")
+        log("alerts_unseen", because="[slack] alerts_channel is not set: incidents of alerts have no card in Slack")
     posts = Hooks(books.inbox, now, log, arrivals, counted).posts(found)
     return Alerts(posts, intake, book, known, notices)
 
@@ -113,9 +113,9 @@ def webhooks(settings: Settings, sources: Iterable[Source] = SOURCES) -> tuple[W
 
 
 def rules_of(settings: Settings, playbooks: Library, sources: Iterable[Source] = SOURCES) -> Rules:
-    """Return what the settings say of alerts.
+    """Return the settings for alerts.
 
-    Raises: PlaybookError when a route starts a playbook that is not there.
+    Raises: PlaybookError when a route names an unknown playbook.
     """
     routes = _routes(settings)
     for name in routes.playbooks():
@@ -127,7 +127,7 @@ def rules_of(settings: Settings, playbooks: Library, sources: Iterable[Source] =
 
 
 def _routes(settings: Settings) -> Routes:
-    """The routes; what one leaves out is as everywhere else."""
+    """The routes; values that a route leaves out have the general default."""
     playbook, channel = settings.playbook, settings.slack.alerts_channel
     routes = tuple(
         Route(number, route.match, route.playbook or playbook, route.channel or channel, route.mode)
@@ -139,12 +139,12 @@ def _routes(settings: Settings) -> Routes:
 def explained(
     alarm: AlertGroup, signals: Sequence[SourceAlert], rules: Rules, nodes: Iterable[Node]
 ) -> tuple[Named, Route]:
-    """Return which nodes an alarm would be about, and which route it would take."""
+    """Return which nodes an alert would name, and which route it would take."""
     firing = [signal for signal in signals if signal.firing]
     named = Names(nodes).found(alarm, firing, rules.places.get(alarm.source, Places()))
     return named, rules.routes.of_alarm(replace(alarm, signals=tuple(signals)))
 
 
 def channel_of(rules: Rules) -> str:
-    """Return the channel of what concerns all alerts: alerts_channel, else that of the first route that has one."""
+    """Return the channel for news about all alerts: alerts_channel, else the first channel of a route."""
     return next((route.channel for route in (rules.routes.otherwise, *rules.routes.routes) if route.channel), "")

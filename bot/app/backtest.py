@@ -1,4 +1,4 @@
-"""Backtests: what changed playbooks would have said of cases, against what the playbooks before say of them."""
+"""Backtests: the verdicts of changed playbooks on cases, compared with those of the playbooks before."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from bot.response.diagnosis.what_if import Judge, in_short
 from bot.transport import case_file, expectations
 from bot.transport.replay import ReplayTransport
 
-WORTH_SHARING = 200  # cases: a process takes half a second to begin, a case some milliseconds
+WORTH_SHARING = 200  # cases: a process takes half a second to start, a case some milliseconds
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """Which playbooks are compared: folders, and names.
 
-    Shape: `changed` are the folders after the change; `against` those before it, beside the shipped playbooks. `usual`
-    is the playbook of a case that names none; `only` compares one playbook, empty for all.
+    Shape: `changed` are the folders after the change; `against` those before it, with the shipped playbooks. `usual`
+    is the playbook of a case that names none; `only` compares a single playbook, empty for all.
     """
 
     changed: tuple[Path, ...]
@@ -39,11 +39,11 @@ class Change:
 
 
 def backtested(change: Change, files: Sequence[Path], processes: int = 1) -> tuple[Cell, ...]:
-    """Return what becomes of each case, in the order of the files; many are shared out among processes.
+    """Return the cells of each case, in the order of the files; many cases are shared among processes.
 
     Raises: PlaybookError when a playbook cannot be used as written; CaseError for the first case that cannot be read.
     """
-    backtest = Backtest(change)  # before any process is made, so that what is wrong with it is said once
+    backtest = Backtest(change)  # before any process starts, so that an error is reported once
     if processes < 2 or len(files) < WORTH_SHARING:
         return awaited(backtest.cells_of(files))
     share = -(-len(files) // processes)
@@ -55,12 +55,12 @@ def backtested(change: Change, files: Sequence[Path], processes: int = 1) -> tup
 class Backtest:
     """The playbooks before and after a change, compared on cases.
 
-    Shape: a case is judged by each playbook of the changed folders that judges otherwise than before, and by its own
-    where that inherits a change. A playbook that was not there before stands against the case's own.
+    Shape: a case is judged by each changed playbook that differs from before, and by its own playbook
+    where that inherits a change. A new playbook is compared with the case's own.
     """
 
     def __init__(self, change: Change) -> None:
-        """Raises: PlaybookError when a playbook cannot be used as written, or there is none of the name `only`."""
+        """Raises: PlaybookError when a playbook cannot be used as written, or `only` is unknown."""
         self._before, self._after = library(change.against), library([*change.against, *change.changed])
         self._usual, self._only = change.usual, change.only
         folders = {folder.absolute() for folder in change.changed}
@@ -70,23 +70,23 @@ class Backtest:
         self._expectations: dict[Path, Mapping[str, str]] = {}
 
     async def cells_of(self, files: Sequence[Path]) -> tuple[Cell, ...]:
-        """Return what becomes of each case, in the order of the files.
+        """Return the cells of each case, in the order of the files.
 
         Raises: what `cells` does, for the first of them.
         """
         return tuple([cell for path in files for cell in await self.cells(path)])
 
     async def cells(self, path: Path) -> tuple[Cell, ...]:
-        """Return what becomes of a case, one cell a playbook; it is read and parsed once.
+        """Return a case's cells, one for each playbook; the case is read and parsed once.
 
         Raises: CaseError when it cannot be read; UnknownPlaybook when `usual` names none.
         """
         case = case_file.load(path)
         own = case.head.playbook if case.head.playbook in self._after.names else self._usual
         expected, pairs = self._expected(path), self._pairs(own)
-        judges = self._only or own  # what a person expects is expected of this one
+        judges = self._only or own  # a person's expectation applies to this playbook
         if expected is not None and all(pair.after.name != judges for pair in pairs):
-            pairs = (*pairs, self._pair(judges, own))  # it judges as before, and that may be wrong
+            pairs = (*pairs, self._pair(judges, own))  # it judges as before, which may be wrong
         found = zip(pairs, await compared(case, pairs), strict=True)
         cells = (Cell(str(path), case.head.node, p.after.name, p.before.name, said) for p, said in found)
         return tuple(replace(cell, expected=expected if cell.playbook == judges else None) for cell in cells)
@@ -97,7 +97,7 @@ class Backtest:
         return self._expectations[path.parent].get(path.name)
 
     def _pairs(self, own: str) -> tuple[Pair, ...]:
-        """Return what a case of that playbook is judged by."""
+        """Return the pairs of playbooks for a case of that playbook."""
         if own not in self._pairs_of:
             names = self._names if self._only else dict.fromkeys((*self._names, own))
             pairs = [self._pair(name, own) for name in names]
@@ -110,7 +110,7 @@ class Backtest:
 
 
 async def compared(case: Case, pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
-    """Return what each pair of playbooks says of a case; the verdicts are without their snapshots.
+    """Return each pair's comparison on a case; the verdicts come without snapshots.
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
@@ -120,7 +120,7 @@ async def compared(case: Case, pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
     asked: dict[int, Asked] = {}
     for together in _asking_together(pairs):
         read = await triage.diagnose(node, _asks(together))
-        if read.snapshot is None:  # nobody could talk to it, whatever the playbook
+        if read.snapshot is None:  # the node was unreachable, for any playbook
             return tuple(Comparison(read, read) for _ in pairs)
         asked |= {id(book): Asked.of(book, read.snapshot) for book in together}
     weigher = Weigher(Judge(_asks(()), ACTIONS, node, draining))
@@ -128,15 +128,15 @@ async def compared(case: Case, pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
 
 
 def _asks(books: Sequence[Playbook]) -> Playbook:
-    """Return a playbook that asks what these ask, and judges nothing."""
+    """Return a playbook with all probes of these, which judges nothing."""
     probes = {probe.name: probe for book in books for probe in book.probes}
     return Playbook("asks", "", 1, tuple(probes.values()), (), ())
 
 
 def _asking_together(pairs: Sequence[Pair]) -> Iterator[list[Playbook]]:
-    """Yield the playbooks in groups that can be asked at once.
+    """Yield the playbooks in groups that can be asked together.
 
-    Two playbooks may define probes of their own that have one name and ask another thing; these are asked apart.
+    Playbooks may define different probes with the same name; these are asked separately.
     """
     groups: list[list[Playbook]] = []
     for book in {id(book): book for pair in pairs for book in (pair.before, pair.after)}.values():

@@ -1,4 +1,4 @@
-"""What a bundle holds beside the case: whatever else the entries name by its hash, and whether it is that.
+"""What a bundle holds beside the case: everything else that entries name by hash, and whether it matches.
 
 That is what a node said just before a reboot, and the sketches of profiles.
 """
@@ -19,9 +19,9 @@ from bot.ledger import KeptCases, Ledger
 
 @dataclass(slots=True)
 class Verified:
-    """What was found of a bundle.
+    """The findings about a bundle.
 
-    Shape: `broken` is what does not hold, `unproven` what could not be looked at, `holds` what does hold: sentences.
+    Shape: `broken` is wrong, `unproven` could not be verified, `holds` is right: all as sentences.
     """
 
     incident: str = ""
@@ -33,18 +33,18 @@ class Verified:
 def kept_of(
     incident: Incident, entries: Sequence[Entry], cases: KeptCases, ledger: Ledger
 ) -> tuple[tuple[str, ...], int]:
-    """Return what is still kept of it, as texts, and the form of a bundle that may hold it."""
+    """Return what is still stored of it, as texts, and the bundle form that can hold it."""
     named = list(_named(entries))
     if not named:
         return (), PLAIN_FORM
-    # The sketch of a profile that changed a verdict is kept with the incident from whose card it was asked.
+    # The sketch of a profile that changed a verdict is stored with the incident whose card asked for it.
     of_card = dict.fromkeys((incident.id, *ledger.together(incident.summary.card)))
     texts = (next(filter(None, (cases.text(name, digest) for name in of_card)), None) for digest, _ in named)
     return tuple(filter(None, texts)), FORM
 
 
 def look_at_kept(bundle: Bundle, entries: Sequence[Entry], told: Verified) -> None:
-    """Note whether what was kept is what the entries name; a bundle of form 1 never had any of it."""
+    """Note whether the stored texts match the entries' hashes; a bundle of form 1 has no such texts."""
     if bundle.form == PLAIN_FORM:
         return
     named, seen = dict(_named(entries)), set[str]()
@@ -59,11 +59,11 @@ def look_at_kept(bundle: Bundle, entries: Sequence[Entry], told: Verified) -> No
         elif digest not in seen:
             told.holds.append(f"{named[digest]}, of which the entry has the hash: {digest[:16]}…")
         seen.add(digest)
-    told.unproven += [f"{what} is kept no more" for digest, what in named.items() if digest not in seen]
+    told.unproven += [f"{what} is no longer kept" for digest, what in named.items() if digest not in seen]
 
 
 def _named(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
-    """Yield what the entries name by its hash beside the case, and what it is."""
+    """Yield each hash in the entries beside the case's, and what it stands for."""
     for entry in entries:
         event = entry.event
         if isinstance(event, StepStarted) and event.kept:

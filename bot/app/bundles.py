@@ -1,4 +1,4 @@
-"""Bundles: an incident in one file, and somebody else's look at whether it holds."""
+"""Bundles: an incident in a file, and another person's verification of it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_BYTES = 128 * 1024 * 1024
 
 
 def exported(database: Database, incident_id: str, at: datetime, until: NotedHead | None = None) -> Bundle:
-    """Return an incident's bundle; `until` is a head of `house` to which it shall reach.
+    """Return an incident's bundle; `until` is a head of `house` that it has to include.
 
     Raises: UnknownIncident; BundleError when the record is broken there, or has no such head; LedgerError.
     """
@@ -50,7 +50,7 @@ def exported(database: Database, incident_id: str, at: datetime, until: NotedHea
 
 
 def load(path: Path) -> bytes:
-    """Return the bytes of a bundle. Raises: BundleError when it cannot be read, or is too large for one."""
+    """Return the bytes of a bundle. Raises: BundleError when it cannot be read, or is too large."""
     try:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
@@ -62,7 +62,7 @@ def load(path: Path) -> bytes:
 
 
 def verified(raw: bytes, playbooks: Playbooks, noted: Sequence[NotedHead] = ()) -> Verified:
-    """Look whether a bundle holds: each byte, the chains, what they note of each other, the verdict, and the report.
+    """Verify a bundle: each byte, the chains, their notes about each other, the verdict and the report.
 
     Shape: `playbooks` weigh its case again; `noted` are heads that were noted elsewhere and must be in it.
 
@@ -74,7 +74,7 @@ def verified(raw: bytes, playbooks: Playbooks, noted: Sequence[NotedHead] = ()) 
 
 
 class _Look:
-    """A look at a bundle whose bytes are as they were written; whoever wrote them may have forged them."""
+    """Verifies a bundle whose bytes are as written; its writer may have forged them."""
 
     def __init__(self, bundle: Bundle, playbooks: Playbooks) -> None:
         self._bundle = bundle
@@ -82,7 +82,7 @@ class _Look:
         self._told = Verified(bundle.head.incident)
 
     def found(self, noted: Sequence[NotedHead]) -> Verified:
-        """Return what is found."""
+        """Return the findings."""
         told, bundle = self._told, self._bundle
         told.broken += _of_chains(bundle)
         try:
@@ -99,7 +99,7 @@ class _Look:
         told.broken += _of_plan(entries)
         told.broken += self._of_head(incident, entries)
         if not bundle.house:
-            told.unproven.append("house notes nothing of it: an older program opened it, and it has not ended")
+            told.unproven.append("house has no note of it: an older program opened it, and it has not ended")
         elif not told.broken:
             told.holds.append(f"{len(entries)} entries from its opening, noted in house up to {bundle.head.house_head}")
         if bundle.head.program == PROGRAM and _report(incident, entries) != bundle.report:
@@ -127,7 +127,7 @@ class _Look:
         try:
             case = read_case(text, "The case", triaged.verdict.node)
             if case.digest != triaged.case:
-                told.broken.append(f"the case: it is not the one that the verdict was made of, {triaged.case[:16]}…")
+                told.broken.append(f"the case: it is not the case behind the verdict, {triaged.case[:16]}…")
                 return
             self._again(case, triaged)
         except CaseError as no:
@@ -141,13 +141,13 @@ class _Look:
             playbook = None
         if playbook is None or playbook.digest != head.playbook_digest:
             told.unproven.append(
-                f"the verdict was not derived again: the playbook {head.playbook} that is here is not the one it was "
-                f"made by ({head.playbook_digest[:12]}…). Name the folder that has it: --playbooks DIR"
+                f"the verdict was not derived again: the playbook {head.playbook} here differs from the playbook that "
+                f"made it ({head.playbook_digest[:12]}…). Name the folder that has that: --playbooks DIR"
             )
             return
         verdict = awaited(replayed(case, playbook))
         if differs := Judged.of(triaged.verdict).differs_from(verdict):
-            says = f"the verdict: derived again, it is another: {'; '.join(differs)}"
+            says = f"the verdict: derived again, it differs: {'; '.join(differs)}"
             if head.program == PROGRAM:
                 told.broken.append(says)
             else:
@@ -167,7 +167,7 @@ def _of_chains(bundle: Bundle) -> Iterator[str]:
         for entry in entries:
             chain.follow(entry)
             if entry.stream != stream:
-                yield f"entry {stream}/{entry.seq}: it is of another stream, {one_line(str(entry.stream), 40)}"
+                yield f"entry {stream}/{entry.seq}: it belongs to another stream, {one_line(str(entry.stream), 40)}"
         yield from (f"entry {broken}" for broken in chain.broken)
 
 
@@ -179,15 +179,15 @@ def _of_notes(bundle: Bundle, entries: Sequence[Entry], incident: Incident) -> I
         try:
             event = _entry(row).event
         except UnreadableEntry:
-            continue  # a newer program's, of which the chain says that it is whole
+            continue  # of a newer program; the chain proves that it is intact
         if not isinstance(event, EntryAnchored | IncidentEnded) or event.incident != incident.id:
             continue
         noted.add(event.seq)
         ended = ended or isinstance(event, IncidentEnded)
         if hashes.get(event.seq) != event.head:
-            yield f"entry {incident.id}/{event.seq}: it is not the one that house noted, in {HOUSE}/{row.seq}"
+            yield f"entry {incident.id}/{event.seq}: it is not the entry that house noted, in {HOUSE}/{row.seq}"
     needed = [entry for entry in entries if entry.kind in ANCHORED and entry.seq not in noted]
-    if 1 in noted:  # otherwise an older program opened it, which noted its end alone
+    if 1 in noted:  # otherwise an older program opened it, which noted only its end
         yield from (f"entry {incident.id}/{entry.seq}: house has no note of it" for entry in needed)
     if incident.ended and bundle.house and not ended:
         yield f"entry {incident.id}/{incident.seq}: house has no note of this end"

@@ -1,4 +1,4 @@
-"""Cases, put together: recording while a check runs, and judging a case again."""
+"""Records cases while a check runs, and judges a case again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Recording:
     """A check that also writes each node's case into a folder."""
 
     def __init__(self, what: Check, folder: Path, judges: bool) -> None:
-        """`judges`: the cases keep their verdicts.
+        """`judges`: the cases contain their verdicts.
 
         Raises: CaseError when the folder cannot be made: before any node is read.
         """
@@ -50,14 +50,14 @@ class Recording:
         self._judges = judges
 
     def keep(self, verdict: Verdict) -> Path:
-        """Write the case that a verdict was made of and return its path.
+        """Write the case behind a verdict and return its path.
 
         Raises: CaseError when it cannot be written.
         """
         return case_file.write(self._folder, self.case(verdict))
 
     def case(self, verdict: Verdict) -> Case:
-        """Return the case that a verdict was made of; that is possible once."""
+        """Return the case behind a verdict; that works once."""
         what, heard, snapshot = self.check, self._heard.taken(verdict.node), verdict.snapshot
         node = next(node for node in what.nodes if node.name == verdict.node)
         taken_at, traits = (snapshot.taken_at, snapshot.traits) if snapshot is not None else (now(), {})
@@ -67,17 +67,17 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A case, judged again: its verdict, and what should be known beside it, as sentences."""
+    """A case judged again: its verdict, and remarks as sentences."""
 
     case: Case
     verdict: Verdict
     remarks: tuple[str, ...] = ()
 
     def words(self, path: Path) -> str:
-        """Return what the case is, in one line for a person."""
+        """Return a line about the case, for a person."""
         case, head = self.case, self.case.head
         if case.form < FORM:
-            return one_line(f"{path}: a case of form {case.form}, which tells no time and has no content hash", 300)
+            return one_line(f"{path}: a case of form {case.form}, which has no time and no content hash", 300)
         when = f"{head.taken_at:%Y-%m-%d %H:%M:%S} UTC"
         return one_line(f"{path}: recorded {when} by {head.program}, content {case.digest[:16]}…", 300)
 
@@ -96,7 +96,7 @@ class Why:
 
 @dataclass(slots=True)
 class _ParsedOnce:
-    """A probe's parse that remembers what came of it."""
+    """A probe's parser that caches its result."""
 
     probe: Probe
     outcome: Any = None
@@ -113,16 +113,16 @@ class _ParsedOnce:
 
 
 def parsing_once(playbook: Playbook) -> Playbook:
-    """Return the playbook for one case that is replayed again and again: each answer of its node is parsed once."""
+    """Return the playbook for a case that is replayed many times: each answer of its node is parsed once."""
     return replace(playbook, probes=tuple(replace(probe, parse=_ParsedOnce(probe)) for probe in playbook.probes))
 
 
 async def replayed(
     case: Case, playbook: Playbook, changes: Sequence[Change] = (), redactor: Redactor | None = None
 ) -> Verdict:
-    """Return the verdict on a case, on the way that a live check takes from the transport up.
+    """Return the verdict on a case, made like that of a live check, from the transport up.
 
-    Shape: whoever replays one case again and again hands in one redactor, and a playbook of `parsing_once`.
+    Shape: to replay a case many times, hand in the same redactor, and a playbook from `parsing_once`.
     Raises: CaseError when the case holds settings that cannot be read; UsageError when a change does not fit.
     """
     return without_secrets(await _judged(case, playbook, changes), redactor)
@@ -155,7 +155,7 @@ def awaited(work: Coroutine[Any, Any, T]) -> T:
 
 
 def judge(playbooks: Playbooks) -> Callable[[Case, str], Awaitable[Verdict]]:
-    """Return what judges a case by a playbook's name; it raises PlaybookError where there is none of that name."""
+    """Return a function that judges a case by a playbook's name, and raises PlaybookError for an unknown name."""
 
     async def judged(case: Case, playbook: str) -> Verdict:
         return await replayed(case, playbooks.get(playbook))
@@ -164,9 +164,9 @@ def judge(playbooks: Playbooks) -> Callable[[Case, str], Awaitable[Verdict]]:
 
 
 def as_asked(case: Case, playbook: Playbook) -> Playbook:
-    """The playbook with the probes that the node was asked: what came to it later leaves causes open, and no more.
+    """The playbook with the probes that the node was asked; later probes only leave causes open.
 
-    Shape: a profile that was weighed with the case's verdict is among them.
+    Shape: includes a profile that was weighed with the case's verdict.
     """
     names = case.probes
     if not names:
@@ -176,7 +176,7 @@ def as_asked(case: Case, playbook: Playbook) -> Playbook:
 
 
 def why(case: Case, playbook: Playbook) -> Why:
-    """Return what would have to be otherwise for another verdict on a case; nothing where nobody reached the node.
+    """Return what would change the verdict on a case; nothing where the node was not reached.
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
@@ -191,7 +191,7 @@ def why(case: Case, playbook: Playbook) -> Why:
 
 
 def surroundings(head: Head) -> tuple[Node, Draining]:
-    """Return what a plan hangs on beside the readings."""
+    """Return what a plan depends on beside the readings."""
     try:
         draining = read(Draining, head.draining) if head.draining else Draining()
     except NotOfForm as no:
@@ -216,5 +216,5 @@ def _remarks(case: Case, playbook: Playbook, verdict: Verdict, is_changed: bool)
         )
     differs = () if is_changed or case.judged is None else case.judged.differs_from(verdict)
     if differs:
-        remarks.append(f"It was judged otherwise when it was recorded, by {head.program}: {'; '.join(differs)}.")
-    return tuple(one_line(remark, 400) for remark in remarks)  # a case may come from anywhere
+        remarks.append(f"It was judged differently when it was recorded, by {head.program}: {'; '.join(differs)}.")
+    return tuple(one_line(remark, 400) for remark in remarks)  # a case may come from an untrusted place

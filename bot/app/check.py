@@ -1,4 +1,4 @@
-"""A check of nodes: each diagnosed by itself, so many at a time."""
+"""A check of nodes: each is diagnosed by itself, a limited number at a time."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ Judges: TypeAlias = Callable[[Node, Listener], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What one `check` does: these nodes, this playbook, so long a window, so many at a time.
+    """What a `check` does: its nodes, playbook, window, and how many nodes at a time.
 
-    Shape: `program` names this program where each snapshot is to keep its case. `folders` are those of further
+    Shape: `program` names this program if each snapshot keeps its case. `folders` are those of further
     playbooks, for whoever has to read the playbook by itself.
     """
 
@@ -70,9 +70,9 @@ class Check:
 
 
 async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:
-    """Diagnose every node, `parallel` at a time, and hand over each verdict as it falls.
+    """Diagnose every node, `parallel` at a time, and pass on each verdict as it comes.
 
-    Raises: UsageError (a missing key or known_hosts file) of any node, once all others are through.
+    Raises: UsageError (a missing key or known_hosts file) of any node, once all others are done.
     """
     triage, redactor = what.triage(), Redactor()
 
@@ -110,9 +110,9 @@ async def in_turn(what: Check, heard: Listener, thinking: Thinking, judge: Judge
 
 
 def brief(verdict: Verdict, again: bool = False) -> Verdict:
-    """Return what is still needed of a verdict that was told: which node, how it is, which machine it was.
+    """Return what is still needed of a printed verdict: node, status, machine.
 
-    `again`: it is to be told once more, to people: only its readings go, as far as they do not say what machine it is.
+    `again`: it is printed again for people: only readings are dropped, except those that identify the machine.
     """
     snapshot = verdict.snapshot
     if snapshot is not None:

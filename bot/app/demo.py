@@ -33,7 +33,7 @@ from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.text import headline, verdict_text
 from bot.surfaces.view.plan_words import PlanWords
 
-# Whoever is on call may approve, and not what they asked for themselves. The windows are short, to be watched.
+# People on call may approve, but not what they asked for themselves. The windows are short, for watching.
 POLICY = f"""\
 [slack]
 alerts_channel = "{ALERTS.id}"
@@ -53,7 +53,7 @@ reboot_deadline = "30s"
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where the two pages are on loopback; 0 is any free port."""
+    """The ports of the two pages on loopback; 0 is any free port."""
 
     slack: int = 0
     pagerduty: int = 0
@@ -65,7 +65,7 @@ ANY = Ports()
 def demo(samples: int, command: str, ports: Ports = ANY) -> int:
     """Run the demo in the terminal and return the exit status; `command` is how the program is called.
 
-    Raises: UsageError when a port is taken.
+    Raises: UsageError when a port is in use.
     """
     return run_demo(demo_tools(samples, command, ports=ports))
 
@@ -77,7 +77,7 @@ def demo_tools(
     policy: str = POLICY,
     ports: Ports = ANY,
 ) -> DemoTools:
-    """Return what the demo uses. `beyond_window` is the time that a node has after the sampling window."""
+    """Return the demo's tools. `beyond_window` is the time that a node has after the sampling window."""
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     playbook = library().get(Settings().playbook)
 
@@ -112,19 +112,19 @@ def demo_tools(
 
 
 def _who_approves() -> str:
-    """Say who may say yes, and to what."""
+    """Say who may approve, and what."""
     names = " and ".join(person.name.capitalize() for person in USERS if person.id in GROUPS[0].members)
-    return f"{names} may approve, each what the other asked for: the picture at the left bottom changes who you are."
+    return f"{names} may approve, each what the other asked for: the picture at the bottom left changes who you are."
 
 
 def _guide(names: Sequence[str], pagerduty: str) -> Guide:
-    """Return what a newcomer may click first, in the channel of the people on call."""
+    """Return suggestions for a newcomer's first clicks, in the channel of the people on call."""
     return Guide(
         CHANNELS[0].id,
         (
             Suggested(f"/zombie check {names[0]}", "a sick node, and what would help"),
             Suggested(f"/zombie check {' '.join(names[:3])}", "several at once"),
-            Suggested("/zombie help", "everything that may be asked"),
+            Suggested("/zombie help", "everything you can ask"),
         ),
         GROUPS[0].members,
         (("the simulated PagerDuty", pagerduty),),
@@ -170,7 +170,7 @@ async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncI
             try:
                 yield (
                     f"\nA Slack workspace with the bot in it, in your browser:\n  {slack.page_url}\n"
-                    f"There, in #oncall-gpu, click what is suggested, or type:\n  /zombie check {known.names[0]}\n"
+                    f"There, in #oncall-gpu, click a suggestion, or type:\n  /zombie check {known.names[0]}\n"
                     f"{_who_approves()}\n"
                     "A simulated PagerDuty: fire an alert there, then look at its note, and at #alerts in Slack:\n"
                     f"  {pagerduty.page_url}\n\n"

@@ -1,4 +1,4 @@
-"""The demo's PagerDuty: what the bot is given to reach it, and the alerts that can be fired there by a click."""
+"""The demo's PagerDuty: the bot's settings for it, and the alerts that can be fired by a click."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NOWHERE = "http://127.0.0.1:9/"  # until the bot has an address
 
 @asynccontextmanager
 async def demo_pagerduty(nodes: Sequence[Node], port: int = 0) -> AsyncIterator[tuple[PagerDuty, Subscription]]:
-    """Run a PagerDuty for the length of a block, with a subscription that is to be given the bot's address."""
+    """Run a PagerDuty while the block runs, with a subscription that later gets the bot's address."""
     async with PagerDuty.start(clock=now, random_bytes=os.urandom, port=port) as pagerduty:
         pagerduty.page.suggestions = suggestions(nodes)
         yield pagerduty, pagerduty.deliver_to(NOWHERE, os.urandom(20).hex())
 
 
 def environment_of(pagerduty: PagerDuty, subscription: Subscription) -> dict[str, str]:
-    """Return what the bot is given."""
+    """Return the bot's environment for it."""
     return {
         "PAGERDUTY_API_TOKEN": pagerduty.token,
         "PAGERDUTY_API_URL": pagerduty.api_url,
@@ -37,13 +37,13 @@ def environment_of(pagerduty: PagerDuty, subscription: Subscription) -> dict[str
 
 
 def suggestions(nodes: Sequence[Node]) -> tuple[Suggestion, ...]:
-    """Return the alerts that can be fired: the founding one, by its instance's id, first."""
+    """Return the alerts that can be fired; the first is this project's first case, by its instance id."""
     first = nodes[0]
     named = first.labels.get("instance_id", first.name)
     many = [node.name for node in nodes[:MANY]]
     return (
         Suggestion(
-            f"the founding case: a core of {first.name} is pinned",
+            f"the first case: a core of {first.name} is pinned",
             "A core is pinned in the kernel: training jobs fail",
             {"instance_id": named, "metric": "node_cpu_seconds_total{mode='system'}", "for": "10m"},
         ),

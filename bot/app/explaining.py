@@ -1,4 +1,4 @@
-"""Why a verdict was given: what would have changed it, each change proven by a replay before anybody hears of it."""
+"""Why a verdict was given: what would have changed it, each change proven by a replay before it is shown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_PROVEN = 6  # a thread shows three and counts the others
 
 
 def proven(told: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
-    """Return the first so many changes that come out in a replay as they were found to; any other is left out.
+    """Return the first `most` changes that a replay confirms; all others are left out.
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
@@ -41,7 +41,7 @@ async def _proven(told: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...
 
 
 def explained(case: Case, playbook: Playbook) -> Why:
-    """Return a case's verdict and every change of it that came out in a replay.
+    """Return a case's verdict and every change that a replay confirms.
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
@@ -51,14 +51,14 @@ def explained(case: Case, playbook: Playbook) -> Why:
 
 
 def is_as_shown(told: Why, shown: Verdict) -> bool:
-    """True when the case, weighed again, gives the verdict that people see; with a muted cause it may not."""
+    """True if the case, weighed again, gives the verdict that people see; with a muted cause it may not."""
     again = told.verdict
     return (again.status, again.cause, again.confidence) == (shown.status, shown.cause, shown.confidence)
 
 
 @dataclass(frozen=True, slots=True)
 class Explainer:
-    """Says why, for whoever serves: one at a time, on a thread of its own, since it takes a tenth of a second."""
+    """Says why, for `serve`: one case at a time, in its own thread, because it takes a tenth of a second."""
 
     playbooks: Playbooks
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -74,7 +74,7 @@ class Explainer:
     async def told(self, case: Case) -> Why:
         """Return a case's verdict by its own playbook, and every proven change.
 
-        Raises: CaseError; PlaybookError when that playbook is not there any more.
+        Raises: CaseError; PlaybookError when that playbook is gone.
         """
         playbook = self.playbooks.get(case.head.playbook)
         async with self._turn:
@@ -87,5 +87,5 @@ class Explainer:
             if playbook.digest != case.head.playbook_digest or not is_as_shown(told, verdict):
                 return ()
             return [sentence(each, told.verdict, WORDS) for each in proven(told, playbook, MOST_PROVEN)]
-        except ZombieError:  # it was judged, and cannot be judged again: then nothing is said of it
+        except ZombieError:  # it cannot be judged again, so nothing is said
             return ()

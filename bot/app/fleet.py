@@ -1,4 +1,4 @@
-"""Sweeps over a fleet, put together for a terminal and for whoever serves."""
+"""Puts together sweeps over a fleet, for a terminal and for `serve`."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def sweep_run(
     mutes: MuteRecord | None = None,
     told: Tells = lambda says: None,
 ) -> FleetRun:
-    """Return the run of a sweep; `mutes` say which causes are accepted, where nodes are judged in full.
+    """Return the run of a sweep; `mutes` say which causes are accepted, for full judgements.
 
-    Shape: `told` hears what is to be known of the workers, where a scheduler has them.
+    Shape: `told` takes remarks about the workers of a scheduler.
     Raises: SchedulerError when its address may not be used.
     """
     triage = _triage(sweep, transport, settings, draining(settings), mutes)
@@ -59,7 +59,7 @@ def facts_run(
     parallel: int | None = None,
     told: Tells = lambda says: None,
 ) -> FleetRun:
-    """Return the run that reads what nodes are compared by; `told` as in `sweep_run`."""
+    """Return the run that reads facts for comparing nodes; `told` as in `sweep_run`."""
     sweep = Sweep.of_facts(playbook, MORE_FACTS)
     triage = _triage(sweep, transport, settings)
     at_once = parallel or MOST_AT_ONCE
@@ -75,7 +75,7 @@ def fleet_desk(
     environment: Mapping[str, str],
     mutes: MuteRecord | None,
 ) -> FleetDesk:
-    """Return the desk that takes sweeps where the bot serves."""
+    """Return the desk for sweeps of a serving bot."""
 
     async def selected(ask: FleetAsk) -> tuple[Node, ...]:
         return await meant(ask.words, known, settings, environment, ask.namespace)

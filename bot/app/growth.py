@@ -1,4 +1,4 @@
-"""How what leaks grows on each node of which there are counts in the record."""
+"""How fast leaks grow on each node with counts in the record."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from bot.ledger import Database, Ledger, ReadingStore
 
 
 def grown(database: Database, words: Sequence[str]) -> tuple[tuple[str, Growth], ...]:
-    """Return each node that a word names, by name or glob, with its growth: what is nearest to harm comes first.
+    """Return each node that a word matches, by name or glob, with its growth; the nearest to harm comes first.
 
-    Shape: harm is the one that the node's last verdict named, as far as there was one.
-    Raises: UsageError where a word means none; LedgerUnavailable.
+    Shape: the harm is from the node's last verdict, where it named any.
+    Raises: UsageError where a word matches none; LedgerUnavailable.
     """
     store = ReadingStore(database)
     series = [(node, cause) for node, cause in store.series() if cause in CAUSES]
@@ -39,7 +39,7 @@ def grown(database: Database, words: Sequence[str]) -> tuple[tuple[str, Growth],
 
 
 class KeptCounts:
-    """What was counted on nodes before, as the record has it; nothing is kept. All raise LedgerUnavailable."""
+    """Earlier counts of nodes, from the record; stores nothing. All methods raise LedgerUnavailable."""
 
     def __init__(self, database: Database) -> None:
         self._store = ReadingStore(database)
@@ -53,7 +53,7 @@ class KeptCounts:
 
 
 def _last(ledger: Ledger, node: str, cause: str) -> Growth | None:
-    """What the node's latest incidents said of its growth."""
+    """What the node's latest incidents said about its growth."""
     for summary in ledger.incidents(node=node)[:10]:
         try:
             incident = ledger.incident(summary.id)

@@ -1,4 +1,4 @@
-"""The bot's own log: one JSON object a line on stderr, with secrets taken out."""
+"""The bot's own log: a JSON object per line on stderr, redacted."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bot.app.parts import now
 from bot.domain.redaction import MARK, redacted
 from bot.domain.safe_text import safe
 
-LONGEST = 2000  # characters of one field
-SHORTEST_SECRET = 8  # a shorter one is a word that stands in other words
+LONGEST = 2000  # characters of a field
+SHORTEST_SECRET = 8  # a shorter secret may be part of ordinary words
 
 
 class Journal:
-    """Writes lines; `log("event", key=value)`. `secrets` are our own, and are taken out wherever they stand."""
+    """Writes lines; `log("event", key=value)`. `secrets` are the bot's own, and are redacted everywhere."""
 
     def __init__(self, stream: TextIO = sys.stderr, secrets: Iterable[str] = ()) -> None:
         self._stream = stream
@@ -27,11 +27,11 @@ class Journal:
         self._listeners: list[Callable[[str, Mapping[str, Any]], None]] = []
 
     def listen(self, listener: Callable[[str, Mapping[str, Any]], None]) -> None:
-        """Have every line's event and fields told to somebody else as well."""
+        """Pass every line's event and fields to a listener too."""
         self._listeners.append(listener)
 
     def log(self, event: str, **fields: Any) -> None:
-        """Write one line; a reader that has gone is no reason to stop work."""
+        """Write a line; a reader that is gone does not stop work."""
         line: dict[str, Any] = {"at": now().isoformat(), "event": event}
         for name, value in fields.items():
             line[name] = value if isinstance(value, int | float) else self._text(name, str(value))
@@ -42,10 +42,10 @@ class Journal:
             self._stream.flush()
 
     def _text(self, name: str, value: str) -> str:
-        value = value[: 4 * LONGEST]  # looked through before it is cut, for half a secret has no form any more
+        value = value[: 4 * LONGEST]  # redacted before it is cut, because half a secret is not recognised
         for secret in self._secrets:
             value = value.replace(secret, MARK)
-        named: dict[str, str] = redacted({name: safe(value)})  # a field's name says what it holds, too
+        named: dict[str, str] = redacted({name: safe(value)})  # a field's name also says what it holds
         return next(iter(named.values()))[:LONGEST]
 
     def logger(self, name: str) -> logging.Logger:
@@ -56,7 +56,7 @@ class Journal:
 
     @contextlib.contextmanager
     def everything(self) -> Iterator[None]:
-        """Have whatever any library logs become lines here, for the length of a block."""
+        """While the block runs, turn everything that libraries log into lines here."""
         handler, root = _Handler(self), logging.getLogger()
         root.addHandler(handler)
         try:
@@ -65,7 +65,7 @@ class Journal:
             root.removeHandler(handler)
 
     def hear(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Have what a loop's tasks fail of become lines here."""
+        """Turn failures of a loop's tasks into lines here."""
         loop.set_exception_handler(
             lambda _, context: self.log("task_failed", says=context["message"], error=repr(context.get("exception")))
         )

@@ -1,4 +1,4 @@
-"""Kubernetes, put together: whether nodes can be drained, and the way to their clusters; neither is loaded unasked."""
+"""Puts together Kubernetes: whether nodes can be drained, and access to their clusters, loaded on first use."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ OWN = "in-cluster"
 
 
 def draining(settings: Settings) -> Draining:
-    """Return what the settings say of draining; loads nothing.
+    """Return the settings for draining; loads nothing.
 
-    Raises: SettingsError when two clusters are named at once.
+    Raises: SettingsError when two clusters are named.
     """
     said = settings.kubernetes
     if said.context and said.in_cluster:
-        raise SettingsError("[kubernetes] names a context and in_cluster: one of them.")
+        raise SettingsError("[kubernetes] has context and in_cluster: set only one of them.")
     missing = ""
     if not (said.context or said.in_cluster or said.kubeconfig):
         missing = "no Kubernetes cluster is configured"
@@ -35,9 +35,9 @@ def draining(settings: Settings) -> Draining:
 
 
 def cluster_reach(settings: Settings, environment: Mapping[str, str]) -> ClusterReach:
-    """Return the way to the clusters; what it takes is loaded with the first call.
+    """Return the access to the clusters; its package is loaded with the first call.
 
-    Raises: SettingsError when two clusters are named at once.
+    Raises: SettingsError when two clusters are named.
     """
     found = draining(settings)
     if found.missing:
@@ -49,7 +49,7 @@ def cluster_reach(settings: Settings, environment: Mapping[str, str]) -> Cluster
 
 
 class _Later:
-    """The clusters' APIs, made when the first call is."""
+    """The clusters' APIs, made with the first call."""
 
     def __init__(self, kubeconfig: Path | None, own: str) -> None:
         self._told = kubeconfig, own
@@ -59,7 +59,7 @@ class _Later:
     async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
         async with self._making:
             if self._api is None:
-                self._api = await asyncio.to_thread(self._made)  # what is loaded then takes a moment
+                self._api = await asyncio.to_thread(self._made)  # loading takes a moment
         return await self._api.call(cluster, call, limit)
 
     def _made(self) -> ClusterApi:

@@ -1,4 +1,4 @@
-"""The lab, put together: where it keeps its things, and the rights that the bot's login has on its nodes."""
+"""Puts together the lab: its folders, and the rights of the bot's login on its nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOGIN = "zombie"
 
 
 def lab(environment: Mapping[str, str]) -> Lab:
-    """Return the lab of this user: images in the XDG cache folder, what runs in the state folder.
+    """Return this user's lab: images in the XDG cache folder, running machines in the state folder.
 
     Source: https://specifications.freedesktop.org/basedir-spec/latest/ (a relative folder there counts as none).
     """
@@ -42,5 +42,5 @@ def recipe(suite: str) -> Recipe:
 
 
 def say(text: str) -> None:
-    """Tell whoever waits how far it is."""
+    """Print progress for people who wait."""
     print(text, file=sys.stderr, flush=True)

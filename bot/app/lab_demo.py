@@ -1,4 +1,4 @@
-"""The demo on virtual machines: the running lab's, or one booted for the demo and given a fault."""
+"""The demo on virtual machines: the running lab's, or a machine booted for the demo with a fault."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class LabDemoNodes:
         """Do nothing: they run already."""
 
     async def stop(self) -> None:
-        """Do nothing: whoever booted them stops them."""
+        """Do nothing: `zombie lab` or `demo_on_lab` stops them."""
 
 
 def demo_on_lab(samples: int, command: str, environment: Mapping[str, str]) -> int:
-    """Run the demo on the running lab. If none runs, boot one, give it a fault, and shut it down afterwards.
+    """Run the demo on the running lab; without a lab, boot a node, give it a fault, and shut it down afterwards.
 
-    Raises: UsageError when this machine cannot boot one.
+    Raises: UsageError when this machine cannot boot it.
     """
     here = lab(environment)
     tools = demo_tools(samples, command, BEYOND_WINDOW, POLICY_HERE)

@@ -1,4 +1,4 @@
-"""What clouds and clusters list, put together: who asks them, and where their answers are kept."""
+"""Puts together the lists of clouds and clusters: who asks them, and where their answers are stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOLDER = "inventory"  # in the state folder
 
 
 def shelf(environment: Mapping[str, str], now: Clock) -> Shelf:
-    """Return what clouds list, kept in the state folder; who asks them is loaded with the first question."""
+    """Return the lists of clouds, stored in the state folder; their clients are loaded on first use."""
     from bot.inventory.shelf import Shelf
     from bot.settings import state_folder
 
@@ -58,17 +58,17 @@ def _nodes(environment: Mapping[str, str], place: Place) -> Sequence[Machine]:
 
 
 def told(said: Told, at: datetime) -> str:
-    """Return what a place told, in words: how many nodes, how old that is, what is amiss."""
+    """Return a place's list in words: how many nodes, how old, what is wrong."""
     nodes = "1 node" if said.count == 1 else f"{said.count} nodes"
     age = "never listed yet" if said.read_at is None else f"listed {span(at - said.read_at)} ago"
     return f"{said.place}: {nodes}, {age}" + (f"; {said.complaint}" if said.complaint else "")
 
 
 class Renewal:
-    """Keeps an inventory as its clouds list it, for as long as the bot serves.
+    """Keeps an inventory in step with its clouds while the bot serves.
 
-    Shape: `load` reads it anew and may block; `heard` are told the nodes once they are others. A node whose incident is
-    open stays, listed or not.
+    Shape: `load` reads it again and may block; `heard` are told the nodes when they change. A node with an open
+    incident stays, listed or not.
     """
 
     def __init__(
@@ -87,18 +87,18 @@ class Renewal:
         self._said: tuple[tuple[str, str], ...] = ()
 
     async def begin(self) -> None:
-        """Bring back the nodes of open incidents that were listed before the start."""
+        """Restore the nodes of open incidents that were listed before the start."""
         if self._known.refresh is not None:
             await self._take(self._known)
 
     async def run(self) -> None:
-        """Read it anew, for ever; returns at once where nothing in it comes from elsewhere."""
+        """Read it again and again; returns at once if nothing in it comes from a cloud."""
         while (every := self._known.refresh) is not None:
             await asyncio.sleep(every.total_seconds())
             await self.renew()
 
     async def renew(self) -> None:
-        """Read it anew once; what cannot be read leaves it as it was, and says so."""
+        """Read it again once; if that fails it stays as it was, and the failure is logged."""
         try:
             await self._take(await asyncio.to_thread(self._load))
         except (UsageError, OSError) as no:
@@ -107,7 +107,7 @@ class Renewal:
     async def _take(self, fresh: Inventory) -> None:
         try:
             needed = {summary.node for summary in await self._ledger.incidents(only_open=True)}
-        except LedgerError as error:  # whose incident is open cannot be told: nobody is dropped
+        except LedgerError as error:  # open incidents are not known, so no node is dropped
             self._log("ledger_unavailable", error=str(error))
             needed = set(self._known.names)
         before = self._known.by_name

@@ -1,4 +1,4 @@
-"""Nodes that are one machine under several names, said at the start and after a check."""
+"""Finds machines with several names, and reports them at the start and after a check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.response.record import machine_id_of
 
 
 async def note_machines(known: Inventory, ledger: ActingLedger, log: Log) -> None:
-    """Log which names of the inventory showed one machine-id; a ledger that is gone keeps nobody from starting."""
+    """Log which names of the inventory share a machine-id; without the ledger the bot starts all the same."""
     try:
         found = await ledger.machines()
     except LedgerError as error:

@@ -7,20 +7,20 @@ import os
 import resource
 from typing import Protocol
 
-AT_ONCE = 200  # that many nodes take a processor for about as long as a window lasts, so more would only wait
+AT_ONCE = 200  # so many nodes keep a processor busy for about a window, so more would only wait
 FILES_A_NODE = 2
-FILES_BESIDE = 64  # the program's own, and what reads an inventory
+FILES_BESIDE = 64  # for the program itself, and for reading an inventory
 MANY = 50
 FEWEST_CORES, MOST_BESIDE = 2, 8
 FEWEST_NODES = 100  # to start a process takes as long as thinking about so many
-ALLOCATIONS_BETWEEN_LOOKS = 20_000  # each look goes through what all nodes under way hold; Python's own number is 700
+ALLOCATIONS_BETWEEN_LOOKS = 20_000  # each run visits the objects of all running nodes; Python's default is 700
 
 
 class Limits(Protocol):
     """The limits of this process, as the module `resource` has them."""
 
     def getrlimit(self, which: int, /) -> tuple[int, int]:
-        """Return the soft and the hard one."""
+        """Return the soft and the hard limit."""
         ...
 
     def setrlimit(self, which: int, limits: tuple[int, int], /) -> None:
@@ -29,7 +29,7 @@ class Limits(Protocol):
 
 
 def room_for(nodes: int, limits: Limits = resource) -> int:
-    """Return how many of so many nodes may be read at once: the limit of open files is raised as far as it goes."""
+    """Return how many nodes may be read at once; raises the limit of open files as far as possible."""
     soft, hard = limits.getrlimit(resource.RLIMIT_NOFILE)
     needed = FILES_A_NODE * nodes + FILES_BESIDE
     if soft != resource.RLIM_INFINITY and soft < needed:
@@ -41,7 +41,7 @@ def room_for(nodes: int, limits: Limits = resource) -> int:
 
 
 def look_less_often(nodes: int) -> None:
-    """Spare the garbage collector what is loaded by now and stays, where so many nodes make it worth while."""
+    """Exempt permanent objects from the garbage collector, if there are enough nodes to make it worthwhile."""
     if nodes >= MANY:
         gc.collect()
         gc.freeze()

@@ -1,4 +1,4 @@
-"""MCP, put together: whose calls they are, what answers them, and what serves them beside the bot or alone."""
+"""Puts together MCP: who calls, what answers, and what serves it, with the bot or alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from bot.surfaces.web import Handler, WebEdge
 if TYPE_CHECKING:
     from bot.surfaces.mcp.http import McpEndpoint
 
-UNNAMED = Asker(f"{MCP}:token")  # whoever has the token, where the settings name nobody
+UNNAMED = Asker(f"{MCP}:token")  # the token's holder, where the settings name nobody
 
 
 def asker_of(settings: Settings) -> Asker:
@@ -43,14 +43,14 @@ def asker_of(settings: Settings) -> Asker:
     if asker and named and asker not in named:
         raise SettingsError(
             f"[mcp] asker is {asker}, whom [policy] askers does not name.",
-            "Name them there, too; of a group nobody can tell here who is in it.",
+            "Name them there too; the members of a group are not known here.",
         )
     if not asker and len(members) == 1:
         asker = members[0]
     if not asker and named:
         raise SettingsError(
-            "ZOMBIE_MCP_TOKEN is set, and nobody can tell whose it is: [policy] askers does not name one member alone.",
-            'Name the one whose token it is in zombie.toml: [mcp] asker = "U012AB3CD"',
+            "ZOMBIE_MCP_TOKEN is set, but its owner is not known: [policy] askers does not name exactly one member.",
+            'Name its owner in zombie.toml: [mcp] asker = "U012AB3CD"',
         )
     return Asker(f"{SLACK}:{asker}") if asker else UNNAMED
 
@@ -65,7 +65,7 @@ def toolbox_of(
     cases: CaseStore | None,
     log: Log,
 ) -> Toolbox:
-    """Return the tools, over what reads nodes and keeps the record here."""
+    """Return the tools, over this program's reader and record."""
     answers = RecordedAnswers(
         asker,
         scheduler,
@@ -90,7 +90,7 @@ def lone_toolbox(
     environment: Mapping[str, str],
     log: Log,
 ) -> Toolbox:
-    """Return the tools of a program that does nothing else: it reads nodes by itself."""
+    """Return the tools of a program that only serves MCP: it reads nodes by itself."""
     triage = triage_of(settings, ssh_transport(environment), ledger)
     at_once = settings.parallel or AT_ONCE
     scheduler = CheckScheduler(triage.diagnose, log, at_once, at_once)
@@ -100,7 +100,7 @@ def lone_toolbox(
 
 @dataclass(frozen=True, slots=True)
 class ServingMcp:
-    """MCP beside whatever else serves; nothing of it is there where no token is set."""
+    """MCP within `serve`; absent where no token is set."""
 
     endpoint: McpEndpoint | None = None
 
@@ -115,13 +115,13 @@ class ServingMcp:
             await self.endpoint.start()
 
     async def stop(self) -> None:
-        """Let go of what is still being answered."""
+        """Cancel requests that are still being answered."""
         if self.endpoint is not None:
             await self.endpoint.stop()
 
 
 def endpoint_of(toolbox: Toolbox, token: str) -> McpEndpoint:
-    """Return the endpoint; the official package is loaded here and not before.
+    """Return the endpoint; loads the official package.
 
     Raises: SettingsError when it is not installed.
     """
@@ -133,7 +133,7 @@ def endpoint_of(toolbox: Toolbox, token: str) -> McpEndpoint:
 
 
 def not_installed() -> SettingsError:
-    """Return what to say where the official package is missing."""
+    """Return the error for a missing official package."""
     return SettingsError("The package mcp is not installed.", "pip install 'zombie-bot[mcp]'")
 
 
@@ -146,9 +146,9 @@ def serving_mcp(
     cases: CaseStore,
     log: Log,
 ) -> ServingMcp:
-    """Return MCP as `serve` has it.
+    """Return MCP for `serve`.
 
-    Raises: SettingsError when the token belongs to nobody who may ask, or the package is not installed.
+    Raises: SettingsError when the token's owner may not ask, or the package is not installed.
     """
     if not settings.mcp.token:
         return ServingMcp()
@@ -161,7 +161,7 @@ def serving_mcp(
 async def serve_alone(settings: Settings, toolbox: Toolbox, journal: Journal, listen: str) -> None:
     """Serve /mcp, /healthz and /readyz alone, until SIGTERM or Ctrl-C.
 
-    Raises: SettingsError when the address cannot be had, or the package is not installed.
+    Raises: SettingsError when the address cannot be used, or the package is not installed.
     """
     endpoint, stopping = endpoint_of(toolbox, settings.mcp.token), asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""The past of nodes, where PROMETHEUS_URL and PYROSCOPE_URL say who kept it."""
+"""The past of nodes, from PROMETHEUS_URL and PYROSCOPE_URL."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def past_of(settings: Settings, nodes: Iterable[Node]) -> PrometheusPast | None:
-    """Return whoever knows the past of these nodes, None where no Prometheus is set.
+    """Return the source of these nodes' past; None where no Prometheus is set.
 
-    Raises: SettingsError when PROMETHEUS_URL is no address.
+    Raises: SettingsError when PROMETHEUS_URL is not an address.
     """
     url = settings.prometheus_url
     if not url:
@@ -38,22 +38,22 @@ def past_of(settings: Settings, nodes: Iterable[Node]) -> PrometheusPast | None:
 
 @dataclass(frozen=True, slots=True)
 class KnownPast:
-    """What was counted on nodes of the inventory, as Prometheus kept it."""
+    """Earlier counts of the inventory's nodes, from Prometheus."""
 
     past: PrometheusPast
     known: Inventory
 
     async def counted(self, node: str, cause: str, until: datetime) -> tuple[Look, ...]:
-        """Return it, none for a node that is not known any more. Raises: CannotRead."""
+        """Return them; none for a node that is gone. Raises: CannotRead."""
         if not self.known.knows(node):
             return ()
         return await self.past.counted(self.known.find(node), cause, until)
 
 
 def informed(diagnose: Diagnose, settings: Settings, known: Inventory) -> tuple[Diagnose, PrometheusPast | None]:
-    """Return a diagnosis that knows the past, and the Prometheus that tells it; without any it is the same as before.
+    """Return a diagnosis with the past, and its Prometheus; without Prometheus the diagnosis is unchanged.
 
-    Raises: SettingsError when PROMETHEUS_URL or PYROSCOPE_URL is no address.
+    Raises: SettingsError when PROMETHEUS_URL or PYROSCOPE_URL is not an address.
     """
     past = past_of(settings, known.nodes)
     if (profiled := profiled_by(settings, known.nodes)) is not None:
@@ -62,5 +62,5 @@ def informed(diagnose: Diagnose, settings: Settings, known: Inventory) -> tuple[
 
 
 def told_before(past: PrometheusPast | None, known: Inventory) -> KnownPast | None:
-    """Return who knows what was counted on these nodes before; None where no Prometheus is set."""
+    """Return the source of these nodes' earlier counts; None where no Prometheus is set."""
     return None if past is None else KnownPast(past, known)

@@ -1,4 +1,4 @@
-"""`/metrics`: the counters that hear the log, the gauges that are read from the record at a scrape, and who may ask."""
+"""`/metrics`: counters that follow the log, gauges that are read at each scrape, and who may ask."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from bot.surfaces.metrics import Metrics, Scrape, Standing
 from bot.surfaces.witness import Witness
 
 ReadTally: TypeAlias = Callable[[], Awaitable[Tally]]
-SCRAPE_SECONDS = 2.0  # a scraper gives up after ten; what the record does not say by then is left out
+SCRAPE_SECONDS = 2.0  # a scraper gives up after ten; counts that are not read by then are left out
 
 
 class Readiness(Protocol):
-    """What knows whether the bot is ready."""
+    """Knows whether the bot is ready."""
 
     async def why_not(self) -> str:
         """Return why it is not ready; empty while it is."""
@@ -33,9 +33,9 @@ class Readiness(Protocol):
 
 
 class Metering:
-    """Everything that measuring takes.
+    """All parts for metrics.
 
-    Shape: `counted` is for the web edge's sources, `witness` one of the engine's surfaces, `scrape` answers /metrics.
+    Shape: `counted` is for the web edge's sources, `witness` is a surface of the engine, `scrape` answers /metrics.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Metering:
         tallies: ReadTally,
         patience: float = SCRAPE_SECONDS,
     ) -> None:
-        """`tallies` reads the counts of the record; marks of one person under two names count once."""
+        """`tallies` reads the record's counts; marks of a person under two names count once."""
         self.metrics = Metrics(__version__, ACTIONS)
         self.counted = self.metrics.counted
         self.witness = Witness(journal.log, now())
@@ -60,11 +60,11 @@ class Metering:
         journal.listen(self.metrics.heard)
 
     def looks_at(self, nodes: int, readings: Readings, readiness: Readiness) -> None:
-        """Say where the gauges are read that the record knows nothing of."""
+        """Set the sources of gauges that are not in the record."""
         self._nodes, self._readings, self._readiness = nodes, readings, readiness
 
     async def exposition(self, accept: str = "") -> tuple[bytes, str]:
-        """Return what a scraper is told now."""
+        """Return the present metrics."""
         is_ready, tally = await asyncio.gather(self._is_ready(), self._tally())
         running = self._readings.running if self._readings is not None else 0
         standing = Standing(is_ready, self._nodes, running)
@@ -93,7 +93,7 @@ class Metering:
             return False
 
     async def _tally(self) -> Tally | None:
-        """Count, once for all who ask meanwhile: a record that hangs must not have scrapes pile up before it."""
+        """Count once for all simultaneous scrapes: if the record hangs, scrapes must not pile up."""
         if self._counting is None or self._counting.done():
             self._counting = asyncio.ensure_future(self._tallies())
         try:
@@ -104,7 +104,7 @@ class Metering:
 
 
 def metering(settings: Settings, journal: Journal, books: Stores) -> Metering:
-    """Return it for a bot that keeps those books."""
+    """Return it for a bot with these stores."""
     tallies = Tallies(books.database)
 
     async def read() -> Tally:

@@ -1,8 +1,8 @@
-"""When the next node of many may be begun: a program that is behind makes nodes look slow, and then silent.
+"""When to start the next of many nodes: a program that falls behind makes nodes look slow, then silent.
 
-Three things hold the next one back: the event loop goes round slowly, many answers wait to be parsed, or many nodes
-that were begun a moment ago have not said anything yet (they may all be behind one jump host). A node that stays
-silent soon stops counting, so that black holes hold nobody up.
+Three things delay the next node: the event loop is slow, many answers wait to be parsed, or many nodes that were just
+started have not answered yet (they may share a jump host). A node that stays silent soon stops counting, so that dead
+nodes do not delay the others.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ import asyncio
 from bot.domain.contracts import Concluded, ProbeAnswered, Progress
 from bot.response.diagnosis.triage import Thinking
 
-ROUND_SECONDS = 0.02  # of the event loop; with nothing to do it takes microseconds
-MOST_WAITING = 300  # answers to be parsed: a tenth of a second
+ROUND_SECONDS = 0.02  # a turn of the event loop; when idle it takes microseconds
+MOST_WAITING = 300  # answers to parse: a tenth of a second
 MOST_SILENT, SILENT_SECONDS = 200, 8.0  # after that a login is given up
 PAUSE_SECONDS = 0.005
 
 
 class Pace:
-    """Lets one node after another begin; `heard` has to be told what comes of them."""
+    """Lets one node after another start; `heard` has to be called with their progress."""
 
     def __init__(self, thinking: Thinking) -> None:
         self._thinking = thinking
         self._turn = asyncio.Lock()
-        self._silent: dict[str, float] = {}  # when each was begun, the first of them first
+        self._silent: dict[str, float] = {}  # when each was started, the earliest first
 
     def heard(self, event: Progress) -> None:
-        """Take in what a node said, or that it is through."""
+        """Take in a node's answer or end."""
         match event:
             case ProbeAnswered(node=name):
                 self._silent.pop(name, None)
@@ -35,7 +35,7 @@ class Pace:
                 self._silent.pop(verdict.node, None)
 
     async def begin(self, name: str) -> None:
-        """Return once this node may be begun."""
+        """Return once this node may start."""
         loop = asyncio.get_running_loop()
         async with self._turn:
             while True:

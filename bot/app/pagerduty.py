@@ -1,4 +1,4 @@
-"""Talking to PagerDuty, put together: the notes, the look at what no webhook tells, and the watched subscription."""
+"""Puts together PagerDuty: its notes, the look for pages without webhooks, and the watched subscription."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 
 Look: TypeAlias = Callable[[], Awaitable[None]]
-POLLED_BACK = timedelta(hours=24)  # where there are only polls, pages of that time that are open are taken in
-OUTBOX_LEASE = timedelta(seconds=30)  # longer than one post may take
+POLLED_BACK = timedelta(hours=24)  # with polls only, open pages of this time are taken in
+OUTBOX_LEASE = timedelta(seconds=30)  # longer than a post may take
 
 
 @dataclass(slots=True)
 class PagerDutyParts:
-    """What a service needs of it.
+    """The parts that a service needs.
 
-    Shape: `surface` is for the engine; `signals` for the intake. `pages` and `subscription` are there where there is an
+    Shape: `surface` is for the engine; `signals` for the intake. `pages` and `subscription` exist where there is an
     inbox, `on_call` where a schedule is named.
     """
 
@@ -73,7 +73,7 @@ class PagerDutyParts:
             self._tasks.append(asyncio.create_task(watching, name="pagerduty subscription"))
 
     async def stop(self, seconds: float = 3.0) -> None:
-        """Send what is due, for so long at most, and hang up; the rest waits in the outbox."""
+        """Send what is due, for at most so many seconds, and close; the rest waits in the outbox."""
         with contextlib.suppress(TimeoutError, LedgerError):
             async with asyncio.timeout(seconds):
                 await self.surface.send_due()
@@ -85,11 +85,11 @@ class PagerDutyParts:
 
     @property
     def trouble(self) -> str:
-        """What does not work just now, as a sentence; empty while all is well."""
+        """What does not work at present, as a sentence; empty while all is well."""
         return (self.subscription.trouble if self.subscription is not None else "") or self.surface.trouble
 
     async def look(self) -> None:
-        """Take in what no webhook told of.
+        """Take in what no webhook brought.
 
         Raises: PagerDutyFailed, LedgerError.
         """
@@ -101,16 +101,16 @@ class PagerDutyParts:
         return await self.pages.look(since) if self.pages is not None else 0
 
     async def enable(self) -> str:
-        """Switch the subscription on again, and return what came of it, as a sentence."""
+        """Enable the subscription again, and return the outcome as a sentence."""
         if self.subscription is None:
-            return "There is no webhook subscription to be switched on."
+            return "There is no webhook subscription to enable."
         try:
             return await self.subscription.enable()
         except PagerDutyFailed as error:
             return str(error)
 
     async def signals(self, case: str) -> tuple[SourceAlert, ...] | None:
-        """Return what a page is about: its alerts, and its custom fields; None where the bot raised it itself.
+        """Return a page's alerts and custom fields; None where the bot raised it itself.
 
         Raises: PagerDutyUnavailable, PagerDutyRefused.
         """
@@ -127,7 +127,7 @@ class PagerDutyParts:
                 if values:
                     found = (*found, SourceAlert("custom_fields", body={"custom_fields": values}))
             except PagerDutyRefused as error:
-                self._fields_known = error.status not in (402, 403, 404)  # the account, or the token, has none
+                self._fields_known = error.status not in (402, 403, 404)  # account or token has no custom fields
             except PagerDutyUnavailable:
                 if not found:
                     raise  # nothing else says what the page is about
@@ -162,17 +162,17 @@ def pagerduty_parts(
 ) -> PagerDutyParts | None:
     """Put it together; None where there is neither a token nor a routing key.
 
-    Shape: `outbox` hands out PagerDuty's parts alone, one by one, each for `OUTBOX_LEASE`. `tell(name, says)` says
-    something in the channel of alerts, once for each name. `arrivals` wakes the intake.
+    Shape: `outbox` hands out PagerDuty's posts only, one by one, each for `OUTBOX_LEASE`. `tell(name, says)` posts
+    in the alerts channel, once for each name. `arrivals` wakes the intake.
 
-    Raises: SettingsError when what is set cannot be used.
+    Raises: SettingsError for unusable settings.
     """
     said = settings.of(PagerDutySettings)
     access = Access.of(said)
     if not (access.token or access.routing_key):
         return None
     if access.token and not access.sender:
-        log("pagerduty_sender_missing", because="PAGERDUTY_FROM is not set: PagerDuty may take no notes")
+        log("pagerduty_sender_missing", because="PAGERDUTY_FROM is not set: PagerDuty may reject notes")
     client = PagerDutyClient.of(access, patience)
     surface = PagerDutySurface(
         client,
@@ -197,7 +197,7 @@ def pagerduty_parts(
         parts.on_call = OnCallNow(client, said.schedule, monotonic)
     if access.token and inbox is not None and cases is not None:
         parts.pages = PageWatch(client, inbox, cases, alarm_of_page, now, log, arrivals or asyncio.Event())
-        if said.webhook_secrets:  # else nothing that PagerDuty brings is for us
+        if said.webhook_secrets:  # without a secret no webhook of PagerDuty is accepted
             parts.subscription = SubscriptionWatch(client, said.subscription, now, log, tell, parts.catch_up)
     return parts
 
@@ -209,9 +209,9 @@ def serving_pagerduty(
     log: Log,
     arrivals: asyncio.Event,
 ) -> PagerDutyParts | None:
-    """Put it together for a bot that serves: what has to be told stands in the channel of alerts.
+    """Put it together for a serving bot: its remarks go to the alerts channel.
 
-    Raises: SettingsError when what is set cannot be used.
+    Raises: SettingsError for unusable settings.
     """
     channel = settings.slack.alerts_channel
 
@@ -233,7 +233,7 @@ def serving_pagerduty(
 
 
 def asker_of(parts: PagerDutyParts | None, people: People) -> PersonOf:
-    """Return what tells who in Slack raised a page by hand: the one with the same e-mail address."""
+    """Return a function that finds in Slack who raised a page by hand: the person with the same e-mail address."""
 
     async def person_of(raiser: Reporter) -> str:
         email = raiser.email or (await parts.client.email_of(raiser.id) if parts is not None else "")

@@ -1,4 +1,4 @@
-"""The parts, built: playbooks, inventory, the ways to a node, and what enters from outside (clock, chance)."""
+"""Builds the parts: playbooks, inventory, transports, clock and randomness."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def now() -> datetime:
 
 
 def nonce() -> str:
-    """A fresh secret for one batch's frames."""
+    """A fresh secret for a batch's frames."""
     return secrets.token_hex(12)
 
 
 def incident_id() -> str:
-    """A fresh id for an incident, fifty bits that can be read out and typed: no i, l, o or u."""
+    """A fresh id for an incident: fifty bits, easy to read out and type (no i, l, o or u)."""
     return "".join(secrets.choice("0123456789abcdefghjkmnpqrstvwxyz") for _ in range(10))
 
 
 def library(extra: Sequence[Path] = ()) -> Library:
-    """Load the house's playbooks and those of further directories; `left_out` are files that cannot be used as written.
+    """Load the shipped playbooks and those of further directories; `left_out` are unusable files.
 
     Raises: PlaybookError when a directory cannot be read.
     """
@@ -54,7 +54,7 @@ def _own_playbooks() -> Path:
 
 
 def inventory(path: Path, environment: Mapping[str, str]) -> Inventory:
-    """Load an inventory; a cloud that it names is asked where what it listed last is too old.
+    """Load an inventory; a cloud in it is asked when its last list is too old.
 
     Raises: InventoryError when it cannot be used as written.
     """
@@ -69,17 +69,17 @@ def _home(environment: Mapping[str, str]) -> Path:
 
 
 def ssh_transport(environment: Mapping[str, str]) -> ActingTransport:
-    """The way to nodes of an inventory; asyncssh is loaded here and not before."""
+    """The transport to nodes of an inventory; loads asyncssh."""
     from bot.transport.ssh import SshTransport
     from bot.transport.ssh_options import Keyring
 
-    # It warns of each write to a connection that broke; the node's verdict says that it did.
+    # It warns about each write to a broken connection, which the node's verdict reports already.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     return SshTransport(Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK")), nonce)
 
 
 def ssh_talks(environment: Mapping[str, str]) -> TalkingTransport:
-    """The way to talk with nodes of an inventory; asyncssh is loaded here and not before."""
+    """Interactive sessions with nodes of an inventory; loads asyncssh."""
     from bot.transport.ssh_options import Keyring
     from bot.transport.ssh_talk import SshTalks
 
@@ -87,7 +87,7 @@ def ssh_talks(environment: Mapping[str, str]) -> TalkingTransport:
 
 
 def ssh_key(key: Path, environment: Mapping[str, str]) -> None:
-    """See that a key could log in.
+    """Check that a key can be used.
 
     Raises: MissingFile, with why not.
     """
@@ -97,26 +97,26 @@ def ssh_key(key: Path, environment: Mapping[str, str]) -> None:
 
 
 def runner_name() -> str:
-    """A fresh name for this program among those at one database; it says where it runs."""
+    """A fresh name for this program among those that share the database; it says where it runs."""
     host = re.sub(r"[^A-Za-z0-9.-]", "-", platform.node())[:40] or "host"
     return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
 def local_transport() -> Transport:
-    """The way to this very machine."""
+    """The transport to this machine."""
     from bot.transport.local import LocalTransport
 
     return LocalTransport(nonce)
 
 
 def this_machine() -> Node:
-    """This machine as a node, by its host name where that can be a node's name."""
+    """This machine as a node, by host name where that is a valid node name."""
     name = re.sub(r"[^A-Za-z0-9._-]", "-", platform.node()).lstrip("._-")
     return Node(name or "localhost", "localhost")
 
 
 def sudoers(user: str, extra: Sequence[Path] = ()) -> str:
-    """Return the sudoers lines that reading by every playbook needs."""
+    """Return the sudoers lines that all playbooks need for reading."""
     from bot.response.execution.privilege import reading_lines
 
     probes = [probe for playbook in library(extra).playbooks for probe in playbook.probes]

@@ -1,4 +1,4 @@
-"""The policy in force: made of the settings, and said at the start in the log, and on record where it changed."""
+"""Makes the policy from the settings; logs it at the start, and records it when it has changed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from bot.surfaces import PEOPLE
 from bot.surfaces.slack.member import SLACK
 
 SLACK_HOSTS = ("slack.com", "slack-gov.com")
-SIMULATED = frozenset({"demo", "lab"})  # the labels of nodes that are nobody's
+SIMULATED = frozenset({"demo", "lab"})  # the labels of simulated nodes
 
 
 def policy_of(settings: Settings, known: Inventory) -> Policy:
     """Return the policy in force.
 
-    Shape: with another Slack than Slack's own, whoever stands in for it could say yes in anybody's name. There acting
-    is off, unless the settings say `acting = true` in so many words, or every node is the demo's or the lab's.
+    Shape: a server that stands in for Slack could say yes in anybody's name. With such a server acting is off, unless
+    the settings have an explicit `acting = true`, or every node belongs to the demo or the lab.
     """
     policy = rules_of_acting(settings, len(known.nodes))
     host = urlsplit(settings.slack.api_url).hostname or ""
@@ -35,13 +35,13 @@ def policy_of(settings: Settings, known: Inventory) -> Policy:
 
 
 def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
-    """Return what the settings say of acting; `nodes` is how many the inventory knows."""
+    """Return the settings for acting; `nodes` is how many the inventory has."""
     said, act = settings.policy, settings.act
     by_member = {user: f"{SLACK}:{user}" for user in (*said.approvers, *said.terminal_approvers.values()) if user}
     in_terminal = {name: f"{TERMINAL}:{name}" for name in said.terminal_approvers}
     approvers = frozenset((*(by_member[user] for user in said.approvers), *in_terminal.values()))
     return Policy(
-        # Whoever names an approver wants to act; nobody else does, and `acting = false` has the last word.
+        # Acting is on if approvers are named, and `acting = false` always turns it off.
         acting=bool(approvers or said.approver_groups) if said.acting is None else said.acting,
         approvers=approvers,
         approver_groups=frozenset(f"{SLACK}:{group}" for group in said.approver_groups),
@@ -63,7 +63,7 @@ def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
 
 
 async def note_policy(policy: Policy, ledger: Ledger, log: Log) -> None:
-    """Say who may do what; a ledger that cannot be asked keeps nobody from starting."""
+    """Log who may do what; without the ledger the bot starts all the same."""
     if because := _why_nobody(policy):
         log("acting_off", because=because)
     else:

@@ -1,4 +1,4 @@
-"""Profiles from files: read piece by piece, and once more where the earliest event was not the first."""
+"""Reads profiles from files piece by piece, and a second time if the earliest event was not the first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Scratch: TypeAlias = Callable[[], BinaryIO]
 
 @contextmanager
 def scratches() -> Iterator[Scratch]:
-    """Hand out what opens temporary files without names; they are gone when the block is left, or the program dies."""
+    """Yield a function that opens temporary files without names; they vanish after the block or with the program."""
     with ExitStack() as opened:
 
         def scratch() -> BinaryIO:
@@ -33,9 +33,9 @@ def scratches() -> Iterator[Scratch]:
 def read(
     path: Path, selection: Selection, scratch: Scratch, exporting: Callable[[], Callable[[Sample], None]] | None = None
 ) -> Profile:
-    """Read a profile of `perf script` text, plain or gzip; `-` is what comes in on stdin.
+    """Read a profile of `perf script` text, plain or gzip; `-` is stdin.
 
-    `exporting` makes what each selected event is handed to, anew for each time that the text is read.
+    `exporting` makes the consumer of selected events, a new one each time the text is read.
     Raises: ProfileError when it cannot be read, or is no profile.
     """
     try:

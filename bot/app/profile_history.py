@@ -1,4 +1,4 @@
-"""What a continuous profiler kept of nodes, where PYROSCOPE_URL says which."""
+"""Earlier profiles of nodes, from the Pyroscope at PYROSCOPE_URL."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def profiled_by(settings: Settings, nodes: Iterable[Node]) -> PyroscopePast | None:
-    """Return the Pyroscope that is set, None where none is.
+    """Return the configured Pyroscope, or None.
 
-    Raises: SettingsError when PYROSCOPE_URL is no address.
+    Raises: SettingsError when PYROSCOPE_URL is not an address.
     """
     set_up = settings.pyroscope
     if not set_up.url:

@@ -1,4 +1,4 @@
-"""Profiles of nodes, for the terminal: captured side by side, read as they arrive, one document each."""
+"""Profiles of nodes, for the terminal: captured at the same time, read as they arrive, a document for each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXIT_UNREAD, EXIT_UNREACHABLE = 3, 4
 
 @dataclass(frozen=True, slots=True)
 class NodeProfile:
-    """What came of profiling one node: a capture and what was read of it, or what kept it from being one."""
+    """The result of profiling a node: a capture and its profile, or why there is none."""
 
     node: str
     captured: Captured | None = None
@@ -46,7 +46,7 @@ class NodeProfile:
         return isinstance(self.why, Unreachable) and not isinstance(self.why, StoodStill)
 
     def document(self) -> dict[str, Any]:
-        """Return it as JSON's own types: `node`, the profile's document, and how it was captured."""
+        """Return it as JSON values: `node`, the profile's document, and how it was captured."""
         body: dict[str, Any] = {"node": self.node}
         if self.why is not None:
             kind = "unreachable" if self._is_unreachable else "unread"
@@ -64,7 +64,7 @@ class NodeProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profiling:
-    """What one `profile` does. `kept_in` is a folder where each node's text is kept, as gzip."""
+    """What a `profile` does. `kept_in` is a folder for each node's text, as gzip."""
 
     request: CaptureRequest
     selection: Selection
@@ -79,9 +79,9 @@ async def profile_nodes(
     environment: Mapping[str, str],
     heard: Callable[[NodeProfile], None],
 ) -> list[NodeProfile]:
-    """Profile the nodes, so many at once; each is handed over when it is done. Returns them as they were asked for.
+    """Profile the nodes, a limited number at once; pass on each when done. Returns them in the order of the request.
 
-    Raises: UsageError (a missing key or known_hosts file, a core that is not there) once all others are through.
+    Raises: UsageError (a missing key or known_hosts file, an unknown core) once all others are done.
     """
     gate, wrong = asyncio.Semaphore(what.parallel), list[UsageError]()
     profiler = Profiler(ssh_talks(environment), nonce)
@@ -103,9 +103,9 @@ async def profile_nodes(
 
 
 async def profile_node(profiler: Profiler, node: Node, what: Profiling) -> NodeProfile:
-    """Profile one node.
+    """Profile a node.
 
-    Raises: UsageError when a key or known_hosts file is missing, or the selection is of a core that is not there.
+    Raises: UsageError when a key or known_hosts file is missing, or the selected core does not exist.
     """
     kept = None if what.kept_in is None else what.kept_in / f"{node.name}.perf.txt.gz"
     with ExitStack() as opened:

@@ -1,4 +1,4 @@
-"""What a report tells beside the record: the kernel's lines, captures and profiles of the node, with their pictures."""
+"""What a report shows beside the record: kernel lines, captures and profiles of the node, with pictures."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from bot.response.capture.sketches import sketch_in
 from bot.surfaces.report.moment import Moment
 from bot.surfaces.report.parts import Picture
 
-BEFORE = timedelta(days=1)  # so much before an incident belongs to its story
+BEFORE = timedelta(days=1)  # this long before an incident belongs to its story
 MOST_LINES = 40  # of the kernel's log: the newest
 MOST_SKETCHES = 6
 _LINE = 300
-# Lines that are told whether or not they are evidence: the kernel's own account of what went wrong.
+# Lines that are shown even if they are no evidence: the kernel's own account of what went wrong.
 _GRAVE = (Kind.NIC_RESET, Kind.NIC_RESET_FAILED, Kind.SOFT_LOCKUP, Kind.HARD_LOCKUP, Kind.RCU_STALL, Kind.OOM_KILL)
 
 
 def kernel_moments(incident: Incident, case: Case | None) -> Iterator[Moment]:
-    """Yield the kernel's lines that are evidence, and every reset, lockup and kill, of the day before the reading."""
+    """Yield kernel lines of the day before the reading: evidence, and every reset, lockup and kill."""
     reading = kernel_log.PROBE.read(Outputs(*(run for run in case.runs if run.probe == "kernel_log"))) if case else None
     booted = _booted(case) if case is not None else None
     if case is None or booted is None or not isinstance(reading, KernelLogReading):
@@ -49,7 +49,7 @@ def kernel_moments(incident: Incident, case: Case | None) -> Iterator[Moment]:
 
 
 def capture_moments(incident: Incident, entries: tuple[Entry, ...], ended: datetime | None) -> Iterator[Moment]:
-    """Yield what rolling captures of the node recorded and caught, as far as it belongs to the incident."""
+    """Yield what rolling captures of the node recorded and caught, where it belongs to the incident."""
     ids = {rolling.id for rolling in captures_of(entries).values() if rolling.node == incident.node}
     for entry in entries:
         try:
@@ -81,7 +81,7 @@ def sketch_pictures(
     kept: KeptCases,
     together: tuple[str, ...],
 ) -> Iterator[Picture]:
-    """Yield the pictures of the profiles that were taken from the incident's card, and of what captures caught.
+    """Yield the pictures of profiles taken from the incident's card, and of what captures caught.
 
     Shape: `together` are the ids of all incidents of that card.
     """
@@ -90,7 +90,7 @@ def sketch_pictures(
         for entry in entries
         if entry.kind == ProfileTaken.__name__ and isinstance(event := entry.event, ProfileTaken) and event.sketch
     ]
-    # A profile that changed a verdict stands in two incidents of a card, and its sketch is kept with the first.
+    # A profile that changed a verdict is in two incidents of a card; its sketch is stored with the first.
     wanted = [(under, digest) for digest in profiles for under in together]
     wanted += [
         (rolling.id, caught.sketch)
@@ -107,7 +107,7 @@ def sketch_pictures(
 def _sketch(kept: KeptCases, under: str, digest: str) -> Sketch | None:
     try:
         return sketch_in(kept.text(under, digest))
-    except LedgerUnavailable:  # what is damaged of a picture keeps no report from being made
+    except LedgerUnavailable:  # a damaged picture must not stop the report
         return None
 
 
@@ -120,16 +120,16 @@ def _drawn(drawn: Sketch) -> Iterator[Picture]:
 
 
 def _booted(case: Case) -> datetime | None:
-    """When the node booted, on our clock: the reading began as its first command told the uptime."""
+    """When the node booted, on this machine's clock, from the uptime at the start of the reading."""
     uptimes = [run.started_at_uptime for run in case.runs if run.started_at_uptime is not None]
     return case.head.taken_at - timedelta(seconds=min(uptimes)) if uptimes else None
 
 
 def _error(case: Case, incident: Incident) -> timedelta:
-    """How far a line of the kernel may be off: what the reading took beyond its window, and the drift since boot.
+    """The possible error of a kernel line's time: the reading's duration beyond its window, and the drift since boot.
 
-    printk stamps the CPU's own clock, which nobody slews. How far that is from ours is not measured here, as it is with
-    captures: so it counts at its most.
+    printk stamps the CPU's own clock, which is never slewed. Unlike in captures its distance is not measured here, so
+    the greatest possible drift counts.
     """
     uptimes = [run.started_at_uptime for run in case.runs if run.started_at_uptime is not None]
     took = incident.verdict.took if incident.verdict is not None else timedelta(0)

@@ -1,4 +1,4 @@
-"""Reports, put together: what the record holds of an incident, what its node said, and what would have changed it."""
+"""Puts together reports: an incident's record, what its node said, and what would have changed the verdict."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MOST_CHANGES = 20
 
 
 def _unknown(node: str) -> Mapping[str, str]:
-    """The labels of a node where there is no inventory."""
+    """The labels of a node without an inventory."""
     return {}
 
 
@@ -52,11 +52,11 @@ def account_of(
     at: datetime,
     labels: Callable[[str], Mapping[str, str]] = _unknown,
 ) -> Account:
-    """Return everything that a report of an incident is made of.
+    """Return all data for a report about an incident.
 
-    Shape: `labels` says which a node has by the inventory; those in the kept case count before them.
+    Shape: `labels` returns a node's labels from the inventory; those in the stored case win.
     Raises: UnknownIncident; LedgerUnavailable when the database cannot be read; UnreadableEntry, ImpossibleEvent when
-    the entries tell of no incident that this program knows.
+    the entries form no incident that this program understands.
     """
     ledger = Ledger(database)
     entries = ledger.read(incident_id) if incident_id != HOUSE else ()
@@ -93,7 +93,7 @@ def account_of(
 
 @dataclass(frozen=True, slots=True)
 class ReportMaker:
-    """Makes the pages of reports for whoever serves, beside what else is asked of the database."""
+    """Makes the pages of reports for `serve`, with its own connection to the database."""
 
     database: Database
     threads: Executor
@@ -113,7 +113,7 @@ class ReportMaker:
 
 
 def _head(database: Database, incident_id: str) -> tuple[str, str]:
-    """Where `house` noted the incident last, and what is broken of the record up to there."""
+    """The last note about the incident in `house`, and what is broken in the record up to there."""
     try:
         found = excerpt(database, incident_id)
     except BundleError as no:
@@ -127,7 +127,7 @@ def _case(database: Database, incident_id: str, entries: tuple[Entry, ...]) -> t
         return None, "There is no verdict yet."
     text = KeptCases(database).text(incident_id, triaged.case) if triaged.case else None
     if text is None:
-        return None, "What the node said is not kept, so it cannot be weighed again."
+        return None, "What the node said is not stored, so it cannot be weighed again."
     try:
         return read_case(text, "What the node said", triaged.verdict.node), ""
     except CaseError as no:
@@ -135,7 +135,7 @@ def _case(database: Database, incident_id: str, entries: tuple[Entry, ...]) -> t
 
 
 def _kept(database: Database, incident: Incident) -> Iterator[Kept]:
-    """Yield what was kept before each step that destroyed it."""
+    """Yield what was stored before each step that destroyed it."""
     for step in incident.steps:
         if step.started is None or not (step.started.kept or step.started.kept_says):
             continue
@@ -147,7 +147,7 @@ def _kept(database: Database, incident: Incident) -> Iterator[Kept]:
             yield Kept(no.sentence, "")
             continue
         if step.started.kept and text is None:
-            yield Kept("It is kept no more.", "")
+            yield Kept("It is no longer kept.", "")
         yield from (Kept(run.probe, run.stdout) for run in runs)
 
 
@@ -163,9 +163,9 @@ def _pictures(incident: Incident, heat: CoreHeat | None) -> Iterator[Picture]:
 
 
 def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, ...], str, Verdict | None]:
-    """What `zombie why` says of it, while the playbook that judged it is at hand; and the verdict weighed again.
+    """What `zombie why` says about it, if the playbook that judged it is available; and the verdict weighed again.
 
-    Each change was made in a replay, and came out so, before it is told.
+    A replay has confirmed each change.
     """
     try:
         playbook = parsing_once(playbooks.get(case.head.playbook))
@@ -177,7 +177,7 @@ def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, .
     if not is_as_shown(told, shown):
         return (
             (),
-            "Weighed again without what was muted, it comes out otherwise; so nothing is said of it.",
+            "Without the mutes the verdict comes out differently, so nothing is said about changes.",
             told.verdict,
         )
     if not told.changes:

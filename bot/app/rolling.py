@@ -1,4 +1,4 @@
-"""Rolling captures for the terminal: put together for one command, with the record that outlives it."""
+"""Puts together rolling captures for a terminal command, with the record that outlives it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bot.settings import Settings
 
 
 def roller(settings: Settings, ledger: ActingLedger, environment: Mapping[str, str]) -> Roller:
-    """Return what starts and stops captures, as the settings allow."""
+    """Return the roller, with the limits of the settings."""
     access = RingAccess(ssh_transport(environment), ssh_talks(environment), nonce, Places())
     said = settings.capture
     limits = RollingLimits(said.at_once, said.most_hours, said.a_day, said.approval)
@@ -30,13 +30,13 @@ def roller(settings: Settings, ledger: ActingLedger, environment: Mapping[str, s
 
 
 def watch(rolls: Roller, cases: CaseStore) -> RollingWatch:
-    """Return what looks at captures from a terminal, and keeps sketches of what it caught."""
+    """Return the watch over captures for a terminal; it stores sketches of what was caught."""
     return RollingWatch(rolls, Sketches(cases, now, PROGRAM, unheard))
 
 
 @contextmanager
 def kept_in(folder: Path | None) -> Iterator[tuple[Keep, Callable[[], list[Path]]]]:
-    """Keep perf's text as gzip files of a folder; return what takes it, and what says which files there are."""
+    """Write perf's text as gzip files of a folder; return the function that takes it, and a list of the files."""
     with ExitStack() as opened:
         files: dict[str, gzip.GzipFile] = {}
 

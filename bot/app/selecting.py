@@ -1,4 +1,4 @@
-"""From what people write to nodes, with the clusters asked where a workload stands for its nodes."""
+"""Turns selectors into nodes, and asks clusters where a selector names a workload."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 
 # Of every pod of a job since Kubernetes 1.27: https://kubernetes.io/docs/reference/labels-annotations-taints/
 _JOB_LABEL = "batch.kubernetes.io/job-name"
-LIMIT = timedelta(seconds=10)  # of one call
+LIMIT = timedelta(seconds=10)  # of a call
 
 
 def selected(
     words: Sequence[str], inventory: Inventory, settings: Settings, environment: Mapping[str, str], namespace: str = ""
 ) -> tuple[Node, ...]:
-    """Return the nodes that the words mean, where no event loop runs. Raises: as `meant`."""
+    """Return the nodes that the words select, without a running event loop. Raises: as `meant`."""
     return asyncio.run(meant(words, inventory, settings, environment, namespace))
 
 
 async def meant(
     words: Sequence[str], inventory: Inventory, settings: Settings, environment: Mapping[str, str], namespace: str = ""
 ) -> tuple[Node, ...]:
-    """Return the nodes that the words mean; a cluster is asked only where a workload is among them.
+    """Return the nodes that the words select; a cluster is asked only for workloads.
 
-    Raises: UsageError when a word means no node, or the cluster does not say where a workload runs.
+    Raises: UsageError when a word selects no node, or the cluster does not say where a workload runs.
     """
     selectors = [Selector.of(word) for word in dict.fromkeys(words)]
     if not any(selector.kind is Kind.WORKLOAD for selector in selectors):
-        return await asyncio.to_thread(select, inventory, selectors)  # near names take their time
+        return await asyncio.to_thread(select, inventory, selectors)  # the search for near names takes time
     return select(inventory, selectors, await _asked(selectors, settings, environment, namespace))
 
 
@@ -62,7 +62,7 @@ async def _asked(
     if reach.api is None:
         workload = next(selector.text for selector in selectors if selector.kind is Kind.WORKLOAD)
         raise UsageError(
-            f"Where {workload} runs cannot be told: {cluster.missing}.",
+            f"It is not known where {workload} runs: {cluster.missing}.",
             'Name the cluster in zombie.toml: [kubernetes] context = "…" (and the extra k8s).',
         )
     try:
@@ -74,7 +74,7 @@ async def _asked(
 async def run_on(
     api: ClusterApi, cluster: str, selectors: Sequence[Selector], namespace: str = ""
 ) -> dict[str, tuple[str, ...]]:
-    """Return on which nodes of the cluster each workload among the selectors runs, by its text.
+    """Return the cluster's nodes on which each workload among the selectors runs, by its text.
 
     Raises: UsageError where the cluster does not know it, or does not say.
     """

@@ -1,4 +1,4 @@
-"""`serve`: what a running bot is made of, from the settings in force."""
+"""`serve`: puts together a running bot from the settings in force."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bot.surfaces.slack.member import SlackTokens
 def serve(settings: Settings, known: Inventory, database_url: str, environment: Mapping[str, str]) -> int:
     """Run until SIGTERM or Ctrl-C and return the exit status.
 
-    Raises: SettingsError when a token is missing or not taken; LedgerUnavailable when the ledger cannot be opened.
+    Raises: SettingsError when a token is missing or rejected; LedgerUnavailable when the ledger cannot be opened.
     """
     bot, app, signing, _ = settings.slack.access
     if settings.mcp.token and not (bot or app or signing):
@@ -30,10 +30,10 @@ def serve(settings: Settings, known: Inventory, database_url: str, environment: 
 
 
 def _serve_mcp(settings: Settings, known: Inventory, database_url: str, environment: Mapping[str, str]) -> int:
-    """Serve /mcp alone, where no Slack is configured: without one nobody would see what alerts lead to."""
+    """Serve only /mcp, where no Slack is configured: without Slack nobody would see alerts' incidents."""
     journal = Journal(secrets=settings.secrets)
     with journal.everything(), books(database_url, settings.retention.deliveries) as kept:
-        journal.log("slack_off", because="no Slack token is set: /mcp is served alone, and no alerts are taken")
+        journal.log("slack_off", because="no Slack token is set: only /mcp is served, and no alerts are accepted")
         toolbox = lone_toolbox(
             settings, known, asker_of(settings), kept.ledger, kept.kept_cases, environment, journal.log
         )

@@ -1,6 +1,6 @@
-"""The bot as it serves: Slack, the ledger, the engine, the way to the nodes and the web edge, from start to end.
+"""The serving bot: Slack, ledger, engine, transports and web edge, from start to stop.
 
-Longer than 300 lines: it is one list of parts, each made from those before it.
+Longer than 300 lines: it is a list of parts, each made from those before it.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 class Service:
     """The parts of a running bot.
 
-    Shape: `diagnose` reads a node, over SSH unless told otherwise. Any number of them may run on one database: the
-    engine sees to it that each incident is seen to by one.
+    Shape: `diagnose` reads a node, by default over SSH. Any number of services may share a database: the engine makes
+    sure that each incident has a single owner.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Service:
         sources: Sequence[Source] = SOURCES,
         surfaces: Sequence[SurfaceMember] = SURFACES,
     ) -> None:
-        """Put them together, each from those before it; what two need of each other stands between them."""
+        """Put the parts together, each from those before it."""
         log = journal.log
         self._journal, self._known, self._books = journal, known, books
         self._left_out = library(settings.playbooks).left_out
@@ -287,7 +287,7 @@ class Service:
     async def start(self) -> bool:
         """Start everything; False when the bot was stopped before Slack could be reached.
 
-        Raises: SettingsError when Slack does not take the tokens, or the address to listen on cannot be had.
+        Raises: SettingsError when Slack rejects a token, or the listen address cannot be used.
         """
         await self._mcp.start()
         self.address = await self._web.start()
@@ -300,7 +300,7 @@ class Service:
         await note_machines(self._known, self._books.ledger, self._journal.log)
         listen(self._slack.app, self._desk, self._deeds.home, self._deeds.clicks)
         self._keeping = asyncio.create_task(self._captures.keeper.run(), name="captures")
-        self._engine.start()  # what was approved is carried on, whether Slack can be reached or not
+        self._engine.start()  # approved plans go on even without Slack
         self._waves.start()
         self._alerts.start()
         if self._pagerduty is not None:
@@ -308,7 +308,7 @@ class Service:
         return await self._unless_stopped(self._come_in())
 
     async def stop(self) -> None:
-        """Take nothing more, finish what can be finished, leave the rest to the others, and hang up."""
+        """Accept nothing more, finish what can be finished, leave the rest to others, and disconnect."""
         self._stopping.set()
         self._journal.log("stopping")
         await self._slack.stop_listening()
@@ -373,7 +373,7 @@ class Service:
         self._poster.finished(key)
 
     async def _sweep(self) -> None:
-        """Post what the outbox still holds, carry on the decisions that nobody is at, and remind of those that wait."""
+        """Post what the outbox still holds, continue orphaned decisions, and remind of waiting plans."""
         while True:
             try:
                 await self._deeds.clicks.carry_on()

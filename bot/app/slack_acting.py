@@ -1,4 +1,4 @@
-"""Acting in Slack, put together: the surface that shows incidents, and the desks that take clicks and orders."""
+"""Puts together acting in Slack: the surface that shows incidents, and the handlers of clicks and commands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from bot.surfaces.slack.voices import SlackVoices
 
 @dataclass(frozen=True, slots=True)
 class SlackActing:
-    """What a service needs of it: `surface` is for the engine, `clicks` and `home` listen to Slack."""
+    """The parts that a service needs; `surface` is for the engine, `clicks` and `home` listen to Slack."""
 
     surface: SlackSurface
     clicks: InteractionHandler
@@ -69,7 +69,7 @@ def slack_acting(
     links: Mapping[str, str] | None = None,
     captures: CaptureCards | None = None,
 ) -> SlackActing:
-    """Put it together; `known` are the nodes that may be looked for, `wishes` keep what Slack delivers.
+    """Put it together; `known` are the nodes that may be named, `wishes` stores what Slack delivers.
 
     Without `askers` every full member may ask.
     """

@@ -1,4 +1,4 @@
-"""Profiles and rolling captures for whoever serves, put together: who takes them, who looks, and where they show."""
+"""Puts together profiles and rolling captures for `serve`: requests, looks and cards."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from bot.surfaces.slack.profiles import SlackProfiles
 
 @dataclass(frozen=True, slots=True)
 class SlackCaptures:
-    """What a service needs of them: `keeper` looks once a minute, the others listen to Slack."""
+    """The parts that a service needs; `keeper` looks once a minute, the others listen to Slack."""
 
     profiles: SlackProfiles
     cards: CaptureCards
@@ -51,7 +51,7 @@ def slack_captures(
     watching: Background,
     log: Log,
 ) -> SlackCaptures:
-    """Put them together; `watching` is broken off at once when the bot stops."""
+    """Put them together; `watching` is cancelled at once when the bot stops."""
     sketches = Sketches(books.kept_cases, now, PROGRAM, log)
     book = Record(books.ledger, log)
     weighing = Reweighing(book, books.ledger, books.kept_cases, judge(playbooks), log)

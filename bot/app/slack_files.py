@@ -1,4 +1,4 @@
-"""Files that go into threads of Slack, put together: reports, and the pictures of profiles."""
+"""Puts together the files for Slack's threads: reports and pictures of profiles."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ from bot.surfaces.slack.enclosures import Enclosures
 
 
 def slack_files(made: ReportMaker, slack: SlackConnection, outbox: Outbox, timing: Timing, log: Log) -> Enclosures:
-    """Return what makes and sends them."""
+    """Return what makes and sends these files."""
     kinds = (EnclosedReport(made.page), EnclosedSketch())
     return Enclosures(kinds, slack.uploads, outbox, timing, now, log)

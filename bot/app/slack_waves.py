@@ -1,4 +1,4 @@
-"""Waves in Slack, put together."""
+"""Puts together waves in Slack."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bot.surfaces.view.plan_words import PlanWords
 def slack_waves(
     parts: WaveParts, poster: Poster, background: Background, watching: Background, log: Log, wishes: Wishes
 ) -> WaveCards:
-    """Return what begins and shows waves in Slack; `watching` is broken off at once when the bot stops."""
+    """Return the cards of waves in Slack; `watching` is cancelled at once when the bot stops."""
 
     async def start(name: str, ask: FleetAsk, nodes: Sequence[Node], by: str, channel: str) -> Wave:
         playbook = parts.acting.playbooks.get("")

@@ -1,4 +1,4 @@
-"""What is kept in the database, opened for one runner."""
+"""The stores in the database, opened for a runner."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from bot.surfaces import SURFACES
 from bot.surfaces.pagerduty import PARTS
 
 THREADS = 4
-DOORS = 2  # threads on which nothing is done but keeping what was brought, so that its sender need not wait
-# Whoever takes what no other surface has takes none of these.
+DOORS = 2  # threads that only store deliveries, so that senders need not wait
+# The surface that takes all other posts takes none of these.
 PARTS_OF_OTHERS = tuple(surface.parts for surface in SURFACES if surface.parts)
-PAGES_LENT_FOR = timedelta(seconds=60)  # longer than one post to PagerDuty may take
+PAGES_LENT_FOR = timedelta(seconds=60)  # longer than a post to PagerDuty may take
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The ledger and what stands beside it.
+    """The ledger and the other stores.
 
-    Shape: `runner` is this program's name among all that share the database; `pages` is the outbox of what goes to
-    PagerDuty; `database` and `threads` are for what else is kept there.
+    Shape: `runner` is this program's name among all that share the database; `pages` is the outbox for posts to
+    PagerDuty; `database` and `threads` are for other stores.
     """
 
     runner: str
@@ -59,7 +59,7 @@ class Stores:
 
 @contextlib.contextmanager
 def books(database_url: str, known_for: timedelta = KNOWN_FOR) -> Iterator[Stores]:
-    """Open them for the length of a block; `known_for`: how long handled deliveries are known.
+    """Open them while the block runs; `known_for`: how long handled deliveries are known.
 
     Raises: SettingsError, LedgerUnavailable.
     """

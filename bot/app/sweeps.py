@@ -1,4 +1,4 @@
-"""Scheduled sweeps while the bot serves: each is run by one program at a time, and told where there is news."""
+"""Scheduled sweeps of a serving bot: each is run by a single program at a time, and posted if there is news."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from bot.response.fleet.scheduled import Digest, ScheduledSweep, SweepTold, dige
 from bot.response.fleet.sweep import Sweep
 from bot.settings.tables import SweepSettings
 
-LOOKS_EVERY = 10.0  # seconds between two looks at what is due
+LOOKS_EVERY = 10.0  # seconds between looks for due sweeps
 Tells = Callable[[str, ScheduledSweep, Digest], Awaitable[None]]
 
 
 def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[ScheduledSweep, ...]:
     """Return the sweeps that the settings name.
 
-    Raises: UsageError where a selector cannot mean anything, or the playbook does not weigh a cause.
+    Raises: UsageError where a selector is meaningless, or the playbook does not weigh a cause.
     """
     found = []
     for said in settings:
@@ -42,10 +42,10 @@ def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[Sc
 
 
 class Sweeps:
-    """Runs what is due.
+    """Runs due sweeps.
 
-    Shape: a sweep's slot is a wish, which one live program at a time can take; what a dead one had begun, another does.
-    `tells` brings a digest to its channel.
+    Shape: a sweep's slot is a wish, which only one live program can take; another program redoes those of a dead one.
+    `tells` posts a digest in its channel.
     """
 
     def __init__(
@@ -69,13 +69,13 @@ class Sweeps:
         self._log = log
 
     async def run(self) -> None:
-        """Look at what is due, for ever; returns at once where no sweep is named."""
+        """Run due sweeps until cancelled; returns at once where no sweep is configured."""
         while self._sweeps:
             await self.due()
             await asyncio.sleep(LOOKS_EVERY)
 
     async def due(self) -> None:
-        """Run each sweep whose time has come, and which nobody else runs or ran."""
+        """Run each due sweep that no other program runs or ran."""
         for sweep in self._sweeps:
             key = f"sweep-{sweep.name}-{sweep.slot(self._now())}"
             try:
@@ -110,7 +110,7 @@ class Sweeps:
         )
         if is_told:
             await self._tells(key, sweep, found)
-        if is_told or not found.is_news:  # in quiet hours news stays news
+        if is_told or not found.is_news:  # in quiet hours news waits
             await self._store.tell(sweep.name, json.dumps(plain(found.told)))
 
     async def _growths(self, answers: Sequence[NodeAnswer]) -> Mapping[tuple[str, str], Growth]:

@@ -1,4 +1,4 @@
-"""What of playbooks no case would miss, put together: each case is replayed once for each playbook."""
+"""Finds causes and conditions that no case needs: each case is replayed once for each playbook."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.transport import case_file
 
 
 def unmissed(playbooks: Sequence[Playbook], files: Sequence[Path]) -> Iterator[Looked]:
-    """Yield what of each playbook none of the cases would miss.
+    """Yield for each playbook the causes and conditions that no case needs.
 
     Raises: CaseError for the first case that cannot be read.
     """

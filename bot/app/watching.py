@@ -16,7 +16,7 @@ from bot.surfaces.progress import TerminalProgress
 async def shown_progress(nodes: int = 0) -> AsyncIterator[tuple[Listener, Callable[[], None]]]:
     """Draw progress on stderr while the block runs, where stderr is a terminal; yields (listener, clear).
 
-    `nodes`: how many the block is about, where that is known.
+    `nodes`: how many nodes are checked, where known.
     """
     if not sys.stderr.isatty():
         yield _unheard, _nothing
@@ -47,8 +47,8 @@ def terminal_width() -> int:
 
 
 def _unheard(_: Progress) -> None:
-    """Hears progress where nobody watches."""
+    """Drops progress where nobody watches."""
 
 
 def _nothing() -> None:
-    """Clears what was never drawn."""
+    """Does nothing: nothing was drawn."""

@@ -1,4 +1,4 @@
-"""Waves, put together for a terminal and for whoever serves."""
+"""Puts together waves for a terminal and for `serve`."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from bot.response.record import Opening, Record, unheard
 
 AT_ONCE = 20  # nodes that are read for a wave
 LONGEST_PAUSE = timedelta(seconds=5)
-LOOKS_EVERY = 1.0  # seconds, for waves that nobody sees to
+LOOKS_EVERY = 1.0  # seconds between looks for waves without an owner
 
 
 @dataclass(frozen=True, slots=True)
 class WaveParts:
-    """What waves are made of, over one ledger."""
+    """The parts of waves, over the same ledger."""
 
     desk: Waves
     run: WaveRun
@@ -58,7 +58,7 @@ def wave_parts(
     voices: Voices | None = None,
     log: Log = unheard,
 ) -> WaveParts:
-    """Put them together; without `voices` nobody can be asked who somebody is now."""
+    """Put them together; without `voices` people's present standing cannot be asked."""
     stepping, remediation = acting.remediation.stepping, acting.remediation
     book = Record(ledger, log)
     desk = Waves(acting.policy, book, ledger, waves, stepping.clock, secrets.SystemRandom(), voices, log)
@@ -68,10 +68,10 @@ def wave_parts(
 
 
 def known_causes(playbook: Playbook, causes: Sequence[str]) -> tuple[str, ...]:
-    """Return the causes. Raises: UsageError for one that the playbook does not weigh, or for none."""
+    """Return the causes. Raises: UsageError for a cause that the playbook does not weigh, or for no causes."""
     weighed = sorted(used.cause.name for used in playbook.causes)
     if not causes:
-        raise UsageError("Which cause is to be cured?", "zombie wave start SELECTOR --cause SLUG")
+        raise UsageError("Which cause should be cured?", "zombie wave start SELECTOR --cause SLUG")
     for cause in causes:
         if cause not in weighed:
             raise UsageError(f"{playbook.name} weighs no cause “{one_line(cause, 60)}”.", did_you_mean(cause, weighed))
@@ -89,8 +89,8 @@ async def start_wave(
 ) -> Wave:
     """Check the nodes, open an incident for each that has the cause, and propose the wave.
 
-    Shape: `wave_id` is its id where that is known before; another one is drawn where it is empty.
-    Raises: UsageError when no node can be part of it; LedgerError when it cannot be written down.
+    Shape: `wave_id` is its id if known before; if empty, a new id is made.
+    Raises: UsageError when no node can be part of it; LedgerError when it cannot be written.
     """
     wave_id = wave_id or f"wave-{incident_id()}"
     slots = asyncio.Semaphore(AT_ONCE)
@@ -106,7 +106,7 @@ async def start_wave(
     opening = Opening(kind, wave_id, wish.by, text, playbook.name, os_user=wish.os_user, wave=wave_id)
     now = parts.acting.remediation.stepping.clock()
     opened = [(opening.unrecorded(verdict.node, now), verdict) for verdict in verdicts]
-    for incident, _ in opened:  # before any plan: how many have to approve may hang on how many there are
+    for incident, _ in opened:  # before any plan: the number of approvals needed may depend on the number of incidents
         await parts.recorder.opened(incident)
 
     async def record(incident: Incident, verdict: Verdict) -> Incident:
@@ -118,7 +118,7 @@ async def start_wave(
 
 
 async def run_here(parts: WaveParts, wave_id: str, says: Callable[[Wave, str], None]) -> Wave:
-    """Carry a wave and its incidents on until it ends, or is stopped and nothing of it is under way."""
+    """Run a wave and its incidents until it ends, or is stopped and nothing of it is running."""
     while True:
         try:
             again = await parts.run.advance(wave_id)
@@ -143,7 +143,7 @@ async def _advanced(parts: WaveParts, incident_id: str) -> Again | None:
 
 
 class WaveKeeper:
-    """Carries on every wave that no other live program sees to, for as long as the bot serves."""
+    """Runs every wave without another live owner, while the bot serves."""
 
     def __init__(self, run: WaveRun, waves: WaveLedger, leases: Leases, log: Log, clock: Seconds) -> None:
         self._run = run
@@ -180,7 +180,7 @@ class WaveKeeper:
             await asyncio.sleep(LOOKS_EVERY)
 
     async def _carry_on(self, wave: str) -> float | None:
-        if not await self._leases.take(wave):  # spares double work, and no more than that
+        if not await self._leases.take(wave):  # only avoids double work
             return LOOKS_EVERY
         again = await self._run.advance(wave)
         if again is None:

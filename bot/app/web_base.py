@@ -10,7 +10,7 @@ from bot.domain.errors import SettingsError
 def checked_base(variable: str, url: str) -> str:
     """Return the address.
 
-    Raises: SettingsError, naming the variable, when it is none.
+    Raises: SettingsError, naming the variable, when it is not an address.
     """
     try:
         parts = urlsplit(url)
@@ -19,5 +19,5 @@ def checked_base(variable: str, url: str) -> str:
         is_base = False
     if not is_base:
         service = variable.partition("_")[0].lower()
-        raise SettingsError(f"{variable} is no address.", f"Write its base: {variable}=https://{service}.example")
+        raise SettingsError(f"{variable} is not an address.", f"Write its base: {variable}=https://{service}.example")
     return url

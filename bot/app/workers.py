@@ -1,4 +1,4 @@
-"""Sweeps that workers of a scheduler read, put together: for whoever asks, and for a worker itself."""
+"""Puts together sweeps that a scheduler's workers read: for the asker, and for a worker."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def elsewhere_of(
     mutes: MuteRecord | None = None,
     told: Tells = lambda says: None,
 ) -> Reads | None:
-    """Return what has nodes read by the workers of the scheduler; None where none is set: then they are read here.
+    """Return the reader that uses a scheduler's workers; None without a scheduler: then nodes are read here.
 
     Raises: SchedulerError when its address may not be used, or the package distributed is not installed.
     """
@@ -58,12 +58,12 @@ def elsewhere_of(
 
 
 def address_of(settings: Settings) -> SchedulerAddress:
-    """Return the scheduler that is set. Raises: SchedulerError when there is none, or it may not be used."""
+    """Return the configured scheduler. Raises: SchedulerError when there is none, or it may not be used."""
     from bot.response.fleet.scheduler import SchedulerAddress
 
     if not settings.scheduler:
         raise SchedulerError(
-            "Whose worker? No scheduler is named.",
+            "No scheduler is named.",
             "Give --scheduler tls://HOST:8786, or set ZOMBIE_SCHEDULER.",
         )
     return SchedulerAddress.of(
@@ -74,9 +74,9 @@ def address_of(settings: Settings) -> SchedulerAddress:
 async def work(
     settings: Settings, known: Inventory, environment: Mapping[str, str], zone: str, at_once: int, told: Tells
 ) -> None:
-    """Read chunks of sweeps until a signal says to stop, with this machine's own inventory and reading keys.
+    """Read chunks of sweeps until a signal stops it, with this machine's own inventory and reading keys.
 
-    Raises: SchedulerError when the scheduler does not answer, is gone or may not be used, or `zone` can be no zone.
+    Raises: SchedulerError when the scheduler does not answer, is gone or may not be used, or `zone` is invalid.
     """
     address = address_of(settings)
     from bot.response.fleet.chunk_desk import ChunkDesk, GivenMutes, ReadingOnly
@@ -87,7 +87,7 @@ async def work(
     except ImportError as no:
         raise _not_installed() from no
     if zone and not is_zone(zone):
-        raise SchedulerError("That can be no zone.", "Write it as the label az or zone of the nodes, like us-east-1a.")
+        raise SchedulerError("That is not a valid zone.", "Write it like the nodes' label az or zone: us-east-1a.")
     way = ReadingOnly(ssh_transport(environment))
 
     def triage(question: Question, sweep: Sweep) -> Triage:

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """examples:
   zombie audit verify
-  zombie audit verify --head 412:3f9a1c04b7de52c0a8e91d7734bb06f2    as it stands on a closing card, after “record”
+  zombie audit verify --head 412:3f9a1c04b7de52c0a8e91d7734bb06f2    as shown on a closing card, after “record”
   zombie audit verify --from-slack --since 7d
   zombie audit export > record.jsonl
 """
 _EXIT_CODES = """exit status:
   0  the record is intact
-  1  it is broken; each line names what is
+  1  it is broken; each line names a fault
   2  it cannot be read, or Slack cannot, or nothing was found in Slack to compare with
 """
-_CHANNEL = re.compile(r"[CG][A-Z0-9]{5,}\Z")  # of Slack; what PagerDuty's notes are kept under is none
+_CHANNEL = re.compile(r"[CG][A-Z0-9]{5,}\Z")  # a Slack channel; the ids of PagerDuty's notes do not match
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -35,7 +35,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         commands,
         "audit",
         "verify that the record is intact, or export it",
-        "Every entry of the record is chained to the one before by a hash. Verify the chain, or export the entries.",
+        "Every entry of the record is chained to the entry before by a hash. Verify the chain, or export the entries.",
         _EXAMPLES,
     )
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
@@ -46,7 +46,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Recompute the hash of every entry, compare each incident with its notes in the stream house and with the "
         "tables that follow from it, look whether the database still keeps entries from being changed, and list what "
         "is broken as INCIDENT/ENTRY. A record that was cut off or rewritten as a whole shows only against a head that "
-        "was noted elsewhere: every closing card, every note and the reply to every yes has one.",
+        "was noted elsewhere: every closing card, every note and the reply to every yes shows a head.",
         _EXIT_CODES,
     )
     verify.add_argument(
@@ -55,7 +55,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action="append",
         default=[],
         metavar="SEQ:HASH",
-        help="a head that the record must contain; may be repeated. A hash alone, as on older cards, is taken, too",
+        help="a head that the record must contain; may be repeated. A hash alone, as on older cards, works too",
     )
     verify.add_argument(
         "--from-slack",
@@ -69,7 +69,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action="append",
         default=[],
         metavar="ID",
-        help="with --from-slack: read this channel; may be repeated (default: those of the settings, and those "
+        help="with --from-slack: read this channel; may be repeated (default: those in the settings, and those "
         "to which cards were posted)",
     )
     verify.add_argument(
@@ -82,7 +82,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     verify.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
     verify.set_defaults(run=run_verify)
-    export = verbs.add_parser("export", help="print every entry as one line of JSON, in order of time")
+    export = verbs.add_parser("export", help="print every entry as a line of JSON, in order of time")
     export.set_defaults(run=run_export)
 
 
@@ -104,7 +104,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     if found.broken:
         print(f"{len(found.broken)} broken of {counted}")
         return 1
-    print(f"whole: {counted}; the house ends with {found.house.noted or 'no entry'}")
+    print(f"intact: {counted}; the house ends with {found.house.noted or 'no entry'}")
     if posted is not None and (posted.unread or not posted.heads):
         print("The record agrees with itself, but not all of it was compared with Slack.", file=sys.stderr)
         return 2
@@ -127,7 +127,7 @@ def _from_slack(arguments: argparse.Namespace, database: Database) -> PostedHead
     named = {*settings.slack.channels, settings.slack.alerts_channel, *routed, *Outbox(database).channels()}
     channels = frozenset(arguments.channel) or {channel for channel in named if _CHANNEL.match(channel)}
     if not channels:
-        raise UsageError("No channel is known to which a card was posted.", "Name one with --channel C0123456789.")
+        raise UsageError("No channel with cards is known.", "Name a channel: --channel C0123456789")
     return asyncio.run(posted_heads(tokens.bot, tokens.api_url, channels, now() - arguments.since))
 
 

@@ -10,19 +10,19 @@ from pathlib import Path
 from bot.commands import options
 
 EXAMPLES = """examples:
-  zombie backtest cases/ --playbooks mine/          what mine/ would say otherwise than the shipped playbooks
+  zombie backtest cases/ --playbooks mine/          where mine/ differs from the shipped playbooks
   zombie backtest cases/ --playbooks mine/ --against theirs/
-                                                    otherwise than the shipped ones and theirs/
+                                                       where it differs from the shipped playbooks and theirs/
   zombie backtest cases/ --playbooks mine/ --junit out.xml --markdown out.md
 
-Each case is judged by the playbooks of DIR that judge otherwise than those of their names before, and by its own where
-that inherits a change; -p NAME takes one. A new playbook stands against the case's own. A verdict flips when status,
-cause, confidence or plan differs; what its causes said before and after stands under it. Where expected.toml beside a
-case says which cause is right (zombie playbooks keep), that is looked for instead.
+Each case is judged by the playbooks of DIR that differ from the shipped playbook of the same name, and by its own where
+that inherits a change; -p NAME selects a playbook. A new playbook is compared with the case's own. A verdict flips when
+status, cause, confidence or plan differs; below it are the outcomes of its causes before and after. Where expected.toml
+beside a case says which cause is right (zombie playbooks keep), the verdict is compared with that instead.
 
 exit status:
-  0  nothing flips but what comes out as expected
-  1  something flips, or is not as expected
+  0  no verdict flips, except as expected
+  1  a verdict flips, or is not as expected
   2  the command line, a playbook or a case is wrong
 """
 
@@ -32,8 +32,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "backtest",
-        "say which verdicts on recorded cases flip by changed playbooks",
-        "Judge recorded cases by the playbooks before and by changed ones; list where the verdicts differ, and why.",
+        "say which verdicts on recorded cases flip with changed playbooks",
+        "Judge recorded cases by the present and by changed playbooks; list where the verdicts differ, and why.",
         EXAMPLES,
     )
     parser.add_argument("cases", nargs="+", type=Path, metavar="CASES", help="a folder of cases, or a case")
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(table.document())
     elif not table.cells:
-        print("The playbooks judge as before: nothing is compared.")
+        print("The playbooks judge as before: there is nothing to compare.")
     else:
         print(table.text(min(100, app.terminal_width()) if sys.stdout.isatty() else 100), end="")
     return 1 if table.fails else 0

@@ -32,14 +32,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "brake",
         "stop everything that has not begun, release it, or show whether it is on",
         "While the brake is on, nothing can be approved and no step begins, in any program that shares the database. A "
-        "step that has begun is finished and verified. Whoever can write to the database may pull the brake; only one "
-        "of [policy] terminal_approvers may release it.",
+        "step that has begun is finished and verified. Whoever can write to the database may pull the brake; only "
+        "[policy] terminal_approvers may release it.",
         _EXIT_CODES,
     )
     parser.add_argument("verb", choices=("on", "off", "status"), metavar="on|off|status")
     parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the record")
     parser.add_argument(
-        "--approve-as", type=approvals.name, metavar="NAME", help="one of terminal_approvers (else your login)"
+        "--approve-as", type=approvals.name, metavar="NAME", help="a name in terminal_approvers (else your login)"
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
     parser.set_defaults(run=run)

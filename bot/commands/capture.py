@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 _EXAMPLES = """examples:
   zombie capture start node-123 --for 12h                what the cores did just before a reset or a lockup
   zombie capture start node-123 --for 6h --around core-held
-                                                         each core that one process held for 2 s in the kernel
+                                                            each core that a process held for 2 s in the kernel
   zombie capture list
-  zombie capture show 7k3m9x2qpv --out segments/         look now; perf's text around what was caught goes there
+  zombie capture show 7k3m9x2qpv --out segments/         look now; write perf's text around symptoms there
   zombie capture stop 7k3m9x2qpv
 
-The recorder is a unit of systemd on the node, niced and bounded. It ends by itself, whatever becomes of this program.
+The recorder is a systemd unit on the node, with low priority and limits. It ends by itself, even without this program.
 Its sudoers lines: zombie sudoers --profile
 
 exit status:
-  0  done; who asked, and what came of it, is on record
+  0  done; who asked, and the outcome, is on record
   1  refused; the refusal's name is on stderr
   2  the command line, or a file it names, is wrong; no such capture
-  3  perf, systemd, room or rights are missing on the node, or it is too starved
+  3  perf, systemd, disk space or rights are missing on the node, or it is overloaded
   4  the node could not be reached
 """
 
@@ -45,8 +45,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "capture",
         "record on a node for hours, and keep what its cores did before a symptom",
         "Let perf record every core of a node into a ring of short segments. When the network card is reset, a core "
-        "locks up, or one process holds a core in the kernel, the segments around that second are read, and what the "
-        "core ran is said in a sentence and kept on record.",
+        "locks up, or a process holds a core in the kernel, the segments around that second are read, and a sentence "
+        "about what the core ran goes on record.",
         _EXAMPLES,
     )
     deeds = parser.add_subparsers(dest="deed", required=True, metavar="start|list|show|stop|approve|decline")
@@ -66,17 +66,17 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     for name, says in (
         ("show", "look at a capture now"),
         ("stop", "end it"),
-        ("approve", "say yes to another's"),
-        ("decline", "say no to one"),
+        ("approve", "say yes to another person's capture"),
+        ("decline", "say no to a capture"),
     ):
         deed = options.add_parser(deeds, name, says, f"{says.capitalize()}.", "")
-        deed.add_argument("capture", metavar="ID", help="its id, or how it begins")
+        deed.add_argument("capture", metavar="ID", help="its id, or the beginning of it")
         if name == "show":
             deed.add_argument("--json", action="store_true", help="print it as JSON")
         if name in ("show", "stop"):
-            deed.add_argument("--out", type=Path, metavar="DIR", help="keep perf's text around what is caught there")
+            deed.add_argument("--out", type=Path, metavar="DIR", help="write perf's text around symptoms to DIR")
         else:
-            deed.add_argument("--approve-as", type=approvals.name, required=True, metavar="NAME", help="who says so")
+            deed.add_argument("--approve-as", type=approvals.name, required=True, metavar="NAME", help="the approver")
             deed.add_argument("--reason", default="", metavar="TEXT", help="why; it goes on record")
     for deed in deeds.choices.values():
         options.add_files(deed)
@@ -86,7 +86,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    Raises: UsageError for what no right can be given for, and for an unknown capture.
+    Raises: UsageError for values that no sudoers line can allow, and for an unknown capture.
     """
     from bot.commands import record
     from bot.domain.errors import CannotRead
@@ -131,7 +131,7 @@ async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> int:
         request = RollingRequest(hours, minutes, around)
     except ValueError as no:
         raise UsageError(
-            f"{str(no).capitalize()}.", "A node gives a right for exactly these: zombie sudoers --profile"
+            f"{str(no).capitalize()}.", "The sudoers lines allow exactly these: zombie sudoers --profile"
         ) from no
     by = terminal_user(arguments.environ)
     rolling = await watch.roller.ask(_node(arguments, arguments.node), request, by, by.removeprefix("terminal:"))
@@ -168,7 +168,7 @@ async def _list(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     for rolling in captures:
         print(line(rolling))
     if not captures:
-        print("Nothing was captured. zombie capture start NODE --for 12h begins one.")
+        print("Nothing was captured. To begin: zombie capture start NODE --for 12h")
     return 0
 
 
@@ -184,7 +184,7 @@ async def _show(arguments: argparse.Namespace, watch: RollingWatch) -> int:
 
 
 async def _stop(arguments: argparse.Namespace, watch: RollingWatch) -> int:
-    """Stop it, then look: what came last is read before the ring is removed."""
+    """Stop it, then look: the last samples are read before the ring is removed."""
     from bot.commands.login import terminal_user
     from bot.response.capture.rolling_words import lines
 

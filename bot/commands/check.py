@@ -1,6 +1,6 @@
 """`zombie check`: check nodes and say what is wrong with them.
 
-Longer than 300 lines: four ways of telling a verdict end here: text, JSON, cases and incidents.
+Longer than 300 lines: the four outputs of a verdict meet here: text, JSON, cases and incidents.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from bot.surfaces.document_stream import DocumentStream
 
 EXAMPLES = """examples:
-  zombie check node-123                        one node of ./inventory.toml or ZOMBIE_INVENTORY
+  zombie check node-123                        a node of ./inventory.toml or ZOMBIE_INVENTORY
   zombie check node-1 node-2 --json            the same as JSON, for scripts
   zombie check --local -p image-gate           this machine, as the last step of an image's build
   zombie check role=gpu,az=us-east-1a          every node with these labels; 'ray-gpu-*' takes names by a glob
-  zombie check node-123 -p zombie-cgroups      with another playbook, which asks one question only
+  zombie check node-123 -p zombie-cgroups      with another playbook, which asks a single question
   zombie check node-123 --open                 also opens an incident: zombie incidents
-  zombie check node-123 --record said/ --json  also keeps what it said, without secrets: zombie replay said/
+  zombie check node-123 --record said/ --json  also stores what it said, without secrets: zombie replay said/
 """
 
 
@@ -48,9 +48,9 @@ EXIT_CODES = """exit status:
   0  every node is healthy
   1  a node is at or above --fail-on (default: degraded)
   2  the command line, or a file it names, is wrong
-  3  a node cannot be judged: something decisive was not read
+  3  a node cannot be judged: a deciding reading is missing
   4  a node could not be reached
-  With several nodes 1 wins over 4, and 4 over 3. Ctrl-C: 130; a fault of the program itself: 70.
+  With several nodes 1 wins over 4, and 4 over 3. Ctrl-C: 130; a bug in the program: 70.
 """
 
 
@@ -92,13 +92,13 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     words = list(dict.fromkeys(Selector.of(word).text for word in arguments.nodes))
     if not (words or arguments.local or arguments.all):
-        raise UsageError("Which node?", "Name one or more, or --all, or --local for this machine.")
+        raise UsageError("Which node?", "Name nodes, or say --all, or --local for this machine.")
     if arguments.local and (words or arguments.all):
         raise UsageError("--local checks this machine only.", "Leave the node names out.")
     if arguments.record is not None and arguments.open:
         raise UsageError(
-            "--record keeps what the nodes said, and --open opens incidents: one at a time.",
-            "Check once more without --record.",
+            "--record stores what the nodes said, and --open opens incidents: not both at once.",
+            "Check again without --record.",
         )
     what = _what(arguments)
     if arguments.record is not None:
@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _record(arguments: argparse.Namespace, what: Check) -> int:
-    """Write each node's case as its verdict falls, and name it on stdout; with --json the verdicts stand there."""
+    """Write each node's case as its verdict comes, and print its path; with --json print the verdicts."""
     from bot import app
     from bot.app.cases import Recording
     from bot.domain.verdict import Status
@@ -141,7 +141,7 @@ def _record(arguments: argparse.Namespace, what: Check) -> int:
     finally:
         if stream is not None:
             _finish(arguments, what, verdicts, False, None, stream)
-    # Unless it judges, whatever a node answered is what was asked for.
+    # Without --json nothing is judged: any answer of a node is a success.
     told = verdicts if arguments.json else [verdict for verdict in verdicts if verdict.status is Status.UNREACHABLE]
     return app.exit_status(told, Status(arguments.fail_on))
 
@@ -170,7 +170,7 @@ def _judge(arguments: argparse.Namespace, what: Check, database: Database | None
 
 
 def _stream(arguments: argparse.Namespace, what: Check) -> DocumentStream | None:
-    """What the verdicts are written to as JSON, None where people read them."""
+    """The JSON output of the verdicts; None for text."""
     if not arguments.json:
         return None
     from bot.surfaces.document_stream import DocumentStream
@@ -179,7 +179,7 @@ def _stream(arguments: argparse.Namespace, what: Check) -> DocumentStream | None
 
 
 def _written(stream: DocumentStream | None, opens: bool = False) -> AbstractAsyncContextManager[None]:
-    """Write while nodes are read; where incidents are opened a node's document has one, and waits for it."""
+    """Write while nodes are read; with --open a node's document waits for its incident."""
     return contextlib.nullcontext() if stream is None or opens else stream.writing()
 
 
@@ -200,13 +200,13 @@ def _what(arguments: argparse.Namespace) -> Check:
     deadline = settings.deadline or sampling.window + app.DEADLINE_BEYOND_WINDOW
     if deadline <= sampling.window:
         raise UsageError(
-            f"A check watches a node for {settings.samples} s, and would be over after {deadline.total_seconds():g} s.",
-            "Give it longer with --deadline, or watch for less with --samples.",
+            f"A check watches a node for {settings.samples} s, but its deadline is {deadline.total_seconds():g} s.",
+            "Use a longer --deadline or fewer --samples.",
         )
     drains = app.draining(settings)
     program = app.PROGRAM if arguments.open else ""
     mutes = None
-    if arguments.record is None:  # a case is what the node said; what people accept is no part of it
+    if arguments.record is None:  # a case is what the node said, without people's mutes
         from bot.commands import record
 
         mutes = record.mutes(arguments.environ)
@@ -215,13 +215,13 @@ def _what(arguments: argparse.Namespace) -> Check:
 
 
 def _parallel(nodes: Sequence[Node], settings: Settings) -> int:
-    """How many are read at once; fewer than was asked for where this process may not open that many connections."""
+    """How many are read at once; fewer than requested if this process may not open so many connections."""
     from bot.app.many_nodes import AT_ONCE, look_less_often, room_for
 
     wanted = min(settings.parallel or AT_ONCE, len(nodes))
     look_less_often(len(nodes))
     if (room := room_for(wanted)) < wanted and settings.parallel is not None:
-        print(f"zombie: only {room} nodes at once: this process may open no more files (ulimit -n)", file=sys.stderr)
+        print(f"zombie: only {room} nodes at once: the limit of open files (ulimit -n) allows no more", file=sys.stderr)
     return max(1, min(room, wanted))
 
 
@@ -274,7 +274,7 @@ async def _check(
 
 
 def _teller(several: bool, colour: bool) -> HearsVerdict:
-    """What tells people a verdict as it falls; its words are loaded only where it is used."""
+    """Return what prints a verdict as it comes; its words are loaded only when used."""
     from bot.actions import ACTIONS
     from bot.surfaces.text import headline, verdict_text
     from bot.surfaces.view.plan_words import PlanWords
@@ -309,9 +309,9 @@ def _finish(
     database: Database | None,
     stream: DocumentStream | None,
 ) -> None:
-    """Open the incidents where that was asked for, and print what is only complete at the end, in the order asked for.
+    """Open incidents if requested, and print what is only complete at the end, in the order of the request.
 
-    Raises: LedgerError when an incident could not be written down; the verdicts are printed all the same.
+    Raises: LedgerError when an incident could not be written; the verdicts are printed all the same.
     """
     order = {node.name: index for index, node in enumerate(what.nodes)}
     verdicts.sort(key=lambda verdict: order[verdict.node])
@@ -335,9 +335,9 @@ def _open(
     playbook: Playbook,
     incidents: MutableMapping[str, str],
 ) -> None:
-    """Put the verdicts on record, with what becomes of their plans; this very machine's are never offered.
+    """Record the verdicts with their proposals; a plan for this machine itself is never offered.
 
-    Raises: LedgerError when one could not be written down.
+    Raises: LedgerError when an incident could not be written.
     """
     from bot.app.acting import acting
     from bot.commands import record

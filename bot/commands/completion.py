@@ -1,6 +1,6 @@
 """`zombie completion`: what a shell needs to complete commands, options, files and the names of nodes.
 
-Source: shtab, which writes it from the very parsers that read the command line.
+Source: shtab, which makes it from the parsers of the command line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bot.commands import options
 
 SHELLS = ("bash", "zsh", "tcsh")
 
-# Only names that no shell interprets are offered. The program is asked by the path by which it was called.
+# Only names that no shell interprets are offered. The program is called by the path on the command line.
 NAMES = r"""nodes 2>/dev/null | grep -aoE '^[A-Za-z0-9][A-Za-z0-9._:@-]*'"""
 PREAMBLE = {
     "bash": f"""
@@ -41,7 +41,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "completion",
-        "print what makes a shell complete commands and names of nodes",
+        "print a script that completes commands and names of nodes in a shell",
         "Print a script for a shell. It completes commands, options, files and, in bash and zsh, the nodes of the "
         "inventory in force.",
         'examples:\n  eval "$(zombie completion bash)"              in ~/.bashrc\n'
@@ -53,18 +53,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the script for one shell."""
+    """Print the script for a shell."""
     print(script(arguments.command_line("zombie"), arguments.shell))
     return 0
 
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
-    """Return the script for a shell (one of `SHELLS`) from the whole program's parser, which is changed by it."""
-    import shtab  # loaded only where a script is asked for
+    """Return the script for a shell in `SHELLS`, from the program's parser, which this changes."""
+    import shtab  # loaded only when a script is printed
 
     for some in every_parser(parser):
         _say_what_completes(some)
-    preamble: Any = PREAMBLE  # one a shell; what wraps the function loses that in its type
+    preamble: Any = PREAMBLE  # a mapping by shell; the wrapped function's type loses that
     return shtab.complete(parser, shell=shell, preamble=preamble)
 
 
@@ -84,7 +84,7 @@ def _say_what_completes(parser: argparse.ArgumentParser) -> None:
         # shtab reads it from there; argparse has no field for it.
         words: Any = action
         if isinstance(action, argparse._SubParsersAction):
-            for pseudo in action._choices_actions:  # a line, where shtab would take the first of a paragraph
+            for pseudo in action._choices_actions:  # a whole line; shtab would take the first line of a paragraph
                 action.choices[pseudo.dest].description = pseudo.help
         elif action.type is Path:
             words.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE

@@ -37,7 +37,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--lab",
         action="store_true",
-        help="use virtual machines instead of simulated nodes: the running lab's, or one that is booted for the demo, "
+        help="use virtual machines instead of simulated nodes: the running lab's, or a machine booted for the demo, "
         "which takes minutes (see zombie lab)",
     )
     parser.set_defaults(run=run)
@@ -47,7 +47,7 @@ def port(text: str) -> int:
     """Parse the number of a port."""
     number = int(text)
     if not 1 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"{text} is no port: 1 to 65535")
+        raise argparse.ArgumentTypeError(f"{text} is not a port: 1 to 65535")
     return number
 
 
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         except OSError as no:
             if no.errno != errno.EADDRINUSE:
                 raise
-            raise UsageError("A port of the demo is taken.", "Name others, or none: then free ones are used.") from no
+            raise UsageError("A port of the demo is in use.", "Name others, or none: then free ports are used.") from no
     from bot.app.lab_demo import demo_on_lab
 
     for number in (signal.SIGTERM, signal.SIGHUP):  # the same as Ctrl-C

@@ -1,4 +1,4 @@
-"""`zombie diff`: what sick nodes have that their healthy peers have not."""
+"""`zombie diff`: how sick nodes differ from their healthy peers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from bot.response.fleet.run import FleetRun
 
 EXAMPLES = """examples:
-  zombie diff ray-gpu-1a-0417 --against role=gpu          one sick node beside the other GPU nodes
+  zombie diff ray-gpu-1a-0417 --against role=gpu          a sick node beside the other GPU nodes
   zombie diff 'ray-gpu-1a-*' --against 'ray-gpu-1c-*'     one zone beside another
   zombie diff node-1 node-2 --against az=us-east-1a --json
 
-Facts are what a single look tells: units, versions, kernel flags, file systems, counts by their power of ten, and the
+Facts are what a single look shows: units, versions, kernel flags, file systems, counts by their power of ten, and the
 inventory's labels. Peers that have what the nodes have are left out. Facts are ordered by Fisher's exact test; a
-difference is called telling where that holds for all facts that were compared together. With one sick node hardly any
-is: name several. A peer that is healthy only because something else kept the culprit from starting is told as such.
+difference is marked as unlikely by chance if that holds for all facts compared. With a single sick node hardly any is:
+name several. A peer that is healthy only because something else kept the culprit from starting is marked.
 
 exit status:
-  0  compared, whatever came out
-  2  the command line, or a file it names, is wrong, or a selector means no node
-  3  there is nobody to compare with: no peer is healthy as far as read
+  0  compared, with any result
+  2  the command line, or a file it names, is wrong, or a selector matches no node
+  3  there is nothing to compare with: no peer is healthy as far as read
   4  none of the nodes could be reached
 """
 
@@ -37,14 +37,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "diff",
-        "say what sick nodes have that their healthy peers have not",
-        "Read nodes and their peers once, and put what differs in order, the most surprising first.",
+        "say how sick nodes differ from their healthy peers",
+        "Read nodes and their peers once, and list the differences, the most surprising first.",
         EXAMPLES,
     )
     options.add_selection(parser, "+")
-    parser.add_argument(
-        "--against", nargs="+", required=True, metavar="SELECTOR", help="the peers, in the same ways as NODE"
-    )
+    parser.add_argument("--against", nargs="+", required=True, metavar="SELECTOR", help="the peers, written like NODE")
     parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: node-health)")
     options.add_files(parser)
     parser.add_argument("--parallel", type=options.positive, metavar="N", help="read N nodes at once (default 50)")
@@ -82,7 +80,7 @@ def _what(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
     others = drawn([node for node in peers if node.name not in names], arguments.sample)
     if not others:
         raise UsageError(
-            "There is nobody to compare with: --against means the same nodes.", "Name more of them, such as role=gpu."
+            "There is nothing to compare with: --against names the same nodes.", "Name more of them, such as role=gpu."
         )
     run = facts_run(
         (*sick, *others),

@@ -1,4 +1,4 @@
-"""The verbs of `zombie playbooks` about how right verdicts are: stats, looked-at, keep."""
+"""The verbs of `zombie playbooks` about right and wrong verdicts: stats, looked-at, keep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def add_verbs(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add them to the command."""
-    stats = verbs.add_parser("stats", help="how right each cause was, as people marked its verdicts")
+    stats = verbs.add_parser("stats", help="how often each cause was right, as people marked its verdicts")
     stats.add_argument("--json", action="store_true", help="print it as JSON")
     options.add_files(stats)
     stats.set_defaults(run=run_stats)
@@ -35,7 +35,7 @@ def add_verbs(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run_stats(arguments: argparse.Namespace) -> int:
-    """Print how right each cause was.
+    """Print how often each cause was right.
 
     Raises: LedgerUnavailable when the record cannot be read.
     """
@@ -59,7 +59,7 @@ def run_stats(arguments: argparse.Namespace) -> int:
 
 
 def run_looked_at(arguments: argparse.Namespace) -> int:
-    """Put on record that a cause in doubt was looked at.
+    """Record that a cause in doubt was looked at.
 
     Raises: UsageError without a reason; LedgerUnavailable when there is no record.
     """
@@ -81,13 +81,13 @@ def run_looked_at(arguments: argparse.Namespace) -> int:
             return approvals.say_refused(no)
     marks = was.right + was.wrong
     print(
-        f"{was.cause} was right in {was.right} of {marks} verdicts. Counting begins anew; its plans are offered again."
+        f"{was.cause} was right in {was.right} of {marks} verdicts. Counting starts again; its plans are offered again."
     )
     return 0
 
 
 def run_keep(arguments: argparse.Namespace) -> int:
-    """Write a case and what is expected of it into a folder that a backtest reads.
+    """Write a case and its expected verdict into a folder for backtests.
 
     Raises: CaseError when there is no such case, or the folder cannot be written; UsageError for an unknown cause.
     """
@@ -105,6 +105,6 @@ def run_keep(arguments: argparse.Namespace) -> int:
     path = case_file.write(folder, case, of)
     expectations.expect(folder, path.name, arguments.expect)
     said = "name no cause" if arguments.expect == expectations.NONE else f"name {arguments.expect}"
-    print(f"{path} is kept; a verdict on it should {said} ({folder / expectations.FILE}).")
+    print(f"{path} is stored; a verdict on it should {said} ({folder / expectations.FILE}).")
     print(one_line(f"Look at it: zombie backtest {folder} --playbooks YOURS", 300))
     return 0

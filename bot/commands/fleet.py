@@ -1,4 +1,4 @@
-"""`zombie fleet`: who else has it, and how common it is."""
+"""`zombie fleet`: which nodes have a cause, and how common it is."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from bot.response.fleet.run import FleetRun
 
 EXAMPLES = """examples:
-  zombie fleet role=gpu                                  who among the GPU nodes has any cause that shows in one look
-  zombie fleet 'ray-gpu-1a-*' --cause leaked-memory-cgroups   one cause only: two files a node
+  zombie fleet role=gpu                                  which GPU nodes have a cause that shows in a single look
+  zombie fleet 'ray-gpu-1a-*' --cause leaked-memory-cgroups   a single cause: two files on each node
   zombie fleet role=gpu --sample 5% --json               how common it is, from a sample, with its interval
   zombie fleet az=us-east-1a --full                      a whole check of each node, with verdicts
   zombie fleet job/train-llm -n ray                      the nodes on which a Kubernetes job runs
   zombie fleet role=gpu --scheduler tcp://127.0.0.1:8786 read by the workers of a scheduler: zombie worker --help
 
-A cause is told by its signature: a single look at the few files where it shows, without the window of a check. Such a
+A cause is found by its signature: a single look at the few files where it shows, without the window of a check. Such a
 hit is possible, not proven; `zombie check NODE` or --full gives the verdict. A cause that needs a window (--cause
-io-stall) is judged by all that it looks at.
+io-stall) is judged by all its probes.
 
 exit status:
-  0  every node answered, and none has any of the causes
-  1  a node has one of them
-  2  the command line, or a file it names, is wrong, or a selector means no node
-  3  of a node it cannot be told
+  0  every node answered, and no node has any of the causes
+  1  a node has such a cause
+  2  the command line, or a file it names, is wrong, or a selector matches no node
+  3  for some node it is not known
   4  a node could not be reached
-  1 wins over 4, and 4 over 3; 4 too when nobody could be reached. Ctrl-C: 130, and what came is printed.
+  1 wins over 4, and 4 over 3; 4 too when no node could be reached. Ctrl-C: 130, and the answers so far are printed.
 """
 
 
@@ -40,7 +40,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "fleet",
-        "say which nodes have a cause, how common it is, and among whom",
+        "say which nodes have a cause, how common it is, and where",
         "Ask many nodes at once for the signatures of causes, and count: by zone, role, kernel and image, with the "
         "interval in which the share of all nodes lies.",
         EXAMPLES,

@@ -1,4 +1,4 @@
-"""`zombie growth`: how fast what leaks on nodes grows, and when that comes to harm."""
+"""`zombie growth`: how fast leaks on nodes grow, and when they do harm."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import argparse
 from bot.commands import options
 
 _ABOUT = (
-    "Tell how fast what was counted on nodes has grown (dying memory cgroups), with its interval, and when it comes to "
-    "harm. It reads only the record: `zombie serve` and `zombie check --open` keep a count with every check."
+    "Say how fast counts on nodes have grown (dying memory cgroups), with the interval, and when they do harm. "
+    "It reads only the record: `zombie serve` and `zombie check --open` keep a count with every check."
 )
-_EXAMPLES = """exit status: 0 told (2: the record has no counts of such a node)
+_EXAMPLES = """exit status: 0 printed (2: the record has no counts of such a node)
 
 examples:
-  zombie growth                       every node of which there are counts, the nearest to harm first
+  zombie growth                       every node with counts, the nearest to harm first
   zombie growth 'ray-gpu-*' --json
 """
 
@@ -22,12 +22,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     parser = options.add_parser(commands, "growth", "how fast a leak grows, and when it does harm", _ABOUT, _EXAMPLES)
     parser.add_argument("nodes", nargs="*", metavar="NODE", help="a name or a glob; without any, every node")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--json", action="store_true", help="print a JSON document")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print it. Raises: UsageError where a word means no node with counts; LedgerUnavailable."""
+    """Print it. Raises: UsageError where a word matches no node with counts; LedgerUnavailable."""
     from bot.app.growth import grown
     from bot.commands import record
     from bot.surfaces.growth import growth_document, growth_text

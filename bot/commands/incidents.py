@@ -1,4 +1,4 @@
-"""`zombie incidents`: list the incidents, show one with all its entries, or export it."""
+"""`zombie incidents`: list incidents, show an incident with all its entries, or export it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "incidents",
-        "list the incidents, or show one with all its entries",
+        "list incidents, or show an incident with all its entries",
         "List the incidents on record, the newest first. It needs only the database.",
         _EXAMPLES,
     )
@@ -27,24 +27,24 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--json", action="store_true", help="print them as JSON")
     parser.set_defaults(run=run_list)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB")
-    show = verbs.add_parser("show", help="show one incident: every entry, and the verdict")
+    show = verbs.add_parser("show", help="show an incident: every entry, and the verdict")
     show.add_argument("id", metavar="ID", help="its id, or the beginning of it")
     # Any other default would override a --json before the verb.
     show.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print it as JSON")
     show.set_defaults(run=run_show)
     export = verbs.add_parser(
         "export",
-        help="write one incident with its proof into a file",
-        description="Write its entries, what the record notes of them, what the node said, and the report into one "
-        "file, which zombie verify checks anywhere. What else the stream house notes between its opening and its end "
-        "is in it, too: it is part of the chain.",
+        help="write an incident with its proof into a file",
+        description="Write its entries, the record's notes about them, what the node said, and the report into a "
+        "file, which zombie verify checks anywhere. Other notes of the stream house between its opening and its end "
+        "are included: they are part of the chain.",
     )
     export.add_argument("id", metavar="ID", help="its id, or the beginning of it")
     export.add_argument(
         "-o", "--out", type=Path, metavar="FILE", help="the file to write (else incident-ID.jsonl here)"
     )
     export.add_argument(
-        "--head", type=options.head, metavar="SEQ:HASH", help="reach to this head, as it stands on the incident's card"
+        "--head", type=options.head, metavar="SEQ:HASH", help="include this head, as shown on the incident's card"
     )
     export.set_defaults(run=run_export)
 

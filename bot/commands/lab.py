@@ -10,7 +10,7 @@ from bot.commands import options
 from bot.domain.errors import UsageError
 
 EXAMPLES = """examples:
-  zombie lab up --cgroups v1                         one node; the image is built once (about a minute)
+  zombie lab up --cgroups v1                         a node; the image is built once (about a minute)
   zombie check lab-1 --inventory $(zombie lab inventory)
   zombie lab fault lab-1 leaked-memory-cgroups       a real leak; --undo stops it
   zombie lab down                                    removes everything but the cached image
@@ -34,7 +34,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--kind",
         choices=("qemu", "nspawn"),
         default="qemu",
-        help="qemu: a kernel of its own. nspawn: up in seconds on this machine's kernel (root, cgroup v1), "
+        help="qemu: its own kernel. nspawn: up in seconds on this machine's kernel (root, cgroup v1), "
         "whose counts and load all nodes share",
     )
     up.add_argument("--memory", type=_memory, default=1024, metavar="MIB", help="of each qemu node (default 1024)")
@@ -42,10 +42,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     up.add_argument("--suite", default="bookworm", metavar="NAME", help="the Debian release (default bookworm)")
     up.set_defaults(run=run_up)
     verbs.add_parser("inventory", help="print the path of the nodes' inventory").set_defaults(run=run_inventory)
-    fault = verbs.add_parser("fault", help="give a node a fault, or take it away")
+    fault = verbs.add_parser("fault", help="give a node a fault, or remove it")
     fault.add_argument("node", metavar="NODE")
     fault.add_argument("name", metavar="NAME", nargs="?", help="the fault; without a name all are listed")
-    fault.add_argument("--undo", action="store_true", help="take the fault away")
+    fault.add_argument("--undo", action="store_true", help="remove the fault")
     fault.set_defaults(run=run_fault)
     down = verbs.add_parser("down", help="stop every node and delete what the lab wrote")
     down.add_argument("--images", action="store_true", help="delete the cached images too")
@@ -82,7 +82,7 @@ def run_inventory(arguments: argparse.Namespace) -> int:
 
 
 def run_fault(arguments: argparse.Namespace) -> int:
-    """Make or undo a fault, and print the proof; return 1 without one."""
+    """Make or undo a fault, and print the proof; return 1 without a proof."""
     from bot.app.lab import lab
     from bot.lab.fault import FAULTS, find
 

@@ -1,6 +1,6 @@
-"""Which login stands behind a command in a terminal: that is who acts, whatever name they claim.
+"""Which login runs a command in a terminal: that is who acts, whatever name they claim.
 
-Defined in: sudo(8) for SUDO_USER; proc_pid_loginuid(5) for /proc/self/loginuid, which a session's login sets once and
+Defined in: sudo(8) for SUDO_USER; proc_pid_loginuid(5) for /proc/self/loginuid, which a login sets once and
 which sudo and su leave as it is.
 """
 
@@ -22,10 +22,10 @@ def terminal_user(environment: Mapping[str, str]) -> str:
 
 
 def os_login(environment: Mapping[str, str], uid: int, login_uid: Path) -> str:
-    """Return the login's name; a number where the system knows no name for it.
+    """Return the login's name; its number where the system has no name for it.
 
-    Shape: for root whoever called sudo, since root could forge anything else as well; else the login of the session,
-    which nobody but root can change; else whoever called sudo; else the name of the user that runs this.
+    Shape: for root, the caller of sudo, because root could forge anything; else the session's login, which only
+    root can change; else the caller of sudo; else the user that runs this.
     """
     by_sudo = environment.get("SUDO_USER", "")
     session = _session(login_uid)
@@ -37,10 +37,10 @@ def os_login(environment: Mapping[str, str], uid: int, login_uid: Path) -> str:
 
 
 def complete(environment: MutableMapping[str, str], uid: int) -> None:
-    """Give a user whom the system does not know what libraries take from the environment: a home and a login name.
+    """Give a user unknown to the system the home and login name that libraries read from the environment.
 
     Shape: `docker run --user`, OpenShift and a bare chroot run programs as such users. The home is then `/`, as Docker
-    has it, and the login name is the number. Whatever is set already stays, and known users are left alone.
+    has it, and the login name is the number. Values already set stay, and known users are left alone.
 
     Source: getpass.getuser and os.path.expanduser say what they read; both fail where they find nothing.
     """

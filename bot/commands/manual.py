@@ -1,4 +1,4 @@
-"""`zombie manual`: the man page, written from the parsers and the settings that the program runs with.
+"""`zombie manual`: the man page, made from the program's parsers and settings.
 
 Source: man-pages(7) for the sections, groff_man(7) for the macros.
 """
@@ -13,7 +13,7 @@ from bot import __version__
 from bot.commands import options
 from bot.commands.completion import every_parser
 
-# What roff would read as a request, or print as another character than was meant: such a command could not be copied.
+# Characters that roff would read as a request or print differently: such a command could not be copied.
 SPECIAL = {"\\": r"\e", "-": r"\-", '"': r"\(dq", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"}
 
 
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def man_page(parser: argparse.ArgumentParser) -> str:
-    """Return the page, in roff; it holds no date, so that the same program has the same page."""
+    """Return the page, in roff, without a date, so that the same program has the same page."""
     return "\n".join([*_head(parser), *_commands(parser), *_environment(), *_tail()]) + "\n"
 
 
@@ -63,7 +63,7 @@ def _environment() -> Iterator[str]:
     from bot.settings import all_rows
     from bot.sources import settings_of
 
-    yield from (".SH ENVIRONMENT", "Each may also be a file of its name in the folder CREDENTIALS_DIRECTORY.")
+    yield from (".SH ENVIRONMENT", "Each may also be a file of that name in the folder CREDENTIALS_DIRECTORY.")
     rows = (row for table in all_rows(settings_of()).values() for row in table.values())
     for row in sorted((row for row in rows if row.environment), key=lambda row: row.environment):
         yield from (".TP", rf"\fB{row.environment}\fR", _text(row.help))
@@ -77,7 +77,7 @@ def _tail() -> Iterator[str]:
 
 
 def _summary(parser: argparse.ArgumentParser, below: argparse.ArgumentParser) -> str:
-    """The line that a verb has in its command's list, for those that say no more of themselves."""
+    """A verb's line in its command's list, for verbs without a description."""
     for some in every_parser(parser):
         for action in some._actions:
             if isinstance(action, argparse._SubParsersAction):
@@ -88,7 +88,7 @@ def _summary(parser: argparse.ArgumentParser, below: argparse.ArgumentParser) ->
 
 
 def _usage(parser: argparse.ArgumentParser) -> str:
-    """How it is called, as wide on every terminal."""
+    """Its usage line, with the same width on every terminal."""
     formatter = argparse.HelpFormatter(parser.prog, width=76)
     formatter.add_usage(parser.usage, parser._actions, parser._mutually_exclusive_groups, prefix="")
     return formatter.format_help().rstrip()
@@ -110,7 +110,7 @@ def _help(action: argparse.Action) -> str:
 
 
 def _text(text: str) -> str:
-    """A text as roff has it: nothing in it is a request, and a dash may be copied as one."""
+    """A text for roff: without requests, and with dashes that can be copied."""
     flat = re.sub(r"\s+", " ", text).strip()
     return next(_lines(flat), "")
 

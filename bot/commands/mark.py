@@ -12,11 +12,11 @@ from bot.domain.errors import Refused
 _EXAMPLES = """examples:
   zombie mark 7k3m9x2qpv right
   zombie mark 7k3m9x2qpv wrong      then keep it as a test: zombie playbooks keep 7k3m9x2qpv --dir DIR --expect CAUSE
-  zombie playbooks stats            how right each cause was
+  zombie playbooks stats            how often each cause was right
 
 exit status:
-  0  it is on record; how the cause stands with it is on stdout
-  1  refused (the refusal's name is on stderr): it is not closed, has no verdict, or you marked too many of late
+  0  it is on record; the cause's score is on stdout
+  1  refused (the refusal's name is on stderr): it is not closed, has no verdict, or you marked too many lately
   2  the command line is wrong, or there is no such incident
 """
 
@@ -27,12 +27,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         commands,
         "mark",
         "say whether the verdict of a closed incident was right",
-        "Put on record whether a verdict was right, as the two buttons on a closed card do. Each person has one "
-        "word an incident: a later one takes its place. A cause of which fewer than 80 % of ten marks or more are "
-        "right still diagnoses, and offers nothing until somebody has looked at it (zombie playbooks looked-at).",
+        "Record whether a verdict was right, like the two buttons on a closed card. Each person has a single mark for "
+        "an incident: a later mark replaces it. A cause with at least ten marks of which fewer than 80 % are right "
+        "is still diagnosed, but offers no plan until a person has looked at it (zombie playbooks looked-at).",
         _EXAMPLES,
     )
-    parser.add_argument("id", metavar="ID", help="the incident, or how its id begins")
+    parser.add_argument("id", metavar="ID", help="the incident's id, or the beginning of it")
     parser.add_argument("said", choices=("right", "wrong"), help="what the verdict was")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
     parser.set_defaults(run=run)
@@ -41,7 +41,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    Raises: UnknownIncident, UsageError when no incident, or several, begin so; LedgerUnavailable.
+    Raises: UnknownIncident, UsageError when no id, or several, begin like this; LedgerUnavailable.
     """
     from bot.app.parts import now
     from bot.app.policing import rules_of_acting

@@ -35,7 +35,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "mcp",
         "let an assistant ask for verdicts, by MCP",
         "Serve four tools by the Model Context Protocol: check, incidents, incident, explain. They read nodes and the "
-        "record; none of them acts. Where there is a record, each check stands in it with the source mcp.",
+        "record; none of them acts. Where there is a record, each check is in it with the source mcp.",
         _EXAMPLES,
     )
     parser.add_argument(
@@ -43,7 +43,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         nargs="?",
         const="",
         metavar="ADDRESS",
-        help="serve Streamable HTTP at ADDRESS/mcp (default: ZOMBIE_LISTEN), for whoever has ZOMBIE_MCP_TOKEN",
+        help="serve Streamable HTTP at ADDRESS/mcp (default: ZOMBIE_LISTEN), for clients with ZOMBIE_MCP_TOKEN",
     )
     options.add_files(parser)
     parser.set_defaults(run=run)
@@ -64,8 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     by_http = arguments.http is not None
     if by_http and not settings.mcp.token:
         raise UsageError(
-            "ZOMBIE_MCP_TOKEN is not set, so nobody could be let in.",
-            "Set it to a long random text, for example that of: openssl rand -hex 32",
+            "ZOMBIE_MCP_TOKEN is not set, so no client could log in.",
+            "Set it to a long random text, for example from: openssl rand -hex 32",
         )
     login = terminal_user(arguments.environ)
     asker = asker_of(settings) if by_http else Asker(login, login.removeprefix("terminal:"))
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _record(arguments: argparse.Namespace) -> Iterator[tuple[ActingLedger | None, CaseStore | None]]:
-    """The record, where there is one; a check makes none by itself, as in a terminal."""
+    """The record, where it exists; as in a terminal, a check does not create it."""
     from bot.commands import record
     from bot.ledger import is_there
     from bot.settings import database_url

@@ -1,4 +1,4 @@
-"""`zombie mute`: say that a cause is known and accepted on some nodes for a time, or list what is."""
+"""`zombie mute`: accept a known cause on some nodes for a time, or list what is muted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXAMPLES = """examples:
 
 exit status:
   0  done; what was muted is on stdout and on record
-  2  the command line is wrong: no such cause, no node is meant, or a reason or a time is missing
+  2  the command line is wrong: no such cause, no matching node, or a reason or a time is missing
 """
 
 
@@ -33,10 +33,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "mute",
-        "say that a cause is known and accepted on some nodes for a time",
-        "A muted cause is still found and shown, with who accepted it, until when and why. It steps behind every other "
+        "accept a known cause on some nodes for a time",
+        "A muted cause is still found and shown, with who accepted it, until when and why. It comes after every other "
         "finding that is at least as grave, and no plan is offered for it. The status, the exit status and the "
-        "incidents that alerts open stay as they are. Programs that serve at the same database see it with their next "
+        "incidents that alerts open stay as they are. Programs that share the database see it with their next "
         "check. Without a cause this lists what is muted.",
         _EXAMPLES,
     )
@@ -130,7 +130,7 @@ def muted_now(arguments: argparse.Namespace) -> tuple[Mute, ...]:
 
 
 def known_cause(cause: str, settings: Settings) -> None:
-    """Raises: UsageError when no playbook could ever name it."""
+    """Raises: UsageError when no playbook names it."""
     from bot import app
     from bot.domain.nearest import did_you_mean
     from bot.domain.safe_text import one_line
@@ -143,25 +143,25 @@ def known_cause(cause: str, settings: Settings) -> None:
 
 
 def _long_enough(lasts: timedelta) -> timedelta:
-    """Raises: UsageError when a mute would be over before anybody could see it."""
+    """Raises: UsageError for a mute that is too short to be seen."""
     if lasts < timedelta(minutes=1):
         raise UsageError("A mute lasts at least a minute.", "Write for example --for 7d.")
     return lasts
 
 
 def _meant(arguments: argparse.Namespace, settings: Settings, selector: str, until: datetime) -> str:
-    """Say how many nodes a selector means now; nothing where no inventory is set.
+    """Say how many nodes a selector matches now; empty where no inventory is set.
 
-    Raises: UsageError when it means none that is known.
+    Raises: UsageError when it matches no known node.
     """
     from bot.domain.mute import Mute
 
     if settings.inventory is None:
-        print("zombie: no inventory is set, so nobody looked which nodes that means", file=sys.stderr)
+        print("zombie: no inventory is set, so the matching nodes are not known", file=sys.stderr)
         return ""
     inventory = options.inventory(arguments, settings)
     mute = Mute(arguments.cause, selector, until, "")
     count = sum(mute.covers(node) for node in inventory.nodes)
     if not count and not inventory.knows(selector):
-        raise UsageError(f"{selector} means no node of {inventory.origin}.", "zombie nodes lists them.")
-    return f", which means {count or 1} of {len(inventory.nodes)} nodes now"
+        raise UsageError(f"{selector} matches no node of {inventory.origin}.", "zombie nodes lists them.")
+    return f", which matches {count or 1} of {len(inventory.nodes)} nodes now"

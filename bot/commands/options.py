@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def called(environ: Mapping[str, str]) -> str:
-    """Return how this program is called here: the launcher of a checkout says so (`./zombie`), else it is `zombie`."""
+    """Return how this program is called here: `./zombie` by the launcher of a checkout, else `zombie`."""
     return environ.get("ZOMBIE_COMMAND") or "zombie"
 
 
@@ -36,17 +36,17 @@ def as_called(text: str, command: str) -> str:
     >>> as_called("zombie check finds zombie cgroups; `zombie doctor`", "./zombie")
     './zombie check finds zombie cgroups; `./zombie doctor`'
     """
-    from bot.commands import COMMANDS  # not above: each of them imports this file
+    from bot.commands import COMMANDS  # not above: each command imports this file
 
     names = "|".join(known.__name__.rpartition(".")[2] for known in COMMANDS)
     return re.sub(rf"(?<![\w./-])zombie(?= (?:{names})\b)", lambda _: command, text)
 
 
 class Parser(argparse.ArgumentParser):
-    """Says which command, option or word somebody may have meant; the rest is argparse's."""
+    """A parser that suggests the command, option or word that may have been meant."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse; what this very command does not know is an error here, and not one of the whole program."""
+        """Parse; arguments unknown to this command are its error, not the whole program's."""
         found, rest = super().parse_known_args(args, namespace)
         if rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -93,7 +93,7 @@ def add_files(parser: argparse.ArgumentParser) -> None:
 
 
 def add_selection(parser: argparse.ArgumentParser, nargs: str) -> None:
-    """Add the words that say which nodes, and what narrows them."""
+    """Add the arguments that select nodes."""
     parser.add_argument(
         "nodes",
         nargs=nargs,
@@ -101,11 +101,11 @@ def add_selection(parser: argparse.ArgumentParser, nargs: str) -> None:
         help="a node's name, a glob ray-gpu-*, labels role=gpu,az=us-east-1a, pod/NAME or job/NAME",
     )
     parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace of pod/… and job/…")
-    parser.add_argument("--sample", type=sample, metavar="5%", help="only so many of them, drawn at random: 5%% or 20")
+    parser.add_argument("--sample", type=sample, metavar="5%", help="only a random sample of them: 5%% or 20")
 
 
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
-    """Add what says whose workers read the nodes."""
+    """Add the options for a scheduler whose workers read the nodes."""
     group = parser.add_argument_group("several machines")
     group.add_argument("--scheduler", metavar="URL", help="tls://HOST:PORT, or tcp:// on this machine")
     for name, what in (("ca", "the authority of all certificates"), ("cert", "this program's own"), ("key", "its key")):
@@ -115,9 +115,9 @@ def add_scheduler(parser: argparse.ArgumentParser) -> None:
 def selection(
     arguments: argparse.Namespace, known: Inventory, settings: Settings
 ) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    """Return the nodes that are meant, and of these the sample that is wanted; all of them where none is.
+    """Return the selected nodes, and the requested sample of them; without a sample all of them.
 
-    Raises: UsageError when a selector means no node.
+    Raises: UsageError when a selector matches no node.
     """
     from bot.app.selecting import drawn, selected
 
@@ -139,12 +139,12 @@ def sample(text: str) -> Sample:
 
 
 def remarked(says: str) -> None:
-    """Tell people something beside the result, on stderr."""
+    """Print a remark beside the result, on stderr."""
     print(f"zombie: {says}", file=sys.stderr, flush=True)
 
 
 def width() -> int:
-    """Return the columns that text may take."""
+    """Return the width of text in columns."""
     from bot.app.watching import terminal_width
 
     return min(100, terminal_width()) if sys.stdout.isatty() else 80
@@ -188,7 +188,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
 
 
 def library(settings: Settings) -> Library:
-    """Load the playbooks in force; those that cannot be used are named on stderr and left out.
+    """Load the playbooks in force; unusable playbooks are named on stderr and left out.
 
     Raises: PlaybookError when a folder cannot be read.
     """
@@ -203,16 +203,16 @@ def library(settings: Settings) -> Library:
 def inventory(arguments: argparse.Namespace, settings: Settings) -> Inventory:
     """Load the inventory in force.
 
-    Raises: UsageError when there is none, with how to make one; InventoryError when it has errors.
+    Raises: UsageError when there is none, saying how to make it; InventoryError when it has errors.
     """
     from bot import app
 
     if settings.inventory is None:
         raise UsageError(
             "There is no inventory, so no node is known.",
-            "Name one with --inventory FILE or ZOMBIE_INVENTORY, or make inventory.toml here. "
+            "Name it with --inventory FILE or ZOMBIE_INVENTORY, or make inventory.toml here. "
             'Two lines are enough: [nodes.node-123] and address = "10.0.0.7". '
-            "This machine needs none: zombie check --local",
+            "For this machine: zombie check --local",
         )
     known = app.inventory(settings.inventory, arguments.environ)
     for said in known.told:
@@ -238,7 +238,7 @@ def duration(text: str) -> timedelta:
 
 
 def head(text: str) -> NotedHead:
-    """Parse a head of the record, as it stands on cards."""
+    """Parse a head of the record, as shown on cards."""
     from bot.domain.entry import NotedHead
 
     try:

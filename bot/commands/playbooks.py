@@ -1,4 +1,4 @@
-"""`zombie playbooks`: list the playbooks, check a file, print their schema; `feedback.py` has its verbs on marks."""
+"""`zombie playbooks`: list the playbooks, check a file, print their schema; `feedback.py` has the verbs about marks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bot.commands import feedback, options
 _EXAMPLES = """examples:
   zombie playbooks check my-playbook.yaml
   zombie playbooks schema > playbook.schema.json
-  zombie playbooks stats                                    how right each cause was, as people marked it
+  zombie playbooks stats                                    how often each cause was right, as people marked it
   zombie playbooks looked-at io-stall --reason "the threshold is 5 s now"
   zombie playbooks keep 7k3m9x2qpv --dir cases/ --expect none    a wrong verdict becomes a test
-  zombie playbooks unmissed cases/ --playbooks mine/        conditions and causes that no case would miss
+  zombie playbooks unmissed cases/ --playbooks mine/        conditions and causes that no case needs
 """
 
 
@@ -24,8 +24,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "playbooks",
-        "list the playbooks, check one of your own, say how right they were",
-        "List the playbooks, with their probes and causes; check a playbook of your own; say how right they were.",
+        "list the playbooks, check your own, say how often they were right",
+        "List the playbooks, with their probes and causes; check your own; say how often they were right.",
         _EXAMPLES,
     )
     options.add_files(parser)
@@ -35,14 +35,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     check.add_argument("file", type=Path, metavar="FILE")
     check.set_defaults(run=run_check)
     feedback.add_verbs(verbs)
-    unmissed = verbs.add_parser("unmissed", help="say which conditions and causes no recorded case would miss")
+    unmissed = verbs.add_parser("unmissed", help="say which conditions and causes no recorded case needs")
     unmissed.add_argument("cases", nargs="+", type=Path, metavar="CASES", help="a folder of cases, or a case")
     unmissed.add_argument("-p", "--playbook", metavar="NAME", help="look at this playbook (default: at each)")
     unmissed.add_argument("--json", action="store_true", help="print it as JSON")
     options.add_files(unmissed)
     unmissed.set_defaults(run=run_unmissed)
     fields = verbs.add_parser("fields", help="list what conditions may use of each reading")
-    fields.add_argument("probe", nargs="?", metavar="PROBE", help="of this probe alone")
+    fields.add_argument("probe", nargs="?", metavar="PROBE", help="only of this probe")
     fields.set_defaults(run=run_fields)
     verbs.add_parser("schema", help="print the JSON Schema of playbooks, for editors").set_defaults(run=run_schema)
 
@@ -62,12 +62,12 @@ def run_check(arguments: argparse.Namespace) -> int:
     from bot import app
 
     playbook = app.library(options.settings(arguments).playbooks).check_file(arguments.file)
-    print(f"{arguments.file}: {playbook.name} is fine: {len(playbook.probes)} probes, {len(playbook.causes)} causes")
+    print(f"{arguments.file}: {playbook.name} is valid: {len(playbook.probes)} probes, {len(playbook.causes)} causes")
     return 0
 
 
 def run_unmissed(arguments: argparse.Namespace) -> int:
-    """Print which conditions and causes could go without anybody noticing.
+    """Print which conditions and causes no recorded case needs.
 
     Raises: CaseError for the first case that cannot be read; UnknownPlaybook.
     """

@@ -22,19 +22,19 @@ EXAMPLES = """examples:
   zombie profile node-123                           record 10 s there with perf, and say what burns
   zombie profile node-123 --seconds 30 --hz 99 --out profiles/
   perf script | gzip > perf.txt.gz                  on the node, after perf record -a -g
-  zombie profile --from perf.txt.gz                 the function that burns the hottest core, and in whose name
+  zombie profile --from perf.txt.gz                 the function that burns the hottest core, and its process
   zombie profile --from perf.txt.gz --core 39 --between 12 18.6
-                                                    one core, in the seconds 12 to 18.6 after the first event
+                                                       a single core, in the seconds 12 to 18.6 after the first event
   zombie profile --from - --format folded           stacks as stackcollapse-perf.pl prints them, from stdin
   zombie profile --from perf.txt --format html --out flame.html
-                                                    a flame graph as one page, which needs no network
+                                                       a flame graph as a page that needs no network
   zombie profile --from perf.txt --format html --against calm.txt --out more.html
-                                                    what there is more (orange) and less (blue) of than in calm.txt
+                                                       more (orange) and less (blue) than in calm.txt
 
 formats: text, json, folded; speedscope (for speedscope.app) and perf (for FlameScope, Firefox Profiler, Perfetto and
 speedscope); svg and png, the heat map of each second's 20 ms; html, the flame graph with that map.
 
-exit status with --from: 0 read; 2 no profile, or used wrongly
+exit status with --from: 0 read; 2 not a profile, or used wrongly
 """
 
 
@@ -45,7 +45,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "profile",
         "say which function burns which core",
         "Record on nodes with perf, or read what perf recorded, as perf script prints it: plain, gzip or - for stdin. "
-        "It is read in one pass, in bounded memory, however long it is.",
+        "Files of any length are read in a single pass, in bounded memory.",
         EXAMPLES + profile_nodes.EXIT_CODES,
     )
     profile_nodes.add_node_options(parser)
@@ -68,7 +68,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which events are looked at."""
+    """Add the options that select events."""
     parser.add_argument("--core", type=int, metavar="N", help="only this core")
     parser.add_argument("--process", metavar="COMM", help="only processes of this name, as perf prints it")
     parser.add_argument(
@@ -79,11 +79,11 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the profile.
 
-    Raises: ProfileError for what is no profile; UsageError without one.
+    Raises: ProfileError for a file that is no profile; UsageError without a source.
     """
     if arguments.nodes:
         if arguments.source is not None:
-            raise UsageError("--from reads a file, and NODE records anew: one at a time.", "Leave one of them out.")
+            raise UsageError("--from reads a file, and NODE records anew: not both at once.", "Leave out either.")
         return profile_nodes.run_nodes(arguments, _selection(arguments, arguments.between))
     if arguments.source is None:
         raise UsageError(
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.against or arguments.against_between) and arguments.format != "html":
         raise UsageError("Only the flame graph shows a difference.", "Say --format html --out flame.html")
     if arguments.format == "png" and arguments.out is None and sys.stdout.isatty():
-        raise UsageError("A picture is nothing for a terminal.", "Name a file: --out profile.png")
+        raise UsageError("A picture cannot be printed on a terminal.", "Name a file: --out profile.png")
     from bot.app.profile_files import scratches
 
     with scratches() as scratch:
@@ -110,7 +110,7 @@ def _selection(arguments: argparse.Namespace, between: list[float] | None) -> Se
 
 
 def _pieces(arguments: argparse.Namespace, scratch: Scratch) -> Iterator[bytes]:
-    """Read all of the profile, then yield what is printed: a profile that is refused leaves no half of a file."""
+    """Read the whole profile, then yield the output: a refused profile leaves no partial file."""
     from bot.app import profile_files
 
     selection = _selection(arguments, arguments.between)

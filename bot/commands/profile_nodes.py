@@ -1,4 +1,4 @@
-"""The half of `zombie profile` that captures on nodes; the other half reads files."""
+"""The part of `zombie profile` that captures on nodes; `profile.py` reads files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ EXIT_CODES = """
 exit status with NODE:
   0  every node was profiled, and its hottest function has a name
   2  the command line, or a file it names, is wrong
-  3  perf, names of functions or rights are missing on a node, or it is too starved
+  3  perf, names of functions or rights are missing on a node, or it is overloaded
   4  a node could not be reached
   With several nodes 4 wins over 3.
 """
 
 
 def add_node_options(parser: argparse.ArgumentParser) -> None:
-    """Add what a capture on nodes takes."""
+    """Add the options of a capture on nodes."""
     options.add_selection(parser, "*")
     parser.add_argument(
         "--seconds", type=int, default=10, metavar="N", help=f"record so long: {_list(SECONDS)} (default 10)"
@@ -36,15 +36,15 @@ def add_node_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hz", type=int, default=49, metavar="N", help=f"samples a second: {_list(HERTZ)} (default 49)"
     )
-    parser.add_argument("--anyway", action="store_true", help="profile a node that is short of memory, too")
-    parser.add_argument("--json", action="store_true", help="with NODE: print one JSON document of all nodes")
+    parser.add_argument("--anyway", action="store_true", help="also profile a node that is short of memory")
+    parser.add_argument("--json", action="store_true", help="with NODE: print a JSON document of all nodes")
     options.add_files(parser)
 
 
 def run_nodes(arguments: argparse.Namespace, selection: Selection) -> int:
     """Profile the named nodes and return the exit status.
 
-    Raises: UsageError for a rate or a length that no right can be given for.
+    Raises: UsageError for a rate or a length that no sudoers line can allow.
     """
 
     from bot.app.profiling import Profiling, profile_nodes
@@ -53,7 +53,7 @@ def run_nodes(arguments: argparse.Namespace, selection: Selection) -> int:
         request = CaptureRequest(arguments.hz, arguments.seconds)
     except ValueError as no:
         raise UsageError(
-            f"{str(no).capitalize()}.", "A node gives a right for exactly these: zombie sudoers --profile"
+            f"{str(no).capitalize()}.", "The sudoers lines allow exactly these: zombie sudoers --profile"
         ) from no
     settings = options.settings(arguments)
     inventory = options.inventory(arguments, settings)

@@ -1,4 +1,4 @@
-"""`zombie prune`: remove from the record what is older than [retention] keeps it."""
+"""`zombie prune`: remove from the record what is older than [retention] allows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "prune",
-        "remove from the record what is older than [retention] keeps it",
-        "Remove incidents that ended longer ago than [retention] incidents, with all of their entries and what the "
-        "nodes said; forget what nodes said longer ago than [retention] readings, and deliveries older than "
-        "[retention] deliveries. Incidents of one alert go together, and none that is open. The "
-        "stream house keeps the head of each that is removed, so that audit verify still holds.",
+        "remove from the record what is older than [retention] allows",
+        "Remove incidents that ended longer ago than [retention] incidents, with all entries and what the nodes said; "
+        "also what nodes said longer ago than [retention] readings, and deliveries older than [retention] "
+        "deliveries. Incidents of the same alert are removed together, and open incidents never. The stream house "
+        "keeps the head of each removed incident, so that audit verify still succeeds.",
         _EXAMPLES,
     )
     parser.add_argument("--dry-run", action="store_true", help="say what would be removed, and remove nothing")

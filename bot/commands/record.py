@@ -51,7 +51,7 @@ def existing(environment: Mapping[str, str]) -> Database:
     if not is_there(url):
         raise LedgerUnavailable(
             f"There is no ledger at {url.removeprefix('sqlite:///')}.",
-            "Name its place with ZOMBIE_DATABASE_URL or ZOMBIE_STATE_DIR.",
+            "Say where it is with ZOMBIE_DATABASE_URL or ZOMBIE_STATE_DIR.",
         )
     return opened(environment)
 
@@ -69,19 +69,19 @@ def incidents(environment: Mapping[str, str], only_open: bool) -> tuple[Incident
 
 @dataclass(frozen=True, slots=True)
 class ReadMutes:
-    """The mutes as they stood when a command began."""
+    """The mutes at the start of a command."""
 
     entries: tuple[Entry, ...]
 
     async def mutes(self) -> tuple[Entry, ...]:
-        """Return every entry by which a cause was muted or unmuted."""
+        """Return every entry that muted or unmuted a cause."""
         return self.entries
 
 
 def mutes(environment: Mapping[str, str]) -> ReadMutes | None:
-    """Return what was muted; None where there is no record, or where it cannot be read, which is said on stderr.
+    """Return what was muted; None without a record, or with an unreadable record, which stderr reports.
 
-    Shape: SQLAlchemy is imported only where there may be a record. A verdict does not wait for it: without it, nothing
+    Shape: SQLAlchemy is imported only where there may be a record. Verdicts do not depend on it: without it nothing
     counts as accepted.
     """
     from bot.settings import database_url
@@ -101,7 +101,7 @@ def mutes(environment: Mapping[str, str]) -> ReadMutes | None:
 
 @contextlib.contextmanager
 def counts(environment: Mapping[str, str]) -> Iterator[KeptCounts | None]:
-    """What was counted on nodes before; None where there is no record, or where it cannot be read, which is said.
+    """Return earlier counts of nodes; None without a record, or with an unreadable record, which stderr reports.
 
     Shape: as with `mutes`, SQLAlchemy is imported only where there may be a record.
     """
@@ -121,9 +121,9 @@ def counts(environment: Mapping[str, str]) -> Iterator[KeptCounts | None]:
 
 
 def whole_id(environment: Mapping[str, str], beginning: str) -> str:
-    """Return the id of the one incident whose id begins so; what begins none is returned as it is.
+    """Return the incident id with this beginning; a beginning of none is returned unchanged.
 
-    Raises: UsageError when several begin so.
+    Raises: UsageError when several ids begin like this.
     """
     ids = [incident.id for incident in incidents(environment, only_open=False)]
     found = [name for name in ids if name.startswith(beginning)]
@@ -145,9 +145,9 @@ def story(environment: Mapping[str, str], incident: str) -> tuple[Entry, ...]:
 
 
 def kept_case(environment: Mapping[str, str], beginning: str) -> Case | None:
-    """Return the case that is kept with the incident whose id begins so; None where there is no such, or none is kept.
+    """Return the case stored with the incident whose id begins like this; None without incident or case.
 
-    Raises: UsageError when several begin so; CaseError when the case is damaged.
+    Raises: UsageError when several ids begin like this; CaseError when the case is damaged.
     """
     from bot.domain.case import read_case
     from bot.domain.events import Triaged
@@ -170,9 +170,9 @@ def kept_case(environment: Mapping[str, str], beginning: str) -> Case | None:
 
 
 def named_case(environment: Mapping[str, str], named: Path) -> Case:
-    """Return the case of a file, or the one that is kept with an incident.
+    """Return the case in a file, or the case stored with an incident.
 
-    Raises: CaseError when there is none, or it is damaged; UsageError when several incidents begin so.
+    Raises: CaseError when there is none, or it is damaged; UsageError when several ids begin like this.
     """
     from bot.transport import case_file
 
@@ -181,7 +181,7 @@ def named_case(environment: Mapping[str, str], named: Path) -> Case:
     if (found := kept_case(environment, str(named))) is not None:
         return found
     raise CaseError(
-        f"{named} is not a case's file, and no incident of that id keeps a case.",
+        f"{named} is not a case file, and no incident of that id has a stored case.",
         "Record a node with: zombie check NODE --record DIR, or name an incident: zombie incidents",
     )
 
@@ -196,12 +196,12 @@ async def open_incidents(
     cases: KeptCases | None = None,
     readings: Readings | None = None,
 ) -> None:
-    """Open one incident a verdict, all of one group, and note each id under its node as soon as all is on record.
+    """Open an incident for each verdict, in the same group, and note each id by node once all are on record.
 
-    Shape: `by` is the login that asked. Without a `proposer` no plan is put to those who may approve it. `cases`
-    keeps what the nodes said, `readings` what was counted there.
+    Shape: `by` is the login that asked. Without a `proposer` no plan is shown to approvers. `cases`
+    stores what the nodes said, `readings` what was counted there.
 
-    Raises: LedgerUnavailable when one cannot be written down.
+    Raises: LedgerUnavailable when an incident cannot be written.
     """
     from bot.app import incident_id
     from bot.app.parts import now
@@ -213,7 +213,7 @@ async def open_incidents(
     wish = f"check {' '.join(verdict.node for verdict in verdicts)}"
     opening = Opening(TERMINAL, incident_id(), by, wish, playbook.name, os_user=by.removeprefix(f"{TERMINAL}:"))
     incidents = [opening.unrecorded(verdict.node, now()) for verdict in verdicts]
-    for incident in incidents:  # before any plan: how many have to approve may hang on how many there are
+    for incident in incidents:  # before any plan: the number of approvals needed may depend on the number of incidents
         await recorder.opened(incident)
     for incident, verdict in zip(incidents, verdicts, strict=True):
         ids[verdict.node] = (await recorder.record(incident, verdict, playbook)).id
@@ -221,7 +221,7 @@ async def open_incidents(
 
 @contextlib.contextmanager
 def ledger_of(database: Database) -> Iterator[ActingLedger]:
-    """The ledger of a database, for one command."""
+    """The ledger of a database, for a command."""
     from concurrent.futures import ThreadPoolExecutor
 
     from bot.ledger import Ledger, on_threads
@@ -232,7 +232,7 @@ def ledger_of(database: Database) -> Iterator[ActingLedger]:
 
 @contextlib.contextmanager
 def cases_of(database: Database) -> Iterator[CaseStore]:
-    """The cases that a database keeps with its incidents, for one command."""
+    """The cases stored with a database's incidents, for a command."""
     from concurrent.futures import ThreadPoolExecutor
 
     from bot.ledger import KeptCases, on_threads
@@ -243,7 +243,7 @@ def cases_of(database: Database) -> Iterator[CaseStore]:
 
 @contextlib.contextmanager
 def readings_of(database: Database) -> Iterator[Readings]:
-    """What was counted on nodes, as a database keeps it, for one command."""
+    """The counts of nodes stored in a database, for a command."""
     from concurrent.futures import ThreadPoolExecutor
 
     from bot.ledger import ReadingStore, on_threads
@@ -254,7 +254,7 @@ def readings_of(database: Database) -> Iterator[Readings]:
 
 @contextlib.contextmanager
 def kept(database: Database) -> Iterator[Record]:
-    """The incidents of a database, for one command."""
+    """The incidents of a database, for a command."""
     from bot.response.record import Record
 
     with ledger_of(database) as ledger:

@@ -25,14 +25,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         commands,
         "release",
         "free a node from an incident that cannot go on",
-        "From its first step to its end an incident has its node to itself. One that waits for an answer, was written "
-        "by a newer program, or is damaged may never end; then nothing else may act on the node. This frees it. "
+        "From its first step to its end an incident has its node to itself. An incident that waits for an answer, was "
+        "written by a newer program, or is damaged may never end, and blocks the node. This frees the node. "
         "Nothing is done on the node, so look at it first: a step may have begun. It is refused while the incident can "
-        "go on, or while a program that may be at work on it was heard of within a minute.",
+        "go on, or if a program that may work on it gave a sign of life within the last minute.",
         _EXIT_CODES,
     )
     parser.add_argument("node", metavar="NODE", help="the node that is held, by its name in the record")
-    parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="one of terminal_approvers")
+    parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="a name in terminal_approvers")
     parser.add_argument("--reason", metavar="TEXT", help="the reason, for the record")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
     parser.set_defaults(run=run)

@@ -41,11 +41,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "approve an incident's plan and execute it; or decline it, cancel it, answer its question",
         "Approve the plan of an incident and execute it. The node is checked again first, every step is verified, and "
         "the node is watched for a while before the incident counts as resolved. If several people must approve, each "
-        "of them runs this command, and the last one executes the plan.",
+        "of them runs this command, and the last of these executes the plan.",
         _EXIT_CODES,
     )
     parser.add_argument("id", metavar="ID", help="the incident: zombie incidents")
-    parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="one of terminal_approvers")
+    parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="a name in terminal_approvers")
     parser.add_argument("--reason", metavar="TEXT", help="the reason, for the record")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--decline", action="store_true", help="decline the plan instead")
@@ -58,7 +58,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--answer",
         choices=(_GO_ON, _GIVE_UP),
         metavar="ANSWER",
-        help=f'answer its question: "{_GO_ON}" checks the node once more, "{_GIVE_UP}" leaves it to a person',
+        help=f'answer its question: "{_GO_ON}" checks the node again, "{_GIVE_UP}" leaves it to a person',
     )
     parser.add_argument(
         "--validation", type=options.duration, metavar="D", help="how long the node is watched afterwards"
@@ -110,7 +110,7 @@ async def _run_to_the_end(
             await _show(parts, decided.id, shown)
         if decided is not None and decided.state == "proposed" and decided.proposal is not None:
             voices = f"{len(decided.endorsements)} of {decided.voices_needed}"
-            print(f"{voices} have said yes; it begins with the last one's.")
+            print(f"{voices} have said yes; it begins after the last yes.")
         if decided is not None and (decided.ended or decided.state == "proposed"):
             return decided
         return await _executed(parts, arguments.id, shown if decided is None else decided.seq)

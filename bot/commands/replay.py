@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from bot.domain.verdict import Verdict
 
 EXAMPLES = """examples:
-  zombie check node-123 --record said/              keeps what the node says: said/node-123.jsonl
+  zombie check node-123 --record said/              stores what the node says: said/node-123.jsonl
   zombie replay said/node-123.jsonl                 the verdict again; no node is contacted
   zombie replay said/ --json                        every case of a folder, as the JSON of zombie check
-  zombie replay said/ --playbooks mine/             by your own playbooks
+  zombie replay said/ --playbooks mine/             with your own playbooks
   zombie replay said/node-123.jsonl --with cgroups.dying=900 --with cpu=unread
                                                     what if it had said that?
 
 --with takes PROBE=unread, PROBE.FIELD=VALUE, PROBE.FIELD[ENTRY]=none or PROBE.FIELD[ENTRY].FIELD=VALUE, by the names
 that --json has under readings. zombie why CASE finds the smallest changes that matter.
 
-exit status: as zombie check; 2 also for a case that is damaged, cut short, or of a newer form
+exit status: as zombie check; 2 also for a case that is damaged, truncated, or of a newer form
 """
 
 
@@ -36,7 +36,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         commands,
         "replay",
         "judge recorded cases again",
-        "Judge what nodes said when they were recorded (zombie check --record), on the way that a live check takes.",
+        "Judge what nodes said when they were recorded (zombie check --record), exactly like a live check.",
         EXAMPLES,
     )
     parser.add_argument("cases", nargs="+", type=Path, metavar="CASE", help="a case, or a folder of cases")
@@ -52,7 +52,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def add_playbook(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say by which playbook a case is judged."""
+    """Add the options for the playbook that judges a case."""
     parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: the case's own)")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""`zombie report`: the whole story of one incident, to be forwarded."""
+"""`zombie report`: the whole story of an incident, to be forwarded."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _EXAMPLES = """examples:
   zombie report 7k3m9x2qpv --out incident.html
   zombie report 7k3m9x2qpv --markdown >> post-incident.md
 
-The page needs nothing else: it opens without a network, runs no script but its own, and prints well.
+The page is self-contained: it opens without a network, runs no script but its own, and prints well.
 GPU-hours are counted where the node has the label gpus = "8" (in the inventory, under [nodes.NAME.labels]).
 
 exit status:
-  0  the report is made
+  0  the report is written
   2  there is no such incident, or the file cannot be written
 """
 
@@ -32,9 +32,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "report",
-        "write one incident as a page or as Markdown, to be forwarded",
-        "Write the whole story of one incident: verdict, evidence, what was ruled out, timeline, approvals, exact "
-        "commands, before and after, what it cost, and where the record stood. It needs only the database.",
+        "write an incident as a page or as Markdown, to be forwarded",
+        "Write the whole story of an incident: verdict, evidence, what was ruled out, timeline, approvals, exact "
+        "commands, before and after, what it cost, and the record's head. It needs only the database.",
         _EXAMPLES,
     )
     parser.add_argument("id", metavar="ID", help="its id, or the beginning of it")
@@ -82,7 +82,7 @@ def _account(arguments: argparse.Namespace) -> Account:
     playbooks = options.library(settings)
 
     def labels(node: str) -> Mapping[str, str]:
-        """A node's labels by the inventory, where there is one that still has it: a report does not depend on it."""
+        """A node's labels, if an inventory still has it: a report does not depend on it."""
         if settings.inventory is None:
             return {}
         try:

@@ -103,13 +103,13 @@ def _document(alarm: AlertGroup, named: Named, route: Route) -> dict[str, Any]:
 
 def _text(alarm: AlertGroup, named: Named, route: Route) -> str:
     lines = [f"alert   {alarm.source} {alarm.case}, {alarm.happening.value}: {alarm.title or 'without a title'}"]
-    lines.append(f"nodes   {', '.join(named.nodes) or 'none: the card would ask which is meant'}")
+    lines.append(f"nodes   {', '.join(named.nodes) or 'none: the card would ask which node is meant'}")
     lines += [
         f"        “{value}” may be {' or '.join(nodes)}: the card would ask" for value, nodes in named.ambiguous.items()
     ]
     if alarm.unseen:
         lines.append(f"        {alarm.unseen} more alerts were left out by {alarm.source}")
-    which = f"[[route]] {route.number}, which wants {route.words}" if route.number else "none fits: the defaults apply"
+    which = f"[[route]] {route.number}, for {route.words}" if route.number else "no route fits: the defaults apply"
     lines.append(f"route   {which}")
     where = f"in channel {route.channel}" if route.channel else "in no channel: [slack] alerts_channel is not set"
     offers = "offers nothing" if route.is_read_only else "may offer a plan"

@@ -14,8 +14,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         commands,
         "settings",
         "print the settings in force, and where each value comes from",
-        "Print every setting with its value and its origin. A flag wins over the environment, that over zombie.toml, "
-        "and that over the default. Values of secrets are not shown.",
+        "Print every setting with its value and its origin. A flag wins over the environment, the environment over "
+        "zombie.toml, and zombie.toml over the default. Values of secrets are not shown.",
         "example:\n  zombie settings --config zombie.toml",
     )
     options.add_files(parser)

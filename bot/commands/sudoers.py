@@ -13,7 +13,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         commands,
         "sudoers",
         "print the sudoers lines that the bot needs on a node",
-        "Print one sudoers line for each command that needs root: full path, exact arguments, no wildcard. Without "
+        "Print a sudoers line for each command that needs root: full path, exact arguments, no wildcard. Without "
         "these lines the probes that need them are unread; nothing else changes. If [act] units or start_units names "
         "what may be stopped or started, the lines for acting follow separately.",
         "example:\n  zombie sudoers --user zombie >lines && sudo visudo -cf lines && "

@@ -33,7 +33,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "undo",
         "propose to undo what an incident did",
         "Open an incident whose plan restores the units as they were: enabled, unmasked, started. Nothing is done yet: "
-        "somebody else has to approve the plan (zombie remediate). It is refused if the node has changed since the "
+        "another person has to approve the plan (zombie remediate). It is refused if the node has changed since the "
         "incident. A reboot cannot be undone.",
         _EXIT_CODES,
     )
@@ -54,7 +54,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    Raises: UnknownIncident when there is none of that id.
+    Raises: UnknownIncident for an unknown id.
     """
     from bot.actions import ACTIONS
     from bot.app.acting import acting
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             return approvals.say_refused(no)
     for entry in entries:
         print(entry_line(entry, PlanWords(ACTIONS)))
-    print(f"Incident {opened.id}: somebody else has to approve it with")
+    print(f"Incident {opened.id}: another person has to approve it with")
     print(f"  zombie remediate {opened.id} --approve-as NAME --reason TEXT")
     return 0
 

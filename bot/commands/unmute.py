@@ -1,4 +1,4 @@
-"""`zombie unmute`: take a mute back before its time."""
+"""`zombie unmute`: end a mute early."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _EXAMPLES = """example:
   zombie unmute failed-units node-123
 
 exit status:
-  0  it is muted no more
-  2  nothing is muted so: cause and selector are written as they were muted (zombie mute lists them)
+  0  it is no longer muted
+  2  no such mute: write cause and selector as they were muted (zombie mute lists them)
 """
 
 
@@ -22,8 +22,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "unmute",
-        "take a mute back before its time",
-        "The next check of these nodes names the cause again, and offers a plan for it where there is one.",
+        "end a mute early",
+        "The next check of these nodes names the cause again, and offers a plan for it where possible.",
         _EXAMPLES,
     )
     parser.add_argument("cause", metavar="CAUSE", help="the cause that is muted")
@@ -35,7 +35,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    Raises: UsageError when nothing is muted so.
+    Raises: UsageError when there is no such mute.
     """
     from bot.commands import record
     from bot.commands.login import terminal_user
@@ -54,5 +54,5 @@ def run(arguments: argparse.Namespace) -> int:
     event = CauseUnmuted(cause, selector, one_line(arguments.reason, 300), by.removeprefix("terminal:"))
     with record.existing(arguments.environ) as database:
         Ledger(database).append(HOUSE, None, event, by)
-    print(f"{cause} is muted on {selector} no more.")
+    print(f"{cause} is no longer muted on {selector}.")
     return 0

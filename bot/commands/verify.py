@@ -1,4 +1,4 @@
-"""`zombie verify`: whether an incident's bundle holds, without its database."""
+"""`zombie verify`: whether an incident's bundle is intact, without its database."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ EXAMPLES = """examples:
   zombie incidents export ID -o incident.jsonl      where the record is
   zombie verify incident.jsonl                      anywhere else
   zombie verify incident.jsonl --head 412:3f9a1c04b7de52c0a8e91d7734bb06f2
-                                                    and it must contain the head that stands on a card
+                                                       and it must contain the head that a card shows
 
 exit status:
-  0  it holds, and the verdict was derived again from what the node said
+  0  it is intact, and the verdict was derived again from what the node said
   1  it is broken; each line names the entry, or the part, and what is wrong
-  2  it is no bundle, or something could not be looked at: each such line says what
+  2  it is no bundle, or something could not be verified: each such line says what
 """
 
 
@@ -25,9 +25,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "verify",
-        "verify an incident's bundle, which somebody else exported",
-        "Look whether every byte of a bundle is as it was written, every entry is chained to the one before, house "
-        "notes the same, the plan and what was approved are one, and the case gives the verdict again.",
+        "verify an incident's bundle that another person exported",
+        "Verify that every byte of a bundle is as written, every entry is chained to the entry before, house notes the "
+        "same, the approved plan is the proposed plan, and the case gives the verdict again.",
         EXAMPLES,
     )
     parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="a file of zombie incidents export")
@@ -37,7 +37,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action="append",
         default=[],
         metavar="SEQ:HASH",
-        help="a head that the bundle must contain, as it stands on the incident's card; may be repeated",
+        help="a head that the bundle must contain, as shown on the incident's card; may be repeated",
     )
     parser.add_argument(
         "--playbooks", type=Path, metavar="DIR", action="append", default=[], help="a directory of further playbooks"
@@ -46,7 +46,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Verify, and return 0 if it holds.
+    """Verify, and return 0 if it is intact.
 
     Raises: BundleError when it is no bundle.
     """

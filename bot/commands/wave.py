@@ -1,4 +1,4 @@
-"""`zombie wave`: cure many nodes under one approval, a few at a time."""
+"""`zombie wave`: cure many nodes under a single approval, a few at a time."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _VERBS = ("start", "approve", "run", "stop", "resume")
 _EXAMPLES = """examples:
   zombie wave start role=gpu --cause leaked-memory-cgroups --control 10%
   zombie wave approve wave-7k3m9x2qpv --approve-as bob --reason "the canary first"
-  zombie wave run wave-7k3m9x2qpv     carry it on here, where no `zombie serve` runs
-  zombie wave wave-7k3m9x2qpv         how it stands
+  zombie wave run wave-7k3m9x2qpv     run it here, where no `zombie serve` runs
+  zombie wave wave-7k3m9x2qpv         show its state
   zombie wave stop wave-7k3m9x2qpv --reason "two nodes look odd"
   zombie wave resume wave-7k3m9x2qpv --approve-as bob --reason "looked at: a broken disk"
   zombie wave                         all waves
 
 exit status:
-  0  done; of `run`: every node had its turn, and none of them failed
+  0  done; of `run`: every node had its turn, and no node failed
   1  refused (the refusal's name is on stderr); of `run`: it was stopped, declined or expired, or a node failed
   2  the command line, or a file it names, is wrong; there is no such wave; no node has that cause with a plan
 """
@@ -41,20 +41,20 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "wave",
-        "cure many nodes under one approval: one first, then ever more, and it stops at the first that is not fixed",
+        "cure many nodes under a single approval: one node first, then more; it stops at the first that is not fixed",
         "`start` checks the nodes, and proposes the plan of each that has the cause. A second person approves all of "
-        "it at once. Then one node has its turn; once it is cured, more have. Each is read again before its own step, "
-        "and one that is not as approved is left alone. The wave stops by itself when a node was acted on and is not "
-        "fixed, when three in a row are not as approved, when new alerts rise, and when the brake is pulled.",
+        "it at once. Then a first node has its turn; once it is cured, more follow. Each is read again before its "
+        "step, and a node that is not as approved is left alone. The wave stops by itself when a node was acted on "
+        "but is not fixed, when three in a row are not as approved, when new alerts rise, and when the brake is on.",
         _EXAMPLES,
     )
-    parser.add_argument("words", nargs="*", metavar="start|approve|run|stop|resume|ID", help="what to do, and to what")
+    parser.add_argument("words", nargs="*", metavar="start|approve|run|stop|resume|ID", help="the verb, and the wave")
     parser.add_argument("--cause", nargs="+", action="extend", default=[], metavar="SLUG", help="the cause to be cured")
     parser.add_argument(
-        "--control", type=_share, metavar="SHARE", help="leave so many alone (10%%), drawn at random, to compare"
+        "--control", type=_share, metavar="SHARE", help="leave this share alone (10%%), drawn at random, to compare"
     )
     parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace of pod/… and job/…")
-    parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="one of terminal_approvers")
+    parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="a name in terminal_approvers")
     parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the record")
     parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: node-health)")
     parser.add_argument("--samples", type=options.window, metavar="N", help="the window of each check, in seconds")
@@ -66,7 +66,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    Raises: UsageError when it is not said what is to be done with which wave; UnknownIncident when there is no such.
+    Raises: UsageError when verb or wave is missing; UnknownIncident for an unknown wave.
     """
     verb, *words = arguments.words or ["list"]
     if verb not in _VERBS:
@@ -92,7 +92,7 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.surfaces.waves import wave_body, wave_document, wave_headline
 
     if len(words) > 1:
-        raise UsageError(f"One wave at a time; or one of {', '.join(_VERBS)}.", "zombie wave --help")
+        raise UsageError(f"Name a single wave, or a verb: {', '.join(_VERBS)}.", "zombie wave --help")
     with record.existing(arguments.environ) as database:
         waves = Waves(database)
         if words:
@@ -142,7 +142,7 @@ def _heard(verdict: Verdict) -> None:
 def _approve(words: list[str], arguments: argparse.Namespace) -> int:
     wave = _told(words[0], arguments, "approve")
     if wave.approval is not None:
-        print(f"`zombie serve` carries it on where one runs; here: zombie wave run {wave.id}")
+        print(f"A running `zombie serve` goes on with it; here: zombie wave run {wave.id}")
     return 0
 
 
@@ -223,9 +223,9 @@ def _parts(arguments: argparse.Namespace, create: bool = False) -> Iterator[Wave
 
 
 def _whole(ids: tuple[str, ...], beginning: str) -> str:
-    """Return the id of the one wave whose id begins so, with or without `wave-`.
+    """Return the id of the wave with this beginning, with or without `wave-`.
 
-    Raises: UnknownIncident when there is none; UsageError when several begin so.
+    Raises: UnknownIncident when there is none; UsageError when several ids begin like this.
     """
     from bot.domain.errors import UnknownIncident
     from bot.domain.safe_text import one_line
@@ -233,7 +233,7 @@ def _whole(ids: tuple[str, ...], beginning: str) -> str:
     begins = beginning.removeprefix("wave-")
     found = [name for name in ids if begins and name.removeprefix("wave-").startswith(begins)]
     if len(found) > 1:
-        raise UsageError(f"{len(found)} waves begin so: {', '.join(found[:5])}", "Write more of it.")
+        raise UsageError(f"{len(found)} waves begin like this: {', '.join(found[:5])}", "Write more of it.")
     if not found:
         raise UnknownIncident(f"There is no wave {one_line(beginning, 60)!r}.", "zombie wave lists them.")
     return found[0]

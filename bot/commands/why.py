@@ -1,4 +1,4 @@
-"""`zombie why`: what would have to be otherwise for another verdict."""
+"""`zombie why`: which changes of readings would change a verdict."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   zombie why said/node-123.jsonl           the smallest changes of readings that would change the verdict
-  zombie why 7k3m9x2qpv                    of what the node of an incident said
-  zombie why said/node-123.jsonl --json    all of them, each as zombie replay --with takes it
+  zombie why 7k3m9x2qpv                    for what an incident's node said
+  zombie why said/node-123.jsonl --json    all of them, each in the form of zombie replay --with
 
-Each number that the verdict hangs on is moved, each reading and each entry that the verdict speaks of is left out, one
-at a time, and the case is weighed again. What is printed came out so in a whole replay. A number is found to 0.2 %.
+Each number that the verdict depends on is moved, and each reading and entry that the verdict names is left out, one at
+a time; each time the case is weighed again. A whole replay confirmed what is printed. Numbers are exact to 0.2 %.
 
 exit status:
-  0  the changes are printed, or it is said that there are none
+  0  the changes are printed, or that there are none
   2  the command line, or the case, is wrong
 """
 
@@ -34,7 +34,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "why",
-        "say what would have to be otherwise for another verdict",
+        "say which changes of readings would change a verdict",
         "Find the smallest single changes of readings that would change a case's status, cause, confidence or plan.",
         EXAMPLES,
     )
@@ -82,5 +82,5 @@ def _text(path: Path, told: Why) -> str:
         return "\n".join(lines)
     first = shlex.quote(str(told.changes[0].change))
     if not path.is_file():
-        return "\n".join(lines)  # an incident's: nothing replays it from here
+        return "\n".join(lines)  # an incident's case: no command replays it from here
     return "\n".join([*lines, "", f"  See one: zombie replay {shlex.quote(str(path))} --with {first}"])

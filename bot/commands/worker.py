@@ -1,4 +1,4 @@
-"""`zombie worker`: read nodes for whoever asks through a scheduler."""
+"""`zombie worker`: read nodes for sweeps that come through a scheduler."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from bot.commands import options
 
 AT_ONCE = 200
 EXAMPLES = """examples:
-  dask scheduler --host 127.0.0.1                         the scheduler, Dask's own; it comes with the extra `fleet`
+  dask scheduler --host 127.0.0.1                         Dask's scheduler; it comes with the extra `fleet`
   zombie worker --scheduler tcp://127.0.0.1:8786          a worker on the same machine
   zombie worker --scheduler tls://scheduler:8786 --zone us-east-1a \\
       --scheduler-ca ca.pem --scheduler-cert worker.pem --scheduler-key worker.key
   zombie fleet role=gpu --scheduler tcp://127.0.0.1:8786  a sweep that the workers read
 
-A worker reads with its own inventory and its own keys: names travel, keys do not. It never acts, and never uses the
-login of [ssh.act]. With --zone it reads only nodes whose label zone or az says so; without, any that it is asked for.
+A worker reads with its own inventory and keys: names are sent, keys are not. It never acts, and never uses the login of
+[ssh.act]. With --zone it reads only nodes with that label zone or az; without --zone, any node that it is asked for.
 
-Whoever reaches the scheduler can run code on its workers, where keys of nodes are. So plain tcp:// is for one machine
-only, and between machines it is tls:// with certificates of an authority of your own: docs/fleet.md
+Whoever reaches the scheduler can run code on its workers, where keys of nodes are. So plain tcp:// works within a
+machine only; between machines use tls:// with certificates of your own authority: docs/fleet.md
 
 exit status:
-  0  it was told to stop
+  0  it was stopped by a signal
   2  the command line, or a file it names, is wrong; the scheduler does not answer, or is gone
 """
 
@@ -32,8 +32,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "worker",
-        "read nodes for sweeps that are asked on another machine",
-        "Join a scheduler of Dask and read the nodes of `zombie fleet --scheduler`, a chunk at a time.",
+        "read nodes for sweeps that are started on another machine",
+        "Join a Dask scheduler and read the nodes of `zombie fleet --scheduler`, a chunk at a time.",
         EXAMPLES,
     )
     options.add_scheduler(parser)

@@ -102,7 +102,7 @@ def test_terminal_says_before_after_and_why(tmp_path: Path, capsys: pytest.Captu
 def test_playbook_that_judges_as_before_flips_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = planted(tmp_path / "mine", 1000)
     assert main(["backtest", str(FOUNDING), "--playbooks", str(mine)]) == 0
-    assert capsys.readouterr().out == "The playbooks judge as before: nothing is compared.\n"
+    assert capsys.readouterr().out == "The playbooks judge as before: there is nothing to compare.\n"
     assert main(["backtest", str(FOUNDING), "--playbooks", str(planted(mine, 1001))]) == 0
     assert capsys.readouterr().out == "0 of 1 verdicts flip (1 case, 1 playbook).\n"
 

@@ -133,9 +133,7 @@ def test_forgery_whose_hashes_fit_is_named_by_what_it_contradicts(bundle: Bundle
     ]
     case = read_case(bundle.case or "", "here", "n")
     quiet = replace(case, runs=tuple(run for run in case.runs if run.probe != "cgroups"))
-    assert any(
-        "it is not the one that the verdict was made of" in each for each in look(replace(bundle, case=quiet.text()))
-    )
+    assert any("it is not the case behind the verdict" in each for each in look(replace(bundle, case=quiet.text())))
     whole = replace(bundle, house=tuple(row for row in bundle.house if row.kind != "EntryAnchored"))
     assert look(whole) != []
 

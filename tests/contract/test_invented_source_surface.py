@@ -176,8 +176,8 @@ async def test_doctor_has_a_line_of_each(tmp_path: Path) -> None:
         return {one.name: one for one in await doctor.examined()}
 
     without, having = await found(), await found(SIREN_TOKEN=TOKEN)
-    assert without["Siren"] == Examined("Siren", Mark.NOT_SET, "SIREN_TOKEN is not set, so /siren is not there (404)")
-    assert having["Siren"] == Examined("Siren", Mark.OK, "/siren is there, and takes who has SIREN_TOKEN")
+    assert without["Siren"] == Examined("Siren", Mark.NOT_SET, "SIREN_TOKEN is not set, so /siren is not served (404)")
+    assert having["Siren"] == Examined("Siren", Mark.OK, "/siren is served, for callers with SIREN_TOKEN")
     assert having["Board"].seen == "it hangs there"
 
 

@@ -209,7 +209,7 @@ async def test_page_of_another_server_cannot_ask() -> None:
 
 async def test_page_is_for_whoever_has_its_token_and_comes_from_itself() -> None:
     async with account() as pagerduty, ClientSession(cookie_jar=CookieJar(unsafe=True)) as session:
-        pagerduty.page.suggestions = (Suggestion("the founding case", "a core is pinned", {"host": "node-1"}),)
+        pagerduty.page.suggestions = (Suggestion("the first case", "a core is pinned", {"host": "node-1"}),)
         at, fire = pagerduty.api_url, {"number": 0}
         for path in ("/", "/page/pages", "/static/pagerduty.js"):
             async with session.get(f"{at}{path}") as response:

@@ -30,7 +30,7 @@ async def test_founding_alert_becomes_a_note_and_a_card_that_lead_to_each_other(
     async with demo(folder, 1) as url, chromium() as browser, window(browser, tmp_path) as someone:
         await someone.page.goto(url)
         pagerduty = await opened_by(someone.page.get_by_role("link", name="the simulated PagerDuty"), someone)
-        await expect(pagerduty.locator("#what option").first).to_contain_text("the founding case")
+        await expect(pagerduty.locator("#what option").first).to_contain_text("the first case")
         await pagerduty.get_by_role("button", name="Fire it").click()
         await pagerduty.locator(".row").click()
         note = pagerduty.locator(".note", has_text="[zombie ")

@@ -48,6 +48,6 @@ def test_port_that_is_taken_is_said(tmp_path: Path, option: str) -> None:
             timeout=60,
             check=False,
         )
-    assert (done.returncode, "A port of the demo is taken." in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "A port of the demo is in use." in done.stderr) == (2, True), done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []

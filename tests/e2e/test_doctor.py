@@ -90,7 +90,7 @@ async def test_what_is_well_is_said_to_be_and_nothing_was_touched(here: Surround
         ({"PAGERDUTY_API_TOKEN": "x", "PAGERDUTY_API_URL": "http://127.0.0.1:1"}, "PagerDuty key", "cannot be reached"),
         ({"PAGERDUTY_API_TOKEN": "x", "PAGERDUTY_API_URL": "ftp://x"}, "PagerDuty", "neither https"),
         ({"PROMETHEUS_URL": "http://127.0.0.1:1"}, "Prometheus", "cannot be reached"),
-        ({"PROMETHEUS_URL": "nowhere"}, "Prometheus", "is no address"),
+        ({"PROMETHEUS_URL": "nowhere"}, "Prometheus", "is not an address"),
     ],
 )
 async def test_what_is_wrong_is_named_with_what_to_do_and_the_rest_is_still_told(
@@ -113,7 +113,7 @@ async def test_what_is_wrong_is_named_with_what_to_do_and_the_rest_is_still_told
         ('[policy]\nterminal_approvers = ["x"]\n[act]\nunits = ["sshd.service"]', "units", Mark.WRONG, "never stopped"),
         ('[policy]\nterminal_approvers = ["x"]\nacting = false', "policy", Mark.NOTE, "acting is off"),
         ('[policy]\nterminal_approvers = ["x"]', "units", Mark.NOTE, "nothing may be stopped"),
-        ("", "policy", Mark.NOT_SET, "names nobody"),
+        ("", "policy", Mark.NOT_SET, "names no approvers"),
         (
             '[policy]\nterminal_approvers = ["x"]\n[ssh.act]\nkey = "gone"',
             "login that acts",

@@ -171,7 +171,7 @@ async def test_diff_puts_what_the_sick_have_first_and_leaves_out_who_is_sick_too
         nobody = await here.zombie("diff", "gpu-1a-0", "--against", "gpu-1b-9")
         assert (nobody.status, "Nothing that was read differs" in nobody.out) == (3, True)
         same = await here.zombie("diff", "gpu-1a-0", "--against", "gpu-1a-0")
-        assert (same.status, "nobody to compare with" in same.err) == (2, True)
+        assert (same.status, "nothing to compare with" in same.err) == (2, True)
 
 
 async def test_demo_has_a_fleet_of_forty_with_a_pattern_that_fleet_and_diff_find(tmp_path: Path) -> None:

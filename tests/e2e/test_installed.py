@@ -70,7 +70,7 @@ def test_installed_program_works_from_any_folder_and_calls_itself_by_its_name(pr
     assert json.loads(program.run("check", "--json-schema").stdout)["$schema"]
     done = program.run("check", "node-1")
     assert done.returncode == 2
-    assert "This machine needs none: zombie check --local" in done.stderr
+    assert "For this machine: zombie check --local" in done.stderr
     assert program.run("serve", "--help").stdout.startswith("usage: zombie serve")
 
 

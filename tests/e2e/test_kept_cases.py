@@ -62,4 +62,4 @@ def test_why_is_said_of_an_incident(
     with record_of(tmp_path) as database, database.writing() as connection:
         connection.execute(text("DELETE FROM kept_cases"))
     assert main(["why", incident_id]) == 2
-    assert "no incident of that id keeps a case" in capsys.readouterr().err
+    assert "no incident of that id has a stored case" in capsys.readouterr().err

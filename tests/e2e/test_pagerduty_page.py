@@ -33,7 +33,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 async def test_person_fires_an_alert_reads_its_notes_and_sees_to_it(browser: Browser, tmp_path: Path) -> None:
     async with account() as pagerduty, window(browser, tmp_path) as desk:
-        pagerduty.page.suggestions = (Suggestion("the founding case", f"A core is pinned {HOSTILE}", {"host": "n-1"}),)
+        pagerduty.page.suggestions = (Suggestion("the first case", f"A core is pinned {HOSTILE}", {"host": "n-1"}),)
         pagerduty.page.elsewhere = (("Slack", "http://127.0.0.1:9/"),)
         await desk.page.goto(pagerduty.page_url)
         await desk.until_text("#pages", "All quiet")

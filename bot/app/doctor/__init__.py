@@ -1,4 +1,4 @@
-"""`doctor`: everything that a serving bot leans on, looked at. Sources and surfaces say themselves what there is."""
+"""`doctor` checks everything that a serving bot needs. Sources and surfaces declare their own checks."""
 
 from bot.app.doctor.doctor import Doctor
 

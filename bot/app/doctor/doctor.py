@@ -1,4 +1,4 @@
-"""`doctor`: everything that a serving bot leans on, looked at side by side, each within its time."""
+"""`doctor` checks everything that a serving bot needs, at the same time, each within its time limit."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from bot.sources.source import Source
 from bot.surfaces import SURFACES
 from bot.surfaces.member import Look, SurfaceMember
 
-SECONDS = 25.0  # for one examination; all of them run at once
+SECONDS = 25.0  # for an examination; all of them run at once
 NODES = 5
 AT_ONCE = 20  # nodes
-_LISTING = "Until it answers, nodes are as it listed them last; new ones are not known."
+_LISTING = "Until it answers, its last list of nodes is used; new nodes are not known."
 
 
 class Doctor:
-    """Looks at everything and changes nothing.
+    """Checks everything and changes nothing.
 
-    Shape: `url` is the record's. `sources` and `surfaces` say what there is to look at; `transport` stands in for the
-    real one in tests.
+    Shape: `url` is the record's. `sources` and `surfaces` declare what to check; `transport` replaces the real one in
+    tests.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Doctor:
         self._gate = asyncio.Semaphore(AT_ONCE)
 
     async def examined(self) -> tuple[Examined, ...]:
-        """Return what everything came to, always in the same order."""
+        """Return all results, always in the same order."""
         here = BotHere(self._settings.listen)
         looks: list[tuple[str, Look]] = [
             ("database", lambda: home.record(self._url, now)),
@@ -102,16 +102,16 @@ class Doctor:
                 return await source.examine(said, here)
             variable = next(row.environment for _, row in rows_of(source.settings) if row.secret)
             if source.webhook(said) is None:
-                seen = f"{variable} is not set, so {source.path} is not there (404)"
+                seen = f"{variable} is not set, so {source.path} is not served (404)"
                 return (Examined(source.title, Mark.NOT_SET, seen),)
-            return (Examined(source.title, Mark.OK, f"{source.path} is there, and takes who has {variable}"),)
+            return (Examined(source.title, Mark.OK, f"{source.path} is served, for callers with {variable}"),)
 
         return look
 
     async def _inventory(self) -> Sequence[Examined]:
-        seen = f"{self._known.says}, of which {len(self._nodes)} are asked"
+        seen = f"{self._known.says}, of which {len(self._nodes)} are checked"
         if not self._known.nodes:
-            none = Examined("inventory", Mark.WRONG, "there is no node in it", "Add one: [nodes.NAME], address = …")
+            none = Examined("inventory", Mark.WRONG, "it has no nodes", "Add a node: [nodes.NAME], address = …")
             return (none, *(self._of_place(said) for said in self._known.told))
         return (Examined("inventory", Mark.OK, seen), *(self._of_place(said) for said in self._known.told))
 

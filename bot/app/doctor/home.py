@@ -1,4 +1,4 @@
-"""What the bot stands on, examined: its record, the disk and its policy."""
+"""Checks what the bot itself needs: its record, the disk and its policy."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ async def record(url: str, now: Clock) -> tuple[Examined, ...]:
     """Is the database there, with tables that this program knows, and where does the record end?"""
     path = where(url)
     if path is not None and not path.exists():
-        seen = f"{path} is not there yet; it is made at the first start"
+        seen = f"{path} does not exist yet; it is made at the first start"
         folder = next(candidate for candidate in (path.parent, *path.parents) if candidate.exists())
         if not os.access(folder, os.W_OK):
-            hint = "Give it to whoever runs the bot, or set ZOMBIE_STATE_DIR."
+            hint = "Make it writable for the bot's user, or set ZOMBIE_STATE_DIR."
             return (Examined("database", Mark.WRONG, f"{folder} cannot be written", hint),)
         return (Examined("database", Mark.NOT_SET, seen),)
     try:
@@ -37,12 +37,12 @@ async def record(url: str, now: Clock) -> tuple[Examined, ...]:
         return (Examined("database", Mark.WRONG, no.sentence, no.try_next or "Is ZOMBIE_DATABASE_URL right?"),)
     if found.version > found.known_version:
         seen = f"its tables are of version {found.version}, and this program knows up to {found.known_version}"
-        tables = Examined("database", Mark.WRONG, seen, "Run the program that is as new as the one that wrote it.")
+        tables = Examined("database", Mark.WRONG, seen, "Run a program as new as the program that wrote it.")
     elif found.version < found.known_version:
         seen = (
             f"reachable; its tables are of version {found.version}, and are lifted to {found.known_version} at a start"
         )
-        tables = Examined("database", Mark.NOTE, seen, "Stop older programs before a newer one starts.")
+        tables = Examined("database", Mark.NOTE, seen, "Stop older programs before a newer program starts.")
     else:
         tables = Examined(
             "database", Mark.OK, f"reachable, version {found.version}, {found.open_incidents} incidents open"
@@ -51,7 +51,7 @@ async def record(url: str, now: Clock) -> tuple[Examined, ...]:
         "audit head",
         Mark.OK if found.house.seq else Mark.NOT_SET,
         found.house.noted or "nothing on record yet",
-        "Note it elsewhere; zombie audit verify --head SEQ:HASH asks for it." if found.house.seq else "",
+        "Note it elsewhere; zombie audit verify --head SEQ:HASH checks it." if found.house.seq else "",
     )
     skew = abs((now() - found.now).total_seconds())
     clock = Examined("clock and database's", Mark.OK, f"{skew:.0f} s apart")
@@ -60,13 +60,13 @@ async def record(url: str, now: Clock) -> tuple[Examined, ...]:
     found_more = [_of_several_names(names) for names in found.machines.values()]
     if found.given_up:
         seen = f"{found.given_up} of the last days were given up: no node was read for them"
-        hint = "App Home says which; look into the log for delivery_given_up."
+        hint = "App Home lists them; see delivery_given_up in the log."
         found_more.append(Examined("deliveries", Mark.NOTE, seen, hint))
     return (tables, head, clock, *found_more)
 
 
 def _of_several_names(names: Sequence[str]) -> Examined:
-    seen = f"{one_line(', '.join(names), 300)} show one machine-id: one of them is acted on at a time"
+    seen = f"{one_line(', '.join(names), 300)} share a machine-id: the bot acts on one of them at a time"
     hint = "One machine: use one of its names. Copies of an image: rm /etc/machine-id; systemd-machine-id-setup"
     return Examined("one machine", Mark.NOTE, seen, hint)
 
@@ -75,18 +75,18 @@ async def disk(url: str) -> tuple[Examined, ...]:
     """Is there room for the record?"""
     path = where(url)
     if path is None:
-        return (Examined("disk", Mark.NOT_SET, "the record is kept elsewhere"),)
+        return (Examined("disk", Mark.NOT_SET, "the record is on another machine"),)
     folder = next(candidate for candidate in (path.parent, *path.parents) if candidate.exists())
     free = shutil.disk_usage(folder).free
     mark = Mark.WRONG if free < TOO_LITTLE else Mark.NOTE if free < LITTLE else Mark.OK
-    to_do = "" if mark is Mark.OK else "Make room: without it nothing can be put on record, and nothing is done."
+    to_do = "" if mark is Mark.OK else "Make room: without it nothing can be recorded, so nothing is done."
     return (Examined("disk", mark, f"{free / GIB:.1f} GiB free at {folder}", to_do),)
 
 
 async def policy(rules: Policy, surfaces: Sequence[SurfaceMember]) -> tuple[Examined, ...]:
     """Who may approve, and what may be stopped or started?"""
     if not rules.names_anybody:
-        seen = "[policy] names nobody who may approve: the bot looks, and does nothing"
+        seen = "[policy] names no approvers: the bot looks and never acts"
         return (Examined("policy", Mark.NOT_SET, seen),)
     who = [
         f"{count} {word if count == 1 else words} {surface.where}"
@@ -94,13 +94,13 @@ async def policy(rules: Policy, surfaces: Sequence[SurfaceMember]) -> tuple[Exam
         for word, words, names in (("person", "people", rules.approvers), ("group", "groups", rules.approver_groups))
         if (count := sum(name.startswith(f"{surface.name}:") for name in names))
     ]
-    seen = f"may approve: {', '.join(who)}; whoever asked {'may too' if rules.self_approval else 'may not'}"
+    seen = f"may approve: {', '.join(who)}; the person who asked {'may too' if rules.self_approval else 'may not'}"
     found = [Examined("policy", Mark.OK, seen)]
     if not rules.acting:
-        found[0] = Examined("policy", Mark.NOTE, f"{seen}; [policy] acting is off, and nothing is done")
+        found[0] = Examined("policy", Mark.NOTE, f"{seen}; [policy] acting is off, so nothing is done")
     never = sorted(unit for unit in rules.units if is_protected([unit]))
     if never:
-        hint = "Take them out of [act] units: without them the node, or the way in, is gone."
+        hint = "Remove them from [act] units: without them the node or the access to it is lost."
         found.append(Examined("units", Mark.WRONG, f"are never stopped: {', '.join(never)}", hint))
     elif rules.units:
         found.append(Examined("units", Mark.OK, f"may be stopped: {', '.join(sorted(rules.units))}"))

@@ -1,4 +1,4 @@
-"""A sample of nodes, examined: reached, told the time, and asked what the logins there may run as root."""
+"""Checks a sample of nodes: connection, clock, and what the logins may run as root."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from bot.domain.probe import Probe
 from bot.domain.root_command import needs_secure_path, root_ways
 
 NODE_SECONDS = timedelta(seconds=15)
-SKEW_NOTED, SKEW_WRONG = 5.0, 60.0  # seconds between a node's clock and ours
+SKEW_NOTED, SKEW_WRONG = 5.0, 60.0  # seconds between a node's clock and this machine's
 _ASKED = (Command("who", ("whoami",)), Command("time", ("date", "+%s"), lane="cpu"))
-_NAMED = 4  # commands that are told by name
+_NAMED = 4  # commands that are named
 
 
 def sample(nodes: Sequence[Node], count: int) -> tuple[Node, ...]:
-    """Return so many nodes, from all over the inventory.
+    """Return a number of nodes, spread over the inventory.
 
     Example:
     >>> [node.name for node in sample([Node(name, "x") for name in "abcdef"], 3)]
@@ -39,7 +39,7 @@ def sample(nodes: Sequence[Node], count: int) -> tuple[Node, ...]:
 
 @dataclass(frozen=True, slots=True)
 class NodeExamination:
-    """Looks at nodes; `acting` is what to replace in a node for the login that acts, `acts` what that has to run."""
+    """Checks nodes; `acting` replaces a node's fields for the login that acts, `acts` is what that login has to run."""
 
     transport: Transport
     probes: Sequence[Probe]
@@ -77,7 +77,7 @@ class NodeExamination:
 
     async def _runs(self, node: Node, rights: Iterable[Sequence[str]]) -> dict[str, Completed]:
         asked = [(command.name, command) for command in _ASKED]
-        for number, (_, _, *argv) in enumerate(rights):  # without sudo -n, which -l stands behind
+        for number, (_, _, *argv) in enumerate(rights):  # without sudo -n, after which -l is added
             asked.append((f"right {number}", Command("may", ("sudo", "-n", "-l", *argv), output_limit_bytes=4096)))
         runs: dict[str, Completed] = {}
         async with aclosing(self.transport.read(node, Batch.of(asked, Sampling(1)), NODE_SECONDS)) as arriving:
@@ -96,7 +96,7 @@ def _clock(node: Node, runs: Mapping[str, Completed]) -> Examined:
     if not (told.isascii() and told.isdigit() and len(told) < 12):
         return Examined(name, Mark.NOTE, "it does not say what time it is")
     skew = abs((now() - datetime.fromtimestamp(int(told), UTC)).total_seconds())
-    seen = f"{skew:,.0f} s from ours"
+    seen = f"{skew:,.0f} s from this machine's"
     if skew > SKEW_NOTED:
         mark = Mark.WRONG if skew > SKEW_WRONG else Mark.NOTE
         return Examined(name, mark, seen, "Let chrony or systemd-timesyncd set it: times in its log are compared.")
@@ -107,7 +107,7 @@ def _rights(
     name: str, user: str, runs: Mapping[str, Completed], rights: Sequence[Sequence[str]], lacking: Mark
 ) -> Examined:
     if user == "root":
-        return Examined(name, Mark.NOTE, "the login is root", "Give the bot a login of its own: zombie sudoers")
+        return Examined(name, Mark.NOTE, "the login is root", "Give the bot its own login: zombie sudoers")
     missing, unknown = [], 0
     for number, argv in enumerate(rights):
         told = runs.get(f"right {number}")
@@ -119,12 +119,12 @@ def _rights(
         return Examined(name, lacking, f"sudo does not say what {user} may run", "Is it slow, or does it ask a server?")
     if missing:
         first = {line.partition(" ")[0].rpartition("/")[2]: line for line in reversed(missing)}
-        # One of each program before a second: eight devices of one kind would hide all others.
+        # One command of each program first: eight devices of the same kind would hide all others.
         named = sorted(missing, key=lambda line: line not in first.values())[:_NAMED]
         more = f" and {len(missing) - len(named)} more" if len(missing) > len(named) else ""
         seen = f"{user} may not run as root: {', '.join(named)}{more}"
         return Examined(
-            name, lacking, seen, "zombie sudoers prints the lines; without them this is unread, or not done"
+            name, lacking, seen, "zombie sudoers prints the lines; without them this is not read, or not done"
         )
     return Examined(name, Mark.OK, f"{user} may run all {len(rights)} commands as root")
 

@@ -1,4 +1,4 @@
-"""Prometheus and Pyroscope, examined: do they answer, and know one of the nodes?"""
+"""Checks Prometheus and Pyroscope: do they answer, and do they know a node?"""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from bot.settings import Settings
 
 
 async def prometheus(settings: Settings, nodes: Sequence[Node], now: Clock) -> tuple[Examined, ...]:
-    """Does Prometheus answer, and know one of the nodes?
+    """Does Prometheus answer, and does it know a node?
 
-    Raises: SettingsError when PROMETHEUS_URL is no address.
+    Raises: SettingsError when PROMETHEUS_URL is not an address.
     """
     past = past_of(settings, nodes)
     if past is None:
-        return (Examined("Prometheus", Mark.NOT_SET, "no PROMETHEUS_URL: verdicts stand without the past"),)
+        return (Examined("Prometheus", Mark.NOT_SET, "no PROMETHEUS_URL: verdicts come without the past"),)
     try:
         for node in nodes[:1]:
             told = await past.before(node, now())
-            return (Examined("Prometheus", Mark.OK, f"of {node.name}: {told[0].says if told else 'nothing to tell'}"),)
+            return (Examined("Prometheus", Mark.OK, f"of {node.name}: {told[0].says if told else 'no past found'}"),)
     except CannotRead as no:
         hint = "Is it reachable, and does its label instance hold the inventory's names, addresses or labels?"
         return (Examined("Prometheus", Mark.WRONG, str(no), hint),)
@@ -34,9 +34,9 @@ async def prometheus(settings: Settings, nodes: Sequence[Node], now: Clock) -> t
 
 
 async def pyroscope(settings: Settings, nodes: Sequence[Node], now: Clock) -> tuple[Examined, ...]:
-    """Does Pyroscope answer, and know one of the nodes? Nothing is said where none is set.
+    """Does Pyroscope answer, and does it know a node? No result where it is not set.
 
-    Raises: SettingsError when PYROSCOPE_URL is no address.
+    Raises: SettingsError when PYROSCOPE_URL is not an address.
     """
     profiled = profiled_by(settings, nodes)
     if profiled is None:

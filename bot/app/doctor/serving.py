@@ -1,4 +1,4 @@
-"""The bot that serves on this machine, as a doctor beside it sees it: by its pages, over HTTP."""
+"""The bot that serves on this machine, checked over HTTP by its pages."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MOST_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class BotHere:
-    """The bot at an address of this machine, where one serves there."""
+    """The bot at an address of this machine, if it serves there."""
 
     address: str
 
     async def fetched(self, path: str) -> str:
-        """Return a page of it; an empty text where its status is no success.
+        """Return a page of it; empty if the status is no success.
 
-        Raises: OSError when none answers there.
+        Raises: OSError when nothing answers there.
         """
         host, _, port = self.address.rpartition(":")
         here = "127.0.0.1" if host in ("", "0.0.0.0", "[::]") else host
@@ -43,7 +43,7 @@ class BotHere:
         try:
             told = await self.fetched("/readyz")
         except OSError as no:
-            return (Examined("bot here", Mark.NOT_SET, f"none answers at {self.address} ({no})"),)
+            return (Examined("bot here", Mark.NOT_SET, f"no bot answers at {self.address} ({no})"),)
         if '"ready": true' in told:
             return (Examined("bot here", Mark.OK, f"takes work at {self.address}"),)
         hint = f"curl http://{self.address}/readyz says why"

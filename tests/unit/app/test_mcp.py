@@ -36,8 +36,8 @@ def test_token_belongs_to_whom_the_settings_name(tmp_path: Path, toml: str, by: 
     [
         ('[policy]\naskers = ["U1AB"]\n[mcp]\nasker = "U2AB"', "whom \\[policy\\] askers does not name"),
         ('[policy]\naskers = ["S1AB"]\n[mcp]\nasker = "U2AB"', "whom \\[policy\\] askers does not name"),
-        ('[policy]\naskers = ["U1AB", "U2AB"]', "nobody can tell whose it is"),
-        ('[policy]\naskers = ["S1AB"]', "nobody can tell whose it is"),
+        ('[policy]\naskers = ["U1AB", "U2AB"]', "its owner is not known"),
+        ('[policy]\naskers = ["S1AB"]', "its owner is not known"),
         ('[mcp]\nasker = "ann"', "write the ID of a Slack member"),
         ('[mcp]\ncalls = "often"', "is written like"),
     ],

@@ -80,7 +80,7 @@ def test_what_cannot_be_recorded_is_not_begun(
 
 def test_what_is_recorded_opens_nothing(inventory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(inventory, "node-1", "--open", "--record", str(tmp_path / "r")) == 2
-    assert "--open opens incidents: one at a time" in capsys.readouterr().err
+    assert "--open opens incidents: not both at once" in capsys.readouterr().err
     assert not (tmp_path / "state").exists()
     assert not (tmp_path / "r").exists()
 

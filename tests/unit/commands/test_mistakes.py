@@ -159,7 +159,7 @@ def test_deadline_within_the_window_is_refused(run: Run) -> None:
     status, says = run("check", "--local", "--samples", "5", "--deadline", "5")
     assert (status, says.splitlines()[0]) == (
         2,
-        "zombie: A check watches a node for 5 s, and would be over after 5 s.",
+        "zombie: A check watches a node for 5 s, but its deadline is 5 s.",
     )
 
 
@@ -229,7 +229,7 @@ def test_commands_to_type_are_named_as_the_launcher_was_called(
     for name, said in (("./zombie", "./zombie"), ("", "zombie")):
         monkeypatch.setenv("ZOMBIE_COMMAND", name)
         assert main(["check", "node-1"]) == 2
-        assert f"This machine needs none: {said} check --local" in capsys.readouterr().err
+        assert f"For this machine: {said} check --local" in capsys.readouterr().err
         with pytest.raises(SystemExit):
             main(["demo", "--help"])
         shown = capsys.readouterr().out

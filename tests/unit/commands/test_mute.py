@@ -51,7 +51,7 @@ def test_mute_is_on_record_with_who_and_why_and_says_how_many_nodes_it_means(
     assert mute() == 0
     said = capsys.readouterr().out
     assert said.startswith("failed-units is muted on gpu-* until ")
-    assert said.endswith(", which means 2 of 3 nodes now.\n")
+    assert said.endswith(", which matches 2 of 3 nodes now.\n")
     with Database.open(url) as database:
         (entry,) = Ledger(database).mutes()
         assert (entry.kind, entry.by, entry.body["reason"]) == ("CauseMuted", "terminal:ann", "replaced")
@@ -74,7 +74,7 @@ def test_unmuted_is_muted_no_more(url: str, capsys: pytest.CaptureFixture[str]) 
     ("words", "says"),
     [
         (["failed-unit", "gpu-1", "--for", "7d", "--reason", "x"], "Did you mean failed-units"),
-        (["failed-units", "db-*", "--for", "7d", "--reason", "x"], "db-* means no node of"),
+        (["failed-units", "db-*", "--for", "7d", "--reason", "x"], "db-* matches no node of"),
         (["failed-units", "$(reboot)", "--for", "7d", "--reason", "x"], "does not say which nodes"),
         (["failed-units", "gpu-1", "--for", "7d"], "A mute needs --reason."),
         (["failed-units", "gpu-1", "--for", "7d", "--reason", "  "], "A mute needs --reason."),

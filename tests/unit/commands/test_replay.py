@@ -100,7 +100,7 @@ def test_changed_reading_changes_the_verdict(capsys: pytest.CaptureFixture[str])
     (node,) = json.loads(out)["nodes"]
     assert node["cause"] == "crash-looping-unit"
     assert (node["readings"]["cgroups"]["dying"], node["readings"]["cgroups"]["dying_later"]) == (900, 900)
-    assert "judged otherwise" not in err  # that is what was asked for
+    assert "judged differently" not in err  # that is what was asked for
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_own_playbook_judges_and_the_difference_is_told(tmp_path: Path, capsys: 
     assert main(["replay", str(FOUNDING), "--playbooks", str(own_playbook(mine, 10**9))]) == 1
     assert "It was recorded with another node-health" in capsys.readouterr().err
     assert main(["replay", str(FOUNDING), "-p", "zombie-cgroups-no-reboot"]) == 1
-    assert "It was judged otherwise when it was recorded, by zombie " in capsys.readouterr().err
+    assert "It was judged differently when it was recorded, by zombie " in capsys.readouterr().err
 
 
 def test_case_from_a_stranger_draws_nothing_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

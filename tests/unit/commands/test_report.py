@@ -89,7 +89,7 @@ def test_report_is_made_also_of_what_is_kept_no_more(run: Run, tmp_path: Path) -
         with database.writing() as connection:
             connection.execute(delete(KEPT_CASES))
     out = run("report", incident, "--markdown")[1]
-    assert "What the node said is not kept, so it cannot be weighed again." in out
+    assert "What the node said is not stored, so it cannot be weighed again." in out
     assert "68,440" in out
 
 

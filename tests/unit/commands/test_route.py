@@ -80,9 +80,9 @@ def test_shared_value_and_no_route_are_said_in_words(folder: Path, capsys: pytes
     (folder / "alert.json").write_bytes(raw(body))
     assert main(["route", "explain", "alert.json"]) == 0
     said = capsys.readouterr().out
-    assert "none: the card would ask which is meant" in said
+    assert "none: the card would ask which node is meant" in said
     assert "“shared” may be node-1 or node-2" in said
-    assert "none fits" in said
+    assert "no route fits" in said
     assert "playbook node-health, in channel CALERTS; remedies: it may offer a plan" in said
 
 
