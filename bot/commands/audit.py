@@ -104,7 +104,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     if found.broken:
         print(f"{len(found.broken)} broken of {counted}")
         return 1
-    print(f"intact: {counted}; the house ends with {found.house.noted or 'no entry'}")
+    print(f"whole: {counted}; the house ends with {found.house.noted or 'no entry'}")
     if posted is not None and (posted.unread or not posted.heads):
         print("The record agrees with itself, but not all of it was compared with Slack.", file=sys.stderr)
         return 2

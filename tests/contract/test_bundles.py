@@ -122,7 +122,7 @@ def test_forgery_whose_hashes_fit_is_named_by_what_it_contradicts(bundle: Bundle
     incident = bundle.head.incident
     assert look(bundle) == []
     other = forged(bundle, 3, by="slack:T024BE7LD/U666")
-    assert any(f"entry {incident}/4: it is not the one that house noted" in each for each in look(other))
+    assert any(f"entry {incident}/4: it is not the entry that house noted" in each for each in look(other))
     unfit = replace(bundle, entries=(*bundle.entries[:3], bundle.entries[3]._replace(by="x"), *bundle.entries[4:]))
     assert any(each.startswith(f"entry {incident}/4: its hash") for each in look(unfit))
     assert any("is missing" in each for each in look(replace(bundle, entries=(bundle.entries[0], *bundle.entries[2:]))))
@@ -146,7 +146,7 @@ def test_verdict_that_the_case_does_not_give_is_broken(tmp_path: Path) -> None:
     body = json.loads(triaged.body)
     body["verdict"]["cause"] = "cpu-steal"
     other = forged(bundle, 1, body=json.dumps(body, sort_keys=True, separators=(",", ":")))
-    assert any("derived again, it is another: cause: cpu-steal → leaked-memory-cgroups" in each for each in look(other))
+    assert any("derived again, it differs: cause: cpu-steal → leaked-memory-cgroups" in each for each in look(other))
 
 
 def test_other_playbook_is_said_and_not_called_broken(bundle: Bundle, tmp_path: Path) -> None:

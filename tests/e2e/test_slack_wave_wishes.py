@@ -287,7 +287,7 @@ async def test_stop_ends_a_sweep_whichever_program_hears_of_it(tmp_path: Path) -
         carol = Person(CAROL.id, TEAM)
         click = Click("click-1", carol, stop["action_id"], stop["value"], "", "", ONCALL, running.ts)
         await team.fleet.clicked(click)
-        stopped = await team.card("broken off after 1 of them")
+        stopped = await team.card("stopped after 1 of them")
         assert (stopped.ts, "Stopped by a person" in json.dumps(stopped.blocks)) == (running.ts, True)
         await team.idle()
         with pytest.raises(NothingProposed, match="no longer running"):

@@ -159,7 +159,7 @@ async def test_another_playbook_of_the_same_name_is_refused_by_the_worker_s_name
             shop.worker("--playbooks", str(folder))
             told, said = await swept(here, "gpu-1a-1", "--cause", LEAK, "--scheduler", shop.url, status=2)
             assert (told["answered"], told["complete"]) == (0, False)
-            assert "its playbook node-health is another than the one here" in said
+            assert "its playbook node-health differs from the asker's playbook" in said
             shop.worker()
             told, said = await swept(here, "role=gpu", "--cause", LEAK, "--parallel", "1", "--scheduler", shop.url)
             assert told["complete"]
