@@ -47,7 +47,7 @@ class NodeExamination:
     acts: Sequence[Sequence[str]]
 
     async def look(self, node: Node) -> tuple[Examined, ...]:
-        """Reach one node by each of the logins."""
+        """Connect to a node with each of the logins."""
         ways = {way for probe in self.probes for command in probe.commands for way in root_ways(command)}
         reads = sorted(way for way in ways if not needs_secure_path(way))  # that is for nodes that are profiled
         examinations = [self._login(node, "node", reads, Mark.NOTE)]

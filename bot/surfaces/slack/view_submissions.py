@@ -218,7 +218,7 @@ class ViewSubmissions:
         self._context.notices.decided(opened.id)
 
     async def _answer(self, intent: Intent, incident_id: str, approval: Approval) -> None:
-        if not intent.since:  # of an older version's dialog
+        if not intent.since:  # a dialog of an older version
             raise StaleRequest("This dialog does not say which question it is about.", "Click again.")
         await self._context.responder.answer(incident_id, intent.detail, approval, instant_of(intent.since))
 
