@@ -158,7 +158,7 @@ def _differ(probe: Probe, other: Probe) -> bool:
 
 
 def _kept(comparison: Comparison) -> Comparison:
-    """Return what is kept of thousands: the verdicts in short, and no secrets of what is told of them."""
+    """Return the part that is kept of each of thousands: short verdicts, and redacted texts."""
     before, after = in_short(comparison.before), in_short(comparison.after)
     if not comparison.flips:
         return Comparison(before, after)

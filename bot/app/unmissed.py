@@ -25,7 +25,7 @@ def unmissed(playbooks: Sequence[Playbook], files: Sequence[Path]) -> Iterator[L
             if not left:
                 break
             verdict = awaited(replayed(case, playbook))
-            if verdict.snapshot is None:  # nobody reached it
+            if verdict.snapshot is None:  # the node was not reached
                 continue
             judge = Judge(as_asked(case, playbook), ACTIONS, *surroundings(case.head))
             found = set(missed(verdict.snapshot, judge, left))

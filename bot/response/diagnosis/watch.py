@@ -130,7 +130,7 @@ class Watch:
         for each in fields(record):
             value = getattr(record, each.name)
             noted = [where + each.name]
-            is_moved = tells and each.name not in NAMES and each.name not in OUR_TIMES  # a name is no quantity
+            is_moved = tells and each.name not in NAMES and each.name not in OUR_TIMES  # a name is not a quantity
             if is_moved and isinstance(value, int | float | timedelta):
                 # The first look moves the later look with it, and the later also moves alone: growth is a fact too.
                 names = dict.fromkeys((each.name, each.name.removesuffix("_later")))
