@@ -1,4 +1,4 @@
-"""The questions to a node, each a value: its commands, and the pure function that reads their answers."""
+"""The probes: each is a value with its commands and the pure function that parses their outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which platform agents this node has, which the next boot starts, and which of them nothing here needs.
+"""The platform agents of this node: which the next boot starts, and which nothing here needs.
 
 Defined in: systemctl(1); aws/amazon-ecs-agent (ecs-init/engine/engine.go, agent/app/agent.go: the log's words).
 """
@@ -21,21 +21,21 @@ from bot.probes.formats.sections import sections
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One known agent on this node.
+    """A known agent on this node.
 
-    Shape: `used` None: it cannot be told. `log_exits` counts lines of its own log that tell of a failed run.
+    Shape: `used` None: not known. `log_exits` counts lines of its own log about failed runs.
     """
 
     name: str  # "ecs"
     unit: str  # "ecs.service"
     enabled: str = ""  # UnitFileState
     active: str = ""
-    image: str = ""  # the image its container runs, where it is a container
+    image: str = ""  # the image of its container, if it runs in a container
     used: bool | None = None
     because: str = ""  # why used or unused
     log_exits: int = 0
-    log_last_at: str = ""  # the log's own time text of the last failed run
-    log_worked_at: str = ""  # and of the last time that it worked: until then it did not loop
+    log_last_at: str = ""  # the time of the last failed run, as the log writes it
+    log_worked_at: str = ""  # the same of its last success: until then it did not loop
     source: tuple[str, ...] = ()
 
     @property
@@ -46,7 +46,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class AgentsReading:
-    """The known agents that this node has; none at all is an answer."""
+    """The known agents on this node; an empty list is an answer."""
 
     probe: ClassVar[str] = "agents"
 
@@ -67,18 +67,18 @@ class AgentsReading:
 ECS = "ecs"
 CONFIGS = ("/etc/ecs/ecs.config", "/var/lib/ecs/ecs.config")
 INIT_LOG, AGENT_LOG = "/var/log/ecs/ecs-init.log", "/var/log/ecs/ecs-agent.log"
-COUNTED = "/failed-runs"  # in the whole log; of its lines only the newest leave the node
+COUNTED = "/failed-runs"  # counted over the whole log; only its newest lines are sent
 
 _NO_SYSTEMD, _ACTIVE, _END = "no /run/systemd/system", "-- active --", "-- end --"
 _NAMES = " ".join([*(unit for agent in KNOWN_AGENTS for unit in agent.units), *KUBELET_UNITS])
-# Both lists are one call each to PID 1; asking it for each unit's properties cost it ten times as much.
+# Each list is a single call to PID 1; asking for each unit's properties costs PID 1 ten times as much.
 _UNITS = fragment(f"""
     [ -d /run/systemd/system ] || {{ echo '{_NO_SYSTEMD}'; exit; }};
     systemctl list-unit-files --no-pager --no-legend {_NAMES};
     echo '{_ACTIVE}';
     systemctl list-units --all --plain --no-legend --no-pager --full {_NAMES} && echo '{_END}'
 """)
-# The configuration may hold registry passwords: only the cluster's name leaves the node.
+# The configuration may hold registry passwords: only the cluster's name is sent.
 _FILES = fragment(f"""
     for f in {" ".join(CONFIGS)}; do
         [ -e $f ] || {{ d=${{f%/*}}; [ -d $d ] && [ ! -x $d ]; }} || continue;
@@ -105,13 +105,13 @@ _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}(?:[.,][0-9]{1,9})?(
 
 @dataclass(frozen=True, slots=True)
 class _Ecs:
-    """What the ECS agent's own files tell."""
+    """What the ECS agent's own files say."""
 
     cluster: str
     cluster_line: str
-    readable: bool  # False: a configuration is there and could not be read
-    registered: bool  # and not failing since
-    worked_at: str  # its last registration's time, empty where the log tells of none
+    readable: bool  # False: a configuration exists but could not be read
+    registered: bool  # and no failed run since
+    worked_at: str  # the time of its last registration, empty if the log has none
     failures: tuple[str, ...]
     counted: int
 
@@ -119,7 +119,7 @@ class _Ecs:
 def parse(outputs: Outputs) -> AgentsReading:
     """Read the known agents' units, and for ECS whether anybody uses it.
 
-    Unread when: systemd runs and does not answer. A node without systemd has no enabled agents: an answer.
+    Unread when: systemd runs but does not answer. A node without systemd has no enabled agents: that is an answer.
     """
     text = outputs.text("units")
     if text.strip() == _NO_SYSTEMD:
@@ -202,7 +202,7 @@ def _ecs(text: str | None) -> _Ecs | None:
 
 
 def _at(line: str) -> str:
-    """Return the line's time as text that sorts, empty where it has none."""
+    """Return the line's time as sortable text, empty if it has none."""
     found = _TIME.search(line)
     return found.group().replace(" ", "T") if found else ""
 
@@ -211,16 +211,16 @@ def _ecs_used(kubelet: str, ecs: _Ecs | None) -> tuple[bool | None, str]:
     if ecs is None:
         return None, "its configuration and log could not be read"
     if ecs.registered:
-        return True, "its log tells of a registration with a cluster and of no failed run since"
+        return True, "its log shows a registration with a cluster and no failed run since"
     if ecs.cluster:
         if kubelet:
             return None, f"ECS_CLUSTER is {ecs.cluster}, and {kubelet} runs here too"
         return True, f"ECS_CLUSTER is {ecs.cluster}"
     if not ecs.readable:
-        return None, "its configuration is there and could not be read"
+        return None, "its configuration exists but could not be read"
     if kubelet:
         return False, f"{kubelet} runs this node's work, and the agent has no ECS cluster, by name or by registration"
-    return None, "no ECS cluster is configured; without one the agent asks for the cluster called default"
+    return None, "no ECS cluster is configured; then the agent asks for the cluster called default"
 
 
 PROBE = Probe(

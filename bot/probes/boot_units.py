@@ -1,4 +1,4 @@
-"""What the next boot will start, read from the unit files on disk: an image that is being built may run no systemd.
+"""The units that the next boot will start, read from unit files on disk: an image under construction runs no systemd.
 
 Defined in: systemd.unit(5) (`.wants/` and `.requires/` folders, masking, templates, the search path); the ECS agent's
 configuration, https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs-agent-config.html.
@@ -21,7 +21,7 @@ from bot.probes.formats.fragment import fragment
 
 @dataclass(frozen=True, slots=True)
 class BootUnit:
-    """One unit that a target starts at boot. `by_vendor`: the link comes with a package; nobody enabled the unit."""
+    """A unit that a target starts at boot. `by_vendor`: the link comes with a package; nobody enabled the unit."""
 
     name: str  # "ecs.service", "getty@tty1.service"
     wanted_in: str  # the folder of the link: "multi-user.target.wants"
@@ -31,10 +31,10 @@ class BootUnit:
 
 @dataclass(frozen=True, slots=True)
 class BootUnitsReading:
-    """What starts at boot; `systemd` False: there is no systemd on this disk.
+    """The units that start at boot; `systemd` False: there is no systemd on this disk.
 
-    Shape: masked units and links whose unit file is gone are left out, for they start nothing; of what packages link
-    only the known agents are listed. `kubelet` are the files that show that this node is made for Kubernetes.
+    Shape: masked units and links without a unit file are left out, because they start nothing; of links from packages
+    only those of known agents are listed. `kubelet` are the files that show that this is a Kubernetes node.
     """
 
     probe: ClassVar[str] = "boot_units"
@@ -43,7 +43,7 @@ class BootUnitsReading:
     enabled: tuple[BootUnit, ...] = ()
     kubelet: tuple[str, ...] = ()
     ecs_cluster: str = ""
-    ecs_config_readable: bool = True  # False: a configuration is there and could not be read
+    ecs_config_readable: bool = True  # False: a configuration exists but could not be read
 
     @property
     def enabled_count(self) -> int:
@@ -64,8 +64,8 @@ _KUBELET_FILES = (
     "etc/eks/bootstrap.sh",
 )
 _NO_SYSTEMD, _END = "no systemd on this disk", "-- end --"
-# `systemctl --root=/` would tell of enabled units too, but not of single instances; and a folder costs no process.
-# An empty unit file masks like the link to /dev/null: neither has a size.
+# `systemctl --root=/` lists enabled units too, but not single instances; and reading a folder needs no process.
+# An empty unit file masks a unit like a link to /dev/null: both have size 0.
 _FILES = fragment(f"""
     r=; c=$r/etc/systemd/system; d="$c $r/run/systemd/system $r/usr/local/lib/systemd/system
     $r/usr/lib/systemd/system $r/lib/systemd/system";
@@ -107,9 +107,9 @@ _UNREADABLE = "unreadable ecs.config"
 
 
 def parse(outputs: Outputs) -> BootUnitsReading:
-    """Read what starts at boot.
+    """Read the units that start at boot.
 
-    Unread when: the folders of units cannot be listed, or the list is cut short. A disk without systemd is an answer.
+    Unread when: the unit folders cannot be listed, or the list is cut short. A disk without systemd is an answer.
     """
     text = outputs.text("files")
     if text.strip() == _NO_SYSTEMD:

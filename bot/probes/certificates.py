@@ -1,4 +1,4 @@
-"""The kubelet's certificates: from when until when they hold, by their files and by what its port serves.
+"""The kubelet's certificates: their validity, from their files and from the kubelet's port.
 
 Defined in: openssl-x509(1), openssl-s_client(1); Kubernetes, "TLS bootstrapping" and kubelet's `--cert-dir`; K3s and
 RKE2 keep theirs below /var/lib/rancher.
@@ -22,25 +22,26 @@ from bot.probes.formats.sections import sections
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """One certificate. `path` is its file, or `/served` for what the kubelet's port shows."""
+    """A certificate. `path` is its file, or `/served` for the certificate at the kubelet's port."""
 
     path: str
     begins_at: datetime
     ends_at: datetime
-    is_self_signed: bool = False  # the kubelet's own: nobody checks it
+    is_self_signed: bool = False  # signed by the kubelet itself: nobody checks it
     lines: tuple[str, ...] = ()
 
     @property
     def is_client(self) -> bool:
-        """True for the one that the kubelet shows to the API server."""
+        """True for the certificate that the kubelet shows to the API server."""
         return "client" in self.path
 
 
 @dataclass(frozen=True, slots=True)
 class CertificatesReading:
-    """The kubelet's certificates; none where there is no kubelet, or where it uses none.
+    """The kubelet's certificates; empty if there is no kubelet, or it uses none.
 
-    Shape: `hidden` are root's alone; `is_silent`: something holds the kubelet's port and showed none in time.
+    Shape: only root may read `hidden`; `is_silent`: something listens at the kubelet's port but showed no certificate
+    in time.
     """
 
     probe: ClassVar[str] = "certificates"
@@ -53,7 +54,7 @@ class CertificatesReading:
 
     @property
     def least_left_seconds(self) -> float:
-        """How long the one that ends first still holds, negative where it has ended; 1e12 where there is none."""
+        """The seconds until the first expiry, negative if it has passed; 1e12 without certificates."""
         return min(((each.ends_at - self.now_at).total_seconds() for each in self.certificates), default=1e12)
 
 
@@ -65,7 +66,7 @@ _FILES = (
 )
 _SHOW = "openssl x509 -noout -startdate -enddate -subject -issuer"
 # Small systems have no openssl. A certificate's two times are the first strings of their form in it (RFC 5280, section
-# 4.1.2.5); its names are not looked at, so that the one that the kubelet may have signed for itself is passed over.
+# 4.1.2.5). Its names are not read, so a certificate that the kubelet may have signed for itself is skipped.
 _FIRST_ONLY = "/-----BEGIN CERTIFICATE-----/ { f = 1; next } /-----END CERTIFICATE-----/ { exit } f"
 _AS_OPENSSL = (
     "n < 2 && match($0, /^[0-9]+Z/) && (RLENGTH == 13 || RLENGTH == 15) { "
@@ -75,7 +76,7 @@ _AS_OPENSSL = (
     'substr(t, 5, 2), substr(t, 7, 2), substr(t, 9, 2), y } END { if (n < 2) print "no dates" }'
 )
 _DATES = f"awk '{_FIRST_ONLY}' \"$f\" | base64 -d 2>/dev/null | tr -c 0-9Z '\\n' | awk '{_AS_OPENSSL}'"
-# The port shows its certificate to anybody, root or not; no request is sent.
+# The port shows its certificate to any user; no request is sent.
 _LOOK = fragment(f"""
     echo "now $(date -u +%s)";
     if [ -d {_KUBELET} ] || [ -d {_RANCHER} ]; then
@@ -101,15 +102,15 @@ _DATE = re.compile(
     r"(notBefore|notAfter)=([A-Z][a-z]{2}) +([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([0-9]{4}) GMT"
 )
 _NAME = re.compile(r"(subject|issuer) ?= ?(.*)")
-# The kubelet signs its own by an authority that it makes for that alone: HOST-ca@SECONDS for HOST@SECONDS (client-go).
+# The kubelet signs its own certificate with a CA made only for that: HOST-ca@SECONDS for HOST@SECONDS (client-go).
 _KUBELETS_OWN = re.compile(r"CN ?= ?(\S{1,253})@[0-9]{6,12}\nCN ?= ?(\S{1,253})-ca@[0-9]{6,12}")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def parse(outputs: Outputs) -> CertificatesReading:
-    """Read when each certificate begins and ends, and which of them are hidden.
+    """Read the validity of each certificate, and which files are hidden.
 
-    Unread when: the answer is cut short, neither openssl nor base64 is there beside a kubelet, or a certificate is
+    Unread when: the answer is cut short, a kubelet exists but neither openssl nor base64 does, or a certificate is
     malformed.
     """
     text = outputs.text("look")
@@ -152,7 +153,7 @@ def _instant(date: re.Match[str]) -> datetime:
     try:
         return datetime(year, _MONTHS.index(month) + 1, day, hour, minute, second, tzinfo=UTC)
     except ValueError as error:
-        raise CannotRead(f"certificates: {date.group()} is no date") from error
+        raise CannotRead(f"certificates: {date.group()} is not a date") from error
 
 
 PROBE = Probe(

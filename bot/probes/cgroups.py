@@ -1,4 +1,4 @@
-"""How many memory cgroups live, and how many are removed but not freed.
+"""How many memory cgroups are alive, and how many are removed but not freed.
 
 Defined in: Linux, Documentation/admin-guide/cgroup-v1/cgroups.rst (/proc/cgroups) and cgroup-v2.rst (cgroup.stat since
 4.14, `nr_dying_subsys_memory` since 6.12).
@@ -22,9 +22,9 @@ class CgroupsReading:
     """Memory cgroups alive and dying.
 
     Shape: `mode` is where the memory controller is: "v1", "v2" or "hybrid" (v1 controllers beside a unified tree).
-    `counter` says which figure `dying` is; `siblings` are the other v1 controllers' counts, a check without a walk.
-    `dying_below` holds the few cgroups of the first two levels with most dying under them, by their path from the root
-    ("system.slice/ecs.service"), each with a raw line in `source_below`; one that is missing was not told, never zero.
+    `counter` says how `dying` was counted; `siblings` are the other v1 controllers' counts, used without a walk.
+    `dying_below` holds the few cgroups of the first two levels with most dying below them, by path from the root
+    ("system.slice/ecs.service"), each with a raw line in `source_below`; a missing cgroup is unknown, not zero.
     """
 
     probe: ClassVar[str] = "cgroups"
@@ -36,40 +36,40 @@ class CgroupsReading:
     dying_later: int | None = None  # at the second look
     alive_later: int | None = None
     seconds_between: float | None = None
-    alive_is_at_least: bool = False  # the count of directories was stopped at its cap
+    alive_is_at_least: bool = False  # counting directories stopped at its limit
     siblings: Mapping[str, int] = field(default_factory=dict)
     source: tuple[str, ...] = ()
     source_later: tuple[str, ...] = ()
-    dying_is_known: bool = True  # False: `dying` is 0 because so many live that the two cannot be told apart
-    dying_below: Mapping[str, int] = field(default_factory=dict)  # empty on v1, where no cgroup counts for itself
+    dying_is_known: bool = True  # False: `dying` is 0 because too many are alive to count both
+    dying_below: Mapping[str, int] = field(default_factory=dict)  # empty on v1, which has no count for each cgroup
     dying_below_later: Mapping[str, int] = field(default_factory=dict)
-    source_below: Mapping[str, str] = field(default_factory=dict)  # by the same path, of the newest look that told
+    source_below: Mapping[str, str] = field(default_factory=dict)  # by the same path, from the newest look that has it
 
     def traits(self) -> Mapping[str, str]:
-        """Return which version of cgroups the node uses, for people."""
+        """Return the node's cgroup version, for people."""
         return {"cgroup": f"cgroup {self.mode}"}
 
     @property
     def growth(self) -> int | None:
-        """How many more are dying at the second look; None when there was none."""
+        """How many more are dying at the second look; None without a second look."""
         return None if self.dying_later is None else self.dying_later - self.dying
 
     @property
     def growth_per_hour(self) -> float | None:
-        """Growth between the looks, by the hour."""
+        """Growth between the looks, per hour."""
         if self.growth is None or not self.seconds_between:
             return None
         return self.growth * 3600 / self.seconds_between
 
 
-# More directories than this are not walked: the walk takes kernfs locks that kubelet and systemd need. Ten thousand
-# cost 0.05 s of CPU, because a directory with two hard links has no directories in it and is not opened.
+# Larger trees are not walked: the walk takes kernfs locks that kubelet and systemd need. Ten thousand directories cost
+# 0.05 s of CPU, because a directory with two hard links has no subdirectories and is not opened.
 MOST_DIRECTORIES = 10_000
-# On v2 each cgroup counts what is dying below it. Two levels hold the slices and the units in them; a leak of any size
-# shows among the five with most, for at most two places hold half of all, each below one other.
+# On v2 each cgroup counts the dying cgroups below it. Two levels hold the slices and their units. A leak of any size
+# shows among the five largest, because at most two places hold half of all, each below another.
 MOST_ASKED, MOST_TOLD, FEWEST_TOLD = 2_000, 5, 100
 
-# One fragment, so that both figures of a difference are of one moment.
+# A single fragment, so that both figures of a difference are of the same moment.
 _FRAGMENT = fragment(rf"""
     echo filesystem $(stat -fc %T /sys/fs/cgroup);
     echo namespace $(readlink /proc/self/ns/cgroup);
@@ -133,9 +133,9 @@ class _Counted:
 
 
 def parse(outputs: Outputs) -> CgroupsReading:
-    """Count dying and living memory cgroups, at both looks where there are two.
+    """Count dying and live memory cgroups, at both looks if there are two.
 
-    Unread when: the memory controller's counts are missing or cut short; a count of other controllers is no answer.
+    Unread when: the memory controller's counts are missing or cut short; counts of other controllers do not answer.
     """
     first = _counted(read_look(outputs.text("look", 0)))
     again = outputs.text_or_none("look", 1)
@@ -144,7 +144,7 @@ def parse(outputs: Outputs) -> CgroupsReading:
     except CannotRead:
         later = None
     if later is not None and (later.mode, later.counter) != (first.mode, first.counter):
-        later = None  # the two figures would not be of one kind, and their difference would be no growth
+        later = None  # the two figures would be of different kinds, so their difference would not be growth
     return CgroupsReading(
         mode=first.mode,
         dying=first.dying,
@@ -188,7 +188,7 @@ def _on_v1(look: Look, row: Row) -> _Counted:
         dying = max(0, row.cgroups - look.directories)
         counter = "num_cgroups of memory less its directories"
         return _Counted(mode, dying, look.directories, counter, source, False, siblings)
-    # Other controllers have about as many directories, and dying cgroups pile up in memory only.
+    # Other controllers have about as many directories, and only the memory controller accumulates dying cgroups.
     most = max(siblings.values(), default=0)
     if most > 1 and most >= (look.directories or 0):
         counter = "num_cgroups of memory less the most that another controller has"
@@ -207,7 +207,7 @@ def _on_v2(look: Look, root: str, counters: Mapping[str, int]) -> _Counted:
     if dying not in counters or alive not in counters:
         raise CannotRead(f"cgroups: {path} is cut short, or the kernel is too old to count (before 4.14)")
     source = tuple(f"{path}: {name} {counters[name]}" for name in (alive, dying))
-    # Figures of another kind than the root's are no part of it.
+    # Figures of another kind than the root's are left out.
     below = {group.path.removeprefix(f"{root}/"): group for group in look.below if group.counter == dying}
     return _Counted(
         "v2",

@@ -1,4 +1,4 @@
-"""The node's clock: whether somebody keeps it, how far it is off, and what it counts by.
+"""The node's clock: which time service keeps it, how far it is off, and its clocksource.
 
 Defined in: chronyc(1) (`tracking`), systemd-timesyncd(8) (/run/systemd/timesync), ntpq(8) (`rv`); Linux,
 Documentation/ABI/testing/sysfs-devices-system-clocksource.
@@ -20,10 +20,10 @@ from bot.probes.formats.sections import sections
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
-    """Who keeps the time, and how well.
+    """The time service, and how well it keeps the time.
 
-    Shape: `keeper` is `chrony`, `timesyncd`, `ntp`, or empty where none of them runs; `synced` None: it does not say.
-    Units: `offset_seconds` from the time that the keeper believes in, either way.
+    Shape: `keeper` is `chrony`, `timesyncd`, `ntp`, or empty if none of them runs; `synced` None: it does not say.
+    Units: `offset_seconds` from the time service's time, in either direction.
     """
 
     probe: ClassVar[str] = "clock"
@@ -38,8 +38,8 @@ class ClockReading:
 
 _END = "-- end --"
 _SYSFS = "/sys/devices/system/clocksource/clocksource0"
-# timedatectl would start a service to ask; these ask who runs already. Processes end while they are looked at: grep
-# counts that as an error, and but for -q as one that outweighs what it found.
+# timedatectl would start a service; these commands ask only what runs already. Processes may end during the look: grep
+# reports that as an error, and without -q the error hides what it found.
 _LOOK = fragment(f"""
     echo '==> /source <=='; cat {_SYSFS}/current_clocksource {_SYSFS}/available_clocksource;
     k=;
@@ -60,9 +60,9 @@ _RV = re.compile(r"leap=([a-z_0-9]{1,20}), offset=(-?[0-9]{1,12}(?:\.[0-9]{1,9})
 
 
 def parse(outputs: Outputs) -> ClockReading:
-    """Read the clocksource, and what the keeper of the time says.
+    """Read the clocksource, and what the time service says.
 
-    Unread when: the answer is cut short, as where the keeper does not answer, or the kernel names no clocksource.
+    Unread when: the answer is cut short, for example because the time service is silent, or there is no clocksource.
     """
     text = outputs.text("look")
     if not is_whole(text, _END):

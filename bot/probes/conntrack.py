@@ -29,20 +29,20 @@ class ConntrackReading:
 
     @property
     def used_percent(self) -> float:
-        """How full the table is; 0 where there is none."""
+        """How full the table is; 0 if there is none."""
         return 100 * self.count / self.maximum if self.maximum else 0.0
 
 
-# Every network namespace has this one: with it in the answer, "No such file" for the others means what it says.
+# Every network namespace has this file: if it is in the answer, "No such file" for the others is true.
 _ALWAYS_THERE = "/proc/sys/net/core/somaxconn"
 _COUNT = "/proc/sys/net/netfilter/nf_conntrack_count"
 _MAXIMUM = "/proc/sys/net/netfilter/nf_conntrack_max"
 
 
 def parse(outputs: Outputs) -> ConntrackReading:
-    """Read the two files; both absent where network sysctls can be read means that nothing is tracked.
+    """Read the two files; if both are absent although network sysctls can be read, nothing is tracked.
 
-    Unread when: the files are there and cannot be read, or hold something else than one number.
+    Unread when: the files exist but cannot be read, or do not hold a number.
     """
     files = sections(outputs.text("conntrack"))
     run = outputs.get("conntrack")
@@ -51,7 +51,7 @@ def parse(outputs: Outputs) -> ConntrackReading:
         absent = {path for path in (_COUNT, _MAXIMUM) if re.search(rf"{path}\b.*: No such file", said)}
         if _ALWAYS_THERE in files and len(absent) == 2:
             return ConntrackReading(loaded=False)
-        raise CannotRead(f"conntrack: the table's size could not be read ({one_line(said, 120) or 'no reason told'})")
+        raise CannotRead(f"conntrack: the table's size could not be read ({one_line(said, 120) or 'no reason given'})")
     count, maximum = _number(files, _COUNT), _number(files, _MAXIMUM)
     return ConntrackReading(True, count, maximum, (f"nf_conntrack_count {count}", f"nf_conntrack_max {maximum}"))
 
@@ -59,7 +59,7 @@ def parse(outputs: Outputs) -> ConntrackReading:
 def _number(files: dict[str, tuple[str, ...]], path: str) -> int:
     lines = files.get(path, ())
     if len(lines) != 1 or not re.fullmatch(r"[0-9]{1,20}", lines[0].strip()):
-        raise CannotRead(f"conntrack: {path} does not hold one number")
+        raise CannotRead(f"conntrack: {path} does not hold a number")
     return int(lines[0])
 
 

@@ -1,4 +1,4 @@
-"""The containers of a node by docker and by its Kubernetes runtime, looked at twice, and who exited lately.
+"""The node's containers in docker and its Kubernetes runtime, at two looks, and recent exits.
 
 Defined in: docker(1), crictl (kubernetes-sigs/cri-tools), ctr (containerd).
 """
@@ -23,21 +23,21 @@ from bot.probes.formats.container_lists import DOCKER_ROW, Container, crictl_row
 
 @dataclass(frozen=True, slots=True)
 class ContainersReading:
-    """Containers of every runtime found; no runtime at all is an answer: `runtimes` is empty."""
+    """Containers of every runtime found; no runtime is an answer: `runtimes` is empty."""
 
     probe: ClassVar[str] = "containers"
 
     runtimes: tuple[str, ...]
     containers: tuple[Container, ...] = ()
     containers_later: tuple[Container, ...] | None = None
-    exits_by_image: Mapping[str, int] = field(default_factory=dict)  # in `exits_over`
-    exits_over: timedelta | None = None  # None: the runtime does not tell of past exits
-    refused: Mapping[str, str] = field(default_factory=dict)  # runtimes that are there and could not be read, and why
+    exits_by_image: Mapping[str, int] = field(default_factory=dict)  # within `exits_over`
+    exits_over: timedelta | None = None  # None: the runtime does not list past exits
+    refused: Mapping[str, str] = field(default_factory=dict)  # runtimes that exist but could not be read, and why
     count_is_at_least: bool = False  # only the newest containers were listed
 
     @property
     def replaced(self) -> tuple[Container, ...]:
-        """Containers of the second look whose image was there in the first look under another id."""
+        """Containers of the second look whose image had another container id in the first look."""
         if self.containers_later is None:
             return ()
         before = {container.id for container in self.containers}
@@ -50,7 +50,7 @@ class ContainersReading:
         return len(self.containers)
 
 
-MOST_CONTAINERS = 300  # the newest; a node may keep thousands of dead ones
+MOST_CONTAINERS = 300  # only the newest; a node may keep thousands of dead containers
 EXITS_OVER = timedelta(minutes=10)
 
 _LIMIT = timedelta(seconds=8)
@@ -77,7 +77,7 @@ _CRICTL = ("crictl", "ps", "-a", "-n", str(MOST_CONTAINERS), "-o", "json")
 _CTR_CONTAINERS = ("ctr", "-n", "k8s.io", "containers", "ls")
 _CTR_TASKS = ("ctr", "-n", "k8s.io", "tasks", "ls")
 
-# Where distributions put the clients, then kOps and k3s, then snaps.
+# Folders of the clients: distributions, then kOps and k3s, then snaps.
 _FOLDERS = ("/usr/bin", "/usr/local/bin")
 _OF_PROGRAM = {"docker": (*_FOLDERS, "/snap/bin")}
 _DOCKER_SOCKET = "/var/run/docker.sock"
@@ -85,13 +85,13 @@ _ONLY_WITH_DOCKER = (
     f"[ -S {_DOCKER_SOCKET} ] || {{ echo '{_ABSENT}'; exit; }}; "
     f"command -v docker >/dev/null || {{ echo '{_NO_CLIENT}'; exit; }}"
 )
-# A directory that we may not enter may hide a socket: then the client is asked.
+# A directory that we may not enter may hide a socket: then ask the client.
 _ONLY_WITH_CRI = (
     "s=; for f in /run/containerd/containerd.sock /run/crio/crio.sock /run/k3s/containerd/containerd.sock "
     "/run/cri-dockerd.sock /var/run/dockershim.sock; do d=${f%/*}; "
     "[ -S $f ] || { [ -d $d ] && [ ! -x $d ]; } && { s=$f; break; }; done; "
     f"[ -n \"$s\" ] || {{ echo '{_ABSENT}'; exit; }}; "
-    # Docker brings a containerd of its own, whose containers docker itself lists.
+    # Docker has its own containerd, whose containers docker lists.
     f"[ -d /var/lib/kubelet ] || [ ! -S {_DOCKER_SOCKET} ] || {{ echo '{_ABSENT}'; exit; }}; "
     f"command -v crictl >/dev/null || command -v ctr >/dev/null || {{ echo '{_NO_CLIENT}'; exit; }}"
 )
@@ -120,9 +120,9 @@ class _Listed:
 
 
 def parse(outputs: Outputs) -> ContainersReading:
-    """Read every runtime's list, of both looks, and docker's recent exits.
+    """Read every runtime's list at both looks, and docker's recent exits.
 
-    Unread when: a runtime is there and none could be read. No runtime's socket at all is an answer.
+    Unread when: a runtime exists and none could be read. No runtime socket at all is an answer.
     """
     looks: list[list[_Listed]] = []
     refused: dict[str, str] = {}
@@ -155,12 +155,12 @@ def parse(outputs: Outputs) -> ContainersReading:
 
 
 def _ended(text: str) -> tuple[list[str], datetime] | None:
-    """Return the lines and the node's time, None where the runtime is absent."""
+    """Return the lines and the node's time, None if the runtime is absent."""
     lines = text.rstrip("\n").split("\n")
     if lines == [_ABSENT]:
         return None
     if lines == [_NO_CLIENT]:
-        raise CannotRead("containers: its socket is there, and no client to ask it with")
+        raise CannotRead("containers: its socket exists, but no client to ask it with")
     end = _END.fullmatch(lines[-1])
     if end is None:
         raise CannotRead(f"containers: the list is cut short ({one_line(lines[-1], 60)})")

@@ -1,4 +1,4 @@
-"""Where each core spends each second: mpstat, or /proc/stat where there is no mpstat."""
+"""How each core spends each second: mpstat, or /proc/stat if there is no mpstat."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.probes.formats.proc_stat import proc_stat
 
 @dataclass(frozen=True, slots=True)
 class HeldCore:
-    """A core that was held above a threshold for seconds on end: its longest run."""
+    """A core that stayed above a threshold for consecutive seconds: its longest run."""
 
     core: int
     seconds: int
@@ -28,7 +28,7 @@ class HeldCore:
 
 @dataclass(frozen=True, slots=True)
 class CpuReading:
-    """Every core in every second of the window, oldest first; a core that was offline in a second is absent there."""
+    """Every core in every second of the window, oldest first; a core that was offline in a second is absent in it."""
 
     probe: ClassVar[str] = "cpu"
 
@@ -67,7 +67,7 @@ class CpuReading:
         return tuple(sorted(held, key=lambda h: (-h.seconds, -h.mean_percent, h.core)))
 
     def core_mean(self, core: int, field: str) -> float:
-        """Return a core's mean over the window, 0 for a core that was never seen."""
+        """Return a core's mean over the window, 0 if the core was never seen."""
         return _weighted([c for second in self.seconds for c in second if c.core == core], field)
 
     def mean(self, field: str) -> float:
@@ -140,15 +140,15 @@ def _weighted(run: Sequence[CoreSecond], field: str) -> float:
     return sum([getattr(core, field) * core.span_seconds for core in run]) / span if span else 0.0
 
 
-_ENDED_BY_A_SIGNAL = (124, 130, 137, 143)  # by `timeout`, or by somebody on the node
+_ENDED_BY_A_SIGNAL = (124, 130, 137, 143)  # by `timeout`, or by a person on the node
 
 
 def parse(outputs: Outputs) -> CpuReading:
-    """Read whichever of the three shapes was printed.
+    """Read any of the three printed forms.
 
-    A node too busy to let mpstat finish in time is the node worth reading: the samples that came whole are kept.
+    A node too busy to let mpstat finish in time is worth reading: complete samples are kept.
 
-    Unread when: there is no whole sample, or a figure is not what it should be.
+    Unread when: there is no complete sample, or a figure is wrong.
     """
     run = outputs.get("mpstat")
     text = run.stdout if run is not None and _ended_early(run) else outputs.text("mpstat")
@@ -164,7 +164,7 @@ def _ended_early(run: Completed) -> bool:
     return run.exit_status in _ENDED_BY_A_SIGNAL and not run.cut and bool(run.stdout.strip())
 
 
-# One look a second; the uptime beside each look tells how late it came.
+# A look every second; the uptime of each look shows how late it was.
 _LOOKS = (
     'i=0; while read -r up _ </proc/uptime; echo "uptime $up"; grep -a "^cpu" /proc/stat; '
     '[ "$i" -lt "$1" ]; do i=$((i+1)); sleep 1; done'
@@ -183,7 +183,7 @@ PROBE = Probe(
             ),
             looks=Looks.THROUGHOUT,
             lane="cpu",
-            limit=timedelta(seconds=6),  # a starved node starts it late; ended before its end it has told nothing whole
+            limit=timedelta(seconds=6),  # a starved node starts it late; ended too early it prints no complete sample
             output_limit_bytes=4 * 1024 * 1024,  # 192 cores print 30 kB a second
         ),
     ),

@@ -1,4 +1,4 @@
-"""The name servers of /etc/resolv.conf, each asked three questions: whether it answers, and not what.
+"""The name servers of /etc/resolv.conf, each asked three questions: whether it answers matters, not what.
 
 Defined in: resolv.conf(5), dig(1), host(1); RFC 1035, section 4.1.1, and RFC 6895 (the names of answers' codes).
 """
@@ -21,9 +21,9 @@ QUESTIONS = 3
 
 @dataclass(frozen=True, slots=True)
 class NameServer:
-    """One server and the codes of its answers; a question without an answer has none.
+    """A server and the codes of its answers; a question without an answer has no code.
 
-    "No such name" and "refused" are answers: a server need not know the name that it was asked for.
+    "No such name" and "refused" are answers: a server need not know the name in question.
     """
 
     address: str
@@ -32,13 +32,13 @@ class NameServer:
 
     @property
     def failed(self) -> int:
-        """How many of the questions got no answer, or the answer that the server itself failed (SERVFAIL)."""
+        """How many questions got no answer, or the answer that the server failed (SERVFAIL)."""
         return max(0, QUESTIONS - sum(code != "SERVFAIL" for code in self.codes))
 
 
 @dataclass(frozen=True, slots=True)
 class DnsReading:
-    """The servers in the order in which they are asked; at most three, as the C library takes no more."""
+    """The servers in the order of use; at most three, because the C library uses no more."""
 
     probe: ClassVar[str] = "dns"
 
@@ -46,15 +46,15 @@ class DnsReading:
 
     @property
     def silent_count(self) -> int:
-        """How many servers answered nothing at all."""
+        """How many servers gave no answer at all."""
         return sum(server.failed == QUESTIONS for server in self.servers)
 
 
 _END = "-- end --"
 _RESOLV = "/etc/resolv.conf"
-# Asked for: the root, the machine's own name, and the domain that is searched, or `localhost`: never one name alone,
-# for a server of a private network may know only its own. Addresses and names are taken only as letters that they have.
-# host waits for each answer in turn, and after two in vain no longer.
+# The questions: the root, the machine's own name, and the search domain or `localhost`. Several names are needed
+# because a private server may know only its own. Addresses and names must consist of legal characters. `host` asks in
+# turn, and stops after two questions without an answer.
 _LOOK = fragment(f"""
     [ -r {_RESOLV} ] || {{ echo 'no resolv.conf'; exit; }};
     s=$(awk '$1 == "nameserver" && $2 ~ /^[0-9A-Fa-f:][0-9A-Za-z:.%]*$/ && n++ < 3 {{ print $2 }}' {_RESOLV});
@@ -81,7 +81,7 @@ _SERVER = re.compile(r"server ([0-9A-Fa-f:][0-9A-Za-z:.%]{0,79})((?: [A-Z0-9]{1,
 def parse(outputs: Outputs) -> DnsReading:
     """Read what each server answered.
 
-    Unread when: there is neither dig nor host, no file that names servers, or the answer is cut short.
+    Unread when: neither dig nor host is installed, no file names servers, or the answer is cut short.
     """
     lines = outputs.text("look").rstrip("\n").split("\n")
     if lines == ["no resolv.conf"]:
@@ -95,7 +95,7 @@ def parse(outputs: Outputs) -> DnsReading:
         raise CannotRead("dns: neither dig nor host is installed")
     told = {found.group(1): found for line in lines[2:-1] if (found := _SERVER.fullmatch(line))}
     if set(told) != set(addresses) or len(lines) - 3 != len(addresses):
-        raise CannotRead("dns: not every server is told of")
+        raise CannotRead("dns: a server is missing in the answer")
     return DnsReading(
         tuple(
             NameServer(address, tuple(told[address].group(2).split()), one_line(told[address].group(), 120))

@@ -1,7 +1,7 @@
-"""How long EBS held a volume, or the whole instance, at its limit: the counts that the NVMe device itself keeps.
+"""How long EBS held a volume, or the whole instance, at its limit, as counted by the NVMe device.
 
 Defined in: AWS, "Amazon EBS detailed performance statistics" (log page 0xD0); nvme-get-log(1), whose plain output is a
-dump in hexadecimal. Only root may ask an NVMe device.
+hexadecimal dump. Only root may query an NVMe device.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bot.probes.formats.sections import sections
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """One EBS volume. Units: percent of the window in which more was asked for than each limit allows."""
+    """An EBS volume. Units: percent of the window in which more was requested than each limit allows."""
 
     device: str
     volume_iops_percent: float
@@ -36,7 +36,7 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class EbsReading:
-    """The EBS volumes whose counts were read; none where the machine has no such volume."""
+    """The EBS volumes whose counters were read; empty if the machine has no such volume."""
 
     probe: ClassVar[str] = "ebs"
 
@@ -44,7 +44,7 @@ class EbsReading:
 
     @property
     def held_percent(self) -> float:
-        """The largest share of the window that any limit held any volume."""
+        """The largest share of the window in which a limit held a volume."""
         return max((max(_shares(volume)) for volume in self.volumes), default=0.0)
 
 
@@ -57,15 +57,15 @@ def _shares(volume: Volume) -> tuple[float, ...]:
     )
 
 
-MOST_VOLUMES = 8  # a right of sudo names each device; few nodes attach more
+MOST_VOLUMES = 8  # sudoers names each device; few nodes attach more
 _LIMIT = timedelta(seconds=6)
-_FOLDERS = ("/usr/sbin",)  # where every distribution has nvme-cli; one right for each device is enough
+_FOLDERS = ("/usr/sbin",)  # every distribution has nvme-cli there, so each device needs only a single sudoers line
 _MODEL = "Amazon Elastic Block Store"
 _NONE, _END = "no volume", "-- end --"
 _ARGVS = tuple(
     ("nvme", "get-log", f"/dev/nvme{number}n1", "--log-id=0xd0", "--log-len=4096") for number in range(MOST_VOLUMES)
 )
-# What is told stands in the first 96 of its 4096 bytes: a line of headings or two, and six of sixteen bytes.
+# The counters are in the first 96 of its 4096 bytes: one or two heading lines, and six lines of sixteen bytes.
 _LINES = 8
 _TOLD = (
     ("volume_iops", 56),
@@ -78,7 +78,7 @@ _ROW = re.compile(r"([0-9a-f]{4,8}):((?: [0-9a-f]{2}){1,16})(?: .*)?")
 
 
 def _way(said: Callable[[tuple[str, ...]], str], before: str) -> tuple[str, ...]:
-    """One look at every volume; nothing is printed where none may be read, so that the next way is tried."""
+    """A look at every volume; prints nothing if none may be read, so that the next way is tried."""
     asked = " ".join(
         f"if grep -qs '{_MODEL}' /sys/class/nvme/nvme{number}/model; then d=$({said(argv)} | head -n {_LINES}); "
         f"""[ -n "$d" ] || exit 1; n=1; echo '==> {argv[2]} <=='; echo "$d"; fi;"""
@@ -92,10 +92,10 @@ def _as_root(argv: tuple[str, ...]) -> str:
 
 
 def parse(outputs: Outputs) -> EbsReading:
-    """Read how far each count rose between the looks.
+    """Read how far each counter rose between the looks.
 
-    Unread when: a volume is there and root's right to ask it is missing, the looks are not a while apart, or what the
-    device answers is not Amazon's page.
+    Unread when: a volume exists but the right to query it as root is missing, the looks are too close together, or the
+    device's answer is not Amazon's page.
     """
     first, later = outputs.text("log", 0), outputs.text("log", 1)
     if first.strip() == _NONE:
@@ -104,7 +104,7 @@ def parse(outputs: Outputs) -> EbsReading:
         raise CannotRead("ebs: the answer is cut short")
     seconds = outputs.seconds_between("log")
     if not seconds:
-        raise CannotRead("ebs: the looks are not a while apart")
+        raise CannotRead("ebs: the looks are too close together")
     before, after = sections(first), sections(later)
     return EbsReading(
         tuple(_volume(path, before[path], after[path], seconds) for path in before if path in after and before[path])

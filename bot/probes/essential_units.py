@@ -1,8 +1,8 @@
-"""Units without which the node takes no work: kubelets, container runtimes and networks, looked at twice.
+"""Units that the node needs to take work: kubelets, container runtimes and networks, at two looks.
 
 Defined in: systemctl(1), org.freedesktop.systemd1(5); the kubelet's health check,
 https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/ (`--healthz-port`, 10248); kubernetes,
-pkg/kubelet/kubelet.go (`syncLoop`) and pkg/kubelet/runtime.go: what it says while it leaves its pods alone.
+pkg/kubelet/kubelet.go (`syncLoop`) and pkg/kubelet/runtime.go: what it logs while it skips pod synchronization.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from bot.probes.formats.systemctl import shown_units
 
 @dataclass(frozen=True, slots=True)
 class EssentialUnit:
-    """One unit that is there; `..._later` is the second look, None where there was none.
+    """An existing unit; `..._later` is the second look, None if there was none.
 
-    Units: `changed_usec` is the node's monotonic clock when it came to its state, 0 for never since boot.
+    Units: `changed_usec` is the node's monotonic clock at its last state change, 0 for none since boot.
     """
 
     name: str
@@ -37,21 +37,21 @@ class EssentialUnit:
     sub: str = "running"
     active_later: str | None = None
     result: str = "success"
-    condition_met: bool = True  # False: systemd tried, and its conditions say that it has nothing to do here
+    condition_met: bool = True  # False: systemd tried to start it, and its conditions were not met
     changed_usec: int | None = None
-    sockets: tuple[str, ...] = ()  # sockets that listen in its place, and start it
+    sockets: tuple[str, ...] = ()  # sockets that listen for it and start it
     source: tuple[str, ...] = ()
 
     @property
     def is_stopped(self) -> bool:
-        """True when it starts at boot, has something to do, and neither runs nor starts in either look."""
+        """True when it starts at boot, has something to do, and neither runs nor starts at either look."""
         stopped = self.active in _STOPPED and self.active_later in (None, *_STOPPED)
         return stopped and self.enabled in _AT_BOOT and self.condition_met and not self.sockets
 
 
 @dataclass(frozen=True, slots=True)
 class KubeletComplaint:
-    """One line of the kubelet's: it leaves its pods alone, for its container runtime does not answer."""
+    """A line of the kubelet: it skips its pods because its container runtime does not answer."""
 
     since_boot: timedelta
     text: str
@@ -59,11 +59,11 @@ class KubeletComplaint:
 
 @dataclass(frozen=True, slots=True)
 class EssentialUnitsReading:
-    """The units that are there; `systemd` False: no systemd runs here.
+    """The existing units; `systemd` False: no systemd runs here.
 
-    Shape: `health` is what the kubelet's own check answered at each look: `ok`, `timeout`, an HTTP status, or empty
-    where nobody answers there or nobody could ask. `complaints` are the kubelet's of the last minutes, oldest first,
-    where the login may read the journal.
+    Shape: `health` is the answer of the kubelet's own check at each look: `ok`, `timeout`, an HTTP status, or empty if
+    nothing answers or curl is missing. `complaints` are the kubelet's lines of the last minutes, oldest first, if the
+    login may read the journal.
     """
 
     probe: ClassVar[str] = "essential_units"
@@ -75,7 +75,7 @@ class EssentialUnitsReading:
 
     @property
     def stopped_count(self) -> int:
-        """How many are stopped though they start at boot."""
+        """How many are stopped although they start at boot."""
         return sum(unit.is_stopped for unit in self.units)
 
     @property
@@ -108,7 +108,7 @@ _STOPPED = ("inactive", "failed")
 _AT_BOOT = ("enabled", "enabled-runtime", "linked", "linked-runtime")
 
 _NO_SYSTEMD, _END = "no /run/systemd/system", "-- end --"
-# curl's exit status 28 is a time-out; 7 is nobody there, as where the check is switched off.
+# curl's exit status 28 is a time-out; 7 means that nothing listens, for example if the check is switched off.
 _LOOK = fragment(f"""
     [ -d /run/systemd/system ] || {{ echo '{_NO_SYSTEMD}'; exit; }};
     systemctl show --no-pager -p {",".join(_PROPERTIES)} {" ".join([*_KINDS, *_SOCKETS])};
@@ -117,8 +117,9 @@ _LOOK = fragment(f"""
         c=$(curl -s -o /dev/null -m 2 -w '%{{http_code}}' http://127.0.0.1:10248/healthz); echo "Answer=$c $?"; fi;
     echo '{_END}'
 """)
-# At each start it says that PLEG "has yet to be successful": that is no fault. While it lasts it is said again within
-# 5 s. Whoever may not read the journal is told nothing and no error; no other way is tried, for this only adds to it.
+# At each start the kubelet says that PLEG "has yet to be successful": that is not a fault. A real complaint is repeated
+# within 5 s. A login that may not read the journal gets no lines and no error; this is only extra evidence, so no other
+# way is tried.
 _JOURNAL = (
     *("journalctl", "-b", "-q", "--no-pager", "-o", "short-monotonic", "--since=-10min", "-n", "2000"),
     *(f"_SYSTEMD_UNIT={unit}" for unit in KUBELET_UNITS),
@@ -131,7 +132,7 @@ _COMPLAINTS = fragment(f"""
         [ -r "$f" ] && {{ {shlex.join(_JOURNAL)} | grep -aE '{_WORDS}' | tail -n 40; break; }}; done;
     echo '{_END}'
 """)
-# klog's own head and words come first: what a pod's failing check printed stands within other lines of the kubelet.
+# klog's own prefix comes first: the output of a pod's failing check is inside other lines of the kubelet.
 _COMPLAINT = re.compile(
     r"\[\s*(?P<at>[0-9]{1,12}(?:\.[0-9]{1,9})?)\] \S+ [^:]{1,80}: (?P<says>[EWI][0-9]{4} [0-9:.]{8,20} +[0-9]{1,10} "
     rf"kubelet\.go:[0-9]{{1,6}}\] \"?[Ss]kipping pod synchronization(?:\" err=\"| - ).{{0,400}}(?:{_WORDS}).*)"
@@ -139,9 +140,9 @@ _COMPLAINT = re.compile(
 
 
 def parse(outputs: Outputs) -> EssentialUnitsReading:
-    """Read the units of both looks, and what the kubelet says of itself.
+    """Read the units at both looks, and the kubelet's own health.
 
-    Unread when: systemd runs and does not answer. Without systemd there is an answer: `systemd` is False.
+    Unread when: systemd runs but does not answer. Without systemd there is an answer: `systemd` is False.
     """
     first = outputs.text("look", 0)
     if first.strip() == _NO_SYSTEMD:
@@ -185,7 +186,7 @@ def _unit(
         sub=told.get("SubState", ""),
         active_later=None if later is None else later.get("ActiveState", ""),
         result=told.get("Result", ""),
-        # Where systemd never tried a start it never looked at the conditions, and says "no" then, too.
+        # If systemd never tried to start it, it never checked the conditions, and says "no" then too.
         condition_met=told.get("ConditionResult") != "no" or told.get("ConditionTimestampMonotonic", "0") == "0",
         changed_usec=int(changed) if re.fullmatch(r"[0-9]{1,20}", changed) else None,
         sockets=tuple(sorted(listening.intersection(told.get("TriggeredBy", "").split()))),

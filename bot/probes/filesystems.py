@@ -1,7 +1,8 @@
-"""File systems on block devices: how full those are that a node lives on, and which of them take no writes.
+"""File systems on block devices: how much room the node's own have, and which refuse writes.
 
 Defined in: df(1p) (-P, -i), proc_pid_mountinfo(5), fstab(5); ext4's and XFS's options in the kernel's
-Documentation/filesystems. The kubelet's limits: https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/
+Documentation/filesystems. The kubelet's limits:
+https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from bot.probes.formats.sections import sections
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One file system on a block device, by its shortest mount point.
+    """A file system on a block device, by its shortest mount point.
 
-    Shape: `device` is the kernel's own name (`nvme0n1p1`, `dm-0`), as its log says it; `options` are the file system's,
-    not the mount's: a read-only bind mount of a writable one is not read-only. `meant` is what fstab asks for: `rw`,
-    `ro`, or empty where fstab does not name it.
+    Shape: `device` is the kernel's name (`nvme0n1p1`, `dm-0`), as in its log; `options` are the file system's, not the
+    mount's: a read-only bind mount of a writable file system is not read-only. `meant` is what fstab says: `rw`, `ro`,
+    or empty if fstab does not name it.
     """
 
     point: str
@@ -37,29 +38,29 @@ class Mount:
 
     @property
     def is_shut(self) -> bool:
-        """True when an error made the file system refuse writes; its options say so."""
+        """True when its options show that an error made the file system refuse writes."""
         return "emergency_ro" in self.options or "shutdown" in self.options
 
     @property
     def is_read_only(self) -> bool:
-        """True when it takes no writes, whatever the reason."""
+        """True when it refuses writes, for any reason."""
         return self.is_shut or "ro" in self.options
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How much is free on one file system. Units: percent of the whole; None where it does not count inodes."""
+    """The free room on a file system. Units: percent of the whole; None if it does not count inodes."""
 
     point: str
     free_percent: float
     free_inodes_percent: float | None = None
-    has_images: bool = False  # container images lie on it
+    has_images: bool = False  # it holds container images
     lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FilesystemsReading:
-    """The mounts, the room on those that a node lives on, and the kubelet's own limits where it says them.
+    """The mounts, the room on those that the node needs, and the kubelet's own limits if it has any.
 
     Units: `limits` in percent, by the kubelet's names (`nodefs.available`).
     """
@@ -73,17 +74,17 @@ class FilesystemsReading:
 
     @property
     def least_free_percent(self) -> float:
-        """The room on the fullest of them; 100 where there is none."""
+        """The room on the fullest file system; 100 if there is none."""
         return min((room.free_percent for room in self.rooms), default=100.0)
 
     @property
     def least_free_inodes_percent(self) -> float:
-        """The inodes left on the fullest of them; 100 where none counts them."""
+        """The free inodes on the fullest file system; 100 if none counts them."""
         return min((r.free_inodes_percent for r in self.rooms if r.free_inodes_percent is not None), default=100.0)
 
     @property
     def read_only_count(self) -> int:
-        """How many take no writes."""
+        """How many refuse writes."""
         return sum(mount.is_read_only for mount in self.mounts)
 
 
@@ -92,8 +93,8 @@ _PLACES = ("/", "/var", "/var/lib/kubelet", *_IMAGES, "/var/log", "/tmp")
 _TYPES = "ext2|ext3|ext4|xfs|btrfs|f2fs|jfs|reiserfs"
 _END = "-- end --"
 _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
-# One line a device, its shortest mount point; a node with a thousand pods mounts one device a thousand times. Btrfs has
-# a number that is no device's, and its source may be a link of the device mapper's: the log says `dm-0`.
+# One line for each device, with its shortest mount point; with a thousand pods a device is mounted a thousand times.
+# Btrfs has a number that belongs to no device, and its source may be a device-mapper link: the log says `dm-0`.
 _MOUNTS = (
     '{ t = ""; for (i = 7; i < NF; i++) if ($i == "-") { t = $(i + 1); s = $(i + 2); o = $(i + 3) } '
     f"if (t ~ /^({_TYPES})$/) {{ k = $3 t; if (!(k in p) || length($5) < length(p[k])) "
@@ -119,7 +120,7 @@ _LIMIT = re.compile(r" +((?:nodefs|imagefs)\.(?:available|inodesFree)): +[\"']?(
 def parse(outputs: Outputs) -> FilesystemsReading:
     """Read mounts, room and limits.
 
-    Unread when: the answer is cut short, as where a dead mount holds `df`, or names neither a mount nor any room.
+    Unread when: the answer is cut short, for example because a dead mount blocks `df`, or it has no mounts and no room.
     """
     text = outputs.text("look")
     if not is_whole(text, _END):
@@ -151,7 +152,7 @@ def _mounts(lines: Iterable[str], meant: dict[str, str]) -> Iterable[Mount]:
 
 
 def _rooms(blocks: Iterable[str], inodes: Iterable[str]) -> Iterable[Room]:
-    """One room a file system, however many of the places lie on it."""
+    """Yield each file system's room once, even if it holds several of the places."""
     nodes = {found.group(3): (found, line) for line in inodes if (found := _ROOM.fullmatch(line))}
     seen: set[str] = set()
     for line in blocks:
@@ -172,7 +173,7 @@ def _rooms(blocks: Iterable[str], inodes: Iterable[str]) -> Iterable[Room]:
 
 
 def _share(row: re.Match[str]) -> float:
-    """The free share in percent; what root alone may still use counts as used."""
+    """The free share in percent; room reserved for root counts as used."""
     return min(100.0, max(0.0, 100 * int(row.group(2)) / int(row.group(1))))
 
 

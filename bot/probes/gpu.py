@@ -1,8 +1,8 @@
-"""NVIDIA's GPUs: those on the PCI bus, those that answer, and what they say of their memory.
+"""NVIDIA's GPUs: which are on the PCI bus, which answer, and the state of their memory.
 
 Defined in: Linux, Documentation/ABI/testing/sysfs-bus-pci; nvidia-smi(1) (--query-gpu, --query-remapped-rows, -q).
 
-A sick GPU can hold nvidia-smi in the kernel, where nothing ends it: it is asked in a lane of its own, and only where
+A faulty GPU can block nvidia-smi in the kernel, where it cannot be killed: so it runs in its own lane, and only if
 sysfs shows a GPU.
 """
 
@@ -24,10 +24,11 @@ from bot.probes.formats.sections import sections
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU on the bus. What was not told is None or empty.
+    """A GPU on the bus. Missing values are None or empty.
 
-    Shape: `answers` False: nvidia-smi answered for others, or named this one as out of reach; None: it was not asked,
-    or the driver is another one. `recovery` is what *GPU Recovery Action* says, or `Reset` where nvidia-smi demands it.
+    Shape: `answers` False: nvidia-smi answered for other GPUs, or named this GPU as out of reach; None: it was not
+    asked, or another driver is in use. `recovery` is the *GPU Recovery Action*, or `Reset` if nvidia-smi demands a
+    reset.
     """
 
     bus: str
@@ -37,18 +38,18 @@ class Gpu:
     remap_pending: bool | None = None
     remap_failed: bool | None = None
     recovery: str = ""
-    replace: bool = False  # SRAM Threshold Exceeded: NVIDIA's gate for a replacement
+    replace: bool = False  # SRAM Threshold Exceeded: NVIDIA's criterion for a replacement
     lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class GpuReading:
-    """The GPUs of a node; none on the bus is an answer. `smi` says what became of nvidia-smi."""
+    """The GPUs of a node; an empty bus is an answer. `smi` is the outcome of nvidia-smi."""
 
     probe: ClassVar[str] = "gpu"
 
     gpus: tuple[Gpu, ...]
-    smi: str = ""  # "answered", "absent", "stalled", "failed", or empty where there was nobody to ask about
+    smi: str = ""  # "answered", "absent", "stalled", "failed", or empty without a GPU
 
     @property
     def count(self) -> int:
@@ -68,7 +69,7 @@ class GpuReading:
 
 _END = "-- end --"
 _NONE = "no gpu"
-# 10de is NVIDIA; class 0300 is a display controller, 0302 one without a display. Bridges and audio are others.
+# 10de is NVIDIA; class 0300 is a display controller, 0302 a controller without a display. Others are bridges and audio.
 _BUS = fragment(f"""
     for f in $(grep -ls 0x10de /sys/bus/pci/devices/*/vendor); do
         d=${{f%/vendor}}; c=$(cat $d/class);
@@ -98,9 +99,9 @@ _NO_DEVICES = "No devices were found"
 
 
 def parse(outputs: Outputs) -> GpuReading:
-    """Read the bus, and what nvidia-smi says of each GPU on it.
+    """Read the bus, and what nvidia-smi says about each GPU on it.
 
-    Unread when: the list of the bus is cut, or a row of it is malformed. That nvidia-smi does not answer is told.
+    Unread when: the list of the bus is cut, or has a malformed row. A silent nvidia-smi is part of the reading.
     """
     lines = outputs.text("bus").rstrip("\n").split("\n")
     if lines[-1] != _END:
@@ -140,7 +141,7 @@ class _Told:
         self._rows = self._table(files.get("/rows", ()))
         lost = ((_LOST.search(f"{line} "), one_line(line)) for line in listed)
         self._lost = {bus_id(found.group(1)): line for found, line in lost if found is not None}
-        # Where one is out of reach, some versions end there, and who else answers is not told.
+        # Some versions stop at a GPU that is out of reach, and do not list the others.
         self._whole = "status 0" in listed or any(_NO_DEVICES in line for line in listed)
         self._said: dict[str, dict[str, tuple[str, str]]] = {}
         bus = ""
@@ -160,7 +161,7 @@ class _Told:
         }
 
     def gpu(self, bus: str, driver: str, line: str) -> Gpu:
-        """Return what is known of a GPU; only one that the nvidia driver holds is expected to answer."""
+        """Return what is known of a GPU; only a GPU bound to the nvidia driver is expected to answer."""
         cells, row = self._gpus.get(bus, ((), ""))
         remap, remap_row = self._rows.get(bus, ((), ""))
         said = self._said.get(bus, {})

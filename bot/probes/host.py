@@ -1,4 +1,4 @@
-"""What machine and system this is: kernel, boot, distribution, virtualisation, cores, clock, consoles.
+"""The machine and its system: kernel, boot, distribution, virtualisation, cores, clock, consoles.
 
 Defined in: proc(5), os-release(5), machine-id(5), systemd-detect-virt(1), Linux, Documentation/ABI/testing/sysfs-*,
 fs/proc/consoles.c.
@@ -23,7 +23,7 @@ from bot.probes.formats.sections import sections
 
 @dataclass(frozen=True, slots=True)
 class HostReading:
-    """Kernel, boot, distribution, virtualisation: what thresholds hang on. Empty text: not told by the node."""
+    """Kernel, boot, distribution, virtualisation: thresholds depend on them. Empty text: unknown."""
 
     probe: ClassVar[str] = "host"
 
@@ -39,10 +39,10 @@ class HostReading:
     hostname: str = ""
     node_time_at: datetime | None = None
     consoles: tuple[str, ...] = ()  # where the kernel prints: `tty0`, `ttyS0`
-    console_level: int | None = None  # it prints there what is graver than this
+    console_level: int | None = None  # messages graver than this are printed there
 
     def traits(self) -> Mapping[str, str]:
-        """Return what the node is, for people."""
+        """Return a short description of the node, for people."""
         found = {"kernel": f"kernel {self.kernel}", "up": f"up {span(self.uptime)}"}
         found |= {"cores": f"{self.cores_online} cores"} if self.cores_online else {}
         told = {"distribution": self.distribution, "virtualisation": self.virtualisation}
@@ -50,7 +50,7 @@ class HostReading:
 
     @property
     def kernel_version(self) -> tuple[int, int]:
-        """Major and minor of `uname -r`; (0, 0) when it does not say.
+        """Major and minor of `uname -r`; (0, 0) if unknown.
 
         Example:
         >>> from datetime import timedelta
@@ -62,7 +62,7 @@ class HostReading:
 
     @property
     def serial_consoles(self) -> tuple[str, ...]:
-        """Those of the consoles that are serial lines, which are slow."""
+        """The consoles that are serial lines, which are slow."""
         return tuple(console for console in self.consoles if re.match(r"tty(?:S|AMA|USB)[0-9]", console))
 
     @property
@@ -80,7 +80,7 @@ _CONSOLES, _PRINTK = "/proc/consoles", "/proc/sys/kernel/printk"
 _VENDOR, _PRODUCT = "/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name"
 _HYPERVISOR = "/sys/hypervisor/type"
 
-# Where systemd-detect-virt is missing: what the machine says of its maker, by the names that tool would print.
+# Without systemd-detect-virt: the machine's maker, by the names that this tool would print.
 _MAKERS = (
     ("amazon ec2", "amazon"),
     ("qemu", "qemu"),
@@ -99,9 +99,9 @@ _SAYS = re.compile(r"(time|cgroup|virt)=(.*)")
 
 
 def parse(outputs: Outputs) -> HostReading:
-    """Read the files and the few commands beside them; what a node lacks stays empty.
+    """Read the files and the few commands; what a node lacks stays empty.
 
-    Unread when: the kernel's release, the boot's id or the uptime is missing, for a verdict hangs on them.
+    Unread when: the kernel's release, the boot id or the uptime is missing, because verdicts depend on them.
     """
     files = sections(outputs.text("files"))
     kernel, boot_id = _first(files, _KERNEL), _first(files, _BOOT_ID)
@@ -135,7 +135,7 @@ def parse(outputs: Outputs) -> HostReading:
 
 
 def _consoles(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of those that are enabled (E)."""
+    """The names of the enabled consoles (E)."""
     return tuple(found.group(1) for line in lines[:20] if (found := _CONSOLE.match(line)) and "E" in found.group(2))
 
 

@@ -1,4 +1,4 @@
-"""Which cores take the network devices' interrupts: /proc/interrupts twice, filtered on the node.
+"""Which cores handle the network devices' interrupts: /proc/interrupts twice, filtered on the node.
 
 Defined in: Linux, Documentation/filesystems/proc.rst and core-api/irq/irq-affinity.rst; names are each driver's own.
 """
@@ -20,10 +20,10 @@ from bot.probes.formats.counter import counts, risen
 
 @dataclass(frozen=True, slots=True)
 class InterruptLine:
-    """One interrupt of a network device.
+    """An interrupt of a network device.
 
     Shape: `rises` maps core -> interrupts inside the window, for cores where it rose; `cores` is where it may be
-    delivered (effective affinity), empty where the kernel does not tell; `queue` is the queue it serves.
+    delivered (effective affinity), empty if unknown; `queue` is the queue it serves.
     """
 
     irq: str
@@ -36,7 +36,7 @@ class InterruptLine:
 
 @dataclass(frozen=True, slots=True)
 class InterruptsReading:
-    """The network devices' interrupts; none at all is an answer."""
+    """The network devices' interrupts; an empty list is an answer."""
 
     probe: ClassVar[str] = "interrupts"
 
@@ -60,7 +60,7 @@ class InterruptsReading:
 
     @property
     def busiest_core_share_percent(self) -> float:
-        """The share of the network interrupts that landed on one core; 0 when there were none."""
+        """The busiest core's share of the network interrupts; 0 when there were none."""
         return 100 * max(self.by_core.values(), default=0) / self.total_rise if self.total_rise else 0.0
 
     def queues_on(self, core: int) -> tuple[InterruptLine, ...]:
@@ -68,8 +68,8 @@ class InterruptsReading:
         return tuple(line for line in self.lines if core in line.cores or (not line.cores and core in line.rises))
 
 
-# Names by which a row is known for a network device's even where sysfs does not say so: ENA, Intel, Broadcom,
-# vmxnet3, Mellanox, virtio. An extended regular expression that Python and awk read alike.
+# Names that show a row to be a network device's even if sysfs does not: ENA, Intel, Broadcom, vmxnet3, Mellanox,
+# virtio. An extended regular expression that works in Python and awk.
 _NAMES = r"([Tt]x-?[Rr]x|rxtx)-[0-9]|mlx5_(comp|async)[0-9]|ena-mgmnt@|virtio[0-9]+-(input|output)\.[0-9]"
 
 _HEADER = re.compile(r"CPU[0-9]{1,5}(?: CPU[0-9]{1,5})*", re.ASCII)
@@ -81,7 +81,7 @@ _QUEUE = re.compile(
 
 @dataclass(slots=True)
 class _Look:
-    """One look: interrupts by number, and the devices they belong to."""
+    """A look: interrupts by number, and the devices they belong to."""
 
     rows: dict[str, tuple[dict[int, int], str, str]] = field(default_factory=dict)  # counts by core, name, raw
     devices: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class _Look:
 
 
 def parse(outputs: Outputs) -> InterruptsReading:
-    """Read both looks. Interrupts that a device asked for anew inside the window are counted from zero.
+    """Read both looks. Interrupts that a device requested again within the window are counted from zero.
 
     Unread when: the table has no header, or a row is malformed.
     """
@@ -108,7 +108,7 @@ def parse(outputs: Outputs) -> InterruptsReading:
 
 
 def queue_of(name: str) -> int | None:
-    """Return the queue that an interrupt of this name serves, None for one that serves no queue.
+    """Return the queue that an interrupt of this name serves, None if it serves no queue.
 
     Example:
     >>> [queue_of(name) for name in ("eth0-Tx-Rx-5", "ena-mgmnt@pci:0000:00:05.0", "mlx5_comp12@pci:0000:07:00.0")]
@@ -144,7 +144,7 @@ def _look(text: str) -> _Look:
 
 
 def _name(words: list[str]) -> str:
-    """Return what stands after the chip and the kind of a row: one name, or those that share the interrupt."""
+    """Return the text after a row's chip and kind: the name, or the names that share the interrupt."""
     if len(words) < 2:
         return ""
     start = len(words) - 1
@@ -162,13 +162,13 @@ def _is_network(irq: str, name: str, devices: dict[str, frozenset[str]]) -> bool
 def _risen(before: int, after: int) -> int:
     try:
         return risen(before, after, "interrupts")
-    except CannotRead:  # freed and asked for again, as in a reset of the device: the counter began at zero
+    except CannotRead:  # freed and requested again, as in a reset of the device: the counter began at zero
         return after
 
 
-# Interrupts of a network device by sysfs (MSI: the device's own, or its parent's for virtio), else by name. A row
-# holds mostly blanks and zeros: with one blank between columns 192 cores take 0.5 kB a row. The effective affinity
-# is where the interrupt goes; kernels without it have only where it may go.
+# Interrupts of a network device by sysfs (MSI: the device's own, or its parent's for virtio), or else by name. A row
+# is mostly blanks and zeros: with a single blank between columns 192 cores take 0.5 kB a row. The effective affinity
+# is where the interrupt goes; kernels without it know only where it may go.
 _DEVICES = (
     "for d in /sys/class/net/*/device; do "
     '[ -d "$d" ] || continue; n=${d%/device}; m=$d/msi_irqs; [ -d "$m" ] || m=$d/../msi_irqs; '

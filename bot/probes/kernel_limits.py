@@ -1,7 +1,7 @@
-"""What the kernel holds only so many of: threads, open files, entries in the tables of neighbours.
+"""Kernel limits: threads, open files, entries in the neighbour tables.
 
 Defined in: proc(5) (loadavg), Linux, Documentation/admin-guide/sysctl/{kernel,fs}.rst, cgroup-v2.rst (pids), and
-net/core/neighbour.c (/proc/net/stat/*_cache: a row a CPU, in hexadecimal).
+net/core/neighbour.c (/proc/net/stat/*_cache: a row for each CPU, in hexadecimal).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bot.probes.formats.sections import sections
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How many there are of a thing, and how many there may be."""
+    """How many of something exist, and how many may exist."""
 
     name: str
     used: int
@@ -28,7 +28,7 @@ class Limit:
 
     @property
     def used_percent(self) -> float:
-        """The used share; 0 where nothing limits it."""
+        """The used share; 0 without a limit."""
         return 100 * self.used / self.maximum if self.maximum else 0.0
 
 
@@ -36,7 +36,7 @@ class Limit:
 class KernelLimitsReading:
     """The limits, and how often a new neighbour found its table full, at both looks.
 
-    Shape: `table_fulls` sums the tables of IPv4 and IPv6 over all CPUs since boot; None where there is no such count.
+    Shape: `table_fulls` sums the tables of IPv4 and IPv6 over all CPUs since boot; None if there is no such count.
     """
 
     probe: ClassVar[str] = "kernel_limits"
@@ -48,7 +48,7 @@ class KernelLimitsReading:
 
     @property
     def used_percent(self) -> float:
-        """The used share of the limit that is nearest."""
+        """The used share of the nearest limit."""
         return max((limit.used_percent for limit in self.limits), default=0.0)
 
     @property
@@ -62,7 +62,7 @@ class KernelLimitsReading:
 _LOADAVG, _PID_MAX, _THREADS_MAX = "/proc/loadavg", "/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"
 _FILE_NR = "/proc/sys/fs/file-nr"
 _CACHES = ("/proc/net/stat/arp_cache", "/proc/net/stat/ndisc_cache")
-# Where tasks are counted below a limit: cgroup v2, then v1, by the names of the kubelet's two drivers.
+# Where tasks are counted against a limit: cgroup v2, then v1, by the names of the kubelet's two drivers.
 _GROUPS = tuple(
     f"{tree}/{group}"
     for tree in ("/sys/fs/cgroup", "/sys/fs/cgroup/pids")
@@ -77,7 +77,7 @@ _PATHS = (
 def parse(outputs: Outputs) -> KernelLimitsReading:
     """Read the counts and their limits.
 
-    Unread when: the kernel's own three files on threads are not there, or hold something else than they should.
+    Unread when: any of the kernel's three files on threads is missing or malformed.
     """
     files = sections(outputs.text("limits", 0))
     later = sections(outputs.text_or_none("limits", 1) or "")
@@ -110,7 +110,7 @@ def _files(files: Mapping[str, tuple[str, ...]]) -> Limit | None:
 def _tasks(files: Mapping[str, tuple[str, ...]], group: str) -> Limit | None:
     used, maximum = (_line(files, f"{group}/pids.{name}") for name in ("current", "max"))
     if not (re.fullmatch(r"[0-9]{1,12}", used) and re.fullmatch(r"[0-9]{1,12}", maximum)):
-        return None  # not there, or `max`: nothing limits it
+        return None  # missing, or `max`: no limit
     name = group.rpartition("/")[2]
     return Limit(f"tasks in {name}", int(used), int(maximum), (f"{name} pids.current {used} pids.max {maximum}",))
 
@@ -118,7 +118,7 @@ def _tasks(files: Mapping[str, tuple[str, ...]], group: str) -> Limit | None:
 def _table_fulls(files: Mapping[str, tuple[str, ...]]) -> int | None:
     found = None
     for path in _CACHES:
-        header, *rows = files.get(path) or ("",)  # cut right after its heading, a section has no line
+        header, *rows = files.get(path) or ("",)  # a section that is cut right after its heading has no line
         names = header.split()
         if "table_fulls" not in names:
             continue

@@ -1,4 +1,4 @@
-"""What matters in the kernel's log of this boot: resets, lockups, stalls, kills, full tables, failing hardware.
+"""The important lines of the kernel's log of this boot: resets, lockups, stalls, kills, full tables, bad hardware.
 
 Defined in: journalctl(1), dmesg(1); the wordings in `formats/ena_events.py` and `formats/kernel_events.py`.
 """
@@ -22,7 +22,7 @@ from bot.probes.formats.log_burst import COUNT, TELL, LogBurst, log_burst
 
 @dataclass(frozen=True, slots=True)
 class KernelLogReading:
-    """The lines of this boot that matter, oldest first; `lines_seen` counts all lines, and is never zero."""
+    """The important lines of this boot, oldest first; `lines_seen` counts all lines, and is never zero."""
 
     probe: ClassVar[str] = "kernel_log"
 
@@ -30,8 +30,8 @@ class KernelLogReading:
     lines_seen: int
     events: tuple[KernelEvent, ...] = ()
     kinds: tuple[str, ...] = field(default=())  # every kind seen, for conditions
-    left_out: int = 0  # older lines that matter: of each sort only the newest are read
-    bursts: tuple[LogBurst, ...] = ()  # stretches in which more was said than a serial line prints, oldest first
+    left_out: int = 0  # important lines left out: of each sort only the newest are read
+    bursts: tuple[LogBurst, ...] = ()  # periods with more output than a serial line can print, oldest first
 
     def of(self, *kinds: KernelEventKind) -> tuple[KernelEvent, ...]:
         """Return the events of these kinds, oldest first."""
@@ -39,31 +39,31 @@ class KernelLogReading:
 
     @property
     def nic_resets(self) -> int:
-        """How many device resets the log tells of."""
+        """How many device resets the log has."""
         return len(self.of(KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED))
 
     @property
     def last_nic_reset_seconds(self) -> float | None:
-        """Seconds after boot of the last device reset; None where there was none that has a time."""
+        """Seconds after boot of the last device reset; None without a reset that has a time."""
         resets = self.of(KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
         times = [reset.since_boot.total_seconds() for reset in resets if reset.since_boot is not None]
         return max(times, default=None)
 
     @property
     def last_kernel_bug_seconds(self) -> float:
-        """Seconds after boot of the last oops or BUG; far ahead without a time, long before boot without one."""
+        """Seconds after boot of the last oops or BUG; far ahead without a known time, long before boot without any."""
         return self._last(KernelEventKind.KERNEL_BUG)
 
     @property
     def last_workqueue_stall_seconds(self) -> float:
-        """Seconds after boot of the last pool of kernel workers that was stuck; without one as above."""
+        """Seconds after boot of the last stuck pool of kernel workers; without any as above."""
         return self._last(KernelEventKind.WORKQUEUE_STALL)
 
     @property
     def netdev_held_minutes(self) -> float:
-        """For how long the newest row of lines has told of an interface that is removed and held; 0 without one.
+        """How long the newest run of lines has reported an interface as removed but held; 0 if there is none.
 
-        The kernel tells of it every ten seconds: a silence of a minute ends a row.
+        The kernel repeats the line every ten seconds: a minute without it ends a run.
         """
         times = [event.since_boot.total_seconds() for event in self.of(KernelEventKind.NETDEV_HELD) if event.since_boot]
         first = len(times) - 1
@@ -73,12 +73,12 @@ class KernelLogReading:
 
     @property
     def last_netdev_held_seconds(self) -> float:
-        """Seconds after boot of the last line that tells of an interface that is held; without one as above."""
+        """Seconds after boot of the last line about a held interface; without any as above."""
         return self._last(KernelEventKind.NETDEV_HELD)
 
     @property
     def last_efa_silent_seconds(self) -> float:
-        """Seconds after boot of the last command that an EFA device did not answer; without one as above."""
+        """Seconds after boot of the last command that an EFA device did not answer; without any as above."""
         return self._last(KernelEventKind.EFA_SILENT)
 
     def _last(self, kind: KernelEventKind) -> float:
@@ -87,28 +87,28 @@ class KernelLogReading:
 
     @property
     def nic_resets_untimed(self) -> int:
-        """How many device resets have no time: they may be from now."""
+        """How many device resets have no time: they may be recent."""
         resets = self.of(KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
         return sum(1 for reset in resets if reset.since_boot is None)
 
     @property
     def lockups(self) -> int:
-        """How many soft or hard lockups and RCU stalls the log tells of."""
+        """How many soft or hard lockups and RCU stalls the log has."""
         return len(self.of(KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL))
 
     @property
     def hung_tasks(self) -> int:
-        """How many hung tasks the log tells of."""
+        """How many hung tasks the log has."""
         return len(self.of(KernelEventKind.HUNG_TASK))
 
 
 MOST_OF_A_SORT = 80
-LAST_LINES, LAST_BYTES = 400, 48 * 1024  # of the log's end, where it is kept as it stands
+LAST_LINES, LAST_BYTES = 400, 48 * 1024  # of the log's end, kept unfiltered
 _ROW_SECONDS = 60.0
 _FAR = 1e12  # seconds: longer than any node is up
 _LIMIT = timedelta(seconds=8)
-# journalctl takes 5 µs a line; a reset of a large device writes four thousand. Facility 0 is the kernel's own: what a
-# program writes to /dev/kmsg never has it, whatever name it gives itself. `dmesg -k` keeps to the same.
+# journalctl takes 5 µs a line; a reset of a large device writes four thousand lines. Facility 0 is the kernel's own:
+# lines that programs write to /dev/kmsg never have it, whatever their name. `dmesg -k` filters the same way.
 _JOURNAL = (
     *("journalctl", "-k", "-b", "-q", "--no-pager", "-o", "short-monotonic", "-n", "20000"),
     "SYSLOG_FACILITY=0",
@@ -116,8 +116,8 @@ _JOURNAL = (
 _DMESG = ("dmesg", "-k")
 _WHOLE = "-- whole --"
 
-# Loose on purpose: the node only thins the log out, reading it is done here. The newest lines of each sort are kept,
-# so that a storm of one sort does not push another out.
+# Loose on purpose: the node only filters the log, it is parsed here. The newest lines of each sort are kept, so that a
+# storm of one sort does not push another out.
 _NIC_SORT = (
     "TX q [0-9]+ is paused|Transmit time out|napi handler hasn|ost (tx|TX) completions|missed TX completions|"
     "\\[2\\/2\\] qid|Keep alive watchdog|ENA admin queue|for the admin cmd|driver didn.t receive|Potential MSIX|"
@@ -160,7 +160,7 @@ _SORTS = (
     "unregister_netdevice: waiting for",
     _EFA_SORT,
 )
-_PER_PACKET = "/completed on time, qid|TX hasn.t completed/"  # one a packet, a hundred in a row: the first three tell
+_PER_PACKET = "/completed on time, qid|TX hasn.t completed/"  # a line for each packet: three are enough
 FILTER = (
     f'$0 == "{_WHOLE}" {{ w = 1; next }} {{ n++; c = 0; {COUNT} }} '
     f"{_PER_PACKET} {{ if (++f < 4) c = 1 }} "
@@ -183,9 +183,9 @@ def _as_root(argv: tuple[str, ...]) -> str:
 
 
 def parse(outputs: Outputs) -> KernelLogReading:
-    """Read the lines that the node kept.
+    """Read the lines that the node's filter kept.
 
-    Unread when: nothing was printed, for a kernel's log is never empty: who may not read it is shown none.
+    Unread when: nothing was printed: a kernel's log is never empty, and a login that may not read it gets no lines.
     """
     lines = outputs.text("log").rstrip("\n").split("\n")
     end = _END.fullmatch(lines[-1])
@@ -193,7 +193,7 @@ def parse(outputs: Outputs) -> KernelLogReading:
         raise CannotRead("kernel_log: the log is cut short")
     origin, seen, left_out = end.groups()
     if not int(seen):
-        raise CannotRead("kernel_log: the log is empty, which a kernel's log never is")
+        raise CannotRead("kernel_log: the log is empty, which never happens: it could not be read")
     told = {line: burst for line in lines[:-1] if (burst := log_burst(line)) is not None}
     read = (kernel_line(line, origin == "journal") for line in lines[:-1] if line not in told)
     events = told_by([line for line in read if line is not None])
@@ -206,7 +206,7 @@ def _last(said: str) -> tuple[str, ...]:
     return ("sh", "-c", f"{said} | tail -n {LAST_LINES} | tail -c {LAST_BYTES}")
 
 
-# Not of the probe: the end of the log as it stands, for what a reboot is about to take. The rights are the same.
+# Not part of the probe: the unfiltered end of the log, saved before a reboot destroys it. It needs the same rights.
 TAIL = Command(
     "tail",
     _last(shlex.join(_JOURNAL)),

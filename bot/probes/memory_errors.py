@@ -1,4 +1,4 @@
-"""Errors of the memory itself, as the kernel's EDAC drivers count them, and the pages it gave up.
+"""Memory errors as the kernel's EDAC drivers count them, and the pages that the kernel no longer uses.
 
 Defined in: Linux, Documentation/ABI/testing/sysfs-devices-edac, Documentation/filesystems/proc.rst (HardwareCorrupted).
 """
@@ -19,7 +19,7 @@ from bot.probes.formats.fragment import fragment
 
 @dataclass(frozen=True, slots=True)
 class MemoryController:
-    """One controller's counts since its driver was loaded or the counts were reset. Units: seconds."""
+    """A controller's counts since its driver was loaded or the counts were reset. Units: seconds."""
 
     name: str  # `mc0`
     uncorrected: int
@@ -30,9 +30,9 @@ class MemoryController:
 
 @dataclass(frozen=True, slots=True)
 class MemoryErrorsReading:
-    """What each memory controller counted; no controller means that nobody counts here, and never zero.
+    """Each memory controller's counts; no controller means that nothing is counted, not that there are no errors.
 
-    Units: `given_up_kib` is the memory that the kernel no longer uses since it could not be corrected; None: not told.
+    Units: `given_up_kib` is the uncorrectable memory that the kernel no longer uses; None: unknown.
     """
 
     probe: ClassVar[str] = "memory_errors"
@@ -43,12 +43,12 @@ class MemoryErrorsReading:
 
     @property
     def uncorrected_count(self) -> int:
-        """Errors that could not be corrected, of all controllers."""
+        """Uncorrected errors of all controllers."""
         return sum(controller.uncorrected for controller in self.controllers)
 
     @property
     def corrected_count(self) -> int:
-        """Errors that were corrected, of all controllers."""
+        """Corrected errors of all controllers."""
         return sum(controller.corrected for controller in self.controllers)
 
 
@@ -68,7 +68,7 @@ _PRODUCT = "product "
 def parse(outputs: Outputs) -> MemoryErrorsReading:
     """Read the counts of each controller.
 
-    Unread when: the answer is cut short, or a count is malformed or stands alone.
+    Unread when: the answer is cut short, or a count is malformed or has no counterpart.
     """
     lines = outputs.text("look").rstrip("\n").split("\n")
     if lines[-1] != _END:
@@ -90,7 +90,7 @@ def parse(outputs: Outputs) -> MemoryErrorsReading:
 def _controllers(counts: dict[str, dict[str, tuple[int, str]]]) -> Iterable[MemoryController]:
     for name, said in sorted(counts.items()):
         if "ue_count" not in said or "ce_count" not in said:
-            raise CannotRead(f"memory_errors: {name} tells only half of its counts")
+            raise CannotRead(f"memory_errors: {name} shows only half of its counts")
         seconds = said["seconds_since_reset"][0] if "seconds_since_reset" in said else None
         lines = (said["ue_count"][1], said["ce_count"][1])
         yield MemoryController(name, said["ue_count"][0], said["ce_count"][0], seconds, lines)

@@ -1,4 +1,4 @@
-"""Network interfaces with a device behind them: driver, version, and the counters that tell of trouble, twice.
+"""Network interfaces with a device: driver, version, and trouble counters at two looks.
 
 Defined in: ethtool(8); counter names in each driver's source (ENA: ena_ethtool.c); Linux,
 Documentation/ABI/testing/sysfs-class-net-statistics.
@@ -18,7 +18,7 @@ from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
 from bot.probes.formats.fragment import fragment
 
-# Counters that rise by one with each device reset, by what made the driver reset.
+# Counters that rise with each device reset, by the reason of the reset.
 ENA_RESET_COUNTERS = (
     "suspected_poll_starvation",
     "os_netdev_wd",
@@ -49,10 +49,10 @@ ALLOWANCE_COUNTERS = (
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """One interface. Counters are cumulative since the driver was loaded; a name that is absent is not zero.
+    """An interface. Counters are cumulative since the driver was loaded; an absent name is not zero.
 
-    Shape: a counter of each queue stands under its own name (`queue_5_tx_missed_tx`) where it is not zero, and as the
-    sum over the queues under its bare name (`missed_tx`). `origin` says which counters a name can be found among.
+    Shape: a queue's counter has its own name (`queue_5_tx_missed_tx`) if it is not zero, and the sum over all queues
+    has the bare name (`missed_tx`). `origin` says where the counters come from.
     """
 
     name: str
@@ -61,8 +61,8 @@ class Nic:
     bus: str = ""
     counters: Mapping[str, int] = field(default_factory=dict)
     counters_later: Mapping[str, int] = field(default_factory=dict)
-    lines: Mapping[str, str] = field(default_factory=dict)  # counter -> its line, second look where there is one
-    origin: str = "ethtool -S"  # or "/sys/class/net", which every driver has and which knows no resets
+    lines: Mapping[str, str] = field(default_factory=dict)  # counter -> its line, from the second look if there is one
+    origin: str = "ethtool -S"  # or "/sys/class/net", which every driver has, without resets
 
     @property
     def is_ena(self) -> bool:
@@ -74,7 +74,7 @@ class Nic:
         return self.counters_later.get(counter, self.counters.get(counter))
 
     def rise(self, counter: str) -> int | None:
-        """How far it rose inside the window (never below zero: counters restart), None when it cannot be told."""
+        """How far it rose inside the window (never below zero: counters restart), None if unknown."""
         if counter not in self.counters or counter not in self.counters_later:
             return None
         return max(0, self.counters_later[counter] - self.counters[counter])
@@ -82,7 +82,7 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class NicReading:
-    """Every interface with a device behind it; none at all is an answer."""
+    """Every interface with a device; an empty list is an answer."""
 
     probe: ClassVar[str] = "nic"
 
@@ -101,28 +101,28 @@ class NicReading:
 
     @property
     def resets(self) -> int | None:
-        """Device resets since the driver was loaded, over all ENA interfaces; None where no driver counts them."""
+        """Device resets since the driver was loaded, over all ENA interfaces; None if no driver counts them."""
         totals = [total for nic in self.ena if (total := nic.total("total_resets")) is not None]
         return sum(totals) if totals else None
 
     @property
     def resets_rise(self) -> int | None:
-        """Device resets inside the window, over all ENA interfaces; None where no driver counts them."""
+        """Device resets inside the window, over all ENA interfaces; None if no driver counts them."""
         rises = [rise for nic in self.ena if (rise := nic.rise("total_resets")) is not None]
         return sum(rises) if rises else None
 
     @property
     def allowance_exceeded_rise(self) -> int | None:
-        """How far the instance's allowance counters rose in the window; None where there are none."""
+        """How far the instance's allowance counters rose in the window; None if there are none."""
         rises = [rise for nic in self.ena for name in ALLOWANCE_COUNTERS if (rise := nic.rise(name)) is not None]
         return sum(rises) if rises else None
 
 
 END = "-- end of look --"
 
-# A machine of 96 queues has four thousand counters. All of ENA's that count the device are kept; those that count a
-# queue are summed over the queues where they tell of trouble, and kept by queue where they are not zero. Of other
-# drivers' counters those are kept whose names tell of trouble, and of these the ones of a queue only when not zero.
+# A machine with 96 queues has four thousand counters. All of ENA's device counters are kept; its queue counters about
+# trouble are summed over the queues, and kept by queue if not zero. Of other drivers, counters with names of trouble
+# are kept, those of queues only if not zero.
 _QUEUE_TROUBLE = (
     "queue_stop|missed_tx|lost_interrupt|pending_timedout_pkts|dma_mapping_err|linearize_failed|prepare_ctx_err|"
     "bad_req_id|bad_desc_num|page_alloc_fail|skb_alloc_fail|empty_rx_ring|refil_partial"
@@ -171,9 +171,9 @@ class _Seen:
 
 
 def parse(outputs: Outputs) -> NicReading:
-    """Read every interface of both looks; no interface with a device is an answer.
+    """Read every interface at both looks; an empty list is an answer.
 
-    Unread when: the first look is cut short or a counter is malformed. A second look that is missing leaves no rises.
+    Unread when: the first look is cut short or a counter is malformed. Without a second look there are no rises.
     """
     first = read_look(outputs.text("look", 0))
     later: Mapping[str, _Seen] = {}
@@ -187,7 +187,7 @@ def parse(outputs: Outputs) -> NicReading:
 
 def _nic(name: str, seen: _Seen, later: _Seen | None) -> Nic:
     if later is not None and (later.origin != seen.origin or later.facts.get("driver") != seen.facts.get("driver")):
-        later = None  # counters of another origin say nothing about these
+        later = None  # counters of another origin cannot be compared
     return Nic(
         name=name,
         driver=seen.facts.get("driver", ""),
@@ -203,7 +203,7 @@ def _nic(name: str, seen: _Seen, later: _Seen | None) -> Nic:
 def read_look(text: str) -> dict[str, _Seen]:
     """Read one look: headings, the driver's facts, an origin and its counters.
 
-    Raises: CannotRead when it is cut short or a line is none of these.
+    Raises: CannotRead when it is cut short or has any other line.
     """
     lines = text.rstrip("\n").split("\n")
     if lines[-1] != END:

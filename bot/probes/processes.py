@@ -1,4 +1,4 @@
-"""Who burns CPU now, and on which core: two looks at every /proc/PID/stat, compared on the node.
+"""Which processes use CPU now, and on which core: two looks at every /proc/PID/stat, compared on the node.
 
 Defined in: Linux, proc_pid_stat(5) and include/linux/sched.h (flags).
 """
@@ -19,7 +19,7 @@ from bot.probes.formats.fragment import fragment
 
 @dataclass(frozen=True, slots=True)
 class ThreadUse:
-    """One thread of a busy process. Units: seconds of CPU in the short look at threads."""
+    """A thread of a busy process. Units: seconds of CPU in the short look at threads."""
 
     tid: int
     core: int  # where it last ran
@@ -29,7 +29,7 @@ class ThreadUse:
 
 @dataclass(frozen=True, slots=True)
 class ProcessUse:
-    """One process's CPU inside the window. Units: seconds of CPU; a busy core is one second a second."""
+    """A process's CPU inside the window. Units: seconds of CPU; a busy core uses 1 second per second."""
 
     pid: int
     name: str  # comm: at most 15 characters
@@ -51,7 +51,7 @@ class ProcessUse:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A process in state D at both looks. `wchan` is the kernel function it sleeps in, empty where that is hidden."""
+    """A process in state D at both looks. `wchan` is the kernel function it sleeps in, empty if hidden."""
 
     pid: int
     name: str
@@ -60,12 +60,12 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class ProcessesReading:
-    """The busiest processes, most kernel time first, and who waits uninterruptibly."""
+    """The busiest processes, most kernel time first, and those that wait uninterruptibly."""
 
     probe: ClassVar[str] = "processes"
 
     busiest: tuple[ProcessUse, ...]
-    seconds: float  # what the figures cover
+    seconds: float  # the time that the figures cover
     uninterruptible: tuple[str, ...] = ()  # names of processes in state D in both looks
     seen: int = 0
     waiting: tuple[Waiting, ...] = ()  # the same, with where they sleep
@@ -90,14 +90,14 @@ _WAITING = re.compile(r"d ([0-9]{1,9}) \((.*)\) D [-0-9 ]+", re.ASCII)
 _WCHAN = re.compile(r"w ([0-9]{1,9}) ([A-Za-z_][A-Za-z0-9_.]{0,79})", re.ASCII)
 _THREAD = re.compile(r"t ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,5}) ([0-9]{1,9}) ([0-9]{1,9})", re.ASCII)
 
-# Fields of a stat line, counted from the state's on: what stands before holds a name that may hold anything.
+# Fields of a stat line, counted from the state: the name before it may contain anything.
 _FLAGS, _THREADS, _CORE, _POLICY = 6, 17, 36, 38
 
 
 def parse(outputs: Outputs) -> ProcessesReading:
-    """Read what the node found: the busiest processes, those that wait uninterruptibly, the busiest ones' threads.
+    """Read what the node found: the busiest processes with their threads, and those that wait uninterruptibly.
 
-    Unread when: processes of others are hidden (hidepid), or the answer is not whole.
+    Unread when: other users' processes are hidden (hidepid), or the answer is incomplete.
     """
     lines = [line for line in outputs.text("processes").split("\n") if line]
     if "hidden" in lines:
@@ -105,10 +105,10 @@ def parse(outputs: Outputs) -> ProcessesReading:
     hz = next((int(found.group(1)) for line in lines if (found := _HZ.fullmatch(line))), 0)
     looks = next((found for line in lines if (found := _LOOKS.fullmatch(line))), None)
     if not hz or looks is None or lines[-1] != "end":
-        raise CannotRead("processes: the answer is not whole")
+        raise CannotRead("processes: the answer is incomplete")
     seconds = round(float(looks.group(2)) - float(looks.group(1)), 2)
     if not 0 < seconds <= 3600:
-        raise CannotRead("processes: the looks are not a while apart")
+        raise CannotRead("processes: the looks are too close together")
     threads: dict[int, list[ThreadUse]] = {}
     rows: list[re.Match[str]] = []
     waiting: list[tuple[int, str]] = []
@@ -138,7 +138,7 @@ def _process(row: re.Match[str], hz: int, threads: tuple[ThreadUse, ...]) -> Pro
     fields = [state, *rest.split()]
     if len(fields) <= _POLICY or not all(fields[at].isdigit() for at in (_FLAGS, _THREADS, _CORE, _POLICY)):
         raise CannotRead(f"processes: a line of /proc/PID/stat is malformed ({one_line(raw, 60)})")
-    # Where a program of many threads works is told by its threads alone: the first one mostly sleeps elsewhere.
+    # Only its threads show where a program of many threads works: its main thread mostly sleeps elsewhere.
     alone = int(fields[_THREADS]) <= 1
     return ProcessUse(
         pid=int(pid),
@@ -160,8 +160,8 @@ def _core(core: int) -> int:
     return core
 
 
-# Files are read one by one, for a name may hold a newline and forge a line of another process. Left out is what
-# diagnoses: our own session, and the sshd that carries it. A process born between the looks counts whole.
+# Files are read separately, because a name may hold a newline and forge a line of another process. Our own session and
+# its sshd are left out. A process born between the looks counts with all its time.
 _AWK = fragment(
     r"""
     function read(f,  l, s) { s = ""; while ((getline l < f) > 0) s = (s == "" ? l : s "\n" l); close(f); return s }

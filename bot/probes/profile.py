@@ -1,6 +1,6 @@
-"""What perf saw the hottest core do: no question of a check's own, but put into a snapshot by a capture.
+"""What perf saw the hottest core do: a check does not ask this; a capture adds it to a snapshot.
 
-A capture costs the node more than a check may (perf records it for seconds), so it is made only where somebody asks.
+A capture costs the node more than a check may (perf records for seconds), so it is made only on request.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ MEMCG_WALK = "memcg-walk"  # the signature of a walk over all memory cgroups
 class ProfileReading:
     """The function that the hottest core was in most often.
 
-    Shape: `core` None where the text named none; `signature` and `does` as the table of known functions has them, empty
-    where it does not know the function; `under` are its callers, innermost first; `has_names` False where the kernel
-    hid the names of its functions. Everything is safe to show.
+    Shape: `core` None if the text named none; `signature` and `does` come from the table of known functions, empty for
+    an unknown function; `under` are its callers, innermost first; `has_names` False if the kernel hid its function
+    names. Everything is safe to show.
     Units: `share_of_core` from 0 to 1, of all samples of that core.
     """
 
@@ -44,7 +44,7 @@ class ProfileReading:
 
     @property
     def says(self) -> str:
-        """What was seen, in words."""
+        """Describe what was seen."""
         where = "the node" if self.core is None else f"core {self.core}"
         what = f"perf saw {where} in {self.function} for {self.share_of_core:.0%} of {self.samples:,} samples"
         meant = f", which {self.does}" if self.does else ""
@@ -57,19 +57,19 @@ class ProfileReading:
 
 
 def as_text(reading: ProfileReading) -> str:
-    """Return a reading as the record and cases keep it: one line of JSON."""
+    """Return a reading as the ledger and cases store it: a line of JSON."""
     return json.dumps(plain(reading), sort_keys=True)
 
 
 def parse(outputs: Outputs) -> ProfileReading:
-    """Return the reading that was kept.
+    """Return the stored reading.
 
-    Raises: CannotRead when there is none, or it was changed.
+    Raises: CannotRead when there is none, or it is malformed.
     """
     try:
         return read(ProfileReading, json.loads(outputs.text(PERF)))
     except (NotOfForm, ValueError, RecursionError) as no:
-        raise CannotRead("what was kept of the profile cannot be read") from no
+        raise CannotRead("the stored profile cannot be read") from no
 
 
 PERF = "perf"
@@ -83,12 +83,12 @@ PROFILE = Probe(
 
 
 def as_run(text: str) -> Completed:
-    """Return what was kept of a profile as a case's run; `text` is that of `as_text`."""
+    """Return a stored profile as a case's run; `text` comes from `as_text`."""
     return Completed(PROFILE.name, PERF, 0, text)
 
 
 def profiled(playbook: Playbook, *runs: Completed) -> Playbook:
-    """Return the playbook with what a profile showed among its readings; the same playbook without runs."""
+    """Return the playbook with the profile among its readings; without runs, the same playbook."""
     own = tuple(run for run in runs if run.probe == PROFILE.name and run.stdout)
     others = tuple(probe for probe in playbook.probes if probe.name != PROFILE.name)
     return replace(playbook, probes=(*others, replace(PROFILE, told=own))) if own else playbook

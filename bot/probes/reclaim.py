@@ -1,4 +1,4 @@
-"""Whether the node works to win memory back: /proc/vmstat twice, /proc/meminfo, and pressure where the kernel has it.
+"""Whether the node reclaims memory: /proc/vmstat twice, /proc/meminfo, and pressure (PSI) if the kernel has it.
 
 Defined in: Linux, Documentation/filesystems/proc.rst, Documentation/accounting/psi.rst, mm/vmstat.c.
 """
@@ -16,13 +16,13 @@ from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
 from bot.probes.formats.sections import sections
 
-# Linux before 4.8 counts reclaim by zone. `pgscan_direct_throttle` is no zone but a counter of its own.
+# Linux before 4.8 counts reclaim by zone. `pgscan_direct_throttle` is not a zone but a separate counter.
 _ZONES = ("dma", "dma32", "normal", "high", "movable")
 
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """One line of a PSI file. Units: percent of time over 10, 60 and 300 s; total in microseconds."""
+    """A line of a PSI file. Units: percent of time over 10, 60 and 300 s; total in microseconds."""
 
     avg10: float
     avg60: float
@@ -33,10 +33,10 @@ class Pressure:
 
 @dataclass(frozen=True, slots=True)
 class ReclaimReading:
-    """Counters of /proc/vmstat at both looks, /proc/meminfo, and PSI where the kernel has it.
+    """Counters of /proc/vmstat at both looks, /proc/meminfo, and PSI if the kernel has it.
 
-    Shape: `pressure` maps "memory some", "memory full", "io some", "io full", "cpu some" … to lines; empty where PSI
-    is off. `lines` maps a counter's or row's name to its raw line (second look for counters).
+    Shape: `pressure` maps "memory some", "memory full", "io some", "io full", "cpu some" … to lines; empty if PSI is
+    off. `lines` maps a counter's or row's name to its raw line (second look for counters).
     """
 
     probe: ClassVar[str] = "reclaim"
@@ -49,7 +49,7 @@ class ReclaimReading:
     lines: Mapping[str, str] = field(default_factory=dict)
 
     def rise(self, *counters: str) -> int | None:
-        """How far these counters rose together inside the window; None when none of them exists in both looks."""
+        """How far these counters rose in total inside the window; None when none of them exists in both looks."""
         rises = [
             max(0, self.vmstat_later[name] - self.vmstat[name])
             for name in counters
@@ -63,7 +63,7 @@ class ReclaimReading:
 
     @property
     def allocstall_rise(self) -> int | None:
-        """How often an allocation had to reclaim for itself inside the window."""
+        """How often an allocation had to reclaim memory itself inside the window."""
         names = {name for name in self.vmstat if name == "allocstall" or name.startswith("allocstall_")}
         return self.rise(*sorted(names))
 
@@ -95,7 +95,7 @@ class ReclaimReading:
 
     @property
     def kernel_held_kib(self) -> int | None:
-        """Percpu and SUnreclaim together; what dying cgroups cost is in there."""
+        """Percpu plus SUnreclaim, which include the cost of dying cgroups."""
         held = [self.meminfo_kib[name] for name in ("Percpu", "SUnreclaim") if name in self.meminfo_kib]
         return sum(held) if held else None
 
@@ -107,13 +107,13 @@ class ReclaimReading:
 
     @property
     def memory_full_avg10(self) -> float | None:
-        """Percent of the last 10 s in which everything waited for memory; None where PSI is off."""
+        """Percent of the last 10 s in which everything waited for memory; None if PSI is off."""
         line = self.pressure.get("memory full")
         return None if line is None else line.avg10
 
     @property
     def io_full_avg10(self) -> float | None:
-        """Percent of the last 10 s in which everything waited for I/O; None where PSI is off."""
+        """Percent of the last 10 s in which everything waited for I/O; None if PSI is off."""
         line = self.pressure.get("io full")
         return None if line is None else line.avg10
 
@@ -126,7 +126,7 @@ _LINE = re.compile(rf"(some|full) avg10={_PERCENT} avg60={_PERCENT} avg300={_PER
 
 
 def parse(outputs: Outputs) -> ReclaimReading:
-    """Read the counters of both looks, and memory and pressure as the second look saw them.
+    """Read the counters of both looks, and memory and pressure from the second look.
 
     Unread when: a counter or row is malformed, or MemTotal is missing. Without pressure files it is still a reading.
     """
@@ -138,7 +138,7 @@ def parse(outputs: Outputs) -> ReclaimReading:
         row = _ROW.fullmatch(line)
         if row is None:
             raise CannotRead(f"reclaim: a row of {_MEMINFO} is malformed ({one_line(line, 60)})")
-        if row.group(3):  # the others count huge pages, not memory
+        if row.group(3):  # rows without kB count huge pages, not memory
             kib[row.group(1)] = int(row.group(2))
             lines[row.group(1)] = line
     if "MemTotal" not in kib:

@@ -21,7 +21,7 @@ from bot.probes.formats.sections import sections
 
 @dataclass(frozen=True, slots=True)
 class SoftnetCore:
-    """One core's row of /proc/net/softnet_stat as a rise over the window (32-bit counters, wrap allowed for)."""
+    """A core's row of /proc/net/softnet_stat as a rise over the window (32-bit counters, wrap allowed for)."""
 
     core: int
     processed: int
@@ -73,9 +73,9 @@ _Counts = dict[str, dict[int, int]]
 
 
 def parse(outputs: Outputs) -> SoftirqReading:
-    """Read both looks; a core that was online in one of them only is left out.
+    """Read both looks; a core that was online in only one of them is left out.
 
-    Unread when: a row is malformed, a counter went back, or the rows of softnet_stat cannot be told apart by core.
+    Unread when: a row is malformed, a counter went back, or the rows of softnet_stat cannot be assigned to cores.
     """
     first, later = sections(outputs.text("softirqs", 0)), sections(outputs.text("softirqs", 1))
     before, _ = _softirqs(first)
@@ -135,7 +135,7 @@ def _softnet(files: dict[str, tuple[str, ...]]) -> dict[int, tuple[tuple[int, ..
     else:
         cores = core_list(" ".join(files.get(_ONLINE, ())))
     if len(cores) != len(rows) or len(set(cores)) != len(cores) or max(cores) >= MOST_CORES:
-        raise CannotRead(f"softirq: the rows of {_SOFTNET} cannot be told apart by core")
+        raise CannotRead(f"softirq: the rows of {_SOFTNET} cannot be assigned to cores")
     return {
         core: (tuple([int(word, 16) for word in row[:3]]), raw)
         for core, row, raw in zip(cores, rows, flat, strict=True)

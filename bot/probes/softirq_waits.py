@@ -1,11 +1,11 @@
-"""How long soft interrupts wait for their core, and queues of network cards for their next poll: bpftrace, for 3 s.
+"""How long soft interrupts wait for their core, and network queues for their next poll: bpftrace, for 3 s.
 
 Defined in: Linux, include/trace/events/irq.h (softirq_raise, softirq_entry) and napi.h (napi_poll); bpftrace(8). Until
 0.18 bpftrace takes `args->vec`, since 0.19 `args.vec`; both were tried with 0.17 and 0.23.
 
-Only playbooks that ask for it do: to look at each packet costs a node more than a check may by itself.
-sudo compares a command's arguments as one text, so that whoever may run a line may also cut it into other words: no
-word of the program begins with `-`, so that every other cut is another start of the same program, ended as early.
+It runs only if a playbook asks for it, because tracing every packet costs a node more than a check may.
+sudo compares a command's arguments as one joined text, so a login that may run a line may also split it into other
+words. No word of the program begins with `-`, so every other split starts the same program, which ends as early.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ KINDS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCH
 
 @dataclass(frozen=True, slots=True)
 class SoftirqWait:
-    """How long one kind of soft interrupt waited on one core between being raised and being run.
+    """How long a kind of soft interrupt waited on a core between being raised and being run.
 
-    Shape: `ended` False: the longest of them was still waiting when nobody looked any more. Units: microseconds.
+    Shape: `ended` False: the longest wait had not ended when tracing stopped. Units: microseconds.
     """
 
     core: int
@@ -45,8 +45,8 @@ class SoftirqWait:
 
 @dataclass(frozen=True, slots=True)
 class SoftirqWaitsReading:
-    """Waits by core and kind, the longest first; `gaps` are the longest times between two polls of a network card's
-    queue in which packets were left, by card; `backlog` is what a core takes from no card.
+    """Waits by core and kind, longest first; `gaps` are the longest times, by network card, between two polls of a
+    queue with packets left; `backlog` is the same for packets that come from no card.
 
     Units: microseconds.
     """
@@ -68,12 +68,12 @@ class SoftirqWaitsReading:
 
     @property
     def worst_gap_ms(self) -> float:
-        """The longest time in which a card's queue with packets in it was not polled, in milliseconds."""
+        """The longest time without a poll of a card's queue that held packets, in milliseconds."""
         return max(self.gaps.values(), default=0) / 1000
 
 
 def _program(arg: str) -> str:
-    """The program in the words of one version; `arg` stands before the name of an argument."""
+    """The program in the syntax of a version; `arg` is the prefix of an argument's name."""
     raised = f"@raised[cpu,{arg}vec]"
     return " ".join(
         (
@@ -88,16 +88,16 @@ def _program(arg: str) -> str:
     )
 
 
-_LIMIT = timedelta(seconds=10)  # it took 4 to 7 s on a busy machine: compiling, niced to the last, and letting go
+_LIMIT = timedelta(seconds=10)  # it took 4 to 7 s on a busy machine: compiling and detaching, niced
 _FOLDERS = ("/usr/bin", "/usr/sbin", "/usr/local/bin")
 _OLD, _NEW = (("bpftrace", "-f", "json", "-e", _program(arg)) for arg in ("args->", "args."))
-_BACKLOG = "(no_device)"  # what a core takes from its own backlog: loopback, RPS, packets between network namespaces
+_BACKLOG = "(no_device)"  # packets from a core's own backlog: loopback, RPS, packets between network namespaces
 _ROW = re.compile(r"([0-9]{1,5}),([0-9]{1,2})", re.ASCII)
 _MOST_NS = 1 << 63
 
 
 def _way(old: str, new: str, before: str = "") -> tuple[str, ...]:
-    """Choose the words by the version; nothing is printed where none may be said, so that the next way is tried."""
+    """Choose the syntax by the version; prints nothing if it may not run, so that the next way is tried."""
     places = " ".join(way[0] for way in in_folders(_NEW, _FOLDERS))
     script = (
         f"{before}for q in {places}; do [ -x $q ] && break; done; "
@@ -118,11 +118,11 @@ def _as_root(argv: tuple[str, ...]) -> str:
 def parse(outputs: Outputs) -> SoftirqWaitsReading:
     """Read what bpftrace counted.
 
-    Unread when: bpftrace, the right to run it or the kernel's tracepoints are missing, or it was ended before its time.
+    Unread when: bpftrace, the right to run it or the kernel's tracepoints are missing, or it was ended too early.
     """
     maps = _maps(outputs.text("bpftrace"))
     if "@ended" not in maps:
-        raise CannotRead("softirq_waits: bpftrace was ended before its time")
+        raise CannotRead("softirq_waits: bpftrace was ended too early")
     ended = _number(maps["@ended"])
     waits, worst, raised = (_table(maps.get(name, {})) for name in ("@waits", "@worst", "@raised"))
     if not waits:
@@ -145,7 +145,7 @@ def parse(outputs: Outputs) -> SoftirqWaitsReading:
 
 
 def _maps(text: str) -> dict[str, Any]:
-    """Return bpftrace's maps by their names; a line of it is one JSON object."""
+    """Return bpftrace's maps by name; each of its lines is a JSON object."""
     found: dict[str, Any] = {}
     for line in text.splitlines():
         if not line.strip():
@@ -167,16 +167,14 @@ def _table(told: Any) -> dict[tuple[int, int], int]:
     for key, value in told.items():
         row = _ROW.fullmatch(key)
         if row is None or int(row[1]) >= MOST_CORES or int(row[2]) >= len(KINDS):
-            raise CannotRead(
-                f"softirq_waits: bpftrace tells of a core or kind that there is none ({one_line(key, 40)})"
-            )
+            raise CannotRead(f"softirq_waits: bpftrace shows an impossible core or kind ({one_line(key, 40)})")
         table[int(row[1]), int(row[2])] = _number(value)
     return table
 
 
 def _number(told: Any) -> int:
     if type(told) is not int or not 0 <= told < _MOST_NS:
-        raise CannotRead(f"softirq_waits: bpftrace tells of no number ({one_line(str(told), 40)})")
+        raise CannotRead(f"softirq_waits: bpftrace shows something that is not a number ({one_line(str(told), 40)})")
     return told
 
 

@@ -1,4 +1,4 @@
-"""What each disk did between two looks: requests that wait in it, requests that it completed, and how long they took.
+"""What each disk did between two looks: waiting requests, completed requests, and how long they took.
 
 Defined in: Linux, Documentation/admin-guide/iostats.rst (/proc/diskstats), Documentation/admin-guide/sysctl/kernel.rst
 (hung_task_detect_count, since 6.13).
@@ -20,7 +20,7 @@ from bot.probes.formats.sections import sections
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """One whole disk. Units: requests; `read_ms` is the mean time of a read within the window, None without a read."""
+    """A whole disk. Units: requests; `read_ms` is the mean time of a read within the window, None without a read."""
 
     name: str
     waiting: int  # requests in the disk at the first look
@@ -31,7 +31,7 @@ class Disk:
 
     @property
     def is_stuck(self) -> bool:
-        """True where requests wait in it at both looks, and it completed none between them."""
+        """True if requests wait in it at both looks, and it completed none between them."""
         return bool(self.waiting and self.waiting_later and not self.completed)
 
 
@@ -61,7 +61,7 @@ class StorageReading:
 
     @property
     def slowest_read_ms(self) -> float:
-        """The longest mean time of a read; 0 where nothing was read."""
+        """The longest mean time of a read; 0 if nothing was read."""
         return max((disk.read_ms for disk in self.disks if disk.read_ms is not None), default=0.0)
 
 
@@ -76,7 +76,7 @@ _READS, _READ_MS, _WRITES, _WAITING, _DISCARDS, _FLUSHES = 0, 3, 4, 8, 11, 15
 def parse(outputs: Outputs) -> StorageReading:
     """Read both looks.
 
-    Unread when: there is no such file, or a row of it is malformed. A node without disks has an empty reading.
+    Unread when: the file is missing or has a malformed row. A node without disks has an empty reading.
     """
     first, later = (sections(outputs.text("disks", look)) for look in (0, 1))
     if _DISKS not in first or _DISKS not in later:

@@ -1,4 +1,4 @@
-"""Which cgroups the CPU quota held back inside the window: cpu.stat of pods, containers and services, twice.
+"""Which cgroups the CPU quota throttled inside the window: cpu.stat of pods, containers and services, twice.
 
 Defined in: Linux, Documentation/admin-guide/cgroup-v2.rst (cpu.stat) and scheduler/sched-bwc.rst (cgroup v1).
 """
@@ -20,7 +20,7 @@ from bot.probes.formats.sections import sections
 
 @dataclass(frozen=True, slots=True)
 class ThrottledGroup:
-    """One cgroup with a quota: its rises inside the window, and the raw lines of the second look."""
+    """A cgroup with a quota: its rises inside the window, and the raw lines of the second look."""
 
     path: str
     periods: int
@@ -42,7 +42,7 @@ class ThrottlingReading:
 
     groups: tuple[ThrottledGroup, ...]
     groups_seen: int = 0
-    capped: bool = False  # there were more than the probe looks at
+    capped: bool = False  # there were more cgroups than the probe reads
 
     @property
     def worst_ratio(self) -> float:
@@ -50,7 +50,7 @@ class ThrottlingReading:
         return max((group.ratio for group in self.groups), default=0.0)
 
 
-MOST_SUBDIRECTORIES = 500  # of one directory: beyond that it is a leak of its own, and listing it costs the node
+MOST_SUBDIRECTORIES = 500  # of a directory: more is a leak in itself, and listing it costs the node
 MOST_GROUPS = 1500
 
 _LINE = re.compile(r"(\w{1,40}) ([0-9]{1,20})", re.ASCII)
@@ -58,9 +58,9 @@ _NANOSECONDS, _MICROSECONDS = "throttled_time", "throttled_usec"  # cgroup v1, v
 
 
 def parse(outputs: Outputs) -> ThrottlingReading:
-    """Read both looks; groups that came, went or were made anew meanwhile are left out.
+    """Read both looks; groups that came, went or were recreated meanwhile are left out.
 
-    Unread when: an answer is not whole, or a line of cpu.stat is malformed.
+    Unread when: an answer is incomplete, or a line of cpu.stat is malformed.
     """
     first, later = sections(outputs.text("cpu.stat", 0)), sections(outputs.text("cpu.stat", 1))
     before, _ = _groups(first), _seen(first)
@@ -98,13 +98,13 @@ def _groups(files: dict[str, tuple[str, ...]]) -> dict[str, tuple[int, int, int]
 def _seen(files: dict[str, tuple[str, ...]]) -> int:
     lines = files.get("/seen", ())
     if len(lines) != 1 or not re.fullmatch(r"[0-9]{1,9}", lines[0]):
-        raise CannotRead("throttling: the answer is not whole")
+        raise CannotRead("throttling: the answer is incomplete")
     return int(lines[0])
 
 
-# Never a walk: only places where pods, containers and services are kept, two levels at most, and no directory whose
-# hard links tell of more children than a node can have. The quota is asked first, because it costs nothing, while
-# cpu.stat of cgroup v2 makes the kernel add up the group's figures over all cores.
+# Never a walk: only the folders of pods, containers and services, two levels at most, and no directory whose hard links
+# show more children than a node can have. The quota is read first because it costs nothing, while cpu.stat of cgroup v2
+# makes the kernel sum the group's figures over all cores.
 _SCRIPT = fragment(
     r"""
     command -v stat >/dev/null || { echo "stat is missing" >&2; exit 1; };

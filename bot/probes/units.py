@@ -1,4 +1,4 @@
-"""The systemd services that run, start, stop or failed, looked at twice, and every failed unit.
+"""The systemd services that run, start, stop or have failed, at two looks, and every failed unit.
 
 Defined in: systemctl(1), org.freedesktop.systemd1(5); messages in systemd's src/systemd/sd-messages.h.
 """
@@ -23,7 +23,7 @@ from bot.probes.formats.systemd_span import systemd_span
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One service as `systemctl show` tells it; `..._later` is the second look. None: this systemd does not tell."""
+    """A service as in `systemctl show`; `..._later` is the second look. None: this systemd does not have it."""
 
     name: str
     aliases: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Unit:
     restarts_later: int | None = None
     started_usec: int | None = None  # ExecMainStartTimestampMonotonic
     started_usec_later: int | None = None
-    state_changed_usec: int | None = None  # StateChangeTimestampMonotonic: when it came to this state
+    state_changed_usec: int | None = None  # StateChangeTimestampMonotonic: when it entered this state
     enabled: str = ""  # UnitFileState
     restart: str = "no"  # Restart=
     restart_after: timedelta | None = None  # RestartSec=
@@ -62,12 +62,12 @@ class Unit:
 
     @property
     def between_tries(self) -> bool:
-        """True when systemd waits to start it again, in either look."""
+        """True when systemd waits to restart it, at either look."""
         return any(sub is not None and sub.startswith("auto-restart") for sub in (self.sub, self.sub_later))
 
     @property
     def restarted_in_window(self) -> bool:
-        """True when it was started again between the two looks."""
+        """True when it was restarted between the two looks."""
         if self.restarts is not None and self.restarts_later is not None and self.restarts_later > self.restarts:
             return True
         return (
@@ -105,7 +105,7 @@ class UnitsReading:
 
     @property
     def restarting_count(self) -> int:
-        """How many services are between tries or were started again inside the window."""
+        """How many services wait for a restart or were restarted inside the window."""
         return sum(1 for unit in self.services if unit.between_tries or unit.restarted_in_window)
 
 
@@ -133,7 +133,7 @@ PROPERTIES = (
     "ControlGroup",
 )
 _TELLING = ("ActiveState", "SubState", "Result", "ExecMainStatus", "NRestarts", "Restart", "RestartUSec")
-# Each unit costs PID 1 half a millisecond whatever is asked of it, so units at rest are not asked.
+# Each unit costs PID 1 half a millisecond, whichever properties are asked, so inactive units are not asked.
 _STATES = "running,failed,activating,deactivating,reloading"
 _MANY = 2 * 1024 * 1024
 
@@ -142,7 +142,7 @@ _ONLY_WITH_SYSTEMD = f"[ -d /run/systemd/system ] || {{ echo '{_NO_SYSTEMD}'; ex
 _READ = "-- read --"
 _JOURNAL = ("journalctl", "-b", "-q", "--no-pager", "-o", "short-monotonic", "--since=-1h")
 _BY_ID = (*_JOURNAL, "-n", "2000", "_PID=1", "MESSAGE_ID=5eb03494b6584870a536b337290809b3")
-# systemd before 236 gives the message no id; then PID 1's messages are searched for its words.
+# systemd before 236 gives the message no id; then PID 1's messages are searched for its text.
 _BY_WORDS = (*_JOURNAL, "-n", "5000", "_PID=1")
 _LIMIT = timedelta(seconds=8)
 
@@ -156,7 +156,7 @@ def _restarts(by_id: str, by_words: str) -> str:
     )
 
 
-# Who may not read the journal is told nothing and no error, so the file's own permission is asked first.
+# A login that may not read the journal gets no lines and no error, so the file's permission is checked first.
 _OWN_WAY = (
     "for f in /run/log/journal/*/system.journal /var/log/journal/*/system.journal; do "
     f'[ -r "$f" ] && {{ {_restarts(shlex.join(_BY_ID), shlex.join(_BY_WORDS))}; break; }}; done'
@@ -172,14 +172,14 @@ _STATUS = re.compile(r"-- status ([0-9]{1,3}) --")
 
 
 def parse(outputs: Outputs) -> UnitsReading:
-    """Read the services of both looks, the failed units, and how often the journal tells of restarts.
+    """Read the services at both looks, the failed units, and the restarts in the journal.
 
-    Unread when: systemd runs and does not answer. Without systemd there is an answer: `systemd` is False.
+    Unread when: systemd runs but does not answer. Without systemd there is an answer: `systemd` is False.
     """
     shown = outputs.text("show", 0)
     if shown.strip() == _NO_SYSTEMD:
         return UnitsReading(systemd=False)
-    seen: dict[str, Mapping[str, str]] = {}  # most units are in both looks as they were
+    seen: dict[str, Mapping[str, str]] = {}  # most units are the same in both looks
     first, later = _by_name(shown, seen), _by_name(outputs.text_or_none("show", 1) or "", seen)
     if not first:
         raise CannotRead("units: systemctl named no unit")
@@ -187,7 +187,7 @@ def parse(outputs: Outputs) -> UnitsReading:
     journal = outputs.text_or_none("restarts")
     logged = _logged(journal or "")
     services = [_unit(name, first.get(name) or later[name], later.get(name)) for name in {**first, **later}]
-    # At rest now, so systemd was not asked of it, but within the hour it was started again and again.
+    # Inactive now, so it was not asked about, but it was restarted repeatedly within the hour.
     shown_names = {name for unit in services for name in (unit.name, *unit.aliases)}
     services += [
         Unit(name, load="", active="inactive", sub="", result="") for name in sorted(logged.keys() - shown_names)
@@ -207,7 +207,7 @@ def _by_name(text: str, seen: dict[str, Mapping[str, str]]) -> dict[str, Mapping
 
 def _unit(name: str, told: Mapping[str, str], later: Mapping[str, str] | None) -> Unit:
     later = later or {}
-    # A loop runs well in one look and has ended in the other: how it ended is what counts.
+    # A looping unit may run at a look and have ended at the other: how it ended counts.
     ended = later if told.get("Result") == "success" and later.get("Result", "success") != "success" else told
     aliases = tuple(alias for alias in told.get("Names", "").split() if alias != name)
     telling = [f"Id={name}", *(f"{key}={told[key]}" for key in _TELLING if key in told)]

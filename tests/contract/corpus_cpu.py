@@ -7,7 +7,7 @@ from bot.probes.cpu import CpuReading
 from tests.contract.corpus import Refused, Row, from_zero
 from tests.readings.recorded import once
 
-SINCE_BOOT, ONE = Refused("average since boot"), Refused("one sample, which may be")
+SINCE_BOOT, ONE = Refused("average since boot"), Refused("single sample, which may be")
 
 # mpstat: samples, cores in each, and of one core of one sample (sample, core, usr, nice, sys, soft, steal, guest, idle)
 MPSTAT: dict[str, Any] = {
@@ -83,5 +83,5 @@ def of_stat(cpu: CpuReading) -> Any:
 ROWS = [
     *(Row(f"mpstat/{name}", "cpu", watched, wanted, of_mpstat(wanted)) for name, wanted in MPSTAT.items()),
     *(Row(f"proc/{name}", "cpu", looked_at_twice, wanted, of_stat) for name, wanted in STAT.items()),
-    *(Row(f"proc/{name}", "cpu", watched, Refused("without the uptime"), of_stat) for name in STAT),
+    *(Row(f"proc/{name}", "cpu", watched, Refused("has no uptime"), of_stat) for name in STAT),
 ]

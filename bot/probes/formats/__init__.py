@@ -1,1 +1,1 @@
-"""Formats that several probes read, or that fill a file of their own; none of them knows a probe."""
+"""Formats that several probes read, or that need a file of their own; none of them depends on a probe."""

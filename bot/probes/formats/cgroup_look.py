@@ -1,4 +1,4 @@
-"""One look at a node's cgroups: where they are mounted, what the kernel counts, how many directories there are.
+"""A look at a node's cgroups: where they are mounted, what the kernel counts, how many directories there are.
 
 Defined in: proc(5) (mountinfo), Linux, Documentation/admin-guide/cgroup-v1/cgroups.rst and cgroup-v2.rst.
 """
@@ -23,12 +23,12 @@ _ROW = re.compile(r"(\S+)\s+([0-9]{1,10})\s+([0-9]{1,10})\s+([01])\s*")
 _COUNTER = re.compile(r"([a-z_][a-z0-9_]{0,80}) ([0-9]{1,10})\s*")
 _WALKED = re.compile(r"directories (at least )?([0-9]{1,10}) in /.*")
 _BELOW = re.compile(r"(/.*)/cgroup\.stat: (nr_dying_descendants|nr_dying_subsys_memory) ([0-9]{1,10})")
-_CGROUP2 = ("cgroup2fs", "63677270")  # the second: how coreutils too old for the name print the magic number
+_CGROUP2 = ("cgroup2fs", "63677270")  # the second is the magic number, printed by coreutils that do not know the name
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A mounted cgroup hierarchy, with octal escapes resolved; `root` is what part of it is mounted."""
+    """A mounted cgroup hierarchy, with octal escapes resolved; `root` is the mounted part of it."""
 
     root: str
     point: str
@@ -38,7 +38,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One controller's row of /proc/cgroups; hierarchy 0: it is on no v1 hierarchy."""
+    """A controller's row of /proc/cgroups; hierarchy 0: it is on no v1 hierarchy."""
 
     hierarchy: int
     cgroups: int
@@ -48,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """How many are dying below one cgroup of v2, by that cgroup's own cgroup.stat."""
+    """How many are dying below a v2 cgroup, by its own cgroup.stat."""
 
     path: str
     counter: str
@@ -58,7 +58,7 @@ class Below:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look saw. `directories` None: the memory hierarchy is not mounted where we look."""
+    """The result of a look. `directories` None: the memory hierarchy is not mounted for us."""
 
     pure_v2: bool
     namespace: str
@@ -69,16 +69,16 @@ class Look:
     directories: int | None = None
     directories_are_at_least: bool = False
     walked: str = ""
-    below: tuple[Below, ...] = ()  # most first; empty where none was asked, or none has many
+    below: tuple[Below, ...] = ()  # most first; empty if none was asked, or none has many
 
     @property
     def inside_namespace(self) -> bool:
-        """True inside a container, where the root that we see is not the machine's."""
+        """True inside a container, where the visible root is not the machine's."""
         return self.namespace not in ("", INITIAL_NAMESPACE)
 
     @property
     def sees_a_part(self) -> bool:
-        """True when the directories that we see are not all that the kernel counts."""
+        """True when the visible directories are not all that the kernel counts."""
         memory = [mount for mount in self.mounts if mount.kind == "cgroup" and "memory" in mount.options]
         return self.inside_namespace or not any(mount.root == "/" for mount in memory)
 
@@ -86,7 +86,7 @@ class Look:
 def read_look(text: str) -> Look:
     """Read the answer of the cgroups fragment.
 
-    Raises: CannotRead when it is cut short or a row of it is malformed.
+    Raises: CannotRead when it is cut short or has a malformed row.
     """
     if not is_whole(text, END):
         raise CannotRead("cgroups: the look is cut short")
@@ -116,7 +116,7 @@ def read_look(text: str) -> Look:
 
 
 def _below(line: str) -> Below | None:
-    """A line that is none is left out: the names in it are anybody's, and the count of all stands without it."""
+    """Skip malformed lines: anybody may choose the names in them, and the total does not depend on them."""
     found = _BELOW.fullmatch(line)
     return Below(found.group(1), found.group(2), int(found.group(3)), one_line(line, 300)) if found else None
 

@@ -19,7 +19,7 @@ from bot.domain.safe_text import one_line, safe
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container. `age` is since its creation, None where the runtime's text could not be dated."""
+    """A container. `age` is since its creation, None if the runtime's text has no readable date."""
 
     id: str
     image: str
@@ -38,7 +38,7 @@ _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 60480
 
 
 def created_age(text: str, now: datetime) -> timedelta | None:
-    """Return how long ago a container was made, from docker's absolute or relative text; None when it is neither.
+    """Return a container's age from docker's absolute or relative text; None when it is neither.
 
     Example:
     >>> now = datetime(2026, 11, 21, 10, 0, 11, tzinfo=UTC)
@@ -77,7 +77,7 @@ def docker_rows(lines: list[str], now: datetime) -> Iterator[Container]:
 def crictl_rows(text: str, now: datetime) -> Iterator[Container]:
     """Read `crictl ps -o json`.
 
-    Raises: CannotRead when it is cut short or not of that shape.
+    Raises: CannotRead when it is cut short or malformed.
     """
     try:
         rows = json.loads(text)["containers"] or ()
@@ -108,7 +108,7 @@ def _crictl_row(row: Mapping[str, Any], now: datetime) -> Container:
 
 
 def ctr_rows(containers: list[str], tasks: list[str]) -> Iterator[Container]:
-    """Read the tables of `ctr containers ls` and `ctr tasks ls`; ctr does not tell when a container was made.
+    """Read the tables of `ctr containers ls` and `ctr tasks ls`; ctr does not list creation times.
 
     Raises: CannotRead when a table has no heading.
     """

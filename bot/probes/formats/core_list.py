@@ -28,6 +28,6 @@ def core_list(text: str) -> tuple[int, ...]:
         first = int(found.group(1)) if found else -1
         last = int(found.group(2) or first) if found else -1
         if not 0 <= first <= last < MOST_CORES:
-            raise CannotRead("a list of cores is not one")
+            raise CannotRead("the list of cores is malformed")
         cores.update(range(first, last + 1))
     return tuple(sorted(cores))

@@ -1,4 +1,4 @@
-"""One core's shares of one sample, checked before anything believes them."""
+"""A core's shares of a sample, checked before use."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bot.probes.formats.core_list import MOST_CORES
 
 @dataclass(frozen=True, slots=True)
 class CoreSecond:
-    """One core in one second. Units: percent of that second; `raw` is the line it was read from.
+    """A core in a second. Units: percent of that second; `raw` is the line it was read from.
 
-    Shape: user time is told as mpstat tells it, without niced work and guests, which stand for themselves.
-    `span_seconds` is more than one where the node came late to its sample.
+    Shape: user time is as in mpstat, without niced work and guests, which have their own fields. `span_seconds` is more
+    than 1 if the node's sample was late.
     """
 
     core: int
@@ -34,10 +34,10 @@ class CoreSecond:
     span_seconds: float = 1.0
 
 
-# The shares of a sample add up to 100. Printed without decimals ten of them may be 5 off, and mpstat counts idle or
-# iowait ticks that went back as nothing, which moves the others up a little.
+# The shares of a sample add up to 100. Without decimals ten of them may be 5 off, and mpstat counts idle or iowait
+# ticks that went back as zero, which increases the others a little.
 _SUM_MAY_BE_OFF_BY = 10.0
-_LONGEST_SAMPLE_SECONDS = 60  # beyond that the node's clock was set, or this is no sampling of ours
+_LONGEST_SAMPLE_SECONDS = 60  # beyond that the node's clock was changed, or this is not our sampling
 
 _NUMBER = re.compile(r"\d+")
 
@@ -45,13 +45,13 @@ _NUMBER = re.compile(r"\d+")
 def core_second(core: int, shares: Mapping[str, float], raw: str, span_seconds: float) -> CoreSecond | None:
     """Return the core's sample from shares named as in mpstat (`usr`, `nice`, `sys` …); None for an offline core.
 
-    Raises: CannotRead when a share is no percentage, or they do not add up.
+    Raises: CannotRead when a share is not a percentage, or they do not add up.
     """
     if not 0 <= core < MOST_CORES:
         raise CannotRead(f"cpu: there is no core {core}")
     total = sum(shares.values())
     if total == 0 and not any(shares.values()):
-        return None  # sysstat before 12 shows cores that are offline as a row of zeros
+        return None  # sysstat before 12 shows offline cores as a row of zeros
     highest = max(shares.values())
     if not (total < math.inf and min(shares.values()) >= 0 and highest <= 100.5):  # also refuses nan
         raise CannotRead(f"cpu: a share of core {core} is not between 0 and 100 percent")
@@ -75,7 +75,7 @@ def core_second(core: int, shares: Mapping[str, float], raw: str, span_seconds: 
 
 
 def clock_seconds(shown: str) -> int | None:
-    """Return the seconds that a clock shows, in any language's way of writing them; None when it is not a clock.
+    """Return the seconds of a clock text in any language; None when it is not a clock.
 
     Example:
     >>> clock_seconds("03:28:25 AM"), clock_seconds("03时28分31秒"), clock_seconds("1591016001"), clock_seconds("noon")
@@ -91,20 +91,20 @@ def clock_seconds(shown: str) -> int | None:
 
 
 def sample_seconds(clocks: Sequence[str]) -> float:
-    """Return how long one sample lasted, from the clocks at the samples' ends: one second where they do not tell.
+    """Return how long a sample lasted, from the clocks at the samples' ends; 1 second if they do not tell.
 
-    The clocks show whole seconds, so that a single difference may be one too many.
+    The clocks show whole seconds, so a single difference may be a second too long.
 
-    Raises: CannotRead when they are no clocks, or jump.
+    Raises: CannotRead when they are not clocks, or jump.
     """
     total = 0
     shown = [clock_seconds(clock) for clock in clocks]
     for before, after in itertools.pairwise(shown):
         if before is None or after is None:
-            raise CannotRead("cpu: the samples carry no clock that can be read")
+            raise CannotRead("cpu: the samples have no readable clock")
         total += (after - before) % 43200  # over noon and midnight, also on a clock of twelve hours
     intervals = max(1, len(shown) - 1)
     seconds = max(1, round((total - 0.6) / intervals))
     if seconds > _LONGEST_SAMPLE_SECONDS:
-        raise CannotRead("cpu: the samples lie too far apart, or the node's clock was set between them")
+        raise CannotRead("cpu: the samples are too far apart, or the node's clock was changed between them")
     return float(seconds)

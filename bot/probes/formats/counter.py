@@ -1,4 +1,4 @@
-"""The kernel's 32-bit counters, which start over at zero when they are full."""
+"""The kernel's 32-bit counters, which wrap around to zero."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _HALF = 1 << 31
 
 
 def risen(before: int, after: int, what: str) -> int:
-    """Return how far a 32-bit counter rose between two looks, allowing for one time round.
+    """Return how far a 32-bit counter rose between two looks, allowing for a single wrap.
 
-    Raises: CannotRead when it went back instead: more than half of the way round is no rise of a few seconds.
+    Raises: CannotRead when it went back: a rise above half of the range is impossible within seconds.
 
     Example:
     >>> risen(0xFFFFFFF0, 0x10, "packets")
@@ -28,7 +28,7 @@ def risen(before: int, after: int, what: str) -> int:
 
 
 def counts(words: Sequence[str]) -> tuple[int, ...] | None:
-    """Return a row's counters, None when one of them is no number. A wide node has thousands: no regex for each.
+    """Return a row's counters, None when any is not a number. A large node has thousands, so no regex is used.
 
     Example:
     >>> counts(("5", "12")), counts(("5", "-12"))

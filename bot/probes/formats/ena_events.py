@@ -1,4 +1,4 @@
-"""What Amazon's ENA driver says of queues that stall and of resets, in the words of each of its versions.
+"""Log lines of Amazon's ENA driver about stalled queues and resets, in the wording of each version.
 
 Defined in: amzn/amzn-drivers, kernel/linux/ena/ena_netdev.c and ena_com (tags ena_linux_1.1.2 to 2.17.0), and Linux,
 drivers/net/ethernet/amazon/ena.
@@ -14,7 +14,7 @@ from bot.probes.formats.kernel_line import KernelEventKind as Kind
 VERSION = re.compile(r"Elastic Network Adapter \(ENA\) v(?P<version>[0-9][0-9A-Za-z.]{0,30})")
 SWAPPED_IN = "2.17.0"
 
-# Some lines of old drivers name the interface alone.
+# Some lines of old drivers name only the interface.
 _SPEAKER = re.compile(
     r"ena (?P<bus>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])(?: (?P<name>[^\s:]{1,15}))?"
     r"(?: \([^)]*\))*: (?P<says>.*)"
@@ -25,7 +25,7 @@ _Q = r"(?P<queue>[0-9]{1,4})"
 _SINCE = r".*?(?:last napi (?P<usecs>[0-9]{1,12}) usec|usecs since napi (?P<us>[0-9]{1,12})|"
 _SINCE += r"(?P<u>[0-9]{1,12}) usecs from last napi|(?P<msecs>[0-9]{1,9}) msecs since (?:last )?napi)"
 _NAPI = rf"{_SINCE}.*?napi scheduled: (?P<napi>[0-9]{{1,5}})(?:\. napi CPU: (?P<core>[0-9]{{1,5}}))?"
-# The driver's own limit, TX_TIMEOUT: a poll that is scheduled and has not run for longer is starved.
+# The driver's own limit, TX_TIMEOUT: a scheduled poll that has not run for longer is starved.
 _STARVED_AFTER_USECS = 5_000_000
 _WORDINGS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
@@ -59,15 +59,15 @@ _WORDINGS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
         (Kind.NIC_DEVICE_ERROR, r"(?:Invalid (?:rx|tx)|.*\bmalformed\b)"),
     )
 )
-# The second line of 2.17.0's pair about lost completions: the source passes the core where it prints the queue.
+# In 2.17.0 the second line about lost completions swaps core and queue.
 _SWAPPED_PAIR = re.compile(r"\[2/2\] qid: (?P<core>[0-9]{1,5}), napi CPU: (?P<queue>[0-9]{1,4})")
 _PAIR = re.compile(r"\[2/2\] qid: (?P<queue>[0-9]{1,4}), napi CPU: (?P<core>[0-9]{1,5})")
 
 
 def ena_event(line: KernelLine, version: str) -> tuple[KernelEvent, str] | None:
-    """Return what an ENA line tells and the device's bus address, None for any other line.
+    """Return an ENA line's event and the device's bus address, None for any other line.
 
-    `version` is the driver's, as far as the log told it, without the `g`; empty where it did not.
+    `version` is the driver's, without the `g`, if the log has it; otherwise empty.
     """
     speaker = _SPEAKER.match(line.says) or _BARE.match(line.says)
     if speaker is None:

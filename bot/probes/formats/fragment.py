@@ -1,12 +1,12 @@
-"""Constant sh and awk fragments, written over several lines and sent as one, and whether their answers are whole."""
+"""Constant sh and awk fragments, written on several lines and sent as one line; and whether answers are complete."""
 
 from __future__ import annotations
 
 
 def fragment(text: str) -> str:
-    """Return the fragment on one line, as an argument must be, without its comment lines.
+    """Return the fragment on a single line, as an argument must be, without its comment lines.
 
-    Shape: every statement ends in `;` or `{` itself; `#` opens a comment only at the start of a line.
+    Shape: every statement must end in `;` or `{`; `#` starts a comment only at the start of a line.
 
     Example:
     >>> fragment('''
@@ -21,7 +21,7 @@ def fragment(text: str) -> str:
 
 
 def is_whole(text: str, end: str) -> bool:
-    """True when an answer came to its end: the fragment prints that line last.
+    """True when an answer is complete: the fragment prints that line last.
 
     Example:
     >>> is_whole("a\\n-- end --\\n", "-- end --"), is_whole("a\\n-- en", "-- end --")

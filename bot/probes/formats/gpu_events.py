@@ -1,4 +1,4 @@
-"""What NVIDIA's driver says of its GPUs in the kernel log: Xid, SXid, and a GPU that is gone from the bus.
+"""Kernel log lines of NVIDIA's driver about GPUs: Xid, SXid, and a GPU that is gone from the bus.
 
 Defined in: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html (names and immediate actions),
 https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide (SXid, fatal or not).
@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from bot.probes.formats.kernel_line import KernelEvent
 
 FALLEN_OFF = 79
-RECOVERY_ACTION = 154  # states what is to be done, and outranks every table
+RECOVERY_ACTION = 154  # names the recovery action, and outranks every table
 
 
 class XidKind(enum.Enum):
     """What a code means for the GPU."""
 
     FAULT = "fault"
-    REPEATS = "repeats"  # corrected or contained: a fault when it repeats on one GPU
+    REPEATS = "repeats"  # corrected or contained: a fault when it repeats on the same GPU
     APPLICATION = "application"  # the program's own error, as far as NVIDIA says
-    OPEN = "open"  # contested, or not in this table
+    OPEN = "open"  # disputed, or not in this table
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ _ACTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Xid:
-    """One line: which GPU (`bus`, empty where it names none) or switch, which code, and what that means.
+    """A line: which GPU (`bus`, empty if it names none) or switch, which code, and what that means.
 
-    Shape: `recovery` is the action that an Xid 154 states, empty for every other code.
+    Shape: `recovery` is the action named by an Xid 154, empty for every other code.
     """
 
     event: KernelEvent
@@ -88,7 +88,7 @@ class Xid:
 
 
 def xid(event: KernelEvent) -> Xid | None:
-    """Return what a line of the kernel log says of a GPU; None where it is another line."""
+    """Return the GPU event of a kernel log line; None if it has none."""
     if found := _XID.search(event.text):
         code = int(found["code"])
         action = _ACTION.search(found["rest"])
@@ -108,7 +108,7 @@ def xid(event: KernelEvent) -> Xid | None:
 
 
 def bus_id(text: str) -> str:
-    """Return a PCI address in the one form of sysfs, whoever wrote it.
+    """Return a PCI address in sysfs form, from any program's form.
 
     Example:
     >>> bus_id("00000000:3B:00.0"), bus_id("0000:3b:00"), bus_id("3b:00.0")

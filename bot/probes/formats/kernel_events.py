@@ -1,4 +1,4 @@
-"""What the kernel itself says of lockups, stalls, memory, disks, tables and itself, in the words of its versions.
+"""Kernel log lines about lockups, stalls, memory, disks, full tables and kernel bugs, in each version's wording.
 
 Defined in: Linux, kernel/watchdog.c, kernel/rcu/tree_stall.h, kernel/hung_task.c, mm/oom_kill.c,
 net/sched/sch_generic.c, net/netfilter/nf_conntrack_core.c, block/blk-core.c, drivers/nvme/host/pci.c,
@@ -17,7 +17,7 @@ from bot.probes.formats.kernel_line import KernelEventKind as Kind
 _CPU = r"(?P<core>[0-9]{1,5})"
 _WHO = r"(?P<process>.{1,40}?)"
 _QUEUE = r"transmit queue (?P<queue>[0-9]{1,4}) timed out"
-# A drive without a medium, and a file behind a loop device, are no dying disk; nor is a discard that was refused.
+# Not failing disks: a drive without a medium, a file behind a loop device, and a refused discard.
 _DISK = r"(?P<device>(?!fd[0-9]|sr[0-9]|loop[0-9])[A-Za-z0-9_!/-]{1,40})"
 _SECTOR = r"sector(?!.*:\(DISCARD\))"
 _HARDWARE = r"(?P<device>\{[0-9]{1,10}\})?\[Hardware Error\]: +"
@@ -32,7 +32,7 @@ _EFA_SAYS = (
     "Reset indication didn't turn (?:on|off)"
 )
 
-# What is read off a line stands at its start: a line that only mentions such words is not one.
+# Patterns match at the start of a line: a line that only mentions such words is not an event.
 _JOURNAL = r"(?P<device>\S{1,40}?)"  # the device and, after a hyphen, the journal's inode
 
 _WORDINGS: dict[Kind, tuple[str, ...]] = {
@@ -92,7 +92,7 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"general protection fault[,:] .*\[#[0-9]+\]",
     ),
     Kind.WORKQUEUE_STALL: (r"BUG: workqueue lockup - pool cpus=(?P<core>[0-9]{1,5})\b.* stuck for [0-9]+s",),
-    # With nobody left the wait is over, and only its look came late.
+    # With a count of 0 the wait is over, and only the kernel's check was late.
     Kind.NETDEV_HELD: (rf"unregister_netdevice: waiting for {_IN} to become free\. Usage count = (?!0\b)",),
     Kind.EFA_SILENT: (
         rf"infiniband (?P<device>efa_[0-9]{{1,4}}|rdmap\w{{1,20}}): (?:{_EFA_SAYS})",
@@ -124,8 +124,8 @@ _PATTERNS = tuple((kind, re.compile(pattern)) for kind, patterns in _WORDINGS.it
 _STALLED_CORE = re.compile(rf"(?:rcu: )?\s*{_CPU}-[^\s:]{{0,12}}: \(")
 _ON_CORE = re.compile(rf"CPU: {_CPU} (?:UID: [0-9]+ )?PID: [0-9]+ Comm: {_WHO} (?:Kdump: .*)?(?:Tainted|Not tainted)")
 
-# A frame that walks memory cgroups' statistics. A flush of rstat is none: any busy kernel does that. `? ` marks what
-# merely lies on the stack, and is passed over.
+# A stack frame that walks memory cgroups' statistics. A flush of rstat does not count: any busy kernel does that. `? `
+# marks leftovers on the stack, which are skipped.
 _FRAME = re.compile(
     r"\s*(?:RIP: [0-9a-f]+:|pc : |lr : )?(?:\[<[0-9a-fx]+>\] ?)*(?P<function>mem_cgroup_(?:node_)?nr_lru_pages|"
     r"memcg_numa_stat_show|memcg_stat_show|memory_numa_stat_show|memory_stat_show|mem_cgroup_iter|"
@@ -134,7 +134,7 @@ _FRAME = re.compile(
 
 
 def kernel_event(line: KernelLine) -> KernelEvent | None:
-    """Return what a line tells, None for a line that tells nothing of ours."""
+    """Return a line's event, None for a line without an event that we know."""
     for kind, pattern in _PATTERNS:
         found = pattern.match(line.says)
         if found is not None:
@@ -152,18 +152,18 @@ def kernel_event(line: KernelLine) -> KernelEvent | None:
 
 
 def stalled_core(line: KernelLine) -> int | None:
-    """Return the core that a line below an RCU stall names."""
+    """Return the core named in a line below an RCU stall."""
     found = _STALLED_CORE.match(line.says)
     return int(found["core"]) if found else None
 
 
 def on_core(line: KernelLine) -> tuple[int, str] | None:
-    """Return core and process of the line that heads a call trace."""
+    """Return core and process from the first line of a call trace."""
     found = _ON_CORE.match(line.says)
     return (int(found["core"]), found["process"].strip()) if found else None
 
 
 def frame(line: KernelLine) -> str | None:
-    """Return the function of a call trace's frame where it belongs to a walk of memory cgroups or to reclaim."""
+    """Return the function of a call trace's frame if it belongs to a walk of memory cgroups or to reclaim."""
     found = _FRAME.match(line.says)
     return found["function"] if found else None

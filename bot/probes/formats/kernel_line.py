@@ -1,4 +1,4 @@
-"""One line of the kernel's log: when it was said, and what; whatever printed it.
+"""A line of the kernel's log, its time and text, whichever program printed it.
 
 Defined in: Linux, kernel/printk/printk.c (times, callers), dmesg(1), journalctl(1) `-o short-monotonic`, RFC 3164
 (syslog files).
@@ -14,7 +14,7 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True)
 class KernelEvent:
-    """One line. `since_boot` is None where the line carries no time of that kind."""
+    """A line. `since_boot` is None if the line has no such time."""
 
     kind: KernelEventKind
     text: str  # the raw line
@@ -24,14 +24,14 @@ class KernelEvent:
     queue: int | None = None
     process: str = ""  # the process the line names
     napi_scheduled: bool | None = None
-    reason: KernelEventKind | None = None  # of a reset: what the driver said just before it
+    reason: KernelEventKind | None = None  # of a reset: the driver's complaint just before it
 
 
 class KernelEventKind(enum.StrEnum):
     """What a line of the kernel log is about."""
 
-    NIC_STARVED = "nic-starved"  # the driver says that its poll was scheduled and did not run
-    NIC_STALLED = "nic-stalled"  # queue or completion time-out that does not say starved
+    NIC_STARVED = "nic-starved"  # the driver says that its poll was scheduled but did not run
+    NIC_STALLED = "nic-stalled"  # queue or completion time-out without a sign of starvation
     NIC_KEEPALIVE = "nic-keepalive"
     NIC_ADMIN = "nic-admin"
     NIC_INTERRUPT = "nic-interrupt"  # interrupt that never came
@@ -53,21 +53,21 @@ class KernelEventKind(enum.StrEnum):
     NFS_ANSWERS = "nfs-answers"  # ends the silence of the same server
     MEMORY_ERROR = "memory-error"  # memory that could not be corrected
     HARDWARE_ERROR = "hardware-error"  # machine checks and firmware records; most were corrected
-    KERNEL_BUG = "kernel-bug"  # an oops: the kernel went on after an error of its own
+    KERNEL_BUG = "kernel-bug"  # an oops: the kernel continued after an error in itself
     WORKQUEUE_STALL = "workqueue-stall"
-    NETDEV_HELD = "netdev-held"  # an interface was removed, and something still holds it
+    NETDEV_HELD = "netdev-held"  # an interface was removed, but something still holds it
     EFA_SILENT = "efa-silent"  # an EFA device does not answer its driver
     CGROUP_EXHAUSTED = "cgroup-exhausted"  # ENOSPC on making a cgroup, fork rejected by pids
     CLOCKSOURCE = "clocksource"
     GPU_ERROR = "gpu-error"
     NEIGHBOURS_FULL = "neighbours-full"
-    FILES_EXHAUSTED = "files-exhausted"  # nobody but root may open another file
+    FILES_EXHAUSTED = "files-exhausted"  # only root may open another file
 
 
 _SINCE_BOOT = r"\[\s*(?P<at>[0-9]{1,9}\.[0-9]{1,9})\]"
 _CALLER = r"(?:\s?\[\s*[TC][0-9]+\])?"  # CONFIG_PRINTK_CALLER
 _DATE = r"[A-Z][a-z]{2}\s+[0-9]{1,2} [0-9:]{8}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.,]{8,18}(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
-# A journal line names who spoke; dmesg's do not. `(?:kernel: )` alone is a syslog line whose date was dropped.
+# A journal line names its writer; dmesg's lines do not. A bare `(?:kernel: )` is a syslog line without its date.
 _JOURNAL = re.compile(rf"{_SINCE_BOOT} \S+ (?P<who>[^:\[]+)(?:\[[0-9]+\])?: (?P<says>.*)")
 _SYSLOG = re.compile(rf"(?:(?:{_DATE}) \S+ )?kernel: (?:{_SINCE_BOOT}{_CALLER} )?(?P<says>.*)")
 _DMESG = re.compile(rf"(?:<[0-9]+>)?{_SINCE_BOOT}{_CALLER} (?P<says>.*)")
@@ -76,7 +76,7 @@ _DATED = re.compile(rf"(?:\[\s*\+?[A-Z0-9][^\]]{{3,30}}\]|(?:{_DATE})) (?P<says>
 
 @dataclass(frozen=True, slots=True)
 class KernelLine:
-    """What one line says, without the prefix of whoever printed it. `since_boot` None: it carries no such time."""
+    """The text of a line without the printing program's prefix. `since_boot` None: it has no such time."""
 
     says: str
     raw: str
@@ -84,10 +84,10 @@ class KernelLine:
 
 
 def kernel_line(raw: str, from_journal: bool) -> KernelLine | None:
-    """Take the prefix off a line; None when the journal names another speaker than the kernel.
+    """Remove the prefix of a line; None when the journal names another writer than the kernel.
 
-    What a program (root's) writes to /dev/kmsg carries another facility than the kernel's, and is not asked for; only
-    plain `dmesg`, as small systems have it, cannot tell it from the kernel's words.
+    Lines that a program of root's writes to /dev/kmsg have another facility than the kernel's, and are not requested;
+    only the plain `dmesg` of small systems cannot tell them from the kernel's lines.
     """
     if from_journal:
         found = _JOURNAL.fullmatch(raw)

@@ -1,4 +1,4 @@
-"""The kernel's lines put together: which trace belongs to which lockup, which reset to which complaint before it."""
+"""Combines kernel lines: which call trace belongs to which lockup, and which reset to which earlier complaint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.probes.formats.kernel_line import KernelEventKind as Kind
 
 _TRACED = (Kind.SOFT_LOCKUP, Kind.HARD_LOCKUP, Kind.RCU_STALL, Kind.HUNG_TASK)
 _RESETS = (Kind.NIC_RESET, Kind.NIC_RESET_FAILED)
-# What makes a driver reset its device, the most telling first.
+# Reasons for which a driver resets its device, most specific first.
 _REASONS = (
     Kind.NIC_STARVED,
     Kind.NIC_DEVICE_ERROR,
@@ -28,7 +28,7 @@ _RESET_FOLLOWS_WITHIN = timedelta(seconds=60)
 
 
 def told_by(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
-    """Return what the lines tell, oldest first."""
+    """Return the events of the lines, oldest first."""
     versions = (version for line in lines if (version := VERSION.search(line.says)))
     known = next((version["version"].rstrip("g") for version in versions), "")
     told = [ena for line in lines if (ena := ena_event(line, known))]
@@ -46,7 +46,7 @@ class _Story:
     events: list[KernelEvent] = field(default_factory=list)
     resetting: dict[str, KernelEvent] = field(default_factory=dict)  # by device
     complaints: dict[str, list[KernelEvent]] = field(default_factory=dict)  # since the last reset, by device
-    head: KernelEvent | None = None  # whose core and process the next trace is of
+    head: KernelEvent | None = None  # the event that the next trace belongs to
     trace: list[tuple[str, KernelLine]] = field(default_factory=list)
 
     def hear(self, line: KernelLine) -> None:
@@ -82,11 +82,11 @@ class _Story:
         self.head = KernelEvent(Kind.STACK_MEMCG_WALK, line.raw, line.since_boot, core=core, process=process)
 
     def end_trace(self) -> None:
-        """Decide what the trace that has just ended tells."""
+        """Decide what the trace that has just ended means."""
         trace, self.trace = self.trace, []
         walk = [(function, line) for function, line in trace if not function.startswith("shrink_")]
         telling = [(function, line) for function, line in walk if function != "mem_cgroup_iter"]
-        # Reclaim walks the groups too, by mem_cgroup_iter: that is no reading of statistics.
+        # Reclaim also walks the groups, by mem_cgroup_iter: that does not read statistics.
         if not telling and (not walk or len(walk) < len(trace)):
             return
         line = (telling or walk)[0][1]
@@ -109,13 +109,13 @@ class _Story:
             return
         begun = self.resetting.pop(device, None)
         if begun is not None and "Trigger reset is on" in event.text:
-            begun = None  # the one before never ended
+            begun = None  # the reset before it never ended
         if begun is None:
             event = replace(event, reason=_reason(self.complaints.pop(device, ()), event.since_boot))
         else:
             self.events.remove(begun)
             failed = begun.kind is Kind.NIC_RESET_FAILED
-            # Old drivers print "successfully" after a failure too: the failure is what happened.
+            # Old drivers print "successfully" after a failure too: the failure counts.
             event = begun if failed else replace(event, reason=begun.reason)
         self.events.append(event)
         if "Device reset completed" not in event.text and (begun is None or begun.kind is Kind.NIC_RESET):

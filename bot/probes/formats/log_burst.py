@@ -1,6 +1,6 @@
-"""Stretches in which the kernel said more than a serial line prints, as the node itself adds them up.
+"""Periods in which the kernel logged more than a serial line can print, summed on the node.
 
-Defined here: the node prints one line for each, `-- burst SECONDS LINES BYTES` and the last line of the stretch.
+Defined here: the node prints a line for each, `-- burst SECONDS LINES BYTES` and the last line of the period.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from datetime import timedelta
 
 from bot.domain.safe_text import one_line
 
-SECONDS = 10  # of one stretch
-LEAST_BYTES = 115_200  # what 115,200 baud print in ten seconds, at ten bits a byte
+SECONDS = 10  # of a period
+LEAST_BYTES = 115_200  # what 115,200 baud can print in ten seconds, at ten bits a byte
 
 
 @dataclass(frozen=True, slots=True)
 class LogBurst:
-    """One stretch of ten seconds. `text` is its last line; the card's own dump at a reset is not counted."""
+    """A period of ten seconds. `text` is its last line; the card's own dump at a reset is not counted."""
 
     since_boot: timedelta
     line_count: int
@@ -25,13 +25,13 @@ class LogBurst:
     text: str
 
     def apart(self, moment: timedelta) -> timedelta:
-        """Return how long before or after the stretch a moment is; nothing where it is within."""
+        """Return how long before or after the period a moment is; zero within it."""
         end = self.since_boot + timedelta(seconds=SECONDS)
         return max(self.since_boot - moment, moment - end, timedelta(0))
 
 
-# Part of an awk program: for every line, and at the end. A line's bytes are counted without the journal's host name. A
-# log without times since boot, and the first minute of a boot, count for nothing.
+# Parts of an awk program: for every line, and at the end. A line's bytes are counted without the journal's host name.
+# Lines without a time since boot, and those of the first minute, do not count.
 COUNT = (
     f"b = int(substr($0, 2, 13) / {SECONDS}); if (b > 5 && !/ ena [0-9a-f]+:/) "
     '{ v[b]++; q[b] += length($0) - index($0, " kernel: "); z[b] = $0 }'
@@ -41,7 +41,7 @@ _TOLD = re.compile(r"-- burst ([0-9]{2,10}) ([0-9]{1,8}) ([0-9]{1,10}) (.*)")
 
 
 def log_burst(line: str) -> LogBurst | None:
-    """Return what one line of the node's answer tells, None where it is of another kind."""
+    """Return the burst in a line of the node's answer, None for other lines."""
     found = _TOLD.fullmatch(line)
     if found is None:
         return None

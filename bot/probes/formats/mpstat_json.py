@@ -1,6 +1,6 @@
 """The document that `mpstat -P ALL -o JSON 1 N` prints since sysstat 11.5.1.
 
-Defined in: sysstat, mpstat(1) and json_stats.c; the clock in it follows the locale, the decimals since 11.5.2 do not.
+Defined in: sysstat, mpstat(1) and json_stats.c; its clock depends on the locale, its decimals do not since 11.5.2.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ _NEEDED = ("usr", "nice", "sys", "iowait", "irq", "soft", "steal", "idle")
 _LATER = ("guest", "gnice")  # absent on old kernels and sysstats
 _ALL_KEYS = (*_NEEDED, *_LATER)
 _NEEDED_KEYS = frozenset(_NEEDED)
-_FIGURES = frozenset({int, float})  # by type itself: true is an int
+_FIGURES = frozenset({int, float})  # exact types, because True is an int
 _STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
 
 
 def mpstat_json(text: str, took_seconds: float | None) -> tuple[tuple[CoreSecond, ...], ...]:
     """Return the samples, oldest first.
 
-    Shape: of a document that ends too early (mpstat was terminated) the samples that are whole are returned. A single
-    sample may as well be the average since boot, which looks the same: it counts when mpstat took its time.
+    Shape: if the document ends too early (mpstat was terminated), the complete samples are returned. A single sample
+    may be the average since boot, which looks the same: it counts only if mpstat ran long enough.
 
-    Raises: CannotRead when there is no sample, or a figure is not what it should be.
+    Raises: CannotRead when there is no sample, or a figure is wrong.
     """
     samples = _samples(text)
     if not samples:
         raise CannotRead("cpu: mpstat printed no sample")
     if len(samples) == 1 and (took_seconds is None or took_seconds < 0.9):
-        raise CannotRead("cpu: mpstat printed one sample, which may be its average since boot")
+        raise CannotRead("cpu: mpstat printed a single sample, which may be its average since boot")
     clocks = [sample.get("timestamp") for sample in samples]
     span = sample_seconds([clock if isinstance(clock, str) else "" for clock in clocks])
     lines = [line.strip().rstrip(",") for line in text.split("\n")]
@@ -57,14 +57,14 @@ def _samples(text: str) -> list[dict[str, Any]]:
         raise CannotRead("cpu: mpstat's JSON is not a report of mpstat") from no
     else:
         if len(hosts) != 1:
-            raise CannotRead("cpu: mpstat's JSON speaks of more than one host")
+            raise CannotRead("cpu: mpstat's JSON has several hosts")
     if not isinstance(samples, list) or not all(isinstance(sample, dict) for sample in samples):
         raise CannotRead("cpu: mpstat's JSON holds no list of samples")
     return samples
 
 
 def _whole_samples(text: str, broken: json.JSONDecodeError) -> list[dict[str, Any]]:
-    """Return the samples before the place where the document stops; text that is wrong elsewhere is refused."""
+    """Return the samples before the place where the document stops; other malformed text is refused."""
     start = _STATISTICS.search(text)
     if start is None or "\n" in text[broken.pos :].strip():
         raise CannotRead(f"cpu: mpstat's JSON cannot be read ({one_line(str(broken), 80)})") from broken
@@ -80,7 +80,7 @@ def _whole_samples(text: str, broken: json.JSONDecodeError) -> list[dict[str, An
             break
         samples.append(sample)
     if not samples:
-        raise CannotRead("cpu: mpstat's JSON was cut short before its first sample was whole")
+        raise CannotRead("cpu: mpstat's JSON was cut short before its first sample was complete")
     return samples
 
 
@@ -95,8 +95,8 @@ def _sample(sample: dict[str, Any], rows: Any, span: float) -> tuple[CoreSecond,
         if name in _ALL:
             continue
         if not isinstance(name, str) or not _is_number(name) or (core := int(name)) in cores:
-            raise CannotRead("cpu: mpstat's JSON names a core that cannot be one")
-        if f'"{name}"' not in raw:  # not printed one core a line
+            raise CannotRead("cpu: mpstat's JSON names an impossible core")
+        if f'"{name}"' not in raw:  # not printed with each core on its own line
             raw = safe(json.dumps(row))
         cores[core] = core_second(core, _shares(row), raw, span)
     return tuple(core for _, core in sorted(cores.items()) if core is not None)
@@ -107,7 +107,7 @@ def _is_number(name: str) -> bool:
 
 
 def _shares(row: dict[str, Any]) -> dict[str, float]:
-    """Return a row's figures by name; they are looked at together, for a wide node has thousands."""
+    """Return a row's figures by name; checked together, because a large node has thousands."""
     shares = {key: row[key] for key in _ALL_KEYS if key in row}
     figures, kinds = shares.values(), set(map(type, shares.values()))
     usable = shares.keys() >= _NEEDED_KEYS and kinds <= _FIGURES
@@ -117,6 +117,6 @@ def _shares(row: dict[str, Any]) -> dict[str, float]:
 
 
 def _wrong(shares: dict[str, Any]) -> str:
-    """Return the first name under which there is no figure."""
+    """Return the first name without a figure."""
     wrong = (key for key in (*_NEEDED, *shares) if type(shares.get(key)) not in _FIGURES or not abs(shares[key]) < 1e6)
     return next(wrong, "a core")

@@ -1,4 +1,4 @@
-"""Several looks at the cpu rows of /proc/stat, each under the node's uptime.
+"""Several looks at the cpu rows of /proc/stat, each below the node's uptime.
 
 Defined in: Linux, Documentation/filesystems/proc.rst, "/proc/stat"; ticks since boot, guests counted in user and nice.
 """
@@ -26,13 +26,13 @@ class _Look:
 
 
 def proc_stat(text: str) -> tuple[tuple[CoreSecond, ...], ...]:
-    """Return the samples between the looks, oldest first; a look that came late makes a sample of more than a second.
+    """Return the samples between the looks, oldest first; a late look makes a sample longer than a second.
 
     Raises: CannotRead when there are fewer than two looks, or a row is malformed.
     """
     looks = _looks(text)
     if len(looks) < 2:
-        raise CannotRead("cpu: one look at /proc/stat is no sample")
+        raise CannotRead("cpu: a single look at /proc/stat is not a sample")
     samples = tuple(_between(before, after) for before, after in itertools.pairwise(looks))
     if not any(samples):
         raise CannotRead("cpu: no core of /proc/stat moved between the looks")
@@ -45,7 +45,7 @@ def _looks(text: str) -> list[_Look]:
         if uptime := _UPTIME.fullmatch(line):
             looks.append(_Look(float(uptime.group(1)), {}, {}))
         elif line and not looks:
-            raise CannotRead("cpu: /proc/stat without the uptime of every look is no sample")
+            raise CannotRead("cpu: a look at /proc/stat has no uptime")
         elif row := _CORE.fullmatch(line):
             core = int(row.group(1))
             if core in looks[-1].ticks:
@@ -61,17 +61,17 @@ def _looks(text: str) -> list[_Look]:
 def _between(before: _Look, after: _Look) -> tuple[CoreSecond, ...]:
     span = round(after.uptime - before.uptime, 2)
     if not 0.2 <= span <= 60:
-        raise CannotRead("cpu: the looks at /proc/stat do not lie about a second apart")
+        raise CannotRead("cpu: the looks at /proc/stat are not about a second apart")
     cores = []
     for core in sorted(before.ticks.keys() & after.ticks.keys()):
-        # idle and iowait may go back; nothing is spent in less than no time
+        # idle and iowait may go back; negative time counts as zero
         rise = [max(0, now - then) for then, now in zip(before.ticks[core], after.ticks[core], strict=True)]
         user, nice, system, idle, iowait, irq, soft, steal, guest, guest_nice = rise
         spent = {"usr": max(0, user - guest), "nice": max(0, nice - guest_nice), "sys": system, "idle": idle}
         spent |= {"iowait": iowait, "irq": irq, "soft": soft, "steal": steal, "guest": guest, "gnice": guest_nice}
         total = sum(spent.values())
         if total == 0:
-            continue  # offline meanwhile, or its ticks are not counted: nothing was seen of it
+            continue  # offline meanwhile, or its ticks are not counted: it was not seen
         shares = {name: round(100 * ticks / total, 2) for name, ticks in spent.items()}
         second = core_second(core, shares, f"{before.lines[core]} -> {after.lines[core]}", span)
         if second is not None:

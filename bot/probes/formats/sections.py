@@ -1,4 +1,4 @@
-"""Several files in one answer, as `tail -v -n +1 FILE…` prints them.
+"""Several files in a single answer, as `tail -v -n +1 FILE…` prints them.
 
 Defined in: POSIX-adjacent, GNU coreutils manual, "tail invocation" (`--verbose`); busybox prints the same headings.
 """

@@ -16,7 +16,7 @@ from bot.domain.safe_text import one_line, safe
 
 @dataclass(frozen=True, slots=True)
 class FailedUnit:
-    """A unit of any type that is failed: its name, description and the line that says so."""
+    """A failed unit of any type: its name, description and the line that says so."""
 
     name: str
     description: str
@@ -24,14 +24,14 @@ class FailedUnit:
 
 
 _LOADS = "loaded|not-found|bad-setting|error|masked|merged|stub"
-# A name may hold what no unit's name should: only the load state ends it.
+# A name may contain illegal characters: only the load state ends it.
 _LISTED = re.compile(rf"(?:[●○↻×x*]\s+)?(?P<name>\S.*?)\s+(?:{_LOADS})\s+(?P<active>\S+)\s+\S+(?:\s+(?P<says>.*))?")
 
 
 def shown_units(text: str, seen: MutableMapping[str, Mapping[str, str]] | None = None) -> Iterator[Mapping[str, str]]:
-    """Yield each unit's properties from `systemctl show`: KEY=VALUE lines, an empty line between two units.
+    """Yield each unit's properties from `systemctl show`: KEY=VALUE lines, an empty line between units.
 
-    `seen` keeps what was read of each unit, for a second look that says mostly the same.
+    `seen` caches what was read of each unit, because a second look is mostly the same.
     """
     seen = {} if seen is None else seen
     for block in text.split("\n\n"):
@@ -43,9 +43,9 @@ def shown_units(text: str, seen: MutableMapping[str, Mapping[str, str]] | None =
 
 
 def failed_units(text: str) -> tuple[FailedUnit, ...]:
-    """Read `systemctl list-units --state=failed`, as text or as JSON; units that are not failed are passed over.
+    """Read `systemctl list-units --state=failed`, as text or as JSON; other units are skipped.
 
-    Raises: CannotRead when a line is none of a list's, or the JSON is cut short.
+    Raises: CannotRead when a line does not belong to a list, or the JSON is cut short.
     """
     if text.lstrip().startswith("["):
         return tuple(_from_json(text))

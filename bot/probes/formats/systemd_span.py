@@ -23,7 +23,7 @@ _PIECE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)(us|ms|s|min|h|d|w|month|y)"
 
 
 def systemd_span(text: str) -> timedelta | None:
-    """Return the span; None for `infinity`, for nothing, and for what is no span.
+    """Return the span; None for `infinity`, for empty text, and for any text that is not a span.
 
     Example:
     >>> systemd_span("1min 30s"), systemd_span("100ms"), systemd_span("infinity")

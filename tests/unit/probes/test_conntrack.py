@@ -40,12 +40,12 @@ def test_without_a_limit_the_table_is_never_full() -> None:
     [
         (THERE, f"tail: {FOLDER}count: Permission denied\ntail: {FOLDER}max: Permission denied", "Permission denied"),
         (THERE, f"tail: {FOLDER}count: {NO_SUCH}\ntail: {FOLDER}max: Permission denied", "could not be read"),
-        (THERE, "", "no reason told"),
+        (THERE, "", "no reason given"),
         ("==> /proc/other <==\n1\n", f"tail: {FOLDER}count: {NO_SUCH}\ntail: {FOLDER}max: {NO_SUCH}", "could not be"),
-        (FULL.replace("258000", ""), "", "count does not hold one number"),
-        (FULL.replace("258000", "-1"), "", "count does not hold one number"),
-        (FULL.replace("262144", "262144\n7"), "", "max does not hold one number"),
-        (FULL.split(f"==> {FOLDER}max")[0], "", "max does not hold one number"),
+        (FULL.replace("258000", ""), "", "count does not hold a number"),
+        (FULL.replace("258000", "-1"), "", "count does not hold a number"),
+        (FULL.replace("262144", "262144\n7"), "", "max does not hold a number"),
+        (FULL.split(f"==> {FOLDER}max")[0], "", "max does not hold a number"),
     ],
 )
 def test_what_cannot_be_right_is_refused_with_its_reason(text: str, stderr: str, because: str) -> None:
