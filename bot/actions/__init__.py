@@ -1,4 +1,4 @@
-"""What can be done on a node: one file an action, and this visible table of them."""
+"""The actions on a node: a file for each, and this table of all."""
 
 from __future__ import annotations
 

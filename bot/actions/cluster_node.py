@@ -1,6 +1,6 @@
-"""What a Kubernetes cluster says of one of its nodes and of the pods there, as far as drain and uncordon hang on it.
+"""What drain and uncordon need to know from a Kubernetes cluster about a node and its pods.
 
-Defined in: the API reference of v1 Node and Pod; which pods are left and which refused follows `kubectl drain`.
+Defined in: the API reference of v1 Node and Pod; which pods stay and which are refused follows `kubectl drain`.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.safe_text import one_line
 
-# Arguments; on record they stand in the order of their names, and are read out in it.
+# Arguments; the ledger stores them sorted by name, and they are shown in that order.
 NODE, CLUSTER, WITHIN, BARE_TOO = "node", "of_cluster", "within", "with_bare_pods"
 UNSCHEDULABLE, READY, WHY, CLUSTER_BOOT, LEFT = "unschedulable", "ready", "not_ready_because", "cluster_boot", "pods"
-BOOT = "boot_id"  # what the node itself says; whoever looks adds it
+BOOT = "boot_id"  # from the node itself; the caller adds it
 POD = "pod "  # before a pod's name
 _LIMIT_BYTES = 64 * 1024 * 1024
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\Z")
 
 
 def is_name(text: str) -> bool:
-    """True for what can be a node's name in Kubernetes."""
+    """True for a valid node name in Kubernetes."""
     return _NAME.match(text) is not None
 
 
 def name_of(args: Args) -> str:
-    """Return what the cluster calls the node, fit to be part of a path of its API.
+    """Return the node's name in the cluster, safe to be part of an API path.
 
-    Raises: CannotRead for anything else: a label may come from a tag, which many may write.
+    Raises: CannotRead for an invalid name: a label may come from a tag, which many people may set.
     """
     if not is_name(args[NODE]):
-        raise CannotRead(f"{one_line(args[NODE], 60)!r} can be no node's name in Kubernetes")
+        raise CannotRead(f"{one_line(args[NODE], 60)!r} cannot be the name of a node in Kubernetes")
     return args[NODE]
 
 
 def look_at_node(args: Args) -> Command:
-    """Return the look at the node."""
+    """Return the call that reads the node."""
     return Command("node", ("GET", f"/api/v1/nodes/{name_of(args)}"), output_limit_bytes=_LIMIT_BYTES)
 
 
@@ -51,7 +51,7 @@ def cordoning(args: Args) -> str:
 
 
 def another_boot(args: Args, now: Facts) -> str:
-    """Say that the cluster's node is not the machine that SSH shows, or not as it is now; nothing where it is."""
+    """Say that the cluster's node is another machine or boot than SSH shows; empty if it is the same."""
     if now.get(BOOT) == now[CLUSTER_BOOT]:
         return ""
     return (
@@ -61,13 +61,13 @@ def another_boot(args: Args, now: Facts) -> str:
 
 
 def look_at_pods(args: Args) -> Command:
-    """Return the look at the pods that are on the node."""
+    """Return the call that reads the pods on the node."""
     path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name_of(args)}"
     return Command("pods", ("GET", path), output_limit_bytes=_LIMIT_BYTES)
 
 
 def node_facts(args: Args, outputs: Outputs) -> dict[str, str]:
-    """Return whether new pods may come, whether the node is Ready, and in which boot the cluster knows it.
+    """Return whether new pods may come, whether the node is Ready, and which boot the cluster knows.
 
     Raises: CannotRead when the cluster does not say.
     """
@@ -88,24 +88,24 @@ def node_facts(args: Args, outputs: Outputs) -> dict[str, str]:
 
 
 def pods(args: Args, outputs: Outputs) -> tuple[Pod, ...]:
-    """Return the pods that a drain would move: all but DaemonSets', mirrors of the node's own, and those that ended.
+    """Return the pods that a drain would move: all except DaemonSets', static pods of the node, and ended pods.
 
     Raises: CannotRead when the cluster does not say.
     """
     listed = _read(outputs.text("pods"), "PodList")
     found = [Pod.of(item) for item in _items(listed, "items")]
     if any(pod.node != args[NODE] for pod in found):
-        raise CannotRead(f"the cluster tells of pods that are not on {args[NODE]}")
+        raise CannotRead(f"the cluster lists pods that are not on {args[NODE]}")
     return tuple(sorted((pod for pod in found if pod.moves), key=lambda pod: pod.full_name))
 
 
 def pod_facts(found: Iterable[Pod]) -> dict[str, str]:
-    """Return the pods as facts, one each."""
+    """Return each pod as a fact."""
     return {f"{POD}{pod.full_name}": pod.said for pod in found}
 
 
 def pods_of(facts: Facts) -> tuple[Pod, ...]:
-    """Return the pods that facts tell of."""
+    """Return the pods from facts."""
     return tuple(Pod.read(name.removeprefix(POD), said) for name, said in facts.items() if name.startswith(POD))
 
 
@@ -113,9 +113,9 @@ def _read(text: str, kind: str) -> Mapping[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as no:
-        raise CannotRead(f"the cluster's answer is no JSON: {one_line(str(no), 80)}") from no
+        raise CannotRead(f"the cluster's answer is not JSON: {one_line(str(no), 80)}") from no
     if not isinstance(found, dict) or found.get("kind") != kind:
-        raise CannotRead(f"the cluster's answer is no {kind}")
+        raise CannotRead(f"the cluster's answer is not a {kind}")
     return found
 
 

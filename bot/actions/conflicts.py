@@ -1,7 +1,7 @@
-"""What starts together with a unit, and what systemd stops for it because they exclude each other.
+"""What starts together with a unit, and what systemd stops because it conflicts with the unit.
 
 Defined in: systemd.unit(5): what a unit requires and wants is started with it; `Conflicts=`, in either direction, stops
-what runs. org.freedesktop.systemd1(5).
+running units. org.freedesktop.systemd1(5).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ AGAINST = ("Conflicts", "ConflictedBy")
 _STATE = ("Id", "Names", "LoadState", "ActiveState")
 _RUNNING = ("active", "reloading", "refreshing", "activating", "deactivating", "maintenance")
 _AT_REST = ("inactive", "failed")
-_LEVELS, _SEEN_CHARS = 8, 6000  # as deep and as far as the node looks; then it says no more
-# Only what does not run is followed, for a start does nothing to the rest; `shutdown.target` excludes every unit.
-# What systemd prints is split at blanks and nothing more: `set -f`, and every word stands in quotes or behind `--`.
+_LEVELS, _SEEN_CHARS = 8, 6000  # limits of the walk on the node; beyond them it gives no answer
+# Only units that do not run are followed, because a start does nothing to the others; `shutdown.target` conflicts with
+# every unit. systemd's output is only split at blanks: `set -f`, and every word is in quotes or after `--`.
 _SCRIPT = (
     'set -f; seen=" $1 "; next=$1; against=; '
     f"for level in {' '.join(map(str, range(_LEVELS)))}; do "
@@ -42,15 +42,15 @@ _SCRIPT = (
 
 @dataclass(frozen=True, slots=True)
 class Conflicts:
-    """Reads what a start of a unit starts beside it, and stops."""
+    """Reads what else a start of a unit starts and stops."""
 
     def looks(self, args: Args) -> tuple[Command, ...]:
-        """Return the one look, level by level on the node itself; it needs no root."""
+        """Return the command, which walks the dependencies on the node; it needs no root."""
         argv = ("sh", "-c", _SCRIPT, "sh", args["unit"])
         return (Command("conflicts", argv, lane="systemd", output_limit_bytes=64 * 1024),)
 
     def affects(self, args: Args, outputs: Outputs) -> str:
-        """Return in words what starts with the unit and what stops for it; nothing where nothing does.
+        """Describe what starts with the unit and what stops for it; empty if nothing does.
 
         Example: "with kubelet.service starts containerd.service; for it stops firewalld.service".
         Raises: WouldStopProtected; CannotRead when systemd does not say, or it is more than can be shown.
@@ -68,12 +68,12 @@ class Conflicts:
         words += [f"for {unit} {_verb('stop', others)} {', '.join(others)}"] if others else []
         said = "; ".join(words)
         if len(starts) + len(stops) > MOST or len(said) > MOST_CHARS:
-            raise CannotRead(f"more is moved by a start of {unit} than can be shown: {one_line(said, 200)}")
+            raise CannotRead(f"a start of {unit} starts and stops more units than can be shown: {one_line(said, 200)}")
         return said
 
 
 def _moved(unit: str, text: str) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return the names of what starts with a unit, and all names of each that stops for it."""
+    """Return the names of the units that start with it, and all names of each unit that stops for it."""
     because = f"systemd does not say what starts with {unit}, and what stops for it"
     known = {name: block for block in blocks_of(text, because) for name in names_of(block)}
     if unit not in known:

@@ -1,4 +1,4 @@
-"""Keep new pods away from a Kubernetes node whose fault only people can end. What runs there runs on."""
+"""Keep new pods away from a Kubernetes node whose fault only people can fix. Running pods stay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.domain.probe import Snapshot
 
 
 def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the one call; twice changes nothing more.
+    """Return the call; repeating it changes nothing.
 
     Example:
     >>> from datetime import datetime, timezone
@@ -23,12 +23,12 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def looks(args: Args) -> tuple[Command, ...]:
-    """Return the look at the node."""
+    """Return the call that reads the node."""
     return (cluster_node.look_at_node(args),)
 
 
 def facts(args: Args, outputs: Outputs) -> Facts:
-    """Return how the node is.
+    """Return the node's state.
 
     Raises: CannotRead when the cluster does not say.
     """
@@ -36,34 +36,34 @@ def facts(args: Args, outputs: Outputs) -> Facts:
 
 
 def judge(args: Args, before: Facts, now: Facts) -> Proof:
-    """Judge whether no new pod may come."""
+    """Judge whether new pods are kept away."""
     return Proof.PROVEN if now[UNSCHEDULABLE] == "true" else Proof.NOT_YET
 
 
 def calls(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
-    """Return what is to be called now: nothing where no pod may come already."""
+    """Return the calls to make now: none if the node is cordoned already."""
     return (cluster_node.cordoning(args),) if now[UNSCHEDULABLE] != "true" else ()
 
 
 def refuses(args: Args, now: Facts) -> str:
-    """Say why the node may not be cordoned: it is another machine, or somebody has done it."""
+    """Say why the node may not be cordoned: it is another machine, or it is cordoned already."""
     if now[UNSCHEDULABLE] == "true":
         return f"{args[NODE]} is cordoned already, by somebody else: nothing is left to do."
     return cluster_node.another_boot(args, now)
 
 
 def lasts(args: Args, before: Facts, now: Facts) -> str:
-    """Say that somebody lets pods come again."""
+    """Say that somebody uncordoned the node."""
     return f"{args[NODE]} was uncordoned" if now[UNSCHEDULABLE] != "true" else ""
 
 
 def undo(args: Args, before: Facts) -> tuple[str, ...]:
-    """Return the call that lets pods come again, where they could before."""
+    """Return the call that uncordons the node, if it was not cordoned before."""
     return (uncordon.call(args),) if before.get(UNSCHEDULABLE) == "false" else ()
 
 
 def inverse(args: Args, before: Facts) -> tuple[Step, ...]:
-    """Return the same as a step: it is the cluster's word that the node is Ready which lets it."""
+    """Return the same as a step, which waits until the cluster finds the node Ready."""
     where = {NODE: args[NODE], CLUSTER: args[CLUSTER]}
     return tuple(Step("uncordon", where, (uncordon.once_ready(args),)) for _ in undo(args, before))
 
@@ -73,7 +73,7 @@ ACTION = Action(
     title="Cordon {node}",
     verb="cordon",
     impact="no new pods come to {node}; those that are there stay",
-    note="It cures nothing: the node is a person's afterwards. `zombie undo` lets pods come again.",
+    note="It cures nothing: afterwards a person must see to the node. `zombie undo` lets pods come again.",
     targets=(NODE, CLUSTER),
     commands=commands,
     looks=looks,
@@ -86,6 +86,6 @@ ACTION = Action(
     settles=False,
     contains=True,
     limit=timedelta(seconds=10),
-    remedy=RemedyRules(only_where="it keeps work from a node that only people can mend"),
+    remedy=RemedyRules(only_where="it keeps work from a node that only people can repair"),
     by_calls=ByCalls(calls=calls, lasts=lasts, refuses=refuses),
 )

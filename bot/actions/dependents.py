@@ -1,9 +1,9 @@
-"""What stops or is disabled together with a unit, and what starts it again, as systemd itself would do it.
+"""What stops or is disabled together with a unit, and what starts the unit again, by systemd's own rules.
 
 Defined in: systemd.unit(5), org.freedesktop.systemd1(5). RequiredBy, RequisiteOf, BoundBy and ConsistsOf are in every
-systemd that we meet; PropagatesStopTo since 249, and who has it not stops nothing by it. systemd names units that are
-loaded, which those are that run, or that something which runs refers to. `systemctl disable` also disables what Also=
-in the unit's file or its drop-ins names, and what Also= names there; it stops none of these. No property tells of it.
+supported systemd; PropagatesStopTo since 249, and older versions do not stop units by it. systemd lists loaded units:
+those that run, or that a running unit refers to. `systemctl disable` also disables units named by Also= in the unit's
+file or drop-ins, and by Also= in those; it does not stop them. No property shows this.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from bot.domain.safe_text import one_line
 
 STOPS = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo")
 PROPERTIES = ("Id", "Names", *STOPS, "TriggeredBy")
-MOST = 20  # what stops with more is nothing that a card can show
+MOST = 20  # a card cannot show more units
 MOST_CHARS = 600
-ALL_TOLD = "-- all told --"  # the last line of a look that came to its end
+ALL_TOLD = "-- all told --"  # the last line of a complete answer
 _NAME = re.compile(r"[A-Za-z0-9:_.\\@-]{1,255}\Z")
 _NAMED = 5  # protected units in a refusal
 _LEVELS, _SEEN_CHARS = 8, 6000  # as deep and as far as the node looks; then it says no more
 _EACH_LEVEL = " ".join(map(str, range(_LEVELS)))
 _ALSO = "Also"  # marks what is disabled with the unit
-# What systemd prints is split at blanks and nothing more: `set -f`, and every word stands in quotes or behind `--`.
+# systemd's output is only split at blanks: `set -f`, and every word is in quotes or after `--`.
 _SCRIPT = (
     'set -f; seen=" $1 "; next=$1; '
     f"for level in {_EACH_LEVEL}; do "
@@ -38,7 +38,7 @@ _SCRIPT = (
     'case $seen in *" $name "*) ;; *) seen="$seen$name "; next="$next $name" ;; esac; done; '
     f'[ -n "$next" ] || break; [ ${{#seen}} -lt {_SEEN_CHARS} ] || exit; done; [ -z "$next" ] || exit; '
 )
-# A line that ends with a backslash goes on in the next. The section is not asked for: Also= stands in [Install] alone.
+# A line that ends with a backslash continues on the next. The section need not be checked: only [Install] has Also=.
 _INSTALL = (
     'seen=" $1 "; next=$1; '
     f"for level in {_EACH_LEVEL}; do units=$next; next=; for unit in $units; do "
@@ -57,20 +57,20 @@ _END = f'echo "{ALL_TOLD}"'
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """Reads what an action that stops a unit stops beside it, and what it disables; `masks`: it masks the unit instead
-    of disabling it, so that nothing can start it any more.
+    """Reads what else an action stops and disables when it stops a unit; `masks`: it masks the unit instead of
+    disabling it, so that nothing can start it.
     """
 
     masks: bool = False
 
     def looks(self, args: Args) -> tuple[Command, ...]:
-        """Return the one look, level by level on the node itself; it needs no root."""
+        """Return the command, which walks the dependencies on the node; it needs no root."""
         script = _SCRIPT + ("" if self.masks else _INSTALL) + _END
         argv = ("sh", "-c", script, "sh", args["unit"])
         return (Command("dependents", argv, lane="systemd", output_limit_bytes=64 * 1024),)
 
     def affects(self, args: Args, outputs: Outputs) -> str:
-        """Return in words what stops or is disabled with the unit, and what starts it again; nothing where nothing is.
+        """Describe what stops or is disabled with the unit, and what starts it again; empty if nothing does.
 
         Example: "with ecs.service stops b.service; b.timer starts ecs.service again".
         Raises: WouldStopProtected; CannotRead when systemd does not say, or it is more than can be shown.
@@ -109,15 +109,15 @@ def _list(blocks: list[Mapping[str, str]]) -> str:
 
 
 def _protected(blocks: list[Mapping[str, str]]) -> str:
-    """The protected units among these, for a refusal; nothing where there is none."""
+    """The protected units among these, for a refusal; empty if there are none."""
     found = sorted(names[0] for names in map(names_of, blocks) if is_protected(names))
     return listed(found, _NAMED)
 
 
 def _blocks(unit: str, text: str) -> list[Mapping[str, str]]:
-    """Return the properties of the unit, of each that stops with it, and of each that is disabled with it.
+    """Return the properties of the unit, of each unit that stops with it, and of each that is disabled with it.
 
-    Raises: CannotRead where one of them is missing.
+    Raises: CannotRead when any of them is missing.
     """
     told = blocks_of(text, f"systemd does not say what stops with {unit}")
     also = [block for block in told if _ALSO in block]
@@ -133,7 +133,7 @@ def _blocks(unit: str, text: str) -> list[Mapping[str, str]]:
 def blocks_of(text: str, because: str) -> list[Mapping[str, str]]:
     """Return the properties of each unit, in order.
 
-    Raises: CannotRead, with `because`, where the look did not come to its end or a unit is not named.
+    Raises: CannotRead, with `because`, when the answer is incomplete or a unit has no name.
     """
     lines = text.rstrip("\n").split("\n")
     if lines[-1] != ALL_TOLD:
@@ -151,17 +151,17 @@ def blocks_of(text: str, because: str) -> list[Mapping[str, str]]:
 def names_of(block: Mapping[str, str]) -> tuple[str, ...]:
     """Return a unit's names, its own first.
 
-    Raises: CannotRead for what can be no unit's name.
+    Raises: CannotRead for an invalid unit name.
     """
     names = dict.fromkeys((block.get("Id", ""), *block.get("Names", "").split()))
     return tuple(checked(name) for name in names)
 
 
 def checked(name: str) -> str:
-    """Return the name of a unit.
+    """Return a unit's name after a check.
 
-    Raises: CannotRead for what can be none.
+    Raises: CannotRead for an invalid name.
     """
     if not _NAME.match(name):
-        raise CannotRead(f"systemd names a unit that can be none: {one_line(name, 60)!r}")
+        raise CannotRead(f"systemd names an invalid unit: {one_line(name, 60)!r}")
     return name

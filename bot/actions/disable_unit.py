@@ -8,12 +8,12 @@ from bot.domain.action import Action, Args, Facts, RemedyRules, by_sudo
 
 
 def rights(args: Args) -> tuple[tuple[str, ...], ...]:
-    """Return what is run as root."""
+    """Return the argument lists run as root."""
     return (("systemctl", "disable", "--now", "--", args["unit"]),)
 
 
 def undo(args: Args, before: Facts) -> tuple[str, ...]:
-    """Return the commands that bring back what was recorded.
+    """Return the commands that restore the recorded state.
 
     Example:
     >>> undo({"unit": "ecs.service"}, {"ActiveState": "activating", "UnitFileState": "enabled"})
@@ -39,5 +39,5 @@ ACTION = Action(
     inverse=restore_unit.as_inverse(undo),
     stops_a_unit=True,
     around=Dependents(),
-    remedy=RemedyRules(before_reboot="a reboot starts again what is not disabled"),
+    remedy=RemedyRules(before_reboot="a reboot restarts every unit that is not disabled"),
 )

@@ -1,4 +1,4 @@
-"""Move the pods off a Kubernetes node before it is rebooted: no new ones, and every other one evicted.
+"""Move the pods off a Kubernetes node before a reboot: no new pods, and the others are evicted.
 
 Defined in: the Eviction subresource of policy/v1 (Kubernetes 1.22 and later), which honours disruption budgets.
 """
@@ -22,7 +22,7 @@ _USUAL = "10m"
 
 
 def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the two calls: one for the node, one for each pod. Either twice changes nothing more.
+    """Return the two calls: for the node, and for each pod. Repeating either changes nothing.
 
     Example:
     >>> from datetime import datetime, timezone
@@ -37,12 +37,12 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def looks(args: Args) -> tuple[Command, ...]:
-    """Return the looks at the node and its pods."""
+    """Return the calls that read the node and its pods."""
     return (cluster_node.look_at_node(args), cluster_node.look_at_pods(args))
 
 
 def facts(args: Args, outputs: Outputs) -> Facts:
-    """Return how the node is, and the pods that would be moved, by name.
+    """Return the node's state, and the pods that would be moved, by name.
 
     Raises: CannotRead when the cluster does not say.
     """
@@ -52,12 +52,12 @@ def facts(args: Args, outputs: Outputs) -> Facts:
 
 
 def judge(args: Args, before: Facts, now: Facts) -> Proof:
-    """Judge whether no pod may come, and none is left that had to go."""
+    """Judge whether the node is cordoned, and all pods to be moved are gone."""
     return Proof.PROVEN if now[UNSCHEDULABLE] == "true" and now[LEFT] == "0" else Proof.NOT_YET
 
 
 def calls(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
-    """Return what is to be called now; a pod that was told to end is not told again."""
+    """Return the calls to make now; a pod that is ending already is not evicted again."""
     evicted = [pod for pod in cluster_node.pods_of(now) if pod.state != GOING]
     if any(pod.state == BARE for pod in evicted) and BARE_TOO not in args:
         evicted = [pod for pod in evicted if pod.state != BARE]
@@ -66,7 +66,7 @@ def calls(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
 
 
 def refuses(args: Args, now: Facts) -> str:
-    """Say why the node may not be drained: it is another machine, or a pod would never be started again."""
+    """Say why the node may not be drained: it is another machine, or nothing would start a pod again."""
     if other := cluster_node.another_boot(args, now):
         return other
     bare = [pod.full_name for pod in cluster_node.pods_of(now) if pod.state == BARE]
@@ -76,30 +76,30 @@ def refuses(args: Args, now: Facts) -> str:
 
 
 def affects(args: Args, now: Facts) -> tuple[str, ...]:
-    """Return the pods that would be moved, with the job that each is part of and what it loses."""
+    """Return the pods that would be moved, each with its job and the data it loses."""
     cordoned = f"{args[NODE]} is cordoned already, by somebody else: it is left so afterwards"
     first = (cordoned,) if now[UNSCHEDULABLE] == "true" else ()
     return (*first, *(pod.words for pod in cluster_node.pods_of(now)))
 
 
 def rights(args: Args) -> tuple[tuple[str, ...], ...]:
-    """Return what the bot needs in the cluster: verb and resource."""
+    """Return the bot's rights in the cluster: verb and resource."""
     return (("get", "nodes"), ("patch", "nodes"), ("list", "pods"), ("create", "pods/eviction"))
 
 
 def undo(args: Args, before: Facts) -> tuple[str, ...]:
-    """Return the call that lets pods come again, where they could before."""
+    """Return the call that uncordons the node, if it was not cordoned before."""
     return (uncordon.call(args),) if before.get(UNSCHEDULABLE) == "false" else ()
 
 
 def leaves(args: Args, before: Facts, now: Facts) -> str:
-    """Say that the node stays cordoned, where it was not before."""
+    """Say that the node stays cordoned, if it was not before."""
     ours = before.get(UNSCHEDULABLE) == "false" and now[UNSCHEDULABLE] == "true"
     return f"{args[NODE]} stays cordoned: kubectl uncordon {args[NODE]}" if ours else ""
 
 
 def _eviction(pod: Pod) -> str:
-    """One eviction, of exactly that pod: another one that has its name by then is not meant."""
+    """The eviction of exactly that pod, not of a later pod with the same name."""
     body = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",

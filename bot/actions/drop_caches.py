@@ -1,9 +1,9 @@
-"""Let go of what the kernel keeps in memory for later, so that dying cgroups lose what pins them: for now, and no cure.
+"""Drop the kernel's caches, so that dying cgroups can be freed: a temporary relief, not a cure.
 
 Defined in: Linux, Documentation/admin-guide/sysctl/vm.rst (drop_caches: 1 the page cache, 2 reclaimable slab, 3 both).
-Nothing is lost, for what is not written to disk yet is not dropped; reads come from the disk until the cache is warm.
-What pins a dying cgroup is page cache that was charged to it, or slab on kernels before 5.9: which of them cannot be
-seen from outside, so both are dropped.
+No data is lost, because unwritten pages are not dropped; reads come from the disk until the cache is warm. Page cache
+charged to a dying cgroup keeps it alive, or slab memory on kernels before 5.9. Which of them cannot be seen from
+outside, so both are dropped.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from bot.domain.command import Command, Looks, Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.cgroups import PROBE
 
-_LET_GO = 0.1  # a tenth fewer is more than comes and goes by itself
+_LET_GO = 0.1  # a tenth fewer is more than the usual variation
 _DYING = "dying"
 
 
 def rights(args: Args) -> tuple[tuple[str, ...], ...]:
-    """Return what is run as root."""
+    """Return the argument lists run as root."""
     return (("sysctl", "-w", "vm.drop_caches=3"),)
 
 
 def looks(args: Args) -> tuple[Command, ...]:
-    """Return the count of dying cgroups as its probe takes it, once; it needs no root."""
+    """Return the probe's commands that count dying cgroups, for a single look; they need no root."""
     return tuple(replace(command, looks=Looks.ONCE) for command in PROBE.commands)
 
 
 def facts(args: Args, outputs: Outputs) -> Facts:
     """Return how many cgroups are dying.
 
-    Raises: CannotRead when that cannot be told.
+    Raises: CannotRead when the number is not known.
     """
     reading = PROBE.parse(outputs)
     if not reading.dying_is_known:
-        raise CannotRead("how many cgroups are dying cannot be told")
+        raise CannotRead("how many cgroups are dying is not known")
     return {_DYING: str(reading.dying)}
 
 
 def judge(args: Args, before: Facts, now: Facts) -> Proof:
-    """Judge whether fewer are dying than before: that caches are smaller for a moment proves nothing."""
+    """Judge whether fewer are dying than before: smaller caches for a moment prove nothing."""
     return Proof.PROVEN if int(now[_DYING]) <= int(before[_DYING]) * (1 - _LET_GO) - 1 else Proof.NOT_YET
 
 
@@ -60,7 +60,7 @@ ACTION = Action(
     patience=lambda before: timedelta(seconds=15),
     rights=rights,
     remedy=RemedyRules(
-        after_stopping="it frees for now, and stops no leak",
+        after_stopping="it helps only for now, and stops no leak",
         only_where="it frees dying memory cgroups",
     ),
     in_place_of="reboot",

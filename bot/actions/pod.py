@@ -1,4 +1,4 @@
-"""A pod, as far as it matters to whoever would move it off its node.
+"""A pod, with what matters for moving it off its node.
 
 Defined in: the API reference of v1 Pod; the labels of KubeRay, of Kubeflow's training operator and of batch Jobs.
 """
@@ -30,10 +30,10 @@ EVICT, GOING, BARE = "evict", "going", "bare"
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One pod of a node.
+    """A pod of a node.
 
-    Shape: `state` is EVICT, GOING (it has been told to end) or BARE (no controller would make it anew). `about` is what
-    it belongs to and what it would lose, in words.
+    Shape: `state` is EVICT, GOING (it is ending already) or BARE (no controller would recreate it). `about` says what
+    it belongs to and what it would lose.
     """
 
     namespace: str
@@ -46,14 +46,14 @@ class Pod:
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Pod:
-        """Return the pod that the API tells of.
+        """Return the pod from the API's JSON.
 
-        Raises: CannotRead when it has no proper name.
+        Raises: CannotRead when it has no valid name.
         """
         meta, spec, status = (_table(told, name) for name in ("metadata", "spec", "status"))
         namespace, name, uid = (meta.get(key) for key in ("namespace", "name", "uid"))
         if not (_fits(_NAME, namespace) and _fits(_NAME, name) and _fits(_UID, uid)):
-            raise CannotRead(f"the cluster tells of a pod without a proper name: {one_line(str(name), 80)}")
+            raise CannotRead(f"the cluster lists a pod without a valid name: {one_line(str(name), 80)}")
         owners = meta.get("ownerReferences")
         owner = next((ref for ref in owners or () if isinstance(ref, dict) and ref.get("controller") is True), None)
         stays = _MIRROR in _table(meta, "annotations") or (owner or {}).get("kind") == "DaemonSet"
@@ -71,7 +71,7 @@ class Pod:
 
     @classmethod
     def read(cls, full_name: str, said: str) -> Pod:
-        """Return the pod of a fact."""
+        """Return the pod from a fact."""
         namespace, _, name = full_name.partition("/")
         uid, state, *about = said.split(" ", 2)
         return cls(namespace, name, uid, state, "".join(about))
@@ -83,7 +83,7 @@ class Pod:
 
     @property
     def said(self) -> str:
-        """The pod as a fact, which `read` reads."""
+        """The pod as a fact, to be parsed by `read`."""
         return f"{self.uid} {self.state} {self.about}".rstrip()
 
     @property

@@ -1,4 +1,4 @@
-"""Reboot a node, but only the boot that was looked at: the command carries its own fence."""
+"""Reboot a node, but only in the boot that was checked: the command has its own fence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOOT = "boot_id"
 
 
 def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the one command. However often or late it arrives, it can end only the boot whose id it names.
+    """Return the command. However often or late it arrives, it can end only the boot whose id it names.
 
     Raises: CannotRead when the boot's id was not read.
     """
@@ -27,12 +27,12 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def looks(args: Args) -> tuple[Command, ...]:
-    """Return the look at which boot this is."""
+    """Return the command that reads the boot id."""
     return (Command("boot", ("cat", "/proc/sys/kernel/random/boot_id"), output_limit_bytes=4096),)
 
 
 def facts(args: Args, outputs: Outputs) -> Facts:
-    """Return the boot's id.
+    """Return the boot id.
 
     Raises: CannotRead when there is none.
     """
@@ -43,12 +43,12 @@ def facts(args: Args, outputs: Outputs) -> Facts:
 
 
 def judge(args: Args, before: Facts, now: Facts) -> Proof:
-    """Judge whether this is another boot."""
+    """Judge whether the node is in another boot."""
     return Proof.NOT_YET if now[BOOT] == before[BOOT] else Proof.PROVEN
 
 
 def rights(args: Args) -> tuple[tuple[str, ...], ...]:
-    """Return what is run as root; the fence is not part of it."""
+    """Return the argument lists run as root; the fence is not part of them."""
     return (("systemctl", "reboot"),)
 
 
@@ -64,6 +64,6 @@ ACTION = Action(
     rights=rights,
     settles=False,
     reboots=True,
-    remedy=RemedyRules(after_stopping="otherwise the cause is back after it"),
+    remedy=RemedyRules(after_stopping="otherwise the cause comes back after it"),
     limit=timedelta(seconds=20),
 )

@@ -1,4 +1,4 @@
-"""Bring a unit back to how it was before it was stopped: what takes back `disable_unit` and `mask_unit`."""
+"""Restore a unit's state from before it was stopped: undoes `disable_unit` and `mask_unit`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VERBS = ("enable", "unmask", "start")
 
 
 def as_inverse(undo: Callable[[Args, Facts], tuple[str, ...]]) -> Callable[[Args, Facts], tuple[Step, ...]]:
-    """Return what makes one step of the commands by which an action on a unit is undone."""
+    """Return a function that makes a step from an action's undo commands."""
 
     def inverse(args: Args, before: Facts) -> tuple[Step, ...]:
         lines = undo(args, before)
@@ -28,45 +28,45 @@ def as_inverse(undo: Callable[[Args, Facts], tuple[str, ...]]) -> Callable[[Args
 
 
 def commands_back(args: Args, before: Facts, verb: str) -> tuple[str, ...]:
-    """Return the commands that undo: `verb`, where there is one, and a start of a unit that ran or was about to."""
+    """Return the undo commands: `verb`, if not empty, and a start if the unit ran or was about to."""
     ran = before.get("ActiveState") in ("active", "activating", "reloading")
     verbs = [verb] * bool(verb) + ["start"] * ran
     return tuple(f"sudo -n systemctl {word} -- {shlex.quote(args['unit'])}" for word in verbs)
 
 
 def rights(args: Args) -> tuple[tuple[str, ...], ...]:
-    """Return what is run as root; every verb where none is named."""
+    """Return the argument lists run as root; without verbs, those of all verbs."""
     verbs = args["verbs"].split() if "verbs" in args else VERBS
     return tuple(("systemctl", verb, "--", args["unit"]) for verb in verbs)
 
 
 def facts(args: Args, outputs: Outputs) -> Facts:
-    """Return the unit's state without its restarts: one that crashed before crashes again, and is back all the same.
+    """Return the unit's state without its restarts: a unit that crashed before may crash again, and still be restored.
 
-    Raises: CannotRead when systemd does not say how it is.
+    Raises: CannotRead when systemd does not tell its state.
     """
     told = unit_state.facts(args, outputs)
     return {name: value for name, value in told.items() if name not in ("NRestarts", "SubState")}
 
 
 def judge(args: Args, before: Facts, now: Facts) -> Proof:
-    """Judge whether the unit is as each verb would have it."""
+    """Judge whether the unit has the state that the verbs lead to."""
     return Proof.PROVEN if unit_state.is_back(args["verbs"].split(), now) else Proof.NOT_YET
 
 
 @dataclass(frozen=True, slots=True)
 class StartedAgain:
-    """Reads what a start that is among the verbs starts beside the unit, and stops; the other verbs move nothing.
+    """Reads what else a start among the verbs starts and stops; the other verbs start and stop nothing.
 
-    Of a masked unit systemd knows only what excludes it, and not what it excludes itself.
+    For a masked unit systemd knows which units conflict with it, but not its own conflicts.
     """
 
     def looks(self, args: Args) -> tuple[Command, ...]:
-        """Return the look, where the unit is started."""
+        """Return the command, if the unit is started."""
         return _CONFLICTS.looks(args) if _starts(args) else ()
 
     def affects(self, args: Args, outputs: Outputs) -> str:
-        """Return in words what starts with the unit and what stops for it; raises as `Conflicts` does."""
+        """Describe what starts with the unit and what stops for it. Raises: as in `Conflicts`."""
         return _CONFLICTS.affects(args, outputs) if _starts(args) else ""
 
 

@@ -1,4 +1,4 @@
-"""Start a unit that starts at boot and was found stopped. It is never stopped or disabled by that."""
+"""Start a unit that starts at boot and was found stopped. It never stops or disables anything."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from bot.domain.action import Action, Args, Facts, Proof, RemedyRules, by_sudo
 
 
 def rights(args: Args) -> tuple[tuple[str, ...], ...]:
-    """Return what is run as root."""
+    """Return the argument lists run as root."""
     return (("systemctl", "start", "--", args["unit"]),)
 
 
 def judge(args: Args, before: Facts, now: Facts) -> Proof:
-    """Judge whether the unit runs, and systemd did not have to start it again since.
+    """Judge whether the unit runs, and systemd did not have to restart it since.
 
-    A start by hand sets `NRestarts` to 0; where the unit ran already, the counter stays as it was. systemd counts since
-    235: before that, that it runs at every look has to do.
+    A manual start sets `NRestarts` to 0; if the unit was running already, the counter stays. systemd counts since 235;
+    before that, running at every look must be enough.
     """
     counted = before.get("NRestarts", "0") if before["ActiveState"] == "active" else "0"
     is_steady = now.get("NRestarts", counted) == counted
@@ -28,7 +28,7 @@ ACTION = Action(
     title="Start {unit}",
     verb="start",
     impact="{unit} starts now, and with it what it requires",
-    note="Somebody may have stopped it on purpose. A start is not taken back: the bot never stops what it started.",
+    note="Somebody may have stopped it on purpose. A start cannot be undone: the bot never stops what it started.",
     targets=("unit",),
     commands=by_sudo(rights),
     looks=unit_state.looks,
@@ -38,5 +38,5 @@ ACTION = Action(
     rights=rights,
     starts_a_unit=True,
     around=Conflicts(),
-    remedy=RemedyRules(only_where="it starts what was found stopped"),
+    remedy=RemedyRules(only_where="it starts a unit that was found stopped"),
 )

@@ -1,4 +1,4 @@
-"""Let pods come to a Kubernetes node again, once its cluster finds it Ready in the boot that it is in."""
+"""Let pods come to a Kubernetes node again, once its cluster finds it Ready in its present boot."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bot.domain.call import remarked
 from bot.domain.command import Command, Outputs
 from bot.domain.probe import Snapshot
 
-LEFT_SO = "cordoned_before"  # the drain found it cordoned, so it is not ours to end
+LEFT_SO = "cordoned_before"  # it was cordoned before the drain, so we must not uncordon it
 
 
 def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the one call; twice changes nothing more.
+    """Return the call; repeating it changes nothing.
 
     Example:
     >>> from datetime import datetime, timezone
@@ -27,7 +27,7 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def once_ready(args: Args) -> str:
-    """Return the call as the undo of a cordon has it."""
+    """Return the call as used to undo a cordon."""
     return remarked(call(args), "once the node is Ready")
 
 
@@ -37,12 +37,12 @@ def call(args: Args) -> str:
 
 
 def looks(args: Args) -> tuple[Command, ...]:
-    """Return the look at the node."""
+    """Return the call that reads the node."""
     return (cluster_node.look_at_node(args),)
 
 
 def facts(args: Args, outputs: Outputs) -> Facts:
-    """Return how the node is.
+    """Return the node's state.
 
     Raises: CannotRead when the cluster does not say.
     """
@@ -50,27 +50,27 @@ def facts(args: Args, outputs: Outputs) -> Facts:
 
 
 def given(facts: Facts, earlier: Mapping[str, Facts]) -> Facts:
-    """Add whether the plan's drain found the node cordoned: it then began nothing, or says so."""
+    """Add whether the node was cordoned before the plan's drain."""
     if "drain" not in earlier or earlier["drain"].get(UNSCHEDULABLE) == "false":
         return facts
     return {**facts, LEFT_SO: "true"}
 
 
 def judge(args: Args, before: Facts, now: Facts) -> Proof:
-    """Judge whether pods may come, to a node that is Ready in this very boot."""
+    """Judge whether pods may come, and the node is Ready in this boot."""
     open_again = now[UNSCHEDULABLE] == "false" or LEFT_SO in before
     return Proof.PROVEN if open_again and _is_ready(now) else Proof.NOT_YET
 
 
 def calls(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
-    """Return what is to be called now: nothing before the node is Ready, nothing where somebody else cordoned it."""
+    """Return the calls to make now: none before the node is Ready, or if somebody else cordoned it."""
     return (call(args),) if _is_ready(now) and now[UNSCHEDULABLE] == "true" and LEFT_SO not in before else ()
 
 
 def lasts(args: Args, before: Facts, now: Facts) -> str:
     """Say what is wrong with the node in its cluster."""
     if not _is_ready(now):
-        return f"{args[NODE]} is not Ready in its cluster: {now.get(WHY) or 'it is known there in another boot'}"
+        return f"{args[NODE]} is not Ready in its cluster: {now.get(WHY) or 'the cluster knows it in another boot'}"
     if now[UNSCHEDULABLE] == "true" and LEFT_SO not in before:
         return f"{args[NODE]} was cordoned again"
     return ""

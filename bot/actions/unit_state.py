@@ -1,4 +1,4 @@
-"""What systemd says of one unit, as far as actions on it are proved and undone by it.
+"""A unit's state from systemd, used to prove and undo actions on it.
 
 Defined in: systemctl(1), org.freedesktop.systemd1(5).
 """
@@ -24,7 +24,7 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 864
 
 
 def looks(args: Args) -> tuple[Command, ...]:
-    """Return the one look at the unit; it needs no root."""
+    """Return the command that reads the unit; it needs no root."""
     argv = ("systemctl", "show", "--no-pager", "-p", ",".join(PROPERTIES), "--", args["unit"])
     return (Command("unit", argv, lane="systemd", output_limit_bytes=16 * 1024),)
 
@@ -42,18 +42,18 @@ def facts(args: Args, outputs: Outputs) -> Facts:
 
 
 def is_off(now: Facts) -> bool:
-    """True when the unit neither runs, nor is on its way to, nor starts at the next boot."""
+    """True when the unit neither runs, nor is starting, nor starts at the next boot."""
     return now["ActiveState"] not in _ON and now.get("UnitFileState", "") not in _STARTS_AT_BOOT
 
 
 def is_masked(now: Facts) -> bool:
-    """True when the unit does not run, and nothing at all can start it."""
+    """True when the unit does not run, and nothing can start it."""
     masked = now["LoadState"] == "masked" or now.get("UnitFileState", "") in _MASKED
     return masked and now["ActiveState"] not in _ON
 
 
 def is_back(verbs: Iterable[str], now: Facts) -> bool:
-    """True when what those verbs of systemctl bring about is so."""
+    """True when the unit has the state that those systemctl verbs lead to."""
     so = {
         "enable": now.get("UnitFileState", "") in _STARTS_AT_BOOT,
         "unmask": now["LoadState"] != "masked" and now.get("UnitFileState", "") not in _MASKED,
@@ -73,7 +73,7 @@ def masked(args: Args, before: Facts, now: Facts) -> Proof:
 
 
 def patience(before: Facts) -> timedelta:
-    """Return how long to wait before a unit that systemd would start again counts as off: 1.5 times its RestartSec.
+    """Return how long to wait before a unit that systemd may restart counts as off: 1.5 times its RestartSec.
 
     Example:
     >>> patience({"RestartUSec": "1min 30s"}), patience({"RestartUSec": "100ms"})

@@ -1,4 +1,4 @@
-"""The machines we may reach, and by which names."""
+"""The machines that may be reached, and their names."""
 
 from bot.inventory.inventory import KINDS, Inventory
 

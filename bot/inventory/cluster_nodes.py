@@ -20,18 +20,18 @@ from bot.domain.errors import ConnectionLost, UnknownCluster
 from bot.domain.listing import MOST_MACHINES, CannotList, Lister, Machine, Place
 from bot.domain.safe_text import one_line
 
-LIMIT = timedelta(seconds=10)  # of one call
+LIMIT = timedelta(seconds=10)  # of each call
 _A_PAGE = 500
 _MOST_PAGES = 2 * MOST_MACHINES // _A_PAGE
-_EXPIRED = 410  # the pages before belong to a state that is gone: to be asked from the start
+_EXPIRED = 410  # the earlier pages are of an outdated state: start again
 _ON_AWS = re.compile(r"aws:///[a-z0-9-]+/(i-[0-9a-f]+)\Z")
 
 
 def lister(api_of: Callable[[Path | None], ClusterApi]) -> Lister:
-    """Return who lists the nodes of a cluster; `api_of` makes the way to the clusters of a kubeconfig.
+    """Return the lister of a cluster's nodes; `api_of` opens the API of a kubeconfig's clusters.
 
     Shape: `place.name` is the context; `place.asked` holds `selector`, labels as `kubectl -l` takes them, and
-    `kubeconfig`, empty for the default one.
+    `kubeconfig`, empty for the default.
     """
 
     def nodes(place: Place) -> tuple[Machine, ...]:
@@ -69,13 +69,13 @@ async def _listed(api: ClusterApi, place: Place) -> tuple[Machine, ...]:
             found += [_machine(node) for node in told["items"]]
             token = str(told.get("metadata", {}).get("continue") or "")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as no:
-            raise CannotList(f"the cluster answers with something else than nodes ({type(no).__name__})", found) from no
+            raise CannotList(f"the cluster's answer is not a list of nodes ({type(no).__name__})", found) from no
         if not token:
             return tuple(found)
         if token in seen or len(found) > MOST_MACHINES:
             break
         seen.add(token)
-    raise CannotList("the cluster pages without end, and was left at that", found)
+    raise CannotList("the cluster's list of nodes has too many pages, and was cut off", found)
 
 
 def _message(body: str) -> str:

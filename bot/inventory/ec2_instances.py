@@ -1,4 +1,4 @@
-"""Asks AWS for the instances of one region, page by page, within bounds.
+"""Asks AWS for the instances of a region, page by page, within bounds.
 
 Defined in: https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstances.html
 boto3 finds credentials and endpoint as the AWS command line does (AWS_PROFILE, AWS_ENDPOINT_URL, an instance's role).
@@ -26,10 +26,10 @@ _RUNNING = {"instance-state-name": ["running"]}
 
 
 def instances(place: Place) -> tuple[Machine, ...]:
-    """Return the instances of a region that run and fit the filters.
+    """Return the running instances of a region that fit the filters.
 
     Shape: `place.asked` holds `filters`, lists of texts by the filter's name, and `profile`, empty for the default.
-    Raises: CannotList with those that came, when AWS throttles, refuses, is not reached, or pages without end.
+    Raises: CannotList with the instances received, when AWS throttles, refuses, does not answer, or has too many pages.
     """
     try:
         import boto3
@@ -39,7 +39,7 @@ def instances(place: Place) -> tuple[Machine, ...]:
     except ImportError as no:
         raise CannotList("EC2 cannot be asked: the extra ec2 is not installed") from no
 
-    # Three tries wait up to two seconds between them; more, and a person at a terminal would wait for a throttled API.
+    # Three tries wait up to two seconds between them; with more, a person at a terminal would wait for a throttled API.
     bounds = Config(connect_timeout=3, read_timeout=8, retries={"mode": "standard", "total_max_attempts": 3})
     found: list[Machine] = []
     try:
@@ -58,7 +58,7 @@ def instances(place: Place) -> tuple[Machine, ...]:
     except (BotoCoreError, OSError) as no:
         raise CannotList(f"AWS cannot be asked: {one_line(str(no), 200)}", found) from no
     except (ResponseParserError, KeyError, TypeError, ValueError, AttributeError) as no:
-        raise CannotList(f"AWS answers with something else than instances ({type(no).__name__})", found) from no
+        raise CannotList(f"AWS's answer is not a list of instances ({type(no).__name__})", found) from no
     return tuple(found)
 
 
@@ -68,7 +68,7 @@ def _filters(asked: Mapping[str, object]) -> Mapping[str, list[str]]:
 
 
 def _pages(client: Any, wanted: Sequence[Mapping[str, Any]], found: Sequence[Machine]) -> Iterator[list[Machine]]:
-    """Page after page; `found` is what came before, and a page that was there already ends it."""
+    """Yield the pages; `found` are the instances so far. A repeated page ends the list."""
     token, seen = "", set[str]()
     for _ in range(_MOST_PAGES):
         more = {"NextToken": token} if token else {}
@@ -80,7 +80,7 @@ def _pages(client: Any, wanted: Sequence[Mapping[str, Any]], found: Sequence[Mac
         if token in seen or len(found) > MOST_MACHINES:
             break
         seen.add(token)
-    raise CannotList("AWS pages without end, and was left at that", found)
+    raise CannotList("AWS's list of instances has too many pages, and was cut off", found)
 
 
 def _machine(instance: Mapping[str, Any]) -> Machine:

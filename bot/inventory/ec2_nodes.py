@@ -1,4 +1,4 @@
-"""`[ec2]`: the running instances of an AWS account, region by region.
+"""`[ec2]`: the running instances of an AWS account, by region.
 
 Defined in: https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstances.html
 """
@@ -20,11 +20,11 @@ from bot.inventory.machine_nodes import known_of, labels_of
 EC2_KEYS = ("regions", "filters", "profile", "name", "address", "refresh")
 ADDRESSES = ("private-ip", "private-dns", "public-ip", "public-dns", "instance-id")
 _REGION = re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d{1,2}\Z")
-_OWN = ("az", "instance_type", "image", "private_dns")  # facts that are labels by the same name
+_OWN = ("az", "instance_type", "image", "private_dns")  # facts that become labels of the same name
 
 
 def load(file: InventoryFile) -> Known:
-    """Return the instances of the regions that `[ec2]` names; what is wrong with it is noted in the file's problems."""
+    """Return the instances of the regions that `[ec2]` names; faults are noted in the file's problems."""
     table = file.top.table("ec2")
     if table is None:
         return Known()
@@ -51,7 +51,7 @@ def _node_of(defaults: Node, address: str) -> Callable[[Machine, Listing], Node 
 def _regions(table: TomlTable) -> tuple[str, ...]:
     regions = table.texts("regions")
     if not regions:
-        table.wrong("regions", 'is missing; write those that are asked: regions = ["us-east-1"]')
+        table.wrong("regions", 'is missing; write the regions to ask: regions = ["us-east-1"]')
     for region in regions or ():
         if not _REGION.match(region):
             table.wrong("regions", f'holds "{one_line(region, 40)}"; a region is written like "us-east-1"')
@@ -59,7 +59,7 @@ def _regions(table: TomlTable) -> tuple[str, ...]:
 
 
 def _filters(table: TomlTable) -> dict[str, list[str]]:
-    """The filters of DescribeInstances, each a text or several of which one must fit."""
+    """The filters of DescribeInstances; each is a text, or a list of texts of which any must fit."""
     written = table.table("filters")
     found: dict[str, list[str]] = {}
     for name in written.names if written is not None else ():
@@ -72,7 +72,7 @@ def _filters(table: TomlTable) -> dict[str, list[str]]:
 
 
 def _name_of(table: TomlTable) -> Callable[[Machine], str]:
-    """What an instance is called; the tag Name unless the table says otherwise."""
+    """An instance's name: the tag Name, unless the table says otherwise."""
     said = table.text("name") or "tag:Name"
     kind, _, tag = said.partition(":")
     if said == "instance-id":

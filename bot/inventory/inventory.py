@@ -1,6 +1,6 @@
-"""The inventory: every machine we may reach, by exact name; a name that is not in it is never guessed or looked up.
+"""The inventory: every machine that may be reached, by exact name; other names are never guessed or looked up.
 
-What clouds list is renewed in place while the bot serves (`take`), so that whoever holds an inventory has the latest.
+While the bot serves, cloud listings are renewed in place (`take`), so that every user of an inventory has the latest.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from bot.inventory import ec2_nodes, kubernetes_nodes, ssh_hosts, toml_nodes
 from bot.inventory.inventory_file import InventoryFile
 from bot.inventory.kind import InventoryKind, Known, Told
 
-# Of two that know a name, the first has it.
+# If two kinds know a name, the first in this order wins.
 KINDS = (toml_nodes.KIND, ssh_hosts.KIND, kubernetes_nodes.KIND, ec2_nodes.KIND)
-_MACHINE = "instance_id"  # the label by which two kinds know one machine
+_MACHINE = "instance_id"  # the label that identifies a machine across kinds
 
 
 @dataclass(slots=True)
 class Inventory:
-    """Nodes by name; `known` is what each kind of inventory knows, by its title."""
+    """Nodes by name; `known` is what each kind of inventory knows, by the kind's title."""
 
     by_name: Mapping[str, Node]
     origin: str
@@ -41,10 +41,10 @@ class Inventory:
         kinds: Sequence[InventoryKind] = KINDS,
         listings: Listings | None = None,
     ) -> Inventory:
-        """Read an inventory file; `home` is what `~` stands for in it, `listings` knows what clouds list.
+        """Read an inventory file; `home` is what `~` stands for in it, `listings` lists what clouds have.
 
-        Raises: InventoryError, with file and line, when it or a file that it names cannot be used as written; a cloud
-        that does not answer is no such error: `told` says it.
+        Raises: InventoryError, with file and line, when it or a file that it names cannot be used as written. A cloud
+        that does not answer is not an error; `told` says so.
         """
         file = InventoryFile.read(path, home, (kind.table for kind in kinds), listings)
         known: dict[str, Known] = {}
@@ -54,9 +54,9 @@ class Inventory:
         return cls(_merged(of_kind.nodes for of_kind in known.values()), str(path), known)
 
     def take(self, fresh: Inventory, needed: Iterable[str]) -> tuple[str, ...]:
-        """Become what was read anew; of the nodes that it has no more, keep those that are `needed`.
+        """Take over a freshly read inventory; of the nodes missing in it, keep those that are `needed`.
 
-        Shape: returns the names that were kept, which are those of nodes with an open incident.
+        Shape: returns the names that were kept, those of nodes with an open incident.
         """
         before = {**{node.name: node for known in fresh.known.values() for node in known.gone}, **self.by_name}
         kept = {name: before[name] for name in needed if name in before and not fresh.knows(name)}
@@ -65,22 +65,22 @@ class Inventory:
 
     @property
     def told(self) -> tuple[Told, ...]:
-        """What each cloud told, place by place."""
+        """The result of each cloud listing, by place."""
         return tuple(told for known in self.known.values() for told in known.told)
 
     @property
     def refresh(self) -> timedelta | None:
-        """How often it is to be read anew; None where nothing in it comes from elsewhere."""
+        """How often to read it again; None if nothing in it comes from a cloud."""
         return min((known.refresh for known in self.known.values() if known.refresh is not None), default=None)
 
     @property
     def labels(self) -> Mapping[str, Mapping[str, str]]:
-        """The labels of every node by its name, always the latest."""
+        """The labels of every node by name, always the latest."""
         return _Labels(self)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name that is written in full, in the files' order; names that only fit a pattern are not among them."""
+        """Every name written in full, in the files' order; names that only fit a pattern are not included."""
         return tuple(self.by_name)
 
     @property
@@ -90,19 +90,19 @@ class Inventory:
 
     @property
     def says(self) -> str:
-        """How many nodes there are, and of which kinds where there are several."""
+        """How many nodes there are, by kind if there are several kinds."""
         count = "1 node" if len(self.by_name) == 1 else f"{len(self.by_name)} nodes"
         kinds = [f"{len(known.nodes)} {title}" for title, known in self.known.items() if known.nodes]
         return f"{count} ({', '.join(kinds)})" if len(kinds) > 1 else count
 
     def knows(self, name: str) -> bool:
-        """True when `find` would return a node; looks for no near names, which takes its time in a large inventory."""
+        """True when `find` would return a node; it skips the slow search for near names."""
         return is_name(name) and (name in self.by_name or self._fitting(name) is not None)
 
     def find(self, name: str) -> Node:
         """Return the node of exactly that name.
 
-        Raises: InventoryError when it cannot be a name at all; UnknownNode, with near names, when there is none such.
+        Raises: InventoryError when it cannot be a name; UnknownNode, with near names, when there is no such node.
         """
         valid_name(name)
         node = self.by_name.get(name) or self._fitting(name)
@@ -120,19 +120,19 @@ class Inventory:
             return f"Did you mean {' or '.join(near)}?"
         patterns = [pattern for known in self.known.values() for pattern in known.patterns][:5]
         if not self.by_name and not patterns:
-            return f'It has no nodes yet: a line [nodes."{one_line(name, 80)}"] would add this one.'
+            return f'It has no nodes yet: a line [nodes."{one_line(name, 80)}"] would add this node.'
         fitting = f", and names that fit {' or '.join(patterns)}" if patterns else ""
         amiss = " ".join(f"{told.place}: {told.complaint}." for told in self.told if told.complaint)
         return f"It has {self.says}{fitting}; none is near. {amiss}".rstrip()
 
 
 def _merged(kinds: Iterable[Sequence[Node]]) -> dict[str, Node]:
-    """Nodes by name. A machine that two kinds list stands once, by its first name and with the labels of both.
+    """Nodes by name. A machine that two kinds list is included once, with its first name and the labels of both.
 
-    Names of one kind stay apart, also where they lead to one machine: somebody gave each of them.
+    Names within a kind stay separate even if they mean the same machine, because somebody gave each of them.
     """
     by_name: dict[str, Node] = {}
-    machines: dict[str, str] = {}  # those of earlier kinds
+    machines: dict[str, str] = {}  # of earlier kinds
     for nodes in kinds:
         here: dict[str, str] = {}
         for node in nodes:
@@ -150,7 +150,7 @@ def _merged(kinds: Iterable[Sequence[Node]]) -> dict[str, Node]:
 
 
 class _Labels(Mapping[str, Mapping[str, str]]):
-    """A look at the inventory as it is now."""
+    """A view of the inventory as it is now."""
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory

@@ -1,4 +1,4 @@
-"""The inventory's file, TOML: a table for each kind of inventory, and `[ssh]` with what all nodes share."""
+"""The inventory's TOML file: a table for each kind of inventory, and `[ssh]` with defaults for all nodes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _USER = re.compile(r"[A-Za-z0-9._][^\s/:\x00-\x1f]{0,99}\Z")
 
 @dataclass(frozen=True, slots=True)
 class InventoryFile:
-    """A file that was read: its tables, and what all nodes share, as a node without name and address.
+    """A parsed file: its tables, and the defaults of all nodes, as a node without name and address.
 
-    Shape: faults are noted in `problems`. `home` is what `~` stands for, `folder` where the file is. `listings` knows
-    what clouds list; without it none is asked.
+    Shape: faults are noted in `problems`. `home` is what `~` stands for, `folder` is the file's folder. `listings`
+    lists what clouds have; without it no cloud is asked.
     """
 
     top: TomlTable
@@ -42,9 +42,9 @@ class InventoryFile:
     def read(
         cls, path: Path, home: Path | None, tables: Iterable[str], listings: Listings | None = None
     ) -> InventoryFile:
-        """Read the file; `tables` are those that it may have.
+        """Read the file; `tables` are the allowed tables.
 
-        Raises: InventoryError, with file and line, when it cannot be read or is no TOML.
+        Raises: InventoryError, with file and line, when it cannot be read or is not TOML.
         """
         problems = Problems(str(path), InventoryError)
         try:
@@ -61,7 +61,7 @@ class InventoryFile:
 
 
 def user_of(table: TomlTable) -> str | None:
-    """Return the login that a table names; one that cannot be a login is noted."""
+    """Return the login that a table names; an invalid login is noted as a fault."""
     user = table.text("user")
     if user is not None and not _USER.match(user):
         table.wrong("user", f'is "{one_line(user, 60)}", which is not a user name')
@@ -70,7 +70,7 @@ def user_of(table: TomlTable) -> str | None:
 
 
 def refreshed_every(table: TomlTable) -> timedelta:
-    """Return how old a listing of that table may become, its key `refresh`."""
+    """Return the table's `refresh`: how old its listing may become."""
     refresh = table.duration("refresh")
     if refresh is not None and refresh < _SHORTEST_REFRESH:
         table.wrong("refresh", 'should be at least "30s"')
@@ -96,7 +96,7 @@ def _defaults(ssh: TomlTable, folder: Path, home: Path | None) -> Node:
 
 
 def path_of(table: TomlTable, key: str, folder: Path, home: Path | None) -> Path | None:
-    """A path from the file's folder, or from home where it starts with `~`; what is there is for the transport."""
+    """A path from the file's folder, or from home if it starts with `~`; the transport checks the file itself."""
     text = table.text(key)
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""A kind of inventory: a table of the inventory's file, and the nodes that are known by it."""
+"""A kind of inventory: a table of the inventory's file, and the nodes that it provides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.inventory.inventory_file import InventoryFile
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What one place elsewhere told: how many nodes, when (None: never yet), and what is amiss (empty: nothing)."""
+    """A place's last listing: how many nodes, when (None: never), and what is wrong (empty: nothing)."""
 
     place: str
     count: int
@@ -22,11 +22,11 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known by one table.
+    """What a table provides.
 
-    Shape: `nodes` are those with a full name. `patterns` are shown to people; `fitting(name)` returns the node of a
-    name that only fits one of them, None where it fits none. What is asked elsewhere has `told`, what each place said,
-    `gone`, the nodes that were listed there before and are no more, and `refresh`, how old it may become.
+    Shape: `nodes` have full names. `patterns` are shown to people; `fitting(name)` returns the node of a name that only
+    fits a pattern, None if it fits none. A table that asks a cloud has `told`, the result of each place; `gone`, the
+    nodes that were listed there before and are gone; and `refresh`, how old its listing may become.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -39,11 +39,11 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class InventoryKind:
-    """One kind of inventory.
+    """A kind of inventory.
 
-    Shape: `table` is its table in the inventory's file. `title` follows the number of its nodes in what people read:
+    Shape: `table` is its table in the inventory's file. `title` follows the number of its nodes in text for people:
     "3 written out in [nodes]". `load` notes faults in the file's problems.
-    Raises: `load` raises InventoryError where it reads another file, and that one cannot be used.
+    Raises: `load` raises InventoryError when it reads another file that cannot be used.
     """
 
     table: str

@@ -32,7 +32,7 @@ def load(file: InventoryFile) -> Known:
     table.only(KUBERNETES_KEYS)
     context = table.text("context")
     if context is None and "context" not in table:
-        table.wrong("context", 'is missing; the current context is never taken: context = "…"')
+        table.wrong("context", 'is missing; the current context is never used: context = "…"')
     kubeconfig, refresh = path_of(table, "kubeconfig", file.folder, file.home), refreshed_every(table)
     asked = {"selector": table.text("selector") or "", "kubeconfig": str(kubeconfig or "")}
     if len(file.problems) or file.listings is None or context is None:

@@ -1,7 +1,7 @@
-"""From machines that a cloud lists to nodes: nothing that it says is believed unlooked at.
+"""Turns machines that a cloud lists into nodes; nothing in a listing is trusted without a check.
 
-Anybody who may tag an instance, or label a node of a cluster, writes here. A tag may group nodes; it never gives one
-another address, another cluster, or the look of a simulated node.
+Anybody who may tag an instance or label a cluster's node can write here. A tag may group nodes; it can never give a
+node another address or cluster, or make it look simulated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bot.domain.safe_text import one_line
 from bot.inventory.kind import Known, Told
 
 ADDRESS = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9._:%-]{0,252}\Z")
-# Labels that decide something: where alerts find a node, which cluster drains it, whether it is nobody's.
+# Labels with a meaning: where alerts find a node, which cluster drains it, whether it is simulated.
 RESERVED = frozenset(
     {"instance_id", "private_dns", "hostname", "kubernetes_node", "kubernetes_context", "demo", "lab", GPUS_LABEL}
 )
@@ -27,7 +27,7 @@ _LONGEST = 128
 
 
 def labels_of(machine: Machine, own: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of a node: what people wrote on the machine, and over it what the place says (`own`)."""
+    """Return a node's labels: the tags that people set, overridden by what the place says (`own`)."""
     found: dict[str, str] = {}
     for name, value in machine.tags.items():
         if _LABEL.match(name) and name not in RESERVED and value and len(found) < _MOST_LABELS:
@@ -42,10 +42,10 @@ def known_of(
     wanted_name: Callable[[Machine], str],
     node_of: Callable[[Machine, Listing], Node | None],
 ) -> Known:
-    """Return what is known by these listings.
+    """Return what these listings provide.
 
-    Shape: `wanted_name` is what people call a machine; where it is no name, or several machines claim it, the machine
-    has its id for a name. `node_of` returns a node whose name does not matter, or None where nobody could reach it.
+    Shape: `wanted_name` is what people call a machine; if it is not a valid name, or several machines have it, the
+    machine's id becomes its name. `node_of` returns a node, whose name is replaced, or None if it cannot be reached.
     """
     counted = Counter(wanted_name(machine) for listing in listings for machine in listing.machines)
 
@@ -81,7 +81,7 @@ def _gone(
     node_of: Callable[[Machine, Listing], Node | None],
     present: Mapping[str, Node],
 ) -> tuple[Node, ...]:
-    """Machines that are listed no more, under every name that they may have had."""
+    """Machines that are no longer listed, under every name that they may have had."""
     found: dict[str, Node] = {}
     for listing in listings:
         for machine in listing.gone:

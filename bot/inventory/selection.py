@@ -1,4 +1,4 @@
-"""From what people say to nodes: names, globs, labels and workloads against an inventory. Nothing is guessed."""
+"""Resolves selectors to nodes: names, globs, labels and workloads of an inventory. Nothing is guessed."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from bot.domain.safe_text import one_line
 from bot.domain.selector import Kind, Selector
 from bot.inventory.inventory import Inventory
 
-IN_CLUSTER = ("kubernetes_node", "private_dns", "hostname")  # labels that hold a node's name in its cluster
+IN_CLUSTER = ("kubernetes_node", "private_dns", "hostname")  # labels that may hold a node's name in its cluster
 MOST_SAID = 12
 
 
 def select(
     inventory: Inventory, selectors: Sequence[Selector], run_on: Mapping[str, Sequence[str]] | None = None
 ) -> tuple[Node, ...]:
-    """Return the nodes that any of the selectors means, each once, in the order of the selectors.
+    """Return the nodes of all selectors, each once, in the order of the selectors.
 
-    Shape: `run_on` says, by a workload's text, on which nodes of its cluster it runs.
-    Raises: UnknownNode where a selector means no node, with near names or with what there is.
+    Shape: `run_on` maps a workload's text to the nodes of its cluster that it runs on.
+    Raises: UnknownNode when a selector matches no node, with near names or with what there is.
     """
     found: dict[str, Node] = {}
     for selector in selectors:
@@ -46,7 +46,7 @@ def _meant(inventory: Inventory, selector: Selector, run_on: Mapping[str, Sequen
 
 
 def _running(inventory: Inventory, selector: Selector, names: Sequence[str]) -> tuple[Node, ...]:
-    """The nodes of a cluster as the inventory knows them; one that it does not know is not left out in silence."""
+    """The cluster's nodes in the inventory; a node that the inventory does not know is an error."""
     known: dict[str, Node] = {}
     for node in inventory.nodes:
         for name in (node.name, *(node.labels.get(label, "") for label in IN_CLUSTER)):
@@ -80,7 +80,7 @@ def _what_there_is(inventory: Inventory, selector: Selector) -> str:
         if value not in values:
             near = nearest(value, values)
             return f"{label} is {_listed([*near, *(known for known in values if known not in near)])}."
-    return "Each label is there, and no node has all of them."
+    return "Each label exists, but no node has all of them."
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What places listed last, kept on disk: used while it is fresh, and where a place does not answer, with its age."""
+"""The last listing of each place, cached on disk: used while fresh, and, with its age, if the place is silent."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from bot.domain.contracts import Clock
 from bot.domain.listing import MOST_MACHINES, CannotList, Lister, Listing, Machine, Place
 from bot.domain.safe_text import one_line
 
-PATIENCE = timedelta(seconds=30)  # with all places together
-GONE_FOR = timedelta(days=7)  # how long a machine is remembered that is listed no more
+PATIENCE = timedelta(seconds=30)  # for all places together
+GONE_FOR = timedelta(days=7)  # how long a machine is remembered that is no longer listed
 _LIMIT_BYTES = 128 * 1024 * 1024
 _AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Listings by place, one file each in `folder`.
+    """Listings by place, each in its own file in `folder`.
 
-    Shape: `listers` by the kind of place; `now` is the clock. A file that is damaged is as if it were not there.
+    Shape: `listers` by the kind of place; `now` is the clock. A damaged file counts as missing.
     """
 
     folder: Path
@@ -35,7 +35,7 @@ class Shelf:
     patience: timedelta = PATIENCE
 
     def of(self, places: Sequence[Place], fresh_for: timedelta) -> Sequence[Listing]:
-        """Return a listing of each place: kept ones while they are fresh, all others asked for at once."""
+        """Return a listing of each place: cached while fresh; all others are asked in parallel."""
         kept = {index: self._kept(place) for index, place in enumerate(places)}
         now = self.now()
         old = [
@@ -58,7 +58,7 @@ class Shelf:
         try:
             machines = tuple(self.listers[place.kind](place))
         except CannotList as no:
-            # What came of it stands in only where nothing is known: a listing that broke off drops nobody.
+            # A partial listing is used only if there is no older listing, so that it drops no machine.
             some = before.machines or no.machines
             return replace(before, machines=some, complaint=one_line(no.sentence, 300))
         present = {machine.id for machine in machines}
@@ -83,7 +83,7 @@ class Shelf:
             return Listing(place)
 
     def _keep(self, found: Listing, before: Listing) -> bool:
-        """Write a listing in place of the last; False where the disk does not take it."""
+        """Replace the stored listing; False if the disk refuses it."""
         assert found.read_at is not None
         path = self._path(found.place)
         left = self._left_at(path)

@@ -1,7 +1,7 @@
-"""The names under which an OpenSSH client configuration knows hosts (ssh_config(5): Host, Match, Include).
+"""The host names in an OpenSSH client configuration (ssh_config(5): Host, Match, Include).
 
-Only names are read here. What a `Host` block says of its hosts (HostName, ProxyJump, IdentityFile, …) is for the SSH
-library, which reads the same file.
+Only names are read here. The SSH library reads the same file for the settings of a `Host` block (HostName, ProxyJump,
+IdentityFile, …).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from bot.inventory.kind import InventoryKind, Known
 
 _LIMIT_BYTES = 1024 * 1024
 _MOST_FILES = 500
-_DEEPEST_INCLUDE = 16  # as OpenSSH
+_DEEPEST_INCLUDE = 16  # as in OpenSSH
 _WILD = re.compile(r"[*?]")
 _LITERAL = re.compile(r"[A-Za-z0-9]")
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The patterns of one `Host` line, and those of the `Host` blocks whose Include led here."""
+    """The patterns of a `Host` line, and those of the `Host` blocks whose Include led here."""
 
     patterns: tuple[str, ...]
     within: tuple[tuple[str, ...], ...] = ()
@@ -38,17 +38,17 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class SshHosts:
-    """Which names the configuration gives to hosts.
+    """The host names that the configuration gives.
 
-    Shape: a `Host *` names nobody, it only sets defaults: a pattern counts as naming hosts when it holds at least one
-    letter or digit, like `gpu-*`.
+    Shape: `Host *` names no host, it only sets defaults; a pattern names hosts if it has a letter or digit, like
+    `gpu-*`.
     """
 
     blocks: tuple[_Block, ...]
 
     @classmethod
     def read(cls, path: Path, home: Path | None) -> SshHosts:
-        """Read the file and everything that it includes.
+        """Read the file and all files that it includes.
 
         Raises: InventoryError, with file and line, when a file cannot be read or understood.
         """
@@ -56,13 +56,13 @@ class SshHosts:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The hosts that are named in full, in the file's order."""
+        """The hosts named in full, in the file's order."""
         literal = ((block, word) for block in self.blocks for word in block.patterns if is_name(word))
         return tuple(dict.fromkeys(word for block, word in literal if block.matches(word)))
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """The patterns that name hosts, for a person to read."""
+        """The patterns that name hosts, for people to read."""
         words = (word for block in self.blocks for word in block.patterns if _names_hosts(word) and _WILD.search(word))
         return tuple(dict.fromkeys(words))
 
@@ -79,14 +79,14 @@ def _names_hosts(pattern: str) -> bool:
 
 
 def _matches(patterns: tuple[str, ...], name: str) -> bool:
-    """One must match, and no negated one may: the rule of ssh_config(5)."""
+    """A pattern must match, and no negated pattern may: the rule of ssh_config(5)."""
     if any(word.startswith("!") and _like(word[1:], name) for word in patterns):
         return False
     return any(not word.startswith("!") and _like(word, name) for word in patterns)
 
 
 def _like(pattern: str, name: str) -> bool:
-    """Whether the name fits a pattern of `*` and `?`: only the latest star is ever tried again, so that it is quick."""
+    """Whether the name fits a pattern of `*` and `?`; only the latest star is retried, so it is fast."""
     at, place, star, mark = 0, 0, -1, 0
     while at < len(name):
         if place < len(pattern) and pattern[place] == "*":
@@ -102,14 +102,14 @@ def _like(pattern: str, name: str) -> bool:
 
 
 def load(file: InventoryFile) -> Known:
-    """Return the hosts of the configuration that `[ssh] config` names; none where it names none.
+    """Return the hosts of the configuration that `[ssh] config` names; empty without that key.
 
     Raises: InventoryError, with file and line, when the configuration cannot be read or understood.
     """
     shared = file.defaults
     if shared.ssh_config is None:
         return Known()
-    file.problems.stop_if_any()  # the other file is read once this one is right
+    file.problems.stop_if_any()  # read the other file only if this has no faults
     hosts = SshHosts.read(shared.ssh_config, file.home)
 
     def node(name: str) -> Node:
@@ -119,7 +119,7 @@ def load(file: InventoryFile) -> Known:
 
 
 class _Reader:
-    """Follows one configuration through its Includes."""
+    """Follows a configuration through its Includes."""
 
     def __init__(self, home: Path | None) -> None:
         self._home = home
@@ -135,7 +135,7 @@ class _Reader:
                 raw = file.read(_LIMIT_BYTES + 1)
         except OSError as no:
             problems.fail(0, f"cannot be read: {no.strerror}")
-        here: tuple[tuple[str, ...], ...] | None = within  # None: inside a Match, whose Includes name nobody
+        here: tuple[tuple[str, ...], ...] | None = within  # None: inside a Match, whose Includes name no hosts
         for number, line in enumerate(decode_file(raw, _LIMIT_BYTES, problems).splitlines(), 1):
             keyword, words = _words(line, number, problems)
             if keyword == "host":
@@ -154,7 +154,7 @@ class _Reader:
             pattern = str(self._home / pattern[2:])
         if Path(pattern).is_absolute():
             return _glob(Path("/"), pattern.lstrip("/"))
-        # OpenSSH, and the SSH library with it, looks for these in ~/.ssh and nowhere else.
+        # OpenSSH and the SSH library look for these only in ~/.ssh.
         if self._home is not None and (found := _glob(self._home / ".ssh", pattern)):
             return found
         if beside := _glob(path.parent, pattern):
@@ -171,11 +171,11 @@ def _glob(folder: Path, pattern: str) -> list[Path]:
     try:
         return sorted(path for path in folder.glob(pattern) if path.is_file())
     except (OSError, ValueError, NotImplementedError, RuntimeError):
-        return []  # a pattern that cannot name a file names none
+        return []  # a pattern that cannot be a file name matches no file
 
 
 def _words(line: str, number: int, problems: Problems) -> tuple[str, list[str]]:
-    """Return a line's keyword in lower case and its arguments; only lines that bear on names are taken apart."""
+    """Return a line's keyword in lower case and its arguments; only lines about names are split."""
     text = line.strip()
     keyword = re.split(r"[\s=]", text, maxsplit=1)[0].strip('"').lower()
     if keyword not in ("host", "match", "include"):
@@ -184,7 +184,7 @@ def _words(line: str, number: int, problems: Problems) -> tuple[str, list[str]]:
         words = shlex.split(text, comments=False)
     except ValueError as no:
         problems.fail(number, f"cannot be understood: {no}")
-    # `Host=a` and `Host = a` are allowed beside `Host a`; a word that begins with # ends the line.
+    # `Host=a` and `Host = a` are allowed as well as `Host a`; a word that begins with # ends the line.
     words = [word for word in " ".join(words[:1]).split("=", 1) if word] + words[1:]
     words = words[1:]
     if words and words[0] == "=":

@@ -1,4 +1,4 @@
-"""`[nodes.NAME]`: the nodes that the inventory's file itself writes out."""
+"""`[nodes.NAME]`: the nodes written in the inventory's file itself."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _CLUSTER_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\Z")
 
 
 def load(file: InventoryFile) -> Known:
-    """Return the nodes that are written out; whatever is wrong with them is noted in the file's problems."""
+    """Return these nodes; faults are noted in the file's problems."""
     written = file.top.table("nodes")
     tables = {name: written.table(name) for name in written.names} if written is not None else {}
     spelt: dict[str, str] = {}
     for name, table in tables.items():
         earlier = spelt.setdefault(name.lower(), name)
-        if earlier != name and table is not None:  # one host to DNS and SSH, and two to whoever counts
+        if earlier != name and table is not None:  # the same host to DNS and SSH, but two nodes to us
             says = f'"{one_line(name, 60)}" and "{one_line(earlier, 60)}" differ in letter case only; keep one of them'
             file.problems.add(table.line, says)
     nodes = (_node(name, table, file.defaults, file.problems) for name, table in tables.items() if table is not None)
@@ -49,7 +49,7 @@ def _node(name: str, table: TomlTable, defaults: Node, problems: Problems) -> No
     return replace(
         defaults,
         name=name,
-        address=_address(table) or name,  # as OpenSSH: a host without HostName is reached by its name
+        address=_address(table) or name,  # as in OpenSSH: a host without HostName is reached by its name
         port=defaults.port if port is None else port,
         user=user_of(table) or defaults.user,
         labels=_labels(table),
@@ -57,7 +57,7 @@ def _node(name: str, table: TomlTable, defaults: Node, problems: Problems) -> No
 
 
 def _dotted(name: str, table: TomlTable | None) -> str:
-    """The name that `[nodes.a.example.org]` was meant to give, which TOML takes for org in example in a; else empty."""
+    """The name intended by `[nodes.a.example.org]`, which TOML reads as nested tables; otherwise empty."""
     dotted = ""
     while table is not None and (inner := [key for key in table.names if key not in NODE_KEYS and table.is_table(key)]):
         dotted = f"{dotted or name}.{inner[0]}"
@@ -88,8 +88,8 @@ def _labels(table: TomlTable) -> dict[str, str]:
     if labels is None:
         return {}
     told = {key: text for key in labels.names if (text := labels.text(key)) is not None}
-    if _IN_CLUSTER in told and not _CLUSTER_NAME.match(told[_IN_CLUSTER]):  # it becomes part of a path of an API
-        labels.wrong(_IN_CLUSTER, f'is "{one_line(told[_IN_CLUSTER], 60)}", no node\'s name in Kubernetes')
+    if _IN_CLUSTER in told and not _CLUSTER_NAME.match(told[_IN_CLUSTER]):  # it becomes part of an API's path
+        labels.wrong(_IN_CLUSTER, f'is "{one_line(told[_IN_CLUSTER], 60)}", not a node\'s name in Kubernetes')
     return told
 
 

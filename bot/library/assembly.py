@@ -18,7 +18,7 @@ from bot.library.kinds import Kind
 from bot.library.remedies import remedy_fault
 from bot.library.shapes import CauseShape, ConditionShape, PlaybookShape
 
-# A name without its type would match no unit; what the types are: systemd.unit(5).
+# A name without its type would match no unit; for the types see systemd.unit(5).
 _UNIT_PATTERN = re.compile(
     r"[A-Za-z0-9:_.@\\*-]+(?:\*|\.(?:service|socket|timer|path|target|mount|automount|swap|slice|device))"
 )
@@ -216,7 +216,7 @@ class _Assembly:
         for index, name in enumerate(shape.allow):
             if not _UNIT_PATTERN.fullmatch(name):
                 says = (
-                    f'"{one_line(name, 60)}" in allow of {cause.name} is no unit: write sshd.service, getty@*.service'
+                    f'"{one_line(name, 60)}" in allow of {cause.name} is not a unit: write for example getty@*.service'
                 )
                 self._wrong(says, *path, "allow", index)
         return tuple(shape.allow)

@@ -95,7 +95,7 @@ def make_probe(shape: ProbeShape, complain: Complain) -> CustomProbe:
     )
     finders = [_finder(name, field_shape, complain) for name, field_shape in shape.fields.items()]
     if len({field_shape.json is None for field_shape in shape.fields.values()}) > 1:
-        complain("fields", "are by regex and by json; the output is one or the other")
+        complain("fields", "are by regex and by json; the output is either text or JSON")
     kinds = {name: _KINDS[field_shape.type] for name, field_shape in shape.fields.items()}
     if twice:
         later = {f"{name}_later": kind for name, kind in kinds.items()}
@@ -151,7 +151,7 @@ def _finder(name: str, shape: FieldShape, complain: Complain) -> _Finder | None:
     if keyword.iskeyword(name):
         refuse(f'"{name}" is a reserved word in conditions; choose another name')
     if (shape.regex is None) == (shape.json is None):
-        refuse("needs either regex or json, and one of them alone")
+        refuse("needs either regex or json, but not both")
         return None
     if shape.json is not None:
         path = tuple(shape.json.split("."))
@@ -163,7 +163,7 @@ def _finder(name: str, shape: FieldShape, complain: Complain) -> _Finder | None:
 
 
 def _compiled(regex: str, refuse: Callable[[str], None]) -> Any:
-    # Nothing takes its place: Python's own re is not stopped by any limit of time, and a node chooses what it reads.
+    # There is no fallback: Python's re has no time limit, and a node could print text that makes it run forever.
     try:
         import re2  # loaded only where a playbook has a regex of its own
     except ImportError:
@@ -180,7 +180,7 @@ def _compiled(regex: str, refuse: Callable[[str], None]) -> Any:
         refuse(f"is not an RE2 expression: {one_line(said, 100)} (RE2 has no look-around and no back-references)")
         return None
     if pattern.groups > 1:
-        refuse(f"has {pattern.groups} groups; only one may capture the value: write the others as (?:…)")
+        refuse(f"has {pattern.groups} groups; a single group may capture the value: write the others as (?:…)")
     return pattern
 
 

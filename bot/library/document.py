@@ -116,7 +116,7 @@ class _Builder:
         if isinstance(event, DocumentStartEvent):
             self._documents += 1
             if self._documents > 1:
-                self._fail(event, "a second document begins here; write one playbook a file")
+                self._fail(event, "a second document begins here; write each playbook into its own file")
         elif isinstance(event, AliasEvent):
             self._fail(event, "aliases (*name) are not supported; write the value out")
         elif isinstance(event, CollectionEndEvent):
@@ -144,7 +144,7 @@ class _Builder:
 
     def _key(self, event: Any, table: _Open) -> str:
         if not isinstance(event, ScalarEvent) or not event.value or "\n" in event.value:
-            self._fail(event, "a key should be one word")
+            self._fail(event, "a key should be a single word")
         name = self._text(event)
         if name in table.value:
             first = self._lines[(*table.path, name)]

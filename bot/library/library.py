@@ -41,8 +41,7 @@ class _Draft:
 class Library:
     """The playbooks by name.
 
-    Shape: a playbook in a later folder replaces one of the same name in an earlier folder, and may extend the one that
-    it replaces.
+    Shape: a playbook in a later folder replaces the playbook of the same name in an earlier folder, and may extend it.
     """
 
     __slots__ = ("_checker", "_drafts", "_playbooks", "_tables", "left_out")
@@ -67,7 +66,7 @@ class Library:
         """Read every playbook (`*.yaml`, `*.yml`) in these folders.
 
         Shape: with `lenient` files that cannot be used are left out, and `left_out` has why, by the playbook's name
-        (the file's, where it tells none); who asks for it hears that. None of another folder takes its place.
+        (the file's, if it has none); whoever asks for it gets that reason. No playbook of another folder replaces it.
         Raises: PlaybookError, with file and line, when a folder, or without `lenient` any file in it, cannot be used.
         """
         library = cls((), Tables(probes, causes, actions))
@@ -145,7 +144,7 @@ class Library:
         return _Draft(path, self._checker.check(document, problems), document)
 
     def _assembled(self) -> tuple[Mapping[str, Playbook], Mapping[str, PlaybookError]]:
-        """Return the playbooks, and why others cannot be assembled; the latest of a name is the one that counts."""
+        """Return the playbooks, and why others cannot be assembled; for each name the latest counts."""
         assembler = _Assembler(self._drafts, self._tables)
         playbooks: dict[str, Playbook] = {}
         faults: dict[str, PlaybookError] = {}
@@ -158,7 +157,7 @@ class Library:
 
 
 class _Assembler:
-    """Assembles drafts, each after the one that it extends."""
+    """Assembles drafts, each after the playbook that it extends."""
 
     def __init__(self, drafts: Sequence[_Draft], tables: Tables) -> None:
         self._drafts = drafts
@@ -202,7 +201,7 @@ def _raise_all(faults: Sequence[PlaybookError]) -> None:
 
 
 def _name_in(path: Path) -> str:
-    """Return the name that a file which cannot be used gives its playbook; else the file's own."""
+    """Return the playbook name in an unusable file, or else the file's own name."""
     try:
         with path.open("rb") as file:
             found = re.search(rb"^name:[ \t]*[\"\']?([a-z][a-z0-9-]{0,63})", file.read(LIMIT_BYTES), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Whether a playbook may offer a remedy: what its actions say of their order, held against what the cause says."""
+"""Checks whether a playbook may offer a remedy: the rules of its actions about order and causes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def actions_for_playbooks(actions: Mapping[str, Action]) -> tuple[str, ...]:
 def remedy_fault(
     cause: Cause, remedy: Sequence[str], actions: Mapping[str, Action], causes: Mapping[str, Cause]
 ) -> str | None:
-    """Return what is wrong with a remedy, None when nothing is; `causes` are all, to say which ones it would help."""
+    """Return what is wrong with a remedy, None if nothing is; `causes` are all causes, to say which it would help."""
     known = actions_for_playbooks(actions)
     for name in remedy:
         if name not in known:
-            return f'"{one_line(name, 60)}" is no action. {did_you_mean(name, known)}'
+            return f'"{one_line(name, 60)}" is not an action. {did_you_mean(name, known)}'
     if len(set(remedy)) != len(remedy):
         return "an action is named twice"
     reboot_at = next((at for at, name in enumerate(remedy) if actions[name].reboots), len(remedy))
@@ -33,7 +33,7 @@ def remedy_fault(
             return f"{name} comes last: {rules.last}"
         if rules.before_reboot and at > reboot_at:
             return f"{name} comes before reboot: {rules.before_reboot}"
-    for name in sorted(remedy, key=lambda name: not actions[name].reboots):  # a reboot's fault is told first
+    for name in sorted(remedy, key=lambda name: not actions[name].reboots):  # a reboot's fault comes first
         if fault := _fault_for_cause(cause, name, remedy, actions, causes):
             return fault
     return None

@@ -53,7 +53,7 @@ class ConditionShape:
     when: str = key("An expression over readings' fields, like `cgroups.dying > 1000 and cpu.iowait_percent < 5`.")
     says: str = key("What it means when it is true, as a sentence.")
     status: str | None = key("The node's status when it is true; without a status it is only mentioned.", None)
-    cause: str | None = key("The cause that it indicates: a built-in one, or one of your own.", None)
+    cause: str | None = key("The cause that it indicates: a built-in cause, or your own.", None)
     confidence: str | None = key("The confidence it gives: confirmed, likely (the default) or possible.", None)
 
 
@@ -90,12 +90,12 @@ class PlaybookShape:
     version: int = key("Increased with every change that may change a verdict.")
     description: str | None = key("What it is for, and when to use it.", None)
     extends: str | None = key(
-        "Another playbook: what is not given here comes from it, also within causes that both have.", None
+        "Another playbook: what is not given here comes from it, also within the causes of both.", None
     )
     probes: list[str] | None = key("The probes to run; those of define_probes always run.", None)
     must_read: list[str] | None = key("Probes without which the node cannot be called healthy.", None)
     causes: list[str] | Mapping[str, CauseShape | None] | None = key(
-        "The causes to weigh, in order: the first one found names the verdict.", None
+        "The causes to weigh, in order: the first cause found names the verdict.", None
     )
     conditions: list[ConditionShape] | None = key("Conditions that the playbook defines.", None)
     define_probes: list[ProbeShape] | None = key("Simple probes of your own.", None)

@@ -1,14 +1,14 @@
-"""Profiles from `perf script` text: read in one pass, counted, folded, drawn. Pure: values and bytes out.
+"""Profiles from `perf script` text: read in a single pass, counted, folded, drawn. Pure: values and bytes out.
 
-`core_picture.py` draws the heat of cores that a check sampled. A profile is read piece by piece, from a file or as it
-comes over a connection, plain or gzip:
+`core_picture.py` draws the heat of cores that a check sampled. A profile is read in pieces, from a file or a
+connection, plain or gzip:
 
-    reader = Reader(scratch, Selection(core=39))   # scratch opens a temporary file, only where stacks outgrow memory
-    reader.feed(piece)                             # any bytes, as often as they come
-    profile = reader.finish()                      # ProfileError, a UsageError, says what is wrong with it
+    reader = Reader(scratch, Selection(core=39))   # scratch opens a temporary file if stacks outgrow memory
+    reader.feed(piece)                             # any bytes, as they arrive
+    profile = reader.finish()                      # raises ProfileError, a UsageError, with what is wrong
     profile.document()                             # the JSON of `zombie profile`
-    meaning(profile)                               # what the hottest core's function means, where it is known
-    profile.folded()                               # what stackcollapse-perf.pl prints, line by line
+    meaning(profile)                               # what the hottest core's function means, if known
+    profile.folded()                               # the lines that stackcollapse-perf.pl prints
 """
 
 from bot.profile.profile import Burner, CoreCount, Profile

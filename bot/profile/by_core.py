@@ -1,6 +1,6 @@
-"""What each core of a node ran, counted apart while a profile is read: for pictures of one core among many.
+"""What each core of a node ran, counted separately while a profile is read: for pictures of a single core.
 
-A burst on one core of 96 is a hundredth of a node's flame graph; of its own core's it is nearly all.
+A burst on one core of 96 is a hundredth of a node's flame graph, but nearly all of its own core's.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from bot.profile.profile import ROWS, SECOND
 from bot.profile.reader import NO_ROWS, ROW, Sample
 
-MOST_STACKS = 100_000  # of all cores together: what comes after is counted, and has no frames in the picture
-MOST_SECONDS = 900  # of one core
+MOST_STACKS = 100_000  # of all cores together: later stacks are counted, but have no frames in the picture
+MOST_SECONDS = 900  # of a core
 
 
 @dataclass(slots=True)
 class CoreRun:
-    """What one core ran that was not idling.
+    """What a core ran, without idling.
 
     Shape: `stacks` are samples by folded stack, as `process;outermost;...;innermost`; `seconds` has the 50 rows of each
-    second that has any.
+    second with samples.
     """
 
     samples: int = 0
@@ -34,7 +34,7 @@ class CoreRun:
         return iter(sorted(self.stacks.items()))
 
     def rows(self) -> tuple[tuple[int, ...], ...]:
-        """Return the rows of every second from the first to the last that has any; of long ones the first part."""
+        """Return the rows of every second from the first to the last with samples; a long range is cut at its end."""
         if not self.seconds:
             return ()
         first = min(self.seconds)
@@ -43,14 +43,14 @@ class CoreRun:
 
 
 class CoreRuns:
-    """Takes samples and counts what each core ran; a text without a core column leaves nothing here."""
+    """Takes samples and counts what each core ran; without a core column it stays empty."""
 
     def __init__(self) -> None:
         self._runs: dict[int, CoreRun] = {}
         self._stacks = 0
 
     def __call__(self, sample: Sample) -> None:
-        """Take one sample."""
+        """Take a sample."""
         who, at = sample.who, sample.at_ns
         if who.core is None or (who.is_swapper and sample.stack.idles):
             return
@@ -70,5 +70,5 @@ class CoreRuns:
 
     @property
     def cores(self) -> Mapping[int, CoreRun]:
-        """What was counted, by core."""
+        """The counts by core."""
         return self._runs

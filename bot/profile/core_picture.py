@@ -1,7 +1,7 @@
-"""The heat of cores as a picture: cores from left to right, time downwards, the core that stands out marked and named.
+"""The heat of cores as a picture: cores from left to right, time downwards, the core that stands out marked.
 
-The picture brings its own dark ground, so that it reads alike in light and dark windows. What was not read is hatched,
-a pattern that no share has. Letters are large: a phone shows the picture at half its width.
+The picture has its own dark background, so it looks the same in light and dark windows. Unread cells are hatched, a
+pattern that no share has. Letters are large, because a phone shows the picture at half its width.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _INK: Colour = (240, 240, 245)
 _FAINT: Colour = (172, 178, 192)
 _UNREAD_GROUND: Colour = (58, 62, 74)
 _UNREAD_LINES: Colour = (168, 172, 184)
-_HATCH = 9  # pixels from one line of the pattern to the next
-_TITLE, _SAID, _SMALL = (34, 30, 26), (25, 22, 19), 23  # heights of letters; of several the largest that fits
-_FEWEST_STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # between two numbers below the map
-_APART = 58  # pixels that two numbers below the map need
+_HATCH = 9  # pixels between the lines of the pattern
+_TITLE, _SAID, _SMALL = (34, 30, 26), (25, 22, 19), 23  # letter heights; the largest that fits is used
+_FEWEST_STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # between numbers below the map
+_APART = 58  # pixels between numbers below the map
 
 
 def core_picture(heat: CoreHeat, node: str) -> bytes:
     """Return the heat as a PNG of 680 × 450 pixels.
 
-    Shape: where there are more cores than pixels, neighbours share one, and the hottest of them is shown.
+    Shape: with more cores than pixels, neighbouring cores share a pixel, which shows the hottest of them.
     """
     image = Image.new("RGB", (WIDTH, HEIGHT), _GROUND)
     draw = ImageDraw.Draw(image)
@@ -64,7 +64,7 @@ def core_picture(heat: CoreHeat, node: str) -> bytes:
 
 
 def _columns(heat: CoreHeat) -> tuple[list[tuple[int | None, ...]], int]:
-    """The map's columns, and how many cores share one."""
+    """The map's columns, and how many cores share a column."""
     per_column = math.ceil(len(heat.cores) / _MOST_COLUMNS)
     columns = []
     for at in range(0, len(heat.percents), per_column):
@@ -74,7 +74,7 @@ def _columns(heat: CoreHeat) -> tuple[list[tuple[int | None, ...]], int]:
 
 
 def _edges(spans: Sequence[float]) -> list[int]:
-    """Where each sample begins and the last one ends, in pixels of the map."""
+    """Where each sample begins and the last ends, in pixels of the map."""
     whole, edges, passed = sum(spans), [0], 0.0
     for span in spans:
         passed += span
@@ -83,7 +83,7 @@ def _edges(spans: Sequence[float]) -> list[int]:
 
 
 def _cells(columns: Sequence[Sequence[int | None]], edges: Sequence[int], cell: int) -> Image.Image:
-    """The map without its hatching: a pixel a cell, drawn large sample by sample."""
+    """The map without hatching: a pixel for each cell, enlarged sample by sample."""
     cells = Image.new("RGB", (cell * len(columns), _TALL))
     for sample, (top, bottom) in enumerate(itertools.pairwise(edges)):
         if bottom > top:
@@ -95,7 +95,7 @@ def _cells(columns: Sequence[Sequence[int | None]], edges: Sequence[int], cell: 
 
 
 def _hatch(image: Image.Image, columns: Sequence[Sequence[int | None]], edges: Sequence[int], cell: int) -> None:
-    """Lay one pattern over the whole map, seen where nothing was read: so it is seen on cells of a few pixels too."""
+    """Hatch the unread cells with a pattern that spans the whole map, so that it shows on small cells too."""
     size = (cell * len(columns), _TALL)
     unread, pattern = Image.new("1", size), Image.new("RGB", size, _UNREAD_GROUND)
     holes, lines = ImageDraw.Draw(unread), ImageDraw.Draw(pattern)
@@ -116,7 +116,7 @@ def _words(draw: ImageDraw.ImageDraw, heat: CoreHeat, node: str) -> None:
 
 
 def _mark(draw: ImageDraw.ImageDraw, heat: CoreHeat, per_column: int, cell: int) -> None:
-    """The core that stands out: a frame around its column, and its name on a pointer above."""
+    """Mark the core that stands out: a frame around its column, and its name on a pointer above."""
     left = LEFT + heat.cores.index(heat.hot) // per_column * cell
     right, middle = left + cell - 1, left + cell // 2
     draw.rectangle((left - 2, TOP - 2, right + 2, BOTTOM + 1), outline=_INK, width=2)
@@ -146,7 +146,7 @@ def _axes(
 
 
 def _legend(image: Image.Image, draw: ImageDraw.ImageDraw, heat: CoreHeat) -> None:
-    """What the colours mean, in words beside them."""
+    """Explain the colours."""
     font, top, wide, tall = _font(_SMALL), HEIGHT - 44, 130, 24
     x = LEFT
     draw.text((x, top + tall / 2), f"{heat.what}: 0 %", _FAINT, font, anchor="lm")
@@ -172,11 +172,11 @@ def _colour(percent: int | None) -> Colour:
 
 
 def _font(size: int) -> FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(size)  # it is part of Pillow: the machine may have none
+    return ImageFont.load_default(size)  # Pillow's own font: the machine may have none
 
 
 def _line(draw: ImageDraw.ImageDraw, y: int, text: str, sizes: Sequence[int], ink: Colour) -> None:
-    """Write a line in the largest letters in which it fits; what fits in none is cut."""
+    """Write a line in the largest letters that fit; text too long for the smallest is cut."""
     room = WIDTH - 2 * _EDGE
     size = next((size for size in sizes if draw.textlength(text, _font(size)) <= room), sizes[-1])
     shown = next(part for part in _shorter(text) if draw.textlength(part, _font(size)) <= room)

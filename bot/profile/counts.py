@@ -1,4 +1,4 @@
-"""Counts by key that outgrow the memory: what is too much goes, sorted, into a temporary file, and none is dropped."""
+"""Counts by key that may outgrow memory: the excess goes, sorted, into a temporary file; nothing is dropped."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from bot.domain.errors import ProfileError
 
 MEMORY_LIMIT_BYTES = 40_000_000
 FILE_LIMIT_BYTES = 8_000_000_000
-_EACH = 130  # bytes beside the key's own that an entry of a dict takes, measured
+_EACH = 130  # measured bytes of a dict entry, besides its key
 _BLOCK = 1 << 16
 
 
 class Counts:
-    """How often each key was met. Keys hold no line feed.
+    """How often each key occurred. Keys hold no line feed.
 
-    `scratch` opens a temporary binary file when one is needed, and only then; whoever hands it in closes it.
+    `scratch` opens a temporary binary file, only if it is needed; the caller closes it.
     """
 
     def __init__(self, scratch: Callable[[], BinaryIO], limit_bytes: int = MEMORY_LIMIT_BYTES) -> None:
@@ -27,15 +27,15 @@ class Counts:
         self._limit_bytes = limit_bytes
         self._scratch = scratch
         self._file: BinaryIO | None = None
-        self._runs: list[tuple[int, int]] = []  # where each sorted run begins and ends in the file
+        self._runs: list[tuple[int, int]] = []  # start and end of each sorted run in the file
 
     @property
     def spilled_bytes(self) -> int:
-        """How much lies in the temporary file."""
+        """How many bytes are in the temporary file."""
         return self._runs[-1][1] if self._runs else 0
 
     def add(self, key: bytes, times: int) -> None:
-        """Count a key so many times more.
+        """Add to a key's count.
 
         Raises: ProfileError when the temporary file would be too large, or cannot be written.
         """
@@ -50,7 +50,7 @@ class Counts:
             self._spill()
 
     def items(self) -> Iterator[tuple[bytes, int]]:
-        """Yield each key once with its count, in the order of the keys' bytes. May be asked more than once."""
+        """Yield each key once with its count, in the order of the keys' bytes. It may be called repeatedly."""
         here = iter(sorted(self._held.items()))
         if not self._runs:
             yield from here
@@ -86,7 +86,7 @@ class Counts:
         assert self._file is not None
         rest = b""
         while start < end:
-            self._file.seek(start)  # runs are read side by side from one file
+            self._file.seek(start)  # runs are read in parallel from the same file
             block = self._file.read(min(_BLOCK, end - start))
             start += len(block)
             *lines, rest = (rest + block).split(b"\n")

@@ -1,11 +1,11 @@
-"""Cuts the text of `perf script` into events: who, when, and which stack, each part that repeats looked up.
+"""Cuts the text of `perf script` into events: thread, time and stack; repeated parts are looked up.
 
-Source: `perf script` (shapes in `event_line.py` and `stack.py`): an event's line, its frames innermost first, an empty
-line. As stackcollapse-perf.pl has it, an event that no empty line ends is none, for its stack may be cut short; and
-only the first kind of event of a text is read, for adding cycles to page faults means nothing.
+Source: `perf script` (forms in `event_line.py` and `stack.py`): an event's line, its frames innermost first, an empty
+line. As in stackcollapse-perf.pl, an event without a final empty line does not count, because its stack may be cut
+short; and only the first kind of event in a text is read, because adding cycles to page faults is meaningless.
 
-Almost all of a profile is made of few stacks and few threads. So an event is cut into what repeats (who ran, the
-innermost frame, its callers) and what does not (when), and what repeats is read once and looked up from then on.
+Most of a profile consists of few stacks and few threads. So an event is cut into repeated parts (thread, innermost
+frame, callers), which are parsed once and then looked up, and the time, which is always parsed.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from bot.profile.event_line import STAMP, USUAL, What, Who, what, who, without_t
 from bot.profile.selection import Selection
 from bot.profile.stack import Frames, Stack
 
-SECOND = 1_000_000_000  # in nanoseconds, as all times here
+SECOND = 1_000_000_000  # in nanoseconds, like all times here
 _SCALE = [10 ** (9 - digits) for digits in range(10)]
 _LONGEST_BLOCK = 1 << 18  # bytes without an empty line, before it is read line by line
 _LONGEST_LINE = 1 << 20
-_MOST_FRAMES = 20_000  # lines of one event
-_OPEN = b"\n"  # no thread is called so
+_MOST_FRAMES = 20_000  # lines of an event
+_OPEN = b"\n"  # never a thread's name
 _NOT_INDENTED = re.compile(rb"\n[^ \t]")
 _PERF_DATA = (b"PERFILE2", b"2ELIFREP")
 
 
 @dataclass(slots=True, eq=False)
 class Thread:
-    """One way that events begin: who ran, and what was counted of it. `sums` is one for all of the same name."""
+    """A thread as events name it, with its counts. `sums` is shared by all threads of the same name."""
 
     who: Who
     frames: Frames
@@ -45,7 +45,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Begun:
-    """An event that is read line by line, and has not ended."""
+    """An event that is being read line by line."""
 
     thread: Thread
     what: What
@@ -53,12 +53,12 @@ class _Begun:
     stamp: re.Match[bytes] | None
 
 
-# Whose event, its period, its time, its frames; the match that found the time, and the frames' lines as they stand.
+# Thread, period, time, frames; the match that found the time, and the unparsed lines of the frames.
 Event: TypeAlias = tuple[Thread, int, int | None, Stack, re.Match[bytes] | None, bytes]
 
 
 class EventCutter:
-    """Takes a text in pieces and yields its events; what is not whole waits for the next piece.
+    """Takes a text in pieces and yields its events; an incomplete event waits for the next piece.
 
     Shape: `threads` by how their events begin, `event` the first kind of event, None until there is one.
     """
@@ -69,20 +69,20 @@ class EventCutter:
         self._is_fresh = True
         self._overlong = False
         self.threads: dict[bytes, Thread] = {}
-        self.sums: dict[bytes, dict[Stack, int]] = {}  # by the name that stacks are folded under
+        self.sums: dict[bytes, dict[Stack, int]] = {}  # by the name that begins folded stacks
         self._frames = (Frames(is_java=False), Frames(is_java=True))
         self.event: bytes | None = None
         self.skipped_events = self.skipped_lines = 0
         self.is_cut = False
 
-        # The event that is being read line by line, where a block is not of the usual form.
+        # The event that is being read line by line, if a block does not have the usual form.
         self._open: _Begun | None = None
         self._lines: list[bytes] = []
         self._is_padded = self._is_passing = self._is_midway = False
 
     @property
     def held_bytes(self) -> int:
-        """About how much is remembered of frames."""
+        """About how many bytes the remembered frames take."""
         return sum(frames.held_bytes for frames in self._frames)
 
     @property
@@ -91,7 +91,7 @@ class EventCutter:
         return self._open is not None
 
     def forget(self, *, threads: bool) -> None:
-        """Let go of what frames mean, and of threads too: what comes again is read again."""
+        """Forget the parsed frames, and optionally threads; if they come again, they are parsed again."""
         for frames in self._frames:
             frames.forget()
         if threads:
@@ -104,7 +104,7 @@ class EventCutter:
     def events(self, text: bytes) -> Iterator[Event]:
         """Yield the events that end within this piece.
 
-        Raises: ProfileError for what is no text, and for a core where the text has none.
+        Raises: ProfileError for binary data, and if a core is selected in a text without cores.
         """
         data = self._rest + text if self._rest else text
         if self._is_fresh:
@@ -133,7 +133,7 @@ class EventCutter:
         self._rest = data + held_back
 
     def finish(self) -> Iterator[Event]:
-        """Yield what the text's end completes: only where there are no call chains, and so no empty lines."""
+        """Yield the events that the text's end completes: only without call chains, which have no empty lines."""
         *lines, rest = self._rest.split(b"\n")
         yield from self._each_line(lines)
         if self._is_padded and self._open:
@@ -142,7 +142,7 @@ class EventCutter:
         self.skipped_lines += len(self._lines) + (self._open is not None) + bool(rest)
 
     def _blocks(self, body: bytes) -> Iterator[Event]:
-        """Cut whole events: those of the usual form here, every other one line by line."""
+        """Cut complete events: those of the usual form here, all others line by line."""
         search, threads = USUAL.search, self.threads
         before, base = b"", 0
         for block in body.split(b"\n\n"):
@@ -191,7 +191,7 @@ class EventCutter:
         return thread
 
     def _is_other(self, event: bytes) -> bool:
-        """Return whether this is another kind of event than the first one of the text."""
+        """Return whether this is another kind of event than the text's first."""
         if self.event is None:
             self.event = event
         return event != self.event
@@ -202,7 +202,7 @@ class EventCutter:
 
     def _each_line(self, lines: list[bytes]) -> Iterator[Event]:
         for line in lines:
-            if self._overlong:  # the rest of a line that was too long to be kept
+            if self._overlong:  # the rest of a line that was too long to keep
                 self._overlong = False
                 self.skipped_lines += 1
             elif not line:
@@ -253,7 +253,7 @@ class EventCutter:
 
 
 def _is_usual(lines: bytes) -> bool:
-    """Return whether every line is indented, so that none of them begins another event."""
+    """Return whether every line is indented, so that none begins another event."""
     return not lines or (lines[:1] in (b" ", b"\t") and _NOT_INDENTED.search(lines) is None)
 
 
@@ -265,6 +265,6 @@ def _refuse_binary(start: bytes) -> None:
         )
     if b"\0" in start[:4096]:
         raise ProfileError(
-            "This is no text, but a binary file.",
+            "This is not text, but a binary file.",
             "A profile is what perf script prints: perf script -i perf.data > perf.txt",
         )

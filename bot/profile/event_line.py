@@ -1,8 +1,8 @@
-"""The line that begins an event of `perf script` text: who ran, on which core, when, and which event it was.
+"""The first line of an event in `perf script` text: process, core, time, and event.
 
 Source: `perf script` prints `comm tid`, `[cpu]`, `time:`, `period event:` by default, `pid/tid` with `-F +pid`, and
 flags of a tracepoint between core and time. The name of a process may hold spaces, digits and colons. Without call
-chains the name is padded to 16 columns, and the one frame stands on the same line.
+chains the name is padded to 16 columns, and the only frame is on the same line.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from dataclasses import dataclass
 
 from bot.domain.safe_text import decode
 
-# The first stamp on a line. What stands before and after it repeats from event to event, so that each is read once.
+# The first stamp on a line. The text before and after it repeats between events, so each is parsed once.
 STAMP = re.compile(rb"\s(\d{1,12})\.(\d{1,9}):")
-# The same with period and event to the line's end: all that follows the time of any event but a tracepoint's.
+# The same with period and event to the line's end: what follows the time of every event except a tracepoint's.
 USUAL = re.compile(rb"\s(\d{1,12})\.(\d{1,9}):\s+(?:(\d{1,18})\s+)?(\S+):\s*\Z")
 _WHO = re.compile(rb"\s*(.+?)\s+(\d+)(?:/(\d+))?\s*(?:\s\[(\d+)\])?(?:\s+[^\s\d\[]\S*)?\s*\Z")
 _WHAT = re.compile(rb"\s*(?:(\d+)\s+)?(\S+?):(?:\s|\Z)")
-_ALONE = re.compile(rb"\s*(?:\d+)?\s+(\S+):\s*\Z")  # after the stamp: nothing but period and event
+_ALONE = re.compile(rb"\s*(?:\d+)?\s+(\S+):\s*\Z")  # after the stamp: only period and event
 _WITHOUT_TIME = re.compile(rb"(\S.+?\s+\d+(?:/\d+)?(?:\s+\[\d+\])?)\s+((?:\d+\s+)?[^\s\d]\S*:\s*)\Z")
 
-# What stackcollapse-perf.pl takes for the name of the process. It stops at the first number, also within a name.
+# What stackcollapse-perf.pl takes as the process name. It stops at the first number, even within a name.
 _FOLDED_NAME = re.compile(rb"(\S.+?)\s+(\d+)/*(\d+)*\s+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Who:
-    """Who ran: everything before an event's time.
+    """The thread: everything before an event's time.
 
-    Shape: `process` safe to look at; `pid` is the thread's where the text has only that, `tid` None then; `core` None
-    where the text has no core. `folded` is the name that folded stacks begin with, as bytes of the text.
+    Shape: `process` is safe to show; `pid` is the thread's if the text has only that, and `tid` is None then; `core` is
+    None if the text has no core. `folded` is the name that begins folded stacks, as bytes of the text.
     """
 
     process: str
@@ -45,10 +45,10 @@ class Who:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class What:
-    """Which event: everything after its time.
+    """The event: everything after its time.
 
-    Shape: `period` as stackcollapse-perf.pl counts it, 1 where there is none; `frame` is the one frame of a text
-    without call chains, as it stands, empty where there is none.
+    Shape: `period` as stackcollapse-perf.pl counts it, 1 if there is none; `frame` is the only frame of a text without
+    call chains, unparsed, empty if there is none.
     """
 
     event: bytes
@@ -57,7 +57,7 @@ class What:
 
 
 def who(prefix: bytes) -> Who | None:
-    """Read what stands before the time; None where it names no process.
+    """Parse the text before the time; None if it names no process.
 
     Example:
     >>> found = who(b"V8 Worker 2 24636/25607 [031]")
@@ -82,7 +82,7 @@ def who(prefix: bytes) -> Who | None:
 
 
 def what(suffix: bytes) -> What | None:
-    """Read what stands after the time's colon; None for a line that tells of something else, as of lost events.
+    """Parse the text after the time's colon; None for other lines, such as lost events.
 
     Example:
     >>> what(b"   250000 cpu-clock:pppH: ").period

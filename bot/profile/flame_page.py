@@ -1,7 +1,7 @@
-"""A flame graph as one page: it needs no network, runs nothing but what is hashed in its policy, and can be searched.
+"""A flame graph as a page: it needs no network, runs only scripts whose hash is in its policy, and can be searched.
 
-Source: d3-flame-graph 5.0 and d3 7.9 (assets/, with their licences). What the profile says stands in a block of JSON,
-in which `<` is written as an escape, so that no name of a function ends it.
+Source: d3-flame-graph 5.0 and d3 7.9 (assets/, with their licences). The profile's data is in a block of JSON, in which
+`<` is escaped, so that no function name can end the block.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OWN_STYLE = re.compile(r"textContent=`([^`]*)`")  # what d3-flame-graph adds to
 def flame_page(tree: FlameTree, title: str, said: str, heat_svg: str = "") -> str:
     """Return the page.
 
-    `title` and `said` are texts of any kind; `heat_svg` is a drawing of ours, that goes below as it is.
+    `title` and `said` are any texts; `heat_svg` is our own drawing, shown below unchanged.
     """
     scripts = [_asset(name) for name in SCRIPTS]
     styles = [_asset("page.css")]

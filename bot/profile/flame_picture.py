@@ -1,7 +1,7 @@
-"""The flame graph of one core as PNG, for chats and reports: callers below, what they called above, width is share.
+"""The flame graph of a core as PNG, for chats and reports: callers below, callees above, width is the share.
 
-The function that most samples ended in is bright on a dark ground, which the colour-blind see too; the others are told
-apart by three dim shades. Letters are large: a phone shows the picture at a third of its width.
+The function that most samples ended in is bright on a dark background, visible to the colour-blind too; the others
+have three dim shades. Letters are large, because a phone shows the picture at a third of its width.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def seconds_picture(drawn: Sketch) -> bytes:
 
 
 def _fitting(draw: ImageDraw.ImageDraw, text: str, room: float, font: FreeTypeFont | ImageFont.ImageFont) -> str:
-    """Return as much of a name as fits; nothing where that would tell nothing."""
+    """Return as much of a name as fits; empty if too little fits."""
     if room < 30:
         return ""
     if draw.textlength(text, font) <= room:

@@ -1,7 +1,7 @@
-"""The tree of a flame graph, from folded stacks in order; what is too narrow to be seen is left out, and said.
+"""The tree of a flame graph, from folded stacks in order; frames too narrow to be seen are left out, which is noted.
 
-Two profiles may be laid over one another: then a node has what it weighs now, and how much more that is than before,
-with the earlier profile stretched to the weight of the later.
+Two profiles may be compared: then a node has its weight now, and how much more that is than before, with the earlier
+profile scaled to the weight of the later.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from bot.domain.safe_text import decode
 
-NARROWEST = 1 / 4000  # of the whole: less than half a pixel on a wide window
-DEEPEST = 256  # what calls deeper counts for the deepest that is drawn
+NARROWEST = 1 / 4000  # of the whole: less than half a pixel in a wide window
+DEEPEST = 256  # deeper calls count for the deepest frame drawn
 
 
 class Stacks(Protocol):
@@ -27,7 +27,7 @@ class Stacks(Protocol):
 
 @dataclass(slots=True)
 class Node:
-    """One frame: its weight with all that it called, now and before, and what it called by name."""
+    """A frame: its weight including its callees, now and before, and its callees by name."""
 
     name: bytes
     now: float = 0.0
@@ -48,7 +48,7 @@ class FlameTree:
 
 
 def flame_tree(now: Stacks, before: Stacks | None = None) -> FlameTree:
-    """Grow the tree in one pass over the stacks."""
+    """Build the tree in a single pass over the stacks."""
     total = sum(times for _, times in now.items()) or 1
     earlier = sum(times for _, times in before.items()) or 1 if before is not None else 1
     stretch = total / earlier
@@ -77,7 +77,7 @@ def _side_by_side(now: Stacks, before: Stacks | None) -> Iterator[tuple[bytes, i
 
 
 def _close(open_nodes: list[Node], total: int) -> None:
-    """Hang the innermost open node under its caller, unless it is too narrow to be seen."""
+    """Add the innermost open node to its caller, unless it is too narrow to be seen."""
     node = open_nodes.pop()
     caller = open_nodes[-1]
     if max(node.now, node.before) < total * NARROWEST and node.name not in caller.called:
@@ -88,7 +88,7 @@ def _close(open_nodes: list[Node], total: int) -> None:
 
 
 def _join(known: Node, other: Node) -> None:
-    """Lay a node over another of the same name: names sort between a stack and those that go deeper."""
+    """Merge a node into another of the same name: other names may sort between a stack and its deeper stacks."""
     known.now += other.now
     known.before += other.before
     for name, called in other.called.items():

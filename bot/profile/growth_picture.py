@@ -1,7 +1,7 @@
-"""How something grows on a node, as a picture: what was counted over time, and where its interval leads until harm.
+"""Growth on a node as a picture: the counts over time, and where the interval leads until harm.
 
-It brings its own dark ground, as the map of cores does. Dots are looks; the band is where the slopes of the interval
-at 95 % lead, as far ahead as what was seen is long; the dashed line is the harm, where it is within sight.
+It has its own dark background, like the map of cores. Dots are looks; the band shows the slopes of the 95 % interval,
+as far ahead as the looks reach back; the dashed line is the harm, if it is near enough.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ WIDTH, HEIGHT = 680, 400
 LEFT, RIGHT, TOP, BOTTOM = 92, 660, 128, 352
 _GROUND, _INK, _FAINT = (22, 24, 32), (240, 240, 245), (172, 178, 192)
 _DOT, _BAND, _HARM, _GRID = (94, 201, 98), (40, 74, 62), (253, 174, 97), (52, 56, 68)
-_IN_SIGHT = 3.0  # harm within so many times the most that was counted is drawn
+_IN_SIGHT = 3.0  # harm up to this multiple of the highest count is drawn
 
 
 def growth_picture(growth: Growth, node: str, said: str) -> bytes:
-    """Return it as a PNG of 680 × 400 pixels; `said` is its one line of words."""
+    """Return it as a PNG of 680 × 400 pixels; `said` is its line of text."""
     image = Image.new("RGB", (WIDTH, HEIGHT), _GROUND)
     draw = ImageDraw.Draw(image)
     title, small = ImageFont.load_default(30), ImageFont.load_default(20)
@@ -57,7 +57,7 @@ def growth_picture(growth: Growth, node: str, said: str) -> bytes:
 
 
 class _Plane:
-    """Where times and numbers are in the picture."""
+    """Positions of times and numbers in the picture."""
 
     def __init__(self, growth: Growth) -> None:
         self.first = growth.looks[0].at
@@ -73,7 +73,7 @@ class _Plane:
         return LEFT + round((at - self.first) / (self.last - self.first) * (RIGHT - LEFT))
 
     def y(self, value: float) -> int:
-        """The pixel of a number; what is beyond the picture is at its edge."""
+        """The pixel of a number; numbers outside the picture are at its edge."""
         return BOTTOM - round(min(max(value / self.most, 0.0), 1.0) * (BOTTOM - TOP))
 
 
@@ -96,4 +96,4 @@ def _short(value: float) -> str:
 
 
 def _printable(text: str) -> str:
-    return text.encode("latin-1", "replace").decode("latin-1")  # Pillow's own letters go no further
+    return text.encode("latin-1", "replace").decode("latin-1")  # Pillow's own font has only these letters

@@ -1,4 +1,4 @@
-"""Bytes as they come, unpacked where they are gzip: piece by piece, never more than a little at once."""
+"""Unpacks bytes as they arrive if they are gzip, in small pieces."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Unpacker:
     """Takes the bytes of a file or a stream in any pieces, and yields its text."""
 
     def __init__(self) -> None:
-        self._start: bytes | None = b""  # until it is known what this is
+        self._start: bytes | None = b""  # until the format is known
         self._gzip: zlib._Decompress | None = None
-        self.is_cut = False  # a gzip that ends before its end
+        self.is_cut = False  # the gzip ended too early
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Yield what this piece unpacks to.
@@ -38,7 +38,7 @@ class Unpacker:
             yield from self._unpacked(chunk)
 
     def finish(self) -> Iterator[bytes]:
-        """Yield what is left."""
+        """Yield the rest."""
         if self._start:
             yield self._start
         self.is_cut = self._gzip is not None and not self._gzip.eof
@@ -47,7 +47,7 @@ class Unpacker:
         assert self._gzip is not None
         text = b""
         while chunk or len(text) == _AT_ONCE:
-            if self._gzip.eof:  # gzip files are often several, one after the other
+            if self._gzip.eof:  # a file may hold several gzips in a row
                 if not chunk.startswith(_MAGIC[:1]):
                     return  # padding
                 self._gzip = zlib.decompressobj(_GZIP)

@@ -1,10 +1,10 @@
-"""A profile as `perf script` text that other viewers open: what was selected, in the order of the text.
+"""A profile as `perf script` text for other viewers: the selected events, in the order of the text.
 
 Source: the readers' own rules. speedscope's linux-tools-perf.ts wants the process in column 0, two letters of it at
 least, and cuts at empty lines; Firefox Profiler's linux-perf.ts leaves events without frames out, and like speedscope
 wants no spaces in a module's name; FlameScope's regexp.py wants a hexadecimal address and frames indented by a tab.
-Perfetto's perf_text importer is the strictest: the first line has to be an event, so that no heading may stand above;
-a time has six decimals, neither fewer nor perf's nine; and one event without frames fails the whole file.
+Perfetto's perf_text importer is the strictest: the first line must be an event, without a heading above;
+a time must have six decimals, not perf's nine; and a single event without frames fails the whole file.
 None of them keeps the core.
 """
 
@@ -23,9 +23,9 @@ _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 
 class PerfText:
-    """Takes samples and writes each as an event; `write` is handed the text, line feeds and all.
+    """Takes samples and writes each as an event; `write` receives the text with its line feeds.
 
-    Raises: ProfileError for a text without times, which no viewer places.
+    Raises: ProfileError for a text without times, which viewers need.
     """
 
     def __init__(self, write: Callable[[str], object]) -> None:
@@ -33,7 +33,7 @@ class PerfText:
         self._known: dict[bytes, str] = {}
 
     def __call__(self, sample: Sample) -> None:
-        """Write one event."""
+        """Write an event."""
         if not sample.stamp:
             raise ProfileError(
                 "This text has no times, and viewers need them.", "Make it with its times: perf script -F +time"
@@ -49,7 +49,7 @@ class PerfText:
         self._write(f"{event}\n{frames}\n")
 
     def _frame(self, line: bytes) -> str:
-        """The line of a frame as every reader takes it; empty for what is none."""
+        """A frame's line in the form that every viewer reads; empty if it is not a frame."""
         known = self._known.get(line)
         if known is None:
             known = self._known[line] = _frame(line)
@@ -68,7 +68,7 @@ def _frame(line: bytes) -> str:
 
 
 def _micros(stamp: bytes) -> str:
-    """Return a time with six decimals; what perf counts below a microsecond is cut off, and no time overtakes another.
+    """Return a time with six decimals; it is cut off, not rounded, so that the order of times stays.
 
     Example:
     >>> _micros(b"4215.123456789"), _micros(b"4215.5")

@@ -1,4 +1,4 @@
-"""What was counted in a profile, and the document that is made of it."""
+"""The counts of a profile, and its JSON document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.domain.safe_text import decode
 from bot.profile.counts import Counts
 from bot.profile.selection import Selection
 
-ROWS = 50  # of a second, as FlameScope draws it: 20 ms each
+ROWS = 50  # of a second, as in FlameScope: 20 ms each
 LONGEST_SECONDS = 86_400
 MOST_TOP = 20
 SECOND = 1_000_000_000
@@ -20,7 +20,7 @@ SECOND = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class CoreCount:
-    """How many samples one core had, and how many of them were idling."""
+    """How many samples a core had, and how many of them were idle."""
 
     core: int
     samples: int
@@ -28,13 +28,13 @@ class CoreCount:
 
     @property
     def busy(self) -> int:
-        """Samples that were not idling."""
+        """Samples that were not idle."""
         return self.samples - self.idle
 
 
 @dataclass(frozen=True, slots=True)
 class Burner:
-    """A function that ran innermost: where, in whose name, how often, and which share of what was not idling."""
+    """An innermost function: its core, its process, how often it ran, and its share of the non-idle samples."""
 
     core: int | None
     process: str
@@ -46,13 +46,13 @@ class Burner:
 
 @dataclass(frozen=True)
 class Profile:
-    """What one pass over a profile counted.
+    """The counts of a profile.
 
-    Shape: `events` are all of the first kind of event, `samples` those of them that were selected, idling ones among
-    them; `cores` is empty where the text names none. `stacks` are the periods of each folded stack, `leaves` the
-    samples by core, pid, process and innermost function, without idling ones. `seconds_counted` has the rows of each
-    second that has any, by the clock of the text. `is_cut` where the text ends within an event, which is left out.
-    Units: times in nanoseconds of the text's own clock; `first_ns` is None where it has none.
+    Shape: `events` counts all events of the first kind, `samples` the selected events, idle samples included; `cores`
+    is empty if the text names none. `stacks` are the periods of each folded stack, `leaves` the non-idle samples by
+    core, pid, process and innermost function. `seconds_counted` has the rows of each second with samples, by the clock
+    of the text. `is_cut` if the text ends within an event, which is left out.
+    Units: times in nanoseconds of the text's own clock; `first_ns` is None if it has none.
     """
 
     selection: Selection
@@ -72,7 +72,7 @@ class Profile:
 
     @property
     def seconds(self) -> float:
-        """How long it is from the first event to the last."""
+        """The time from the first event to the last."""
         return 0.0 if self.first_ns is None else round((self.last_ns - self.first_ns) / SECOND, 9)
 
     @property
@@ -82,13 +82,13 @@ class Profile:
 
     @property
     def busy_samples(self) -> int:
-        """Selected samples that were not idling."""
+        """Selected samples that were not idle."""
         return self.samples - self.idle_samples
 
     def burners(self) -> tuple[Burner | None, list[Burner]]:
-        """Return what burns the hottest core, and what burns most of all, most first.
+        """Return the top function of the hottest core, and the top functions of all, most samples first.
 
-        The hottest core is the one with most samples that are not idle; without cores it is all of the node.
+        The hottest core has the most non-idle samples; without cores the whole node counts as a core.
         """
         hottest = max(self.cores, key=lambda core: (core.busy, -core.core), default=None)
         wanted = b"-1" if hottest is None else b"%d" % hottest.core
@@ -120,7 +120,7 @@ class Profile:
 
     def document(self) -> dict[str, Any]:
         """Return the profile as JSON's own types: schema 1 of `zombie profile --format json`."""
-        from bot.profile.signatures import meaning  # not above: it reads profiles
+        from bot.profile.signatures import meaning  # imported here: it imports this file
 
         hot, top = self.burners()
         meant = meaning(self)

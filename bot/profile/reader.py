@@ -1,4 +1,4 @@
-"""Reads `perf script` text as it comes, in one pass and bounded memory, and counts its events."""
+"""Reads `perf script` text as it arrives, in a single pass with bounded memory, and counts its events."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from bot.profile.stack import Stack
 
 NO_ROWS = [0] * ROWS
 ROW = SECOND // ROWS
-_AT_ONCE = 1 << 18  # bytes that are read in one go
+_AT_ONCE = 1 << 18  # bytes that are read at once
 _CACHE_LIMIT_BYTES = 48_000_000
 _MOST_THREADS = 20_000
-_MOST_APART = 400_000  # events, before they are added up
+_MOST_APART = 400_000  # events, before their counts are merged
 
 
 class TimesFallBack(ProfileError):
-    """The earliest event is not the first of the text, so what lies between two seconds is known only afterwards."""
+    """The earliest event is not the first in the text, so a range of seconds is only known at the end."""
 
     def __init__(self, first_ns: int) -> None:
         super().__init__(
-            "The times of this text fall back before its first event, so --between cannot be told while it is read.",
+            "The times of this text fall back before its first event, so --between cannot be applied while it is read.",
             "Write it into a file first, and read that.",
         )
         self.first_ns = first_ns
@@ -38,10 +38,10 @@ class TimesFallBack(ProfileError):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One event that was selected, as it is handed to whoever exports it.
+    """A selected event, as given to an exporter.
 
-    Shape: `at_ns` is None where the text has no times; `stamp` the time as it is printed; `lines` the frames as they
-    stand, innermost first, a line each, not yet safe to look at.
+    Shape: `at_ns` is None if the text has no times; `stamp` is the time as printed; `lines` are the unparsed lines of
+    the frames, innermost first, not made safe to show.
     """
 
     who: Who
@@ -54,10 +54,10 @@ class Sample:
 
 
 class Reader:
-    """Takes the bytes of a profile in any pieces, plain or gzip, and returns what was counted.
+    """Takes the bytes of a profile in any pieces, plain or gzip, and returns the counts.
 
-    `scratch` opens a temporary binary file, which is used only where stacks outgrow the memory. `each` is called with
-    every selected event in the order of the text. `origin_ns` is the earliest time where it is known from before.
+    `scratch` opens a temporary binary file, which is used only if stacks outgrow memory. `each` is called with every
+    selected event in the order of the text. `origin_ns` is the earliest time, if it is known beforehand.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Reader:
         self._each = each
         self._origin_ns = origin_ns
         self._unpacker = Unpacker()
-        self._pieces: list[bytes] = []  # what came, until it is worth a look
+        self._pieces: list[bytes] = []  # pieces that wait until there is enough to read
         self._waiting = 0
         self._cutter = EventCutter(self._selection)
 
@@ -82,7 +82,7 @@ class Reader:
         self._seconds: dict[int, array[int]] = {}
         self._idle = self._busy = 0
         self._events = self._since = self._odd_lines = 0
-        self._first, self._last = 1, 0  # nothing yet
+        self._first, self._last = 1, 0  # no events yet
         self._window: tuple[int, int] | None = None
         self._window_origin = 0
 
@@ -98,9 +98,9 @@ class Reader:
                 self._read_waiting()
 
     def finish(self) -> Profile:
-        """Return what was counted. An event that no empty line ended is left out.
+        """Return the counts. An event without a final empty line is left out.
 
-        Raises: ProfileError when the text is no profile; TimesFallBack where `between` was told from a wrong beginning.
+        Raises: ProfileError when the text is not a profile; TimesFallBack if `between` started from a wrong beginning.
         """
         self._pieces.extend(self._unpacker.finish())
         self._read_waiting()
@@ -110,8 +110,8 @@ class Reader:
             raise ProfileError("The text ends within its first event.", "It was cut: make it, or fetch it, again.")
         if not self._events:
             raise ProfileError(
-                "This is no profile: no line of it begins an event of perf script.",
-                "Make one: perf record -a -g sleep 10 && perf script > perf.txt",
+                "This is not a profile: no line of it begins an event of perf script.",
+                "Make a profile: perf record -a -g sleep 10 && perf script > perf.txt",
             )
         if self._window is not None and self._first < self._window_origin:
             raise TimesFallBack(self._first)
@@ -135,7 +135,7 @@ class Reader:
 
     @property
     def first_ns(self) -> int | None:
-        """The earliest time so far; None without any."""
+        """The earliest time so far; None if there is none."""
         return self._first if self._first <= self._last else None
 
     def _read_waiting(self) -> None:
@@ -149,11 +149,11 @@ class Reader:
             self._cutter.forget(threads=too_many)
 
     def _count(self, events: Iterable[Event]) -> None:
-        """Count events. All that is done for every single one of them stands here and in the cutter's `_blocks`."""
+        """Count events. Everything done for each event is here and in the cutter's `_blocks`."""
         each, window = self._each, self._window
         first, last = self._first, self._last
         counted = 0
-        busy: list[int] = []  # in which row of all time each sample lies that is not idling
+        busy: list[int] = []  # the row of each non-idle sample
         for thread, period, at, stack, stamp, lines in events:
             counted += 1
             if at is not None:
@@ -196,7 +196,7 @@ class Reader:
             raise ProfileError(
                 f"The events lie more than {LONGEST_SECONDS:,} seconds apart, from {self._first / SECOND:.3f} to "
                 f"{self._last / SECOND:.3f}: a profile covers a day at most.",
-                "Was the clock set, or are these two recordings in one file? Cut it in two.",
+                "Was the clock changed, or does the file hold two recordings? Split it.",
             )
 
     def _window_from(self, first: int) -> tuple[int, int] | None:
@@ -206,7 +206,7 @@ class Reader:
         return origin + round(between[0] * SECOND), origin + round(between[1] * SECOND)
 
     def _flush(self) -> None:
-        """Add up what was met under the keys that last, which are all that is kept."""
+        """Merge the events into the counts, which are all that is kept."""
         for thread in self._cutter.threads.values():
             who = thread.who
             core = -1 if who.core is None else who.core

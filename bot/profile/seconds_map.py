@@ -1,6 +1,6 @@
-"""The heat map of a profile as FlameScope draws it: seconds from left to right, upwards the offset within the second.
+"""The heat map of a profile as in FlameScope: seconds from left to right, the offset within the second upwards.
 
-A long profile has several seconds in a column. No sample at all is the ground. Idle samples are none of it.
+A long profile has several seconds in a column. Cells without samples show the background. Idle samples are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CELL_TALL = 7
 
 @dataclass(frozen=True, slots=True)
 class SecondsMap:
-    """Columns of 50 counts each, how many seconds are in one, and how wide it is drawn."""
+    """Columns of 50 counts each, how many seconds are in a column, and how wide it is drawn."""
 
     columns: Sequence[Sequence[int]]
     seconds_each: int
@@ -30,7 +30,7 @@ class SecondsMap:
 
     @classmethod
     def of(cls, heatmap: Iterable[Sequence[int]], seconds: int) -> SecondsMap:
-        """Lay the seconds into columns; `seconds` is how many there are."""
+        """Put the seconds into columns; `seconds` is their number."""
         each = max(1, -(-seconds // MOST_COLUMNS))
         columns: list[list[int]] = []
         for at, rows in enumerate(heatmap):
@@ -52,7 +52,7 @@ class SecondsMap:
         return _LEFT + wide + _RIGHT, _TOP + ROWS * CELL_TALL + _BOTTOM
 
     def cells(self) -> Iterator[tuple[int, int, Colour]]:
-        """Yield left and top edge and colour of each cell that has samples."""
+        """Yield left edge, top edge and colour of each cell with samples."""
         for at, column in enumerate(self.columns):
             for row, times in enumerate(column):
                 if times:
@@ -60,7 +60,7 @@ class SecondsMap:
                     yield _LEFT + at * self.cell_wide, top, viridis(times / self.most)
 
     def labels(self) -> Iterator[tuple[int, int, str, str]]:
-        """Yield what stands at the axes: place, text, and whether it ends or begins there."""
+        """Yield the labels of the axes: position, text, and whether the text ends or begins there."""
         bottom = _TOP + ROWS * CELL_TALL
         yield _LEFT - 8, _TOP + 10, "1 s", "end"
         yield _LEFT - 8, bottom, "0 s", "end"
@@ -78,7 +78,7 @@ class SecondsMap:
 
 
 def svg(drawn: SecondsMap, title: str, said: str) -> str:
-    """Draw it as SVG, which stands by itself and within a page."""
+    """Draw it as SVG, for a file of its own or inside a page."""
     wide, high = drawn.size
     title = one_line(title, wide // 10)
     size = f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'
@@ -102,7 +102,7 @@ def svg(drawn: SecondsMap, title: str, said: str) -> str:
 
 
 def lines(said: str, wide: int) -> list[str]:
-    """Two lines at most, as far as they fit."""
+    """Wrap into two lines at most, cut if too long."""
     return textwrap.wrap(one_line(said), wide // 8, max_lines=2, placeholder=" …")
 
 
@@ -111,5 +111,5 @@ def _hex(colour: Colour) -> str:
 
 
 def _step(seconds: int) -> int:
-    """Seconds from one number below the map to the next: ten numbers at most."""
+    """Seconds between the numbers below the map: ten numbers at most."""
     return next((step for step in (1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600) if seconds / step <= 10), 10_800)

@@ -1,4 +1,4 @@
-"""The heat map of a profile's seconds as PNG, where an SVG is not shown: in chats."""
+"""The heat map of a profile's seconds as PNG, for chats, which show no SVG."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.profile.seconds_map import CELL_TALL, FAINT, GROUND, INK, SecondsMap, l
 
 
 def png(drawn: SecondsMap, title: str, said: str) -> bytes:
-    """Draw it as PNG, at twice the size, for screens of phones."""
+    """Draw it as PNG, at twice the size, for phone screens."""
     wide, high = drawn.size
     image = Image.new("RGB", (2 * wide, 2 * high), GROUND)
     draw = ImageDraw.Draw(image)
@@ -29,5 +29,5 @@ def png(drawn: SecondsMap, title: str, said: str) -> bytes:
 
 
 def printable(text: str) -> str:
-    """Return text in the letters that pictures have."""
+    """Return the text in letters that pictures can show."""
     return text.encode("latin-1", "replace").decode("latin-1")  # Pillow's own letters go no further

@@ -1,4 +1,4 @@
-"""Which events of a profile are looked at: a core, a process, a range of seconds."""
+"""Which events of a profile are selected: a core, a process, a range of seconds."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is looked at; without anything, all of it.
+    """The selected events; by default all.
 
-    Shape: `process` is the whole name, as it is printed. `between` are seconds from the earliest event, the first
-    within, the second not. `without` is a process that is left out: whoever records, whose work is none of the node's.
+    Shape: `process` is the whole name, as printed. `between` are seconds from the earliest event, the first included,
+    the second excluded. `without` is a process to leave out: the recorder itself, whose work is not the node's.
     """
 
     core: int | None = None
@@ -19,7 +19,7 @@ class Selection:
     without: str | None = None
 
     def __str__(self) -> str:
-        """Say it in words; empty for all.
+        """Describe it; empty for all events.
 
         Example:
         >>> str(Selection(core=39, between=(2.0, 3.5)))

@@ -1,8 +1,7 @@
-"""Kernel functions that are known to burn a core, and what that means: a table with its sources.
+"""Kernel functions known to use up a core, and what that means: a table with its sources.
 
-A name is a place, and not yet a cause: `cgroup_rstat_flush` walks what changed, on any busy node; a spin lock says
-nothing without who takes it. So the frames are looked at from the innermost outwards, and a lock is told with what is
-above it.
+A name is a place, not yet a cause: `cgroup_rstat_flush` walks what changed, on any busy node; a spin lock says nothing
+without its caller. So the frames are checked from the innermost outwards, and a lock is shown with its caller.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from typing import Any
 from bot.domain.safe_text import safe
 from bot.profile.profile import Burner, Profile
 
-MOST_FRAMES = 12  # from the innermost: what is further out calls for many things
+MOST_FRAMES = 12  # from the innermost: outer frames call for many reasons
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One row: its name, the functions, what they do, the cause they point at (empty: none by itself), the source."""
+    """A row: its name, the functions, what they do, the cause they point at (empty: none by itself), the source."""
 
     name: str
     functions: re.Pattern[str]
@@ -130,8 +129,8 @@ SIGNATURES: tuple[Signature, ...] = (
 class ProfileMeaning:
     """What the hottest core's function means.
 
-    Shape: `share_of_core` of the samples of that core (of all that are not idle, where the text has no cores); `under`
-    the callers, innermost first; `signature` None where no row knows it; `lock_of` the row above a lock.
+    Shape: `share_of_core` is of the samples of that core (of all non-idle samples, if the text has no cores); `under`
+    are the callers, innermost first; `signature` is None if no row has the function; `lock_of` is the row above a lock.
     """
 
     hot: Burner
@@ -142,13 +141,13 @@ class ProfileMeaning:
 
     @property
     def points_at(self) -> str:
-        """The slug of a cause, empty where the function points at none."""
+        """The slug of a cause, empty if the function points at none."""
         rows = (self.lock_of, self.signature)
         return next((row.points_at for row in rows if row is not None and row.points_at), "")
 
     @property
     def says(self) -> str:
-        """What it means, as a sentence's end; empty where no row knows it."""
+        """What it means, as the end of a sentence; empty if no row has the function."""
         if self.signature is None:
             return ""
         if self.signature is LOCK:
@@ -157,7 +156,7 @@ class ProfileMeaning:
         return self.signature.does
 
     def document(self) -> dict[str, Any]:
-        """Return it as JSON's own types, where a row knows the function."""
+        """Return it as JSON types, if a row has the function."""
         assert self.signature is not None
         return {
             "signature": self.signature.name,
@@ -170,7 +169,7 @@ class ProfileMeaning:
 
 
 def signature_of(frames: Sequence[str]) -> tuple[Signature | None, Signature | None]:
-    """Return the row of the frame nearest to the innermost that any row knows, and for a lock the row above it.
+    """Return the row of the innermost known frame, and for a lock the row above it.
 
     Example:
     >>> [row and row.name for row in signature_of(["native_queued_spin_lock_slowpath", "shrink_lruvec"])]
@@ -183,7 +182,7 @@ def signature_of(frames: Sequence[str]) -> tuple[Signature | None, Signature | N
 
 
 def meaning(profile: Profile) -> ProfileMeaning | None:
-    """Return what the hottest core's function means; None where everything idles."""
+    """Return what the hottest core's function means; None if everything is idle."""
     hot, _ = profile.burners()
     if hot is None:
         return None

@@ -1,6 +1,6 @@
-"""A sketch: as much of a profile of one core as two pictures show, small enough to be kept for years.
+"""A sketch: as much of a core's profile as two pictures show, small enough to keep for years.
 
-It is made once, when the samples are read, and drawn as often as somebody looks: in a thread, in a report.
+It is made once, when the samples are read, and drawn whenever it is shown: in a chat thread or a report.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SAID = 400
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One frame: how deep it stands, where it begins and how wide it is, in samples, and its name."""
+    """A frame: its depth, its start and width in samples, and its name."""
 
     depth: int
     at: int
@@ -37,10 +37,10 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """What the pictures show.
+    """The data of the pictures.
 
-    Shape: `says` is the sentence that they stand for; `bars` the frames from the outermost on; `seconds` have 50 counts
-    each, `hot` is the name of the function that most samples ended in.
+    Shape: `says` is their sentence; `bars` are the frames from the outermost on; `seconds` have 50 counts each; `hot`
+    is the function that most samples ended in.
     """
 
     node: str
@@ -53,12 +53,12 @@ class Sketch:
 
     @property
     def title(self) -> str:
-        """What is drawn, in a few words."""
+        """The title of the pictures."""
         return f"Core {self.core} of {one_line(self.node, 60)}"
 
     @property
     def alt_texts(self) -> tuple[str, str]:
-        """What the flame graph and the heat map of its seconds show, in words."""
+        """Descriptions of the flame graph and of the heat map of its seconds."""
         ended = sum(bar.wide for bar in self.bars if bar.name == self.hot)
         share = min(100, round(100 * ended / max(1, self.samples)))
         flame = f"Flame graph of core {self.core} of {self.node}: {share} % of {self.samples:,} samples in {self.hot}."
@@ -72,21 +72,21 @@ class Sketch:
         return max((sum(rows) for rows in self.seconds), default=0)
 
     def text(self) -> str:
-        """Return it as it is kept."""
+        """Return it as text for storage."""
         return json.dumps(plain(self), ensure_ascii=True, separators=(",", ":"))
 
 
 def sketch(node: str, core: int, run: CoreRun, says: str) -> Sketch | None:
-    """Sketch what one core ran; None where it ran nothing.
+    """Sketch what a core ran; None if it ran nothing.
 
-    Shape: what is too narrow or too deep to be seen is left out. Names are safe to show, and hold no secret.
+    Shape: frames too narrow or too deep to be seen are left out. Names are safe to show, and hold no secrets.
     """
     if not run.stacks:
         return None
     cut, leaves = CoreRun(), Counter[bytes]()
     for key, times in run.stacks.items():
         leaves[key.rpartition(b";")[2]] += times
-        cut.stacks[b";".join(key.split(b";", MOST_DEEP + 1)[: MOST_DEEP + 1])] += times  # what is seen: no tree is huge
+        cut.stacks[b";".join(key.split(b";", MOST_DEEP + 1)[: MOST_DEEP + 1])] += times  # visible frames only
     root = flame_tree(cut).root
     bars = sorted(_bars(root), key=lambda bar: (-bar.wide, bar.depth, bar.at))[:MOST_BARS]
     return Sketch(
@@ -101,9 +101,9 @@ def sketch(node: str, core: int, run: CoreRun, says: str) -> Sketch | None:
 
 
 def read_sketch(text: str) -> Sketch:
-    """Return a sketch as it was kept.
+    """Return the sketch of a stored text.
 
-    Raises: NotOfForm for what is none: whoever kept it may be of another version.
+    Raises: NotOfForm when it is not a sketch: another version may have stored it.
     """
     try:
         return sketch_of(json.loads(text))
@@ -112,7 +112,7 @@ def read_sketch(text: str) -> Sketch:
 
 
 def sketch_of(value: object) -> Sketch:
-    """Return a sketch from JSON's own types. Raises: NotOfForm for what is none, or is larger than any of ours."""
+    """Return a sketch from JSON types. Raises: NotOfForm when it is not a sketch, or too large."""
     found = read(Sketch, value)
     if len(found.bars) > MOST_BARS or len(found.seconds) > MOST_SECONDS:
         raise NotOfForm("it is larger than a sketch")
@@ -124,7 +124,7 @@ def sketch_of(value: object) -> Sketch:
 
 
 def _bars(root: Node) -> Iterator[Bar]:
-    """Yield the frames below the root, each beside the one before it."""
+    """Yield the frames below the root, side by side."""
     least = max(1.0, root.now * _NARROWEST)
     waiting = [(root, 0, 0)]
     while waiting:

@@ -1,8 +1,8 @@
-"""A profile in speedscope's own form: each thread with its stacks in time.
+"""A profile in speedscope's format: each thread with its stacks over time.
 
 Source: https://www.speedscope.app/file-format-schema.json, profiles of type `sampled`. A sample lasts until the next
-one of its thread, but no longer than the thread's usual distance of samples; what lies between is an empty stack. So
-each thread starts at the profile's first event, and the threads lie over one another.
+sample of its thread, but no longer than the thread's usual interval; the rest is an empty stack. So each thread starts
+at the profile's first event, and the threads line up.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from bot.domain.safe_text import decode
 from bot.profile.reader import Sample
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-MOST_FRAMES = 4_000_000  # of all different stacks together, which are kept in memory
+MOST_FRAMES = 4_000_000  # of all distinct stacks together, which are kept in memory
 
 
 class Speedscope:
-    """Takes samples; `pieces` is the document, once all have been handed over.
+    """Takes samples; after the last, `pieces` yields the document.
 
-    Raises: ProfileError for a text without times, and for more different stacks than a browser can show.
+    Raises: ProfileError for a text without times, and for more distinct stacks than a browser can show.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Speedscope:
         self._threads: dict[str, tuple[array[int], array[int]]] = {}
 
     def __call__(self, sample: Sample) -> None:
-        """Keep one sample."""
+        """Keep a sample."""
         if sample.at_ns is None:
             raise ProfileError("This text has no times.", "Make it with its times: perf script -F +time")
         who = sample.who
@@ -44,7 +44,7 @@ class Speedscope:
         stacks.append(self._stack(sample.stack.tail))
 
     def pieces(self, name: str) -> Iterator[str]:
-        """Yield the document, piece by piece."""
+        """Yield the document in pieces."""
         frames = [{"name": decode(frame)} for frame in self._frames]
         start = min((min(times) for times, _ in self._threads.values()), default=0)
         head = {"$schema": SCHEMA, "exporter": "zombie profile", "name": name, "activeProfileIndex": 0}

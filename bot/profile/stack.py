@@ -1,7 +1,7 @@
-"""The frames of one event, read once and kept: folded as stackcollapse-perf.pl does, and whether they are idling.
+"""The frames of an event, parsed once and cached: folded as by stackcollapse-perf.pl, and whether they are idle.
 
-Source: stackcollapse-perf.pl of github.com/brendangregg/FlameGraph with its default options; idle by FlameScope's
-app/perf/regexp.py, and the names that newer kernels have for the same.
+Source: stackcollapse-perf.pl of github.com/brendangregg/FlameGraph with its default options; idle as in FlameScope's
+app/perf/regexp.py, plus the names in newer kernels.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _HEX = b"0123456789abcdef"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stack:
-    """The frames of one event, as they are counted.
+    """The frames of an event, as counted.
 
-    Shape: `tail` is `;outermost;...;innermost`, empty without frames; `leaf` the innermost name. `odd_lines` were no
-    frames, and are left out. `idles` means idling only where the process is the idle one.
+    Shape: `tail` is `;outermost;...;innermost`, empty without frames; `leaf` is the innermost name. `odd_lines` were
+    not frames, and are left out. `idles` means idle only if the process is the idle process.
     """
 
     tail: bytes
@@ -37,7 +37,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """What one frame's line means: its names, outermost first, or None where it is no frame."""
+    """The parsed line of a frame: its names, outermost first, or None if it is not a frame."""
 
     names: tuple[bytes, ...] | None
     idles: bool
@@ -45,7 +45,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Callers:
-    """All frames of an event but the innermost, which repeat far more often; and each stack met with them."""
+    """All frames of an event except the innermost, as they repeat far more often; and each stack seen with them."""
 
     names: tuple[bytes, ...]
     idles: bool
@@ -54,9 +54,9 @@ class Callers:
 
 
 def names(line: bytes, *, is_java: bool) -> tuple[bytes, ...] | None:
-    """Return the names of one frame's line, outermost first: several where functions are inlined.
+    """Return the names in a frame's line, outermost first: several if functions are inlined.
 
-    None for a line that is no frame; empty for one that names a process.
+    None for a line that is not a frame; empty for a line that names a process.
 
     Example:
     >>> names(b"ffffffff8103ce3b native_safe_halt+0x6 ([kernel.kallsyms])", is_java=False)
@@ -88,9 +88,9 @@ def _tidy(name: bytes, module: bytes, *, is_java: bool) -> bytes:
 
 
 class Frames:
-    """What lines of frames mean, each read once; `held_bytes` is about what remembering them takes.
+    """Parsed frame lines, each parsed once; `held_bytes` is about the memory they take.
 
-    `is_java` because stackcollapse-perf.pl shortens names of classes for processes called java.
+    `is_java`: stackcollapse-perf.pl shortens class names for processes called java.
     """
 
     def __init__(self, *, is_java: bool) -> None:
@@ -101,7 +101,7 @@ class Frames:
         self.held_bytes = 0
 
     def forget(self) -> None:
-        """Forget all of it: what comes again is read again."""
+        """Forget all lines; if they come again, they are parsed again."""
         self._functions.clear()
         self.lines.clear()
         self.lines[b""] = Line((), idles=False)
@@ -109,7 +109,7 @@ class Frames:
         self.held_bytes = 0
 
     def stack(self, innermost: bytes, outer: bytes) -> Stack:
-        """Return the stack of an innermost frame's line, and of the lines of its callers as they stand."""
+        """Return the stack of an innermost frame's line and the unparsed lines of its callers."""
         callers = self.callers.get(outer)
         if callers is None:
             callers = self.callers[outer] = self._read(outer)
@@ -147,7 +147,7 @@ class Frames:
 
 
 def _without_place(line: bytes) -> tuple[bytes, bytes] | None:
-    """Return function and module of a line of the most usual form, which mean the same at every address and offset.
+    """Return function and module of a line of the usual form; they are the same at every address and offset.
 
     Example:
     >>> _without_place(b"\\tffffffff8103ce3b native_safe_halt+0x6 ([kernel.kallsyms])")

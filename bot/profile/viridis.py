@@ -1,6 +1,6 @@
 """The colours of every heat map: viridis (https://bids.github.io/colormap/).
 
-The colour-blind tell its colours apart, and it falls to grey in order.
+The colour-blind can tell its colours apart, and in grey they keep their order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STEPS: Sequence[Colour] = (  # at 0, 10 … 100 %
 
 
 def viridis(share: float) -> Colour:
-    """Return the colour of a share from 0 to 1; what lies outside has the colour of the nearer end.
+    """Return the colour of a share from 0 to 1; shares outside have the colour of the nearer end.
 
     Example:
     >>> viridis(0.0), viridis(0.45), viridis(7)

@@ -1,4 +1,4 @@
-"""A profile in words: what burns the hottest core, and what burns most of all."""
+"""A profile in words: what uses the hottest core, and what uses most of all."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ MOST_LINES = 10
 
 
 def headline(profile: Profile) -> str:
-    """Say in one sentence what the hottest core does."""
+    """Describe in a sentence what the hottest core does."""
     hot, _ = profile.burners()
     if not profile.samples:
         return f"Nothing is known of that: none of {_counted(profile.events, 'sample')} was selected."
     if hot is None:
-        return "Every sample is idle: nothing burns."
+        return "Every sample is idle: no function uses the CPU."
     core = next((core for core in profile.cores if core.core == hot.core), None)
     who = f"{one_line(hot.process, 40)} ({hot.pid}) in {one_line(hot.function, 80)}"
     if core is None:
@@ -27,7 +27,7 @@ def headline(profile: Profile) -> str:
 
 
 def text(profile: Profile, name: str) -> str:
-    """Return the whole of it for a terminal."""
+    """Return the whole profile as text for a terminal."""
     return "\n".join([*_lines(profile, name), ""])
 
 
@@ -57,9 +57,9 @@ def _missing(profile: Profile) -> Iterator[str]:
     if profile.is_cut:
         yield "The text ends within an event, which is left out: it was cut, and there may have been more."
     if profile.skipped_events:
-        yield f"Left out, for only the first kind of event is counted: {profile.skipped_events:,} of other kinds."
+        yield f"Left out, because only the first kind of event is counted: {profile.skipped_events:,} of other kinds."
     if profile.skipped_lines:
-        yield f"Skipped, for they are neither an event nor a frame: {_counted(profile.skipped_lines, 'line')}."
+        yield f"Skipped, because they are neither an event nor a frame: {_counted(profile.skipped_lines, 'line')}."
 
 
 def _row(burner: Burner) -> str:

@@ -1,4 +1,4 @@
-"""Where alerts come from: each source proves where a request comes from, and reads what it says. They touch nothing."""
+"""Sources of alerts: each verifies and parses requests, without side effects."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,14 +13,14 @@ SOURCES: tuple[Source, ...] = (pagerduty.SOURCE, alertmanager.SOURCE, grafana.SO
 
 
 def settings_of(sources: Sequence[Source] = SOURCES) -> Mapping[str, type[Any]]:
-    """Return what the settings have to know of these sources: each one's own, by its name."""
+    """Return the settings class of each source, by the source's name."""
     return {source.name: source.settings for source in sources}
 
 
 def told_by(raw: bytes, name: str | None = None, sources: Sequence[Source] = SOURCES) -> Told:
-    """Return what a body tells, read by the source of that name, or else by the one that recognises it.
+    """Return the contents of a body, parsed by the source of that name, or else by the source that recognises it.
 
-    Raises: MalformedDelivery when it is no body of a source's; UsageError when no source is called so.
+    Raises: MalformedDelivery when it is not a source's body; UsageError when no source has that name.
     """
     names = [source.name for source in sources]
     if name and name not in names:
@@ -28,5 +28,5 @@ def told_by(raw: bytes, name: str | None = None, sources: Sequence[Source] = SOU
     body = read_body(raw)
     source = next((found for found in sources if (found.name == name if name else found.recognises(body))), None)
     if source is None:
-        raise MalformedDelivery("It is like no source's: --source says whose it is.")
+        raise MalformedDelivery("No source recognises it: name its source with --source.")
     return source.told(body)

@@ -1,4 +1,4 @@
-"""Whether an address leads elsewhere in the clear: secrets go only over https, or to this very machine."""
+"""Whether an address is safe for secrets: they go only over https, or to this machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def is_loopback(host: str) -> bool:
-    """True for a name or an address of this very machine."""
+    """True for a name or an address of this machine."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -15,6 +15,6 @@ def is_loopback(host: str) -> bool:
 
 
 def is_guarded(url: str) -> bool:
-    """True when nobody between here and there can read what is sent."""
+    """True when nobody on the way can read what is sent."""
     parts = urlsplit(url)
     return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))

@@ -1,6 +1,6 @@
 """Alertmanager's webhook, version 4: https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
 
-It signs nothing: a bearer token of `http_config.authorization` proves where it comes from.
+It does not sign requests: a bearer token of `http_config.authorization` proves their origin.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ _LONGEST_CASE = 120
 
 @dataclass(frozen=True, slots=True)
 class AlertmanagerSettings:
-    """What proves a request to be Alertmanager's."""
+    """The settings that prove a request to be Alertmanager's."""
 
-    token: str = secret(
-        "The bearer token that Alertmanager sends; with it /alertmanager is there.", "ALERTMANAGER_TOKEN"
-    )
+    token: str = secret("The bearer token that Alertmanager sends; it switches /alertmanager on.", "ALERTMANAGER_TOKEN")
 
 
 class AlertmanagerWebhook:
-    """Takes what Alertmanager brings."""
+    """Receives Alertmanager's requests."""
 
     kind = NAME
     path = PATH
@@ -45,17 +43,17 @@ class AlertmanagerWebhook:
         return any_alike([given.strip()], [self._token]) and scheme.lower() == "bearer"
 
     def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
-        """Return what the request tells of its group of alerts.
+        """Return the request's group of alerts.
 
-        Raises: MalformedDelivery when it is not of the documented form.
+        Raises: MalformedDelivery when it does not have the documented form.
         """
         return group_of(self.kind, read_body(body))
 
 
 def group_of(kind: str, told: Mapping[str, Any]) -> Delivery:
-    """Return what a group of alerts tells; Grafana brings the same.
+    """Return the delivery of a group of alerts; Grafana uses the same form.
 
-    Raises: MalformedDelivery when it has no alerts, or one of them is none.
+    Raises: MalformedDelivery when it has no alerts, or a malformed alert.
     """
     alerts = told.get("alerts")
     if not isinstance(alerts, list):
@@ -84,15 +82,15 @@ def group_of(kind: str, told: Mapping[str, Any]) -> Delivery:
         url=_url(text(told, "externalURL", 500)),
         unseen=unseen + max(0, len(alerts) - MOST_SIGNALS),
     )
-    # A repetition of what was told already has the same alerts, begun at the same time; a new one has another.
+    # A repeated notification has the same alerts with the same start times; a new notification differs.
     turns = sorted(f"{signal.key} {signal.firing} {text(row, 'startsAt')}" for row, signal in pairs)
     return Delivery(kind, _digest(kind, case, str(alarm.unseen), *turns), alarm, text(told, "status"))
 
 
 def told_of_group(kind: str, body: Body) -> Told:
-    """Return what a file with a group of alerts tells.
+    """Return the contents of a file with a group of alerts.
 
-    Raises: MalformedDelivery when it is not of the documented form.
+    Raises: MalformedDelivery when it does not have the documented form.
     """
     delivery = group_of(kind, body)
     return Told(delivery, delivery.alarm.signals if delivery.alarm is not None else ())
@@ -112,7 +110,7 @@ def _signal(row: Mapping[str, Any]) -> SourceAlert:
 
 
 def _case(told: Mapping[str, Any], signals: tuple[SourceAlert, ...]) -> str:
-    """The group's own name, as far as it can be kept; the rest of a long one as its digest."""
+    """The group's own name; the end of a long name is replaced by its digest."""
     key = text(told, "groupKey", 100_000)
     if not key:
         shared = sorted(labels(told, "groupLabels").items()) or [("alert", signal.key) for signal in signals[:1]]

@@ -1,4 +1,4 @@
-"""A webhook's request: whether it is genuine, and its JSON: bounded in depth, made safe, without secrets."""
+"""Helpers for webhook requests: signatures, and JSON bounded in depth, made safe and without secrets."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from bot.domain.errors import MalformedDelivery
 from bot.domain.redaction import redacted
 from bot.domain.safe_text import one_line, safe
 
-DEEPEST = 32  # levels; what is known nests ten deep
+DEEPEST = 32  # levels; known bodies nest ten deep
 MOST_SIGNALS = 1000
 TITLE = 300
 _LONGEST_NAME = 200
 
 
 def read_body(raw: bytes) -> Mapping[str, Any]:
-    """Return the JSON object that a body is.
+    """Return a body's JSON object.
 
-    Raises: MalformedDelivery when it is none.
+    Raises: MalformedDelivery when it is not an object.
     """
     try:
         told = json.loads(raw.decode("utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError) as no:
-        raise MalformedDelivery(f"The body is no JSON: {one_line(str(no), 100)}.") from no
+        raise MalformedDelivery(f"The body is not JSON: {one_line(str(no), 100)}.") from no
     if not isinstance(told, dict):
-        raise MalformedDelivery("The body is no JSON object.")
+        raise MalformedDelivery("The body is not a JSON object.")
     _bounded(told)
     return told
 
 
 def table(value: Any, where: str) -> Mapping[str, Any]:
-    """Return the object that stands there.
+    """Return the value as an object.
 
-    Raises: MalformedDelivery when it is none.
+    Raises: MalformedDelivery when it is not an object.
     """
     if not isinstance(value, dict):
         raise MalformedDelivery(f"{where} is not an object.")
@@ -45,21 +45,21 @@ def table(value: Any, where: str) -> Mapping[str, Any]:
 
 
 def inner(told: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the object of that name; an empty one where there is none, for a source may leave it out or say null."""
+    """Return the object of that name; empty if it is missing or null."""
     value = told.get(key)
     return value if isinstance(value, dict) else {}
 
 
 def text(told: Mapping[str, Any], key: str, limit: int = TITLE) -> str:
-    """Return a text on one line, made safe and without secrets; empty where there is none."""
+    """Return a text on a single line, made safe and without secrets; empty if there is none."""
     value = told.get(key)
     return one_line(str(harmless(value)), limit) if isinstance(value, str) else ""
 
 
 def name(told: Mapping[str, Any], key: str, where: str) -> str:
-    """Return the name by which a source knows something.
+    """Return a source's id of something.
 
-    Raises: MalformedDelivery when there is none, or it is none that could be kept.
+    Raises: MalformedDelivery when it is missing or cannot be stored.
     """
     value = told.get(key)
     if not isinstance(value, str) or not value or len(value) > _LONGEST_NAME or not value.isprintable():
@@ -68,13 +68,13 @@ def name(told: Mapping[str, Any], key: str, where: str) -> str:
 
 
 def labels(told: Mapping[str, Any], key: str) -> dict[str, str]:
-    """Return texts by name, without secrets; what is no text is left out."""
+    """Return texts by name, without secrets; other values are left out."""
     texts = {label: value for label, value in inner(told, key).items() if isinstance(value, str)}
     return {one_line(label, 100): one_line(value, 500) for label, value in harmless(texts).items()}
 
 
 def instant(told: Mapping[str, Any], key: str) -> datetime | None:
-    """Return an instant written as RFC 3339 has it; None where there is none, or it has no time zone."""
+    """Return an RFC 3339 instant; None if it is missing or has no time zone."""
     value = told.get(key)
     if not isinstance(value, str) or len(value) > 40:
         return None
@@ -115,10 +115,10 @@ def _bounded(told: Any) -> None:
 
 
 def _no_number(written: str) -> NoReturn:
-    raise ValueError(f"{written} is no number in JSON")
+    raise ValueError(f"{written} is not a number in JSON")
 
 
-MOST_SIGNATURES = 10  # while a secret is changed there are two
+MOST_SIGNATURES = 10  # during a secret's rotation there are two
 
 
 def signed(secret: str, body: bytes) -> str:
@@ -127,7 +127,7 @@ def signed(secret: str, body: bytes) -> str:
 
 
 def any_alike(given: Sequence[str], expected: Sequence[str]) -> bool:
-    """True when one of the given texts is one of those expected; each pair is compared, however early one fits."""
+    """True when any given text is expected; all pairs are compared, in constant time."""
     found = False
     for signature in given[:MOST_SIGNATURES]:
         for other in expected:

@@ -1,7 +1,7 @@
-"""Grafana's webhook contact point, which tells what Alertmanager's does:
+"""Grafana's webhook contact point, whose requests are like Alertmanager's:
 https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier
 
-The signature (Grafana 12): hex HMAC-SHA256 of the body, or of `TIMESTAMP:BODY` where a timestamp header is configured.
+The signature (Grafana 12): hex HMAC-SHA256 of the body, or of `TIMESTAMP:BODY` if a timestamp header is configured.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class GrafanaSettings:
-    """What proves a request to be Grafana's, and of our time."""
+    """The settings that prove a request to be Grafana's, and recent."""
 
     webhook_secret: str = secret(
-        "The secret by which Grafana signs its webhook; with it /grafana is there.", "GRAFANA_WEBHOOK_SECRET"
+        "The secret with which Grafana signs its webhook; it switches /grafana on.", "GRAFANA_WEBHOOK_SECRET"
     )
     timestamp_header: str = option(TomlTable.text, "")
     window: timedelta = option(duration, timedelta(minutes=5))
 
 
 class GrafanaWebhook:
-    """Takes what Grafana brings; with a timestamp header nothing that is older, or newer, than the window."""
+    """Receives Grafana's requests; with a timestamp header only those within the window."""
 
     kind = NAME
     path = PATH
@@ -44,7 +44,7 @@ class GrafanaWebhook:
         self._window = settings.window
 
     def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
-        """True when the signature is by our secret, and of our time where it says which."""
+        """True when the signature is made with our secret, and its timestamp, if any, is recent."""
         before = b""
         if self._timestamp_header:
             stamp = headers.get(self._timestamp_header, "")
@@ -57,9 +57,9 @@ class GrafanaWebhook:
         return any_alike([given], [signed(self._secret, before + body)])
 
     def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
-        """Return what the request tells of its group of alerts.
+        """Return the request's group of alerts.
 
-        Raises: MalformedDelivery when it is not of the documented form.
+        Raises: MalformedDelivery when it does not have the documented form.
         """
         return group_of(self.kind, read_body(body))
 

@@ -1,4 +1,4 @@
-"""The names by which others who watch nodes may know one, and the matcher that selects it by them."""
+"""The names that other monitoring tools may have for a node, and the matcher that selects it by them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PRINTABLE = re.compile(r"[!-~]{1,253}")
 
 
 def names_of(node: Node) -> tuple[str, ...]:
-    """Every name by which a node may be known. Behind a loopback address any number of nodes may be."""
+    """Every name that a node may have. A loopback address is left out, as any number of nodes may have it."""
     address = f"[{node.address}]" if ":" in node.address else node.address
     labelled = [node.labels.get(label, "") for label in _LABELS]
     names = [node.name, *([] if is_loopback(node.address) else [address]), *labelled]
@@ -23,7 +23,7 @@ def names_of(node: Node) -> tuple[str, ...]:
 def any_of(label: str, names: Sequence[str], then: str = "") -> str:
     """Return the matcher for any of these values of a label; `then` is a pattern for what may follow.
 
-    Shape: a regular expression in a quoted string, so that a backslash stands there twice.
+    Shape: a regular expression in a quoted string, so backslashes are doubled.
 
     Example:
     >>> print(any_of("node", ["a.b"]))

@@ -24,7 +24,7 @@ HAPPENINGS: Mapping[str, Happening] = {
 
 
 class PagerDutyWebhook:
-    """Takes what PagerDuty brings; several secrets are good at once while one is changed for another."""
+    """Receives PagerDuty's requests; several secrets are valid at once, for rotation."""
 
     kind = PAGERDUTY
     path = PATH
@@ -33,14 +33,14 @@ class PagerDutyWebhook:
         self._secrets = tuple(secrets)
 
     def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
-        """True when one of the signatures is by one of our secrets."""
+        """True when any of the signatures is made with any of our secrets."""
         given = [signature.strip() for signature in headers.get("x-pagerduty-signature", "").split(",")]
         return any_alike(given, [f"v1={signed(secret, body)}" for secret in self._secrets])
 
     def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
-        """Return what the one event of the request tells.
+        """Return the delivery of the request's event.
 
-        Raises: MalformedDelivery when it is not of the documented form.
+        Raises: MalformedDelivery when it does not have the documented form.
         """
         return _delivery(read_body(body))
 
@@ -49,7 +49,7 @@ def _delivery(body: Body) -> Delivery:
     event = table(body.get("event"), "event")
     event_id, kind = name(event, "id", "event"), name(event, "event_type", "event")
     happening = HAPPENINGS.get(kind)
-    if happening is None:  # also our own notes, which come back as incident.annotated
+    if happening is None:  # also our own notes, sent back as incident.annotated
         return Delivery(PAGERDUTY, event_id, None, kind)
     data = table(event.get("data"), "event.data")
     if is_ours(data):
@@ -57,19 +57,19 @@ def _delivery(body: Body) -> Delivery:
     agent = inner(event, "agent")
     raiser = _raiser(agent) if happening is not Happening.RESOLVED else None
     alarm = alarm_of(data, happening, instant(event, "occurred_at"), raiser)
-    # The event's id, not the header's of the delivery: that one is not signed, and a replay could bring another.
+    # The event's id, not the delivery id in the header: that is not signed, so a replay could change it.
     return Delivery(PAGERDUTY, event_id, alarm, kind)
 
 
 def is_ours(incident: Mapping[str, Any]) -> bool:
-    """True for an incident of PagerDuty that the bot raised itself: it is for people, and starts no diagnosis."""
+    """True for an incident of PagerDuty that the bot raised: it is for people, and starts no diagnosis."""
     return str(incident.get("incident_key") or "").startswith(OURS)
 
 
 def alarm_of(
     incident: Mapping[str, Any], happening: Happening, occurred_at: datetime | None, raised_by: Reporter | None = None
 ) -> AlertGroup:
-    """Return the alarm that an incident of PagerDuty is, from a webhook or from its REST API alike.
+    """Return an incident of PagerDuty as an alert group, from a webhook or from the REST API.
 
     Raises: MalformedDelivery when it has no id.
     """
@@ -90,24 +90,24 @@ def alarm_of(
         labels={key: value for key, value in told.items() if value},
         body=harmless({key: incident.get(key) for key in ("title", "description", "custom_fields") if key in incident}),
         url=_url(incident),
-        whole=False,  # a webhook says nothing of the alerts that the incident is about
+        whole=False,  # a webhook does not list the incident's alerts
         raised_by=raised_by,
     )
 
 
 def alarm_of_page(incident: Mapping[str, Any], happening: Happening, occurred_at: datetime | None) -> AlertGroup | None:
-    """Return the alarm that an incident is as the REST API has it; None for one that the bot raised itself.
+    """Return an incident from the REST API as an alert group; None for an incident that the bot raised.
 
-    Shape: who raised it stands in `first_trigger_log_entry.agent`, which is there where the incident was asked for with
-    `include[]=first_trigger_log_entries`. Where it is not, and of one that was reopened, nobody can tell who raised it:
-    that counts as a person whom nobody knows.
+    Shape: who raised it is in `first_trigger_log_entry.agent`, present if the incident was requested with
+    `include[]=first_trigger_log_entries`. Without it, or if the incident was reopened, it is not known who raised it:
+    that counts as an unknown person.
     Raises: MalformedDelivery when it has no id.
     """
     return None if is_ours(incident) else alarm_of(incident, happening, occurred_at, _first_raiser(incident, happening))
 
 
 def signals_of(alerts: Iterable[Mapping[str, Any]]) -> tuple[SourceAlert, ...]:
-    """Return the alerts of an incident, as GET /incidents/{id}/alerts has them; the bot's own are left out.
+    """Return an incident's alerts from GET /incidents/{id}/alerts; the bot's own are left out.
 
     Shape: https://developer.pagerduty.com/api-reference (Alert): `body.details`, `body.cef_details`, `body.contexts`.
     """
@@ -127,7 +127,7 @@ def _signal(alert: Mapping[str, Any]) -> SourceAlert:
 
 
 def _raiser(agent: Mapping[str, Any]) -> Reporter | None:
-    """A person, where one raised it; a service or an integration is none."""
+    """The person who raised it; None for a service or an integration."""
     if text(agent, "type") not in ("user_reference", "user"):
         return None
     return Reporter(text(agent, "id"), text(agent, "summary"), text(agent, "email"))
@@ -152,7 +152,7 @@ def _tables(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _told(body: Body) -> Told:
-    """What a file tells: an event, or an incident as the REST API has it; with either there may be its alerts."""
+    """The contents of a file: an event, or an incident from the REST API; either may come with its alerts."""
     alerts = signals_of(_tables(body.get("alerts")))
     if isinstance(incident := body.get("incident"), dict):
         alarm = alarm_of(incident, Happening.FIRED, None)
@@ -165,7 +165,7 @@ def _webhook(settings: PagerDutySettings) -> PagerDutyWebhook | None:
 
 
 async def _examine(settings: PagerDutySettings, bot: ServingBot) -> Sequence[Examined]:
-    from bot.sources.pagerduty_examination import PagerDutyExamination  # it loads an HTTP client
+    from bot.sources.pagerduty_examination import PagerDutyExamination  # loads an HTTP client
 
     return await PagerDutyExamination(settings, bot).look()
 

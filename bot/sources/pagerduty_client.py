@@ -1,4 +1,4 @@
-"""PagerDuty's REST API v2 and Events API v2, as far as the bot uses them.
+"""A client of PagerDuty's REST API v2 and Events API v2, with the calls that the bot needs.
 
 Defined in https://developer.pagerduty.com/api-reference and https://developer.pagerduty.com/docs/events-api-v2
 """
@@ -16,16 +16,16 @@ from bot.domain.pagerduty import Note, OnCall, Page, Raised, Subscription
 from bot.sources.pagerduty_http import Access, PagerDutyHttp, Patience
 
 PAGE_ROWS = 100
-MOST_ROWS = 10_000  # PagerDuty itself pages no further
+MOST_ROWS = 10_000  # PagerDuty returns no more
 SUMMARY = 1024  # characters, by the Events API
 KEY = 255
-WITH_RAISER = {"include[]": "first_trigger_log_entries"}  # else the answer does not say who raised a page
+WITH_RAISER = {"include[]": "first_trigger_log_entries"}  # otherwise the answer does not say who raised a page
 
 
 class PagerDutyClient:
-    """Keeps `PageReader`, `PageWriter`, `Subscriptions` and `OnCallReader`.
+    """Implements `PageReader`, `PageWriter`, `Subscriptions` and `OnCallReader`.
 
-    No id is ever made up: each comes from PagerDuty.
+    It never makes up ids: each comes from PagerDuty.
     """
 
     def __init__(self, http: PagerDutyHttp) -> None:
@@ -33,28 +33,28 @@ class PagerDutyClient:
 
     @classmethod
     def of(cls, access: Access, patience: Patience | None = None) -> PagerDutyClient:
-        """Return a client with a connection of its own."""
+        """Return a client with its own connection."""
         return cls(PagerDutyHttp(access, patience or Patience()))
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         await self._http.close()
 
     # --- pages
 
     async def page(self, page_id: str) -> Page:
         """Return a page as it stands."""
-        return _page(_one(await self._http.ask("GET", f"/incidents/{_in_path(page_id)}", WITH_RAISER), "incident"))
+        return _page(_object(await self._http.ask("GET", f"/incidents/{_in_path(page_id)}", WITH_RAISER), "incident"))
 
     async def pages_since(self, since: datetime, *, only_open: bool = True) -> tuple[Page, ...]:
-        """Return the pages created since then, the oldest first."""
+        """Return the pages created since then, oldest first."""
         query: dict[str, Any] = {"since": since.astimezone(UTC).isoformat(), "sort_by": "created_at:asc", **WITH_RAISER}
         if only_open:
             query["statuses[]"] = ["triggered", "acknowledged"]
         return tuple([_page(page) async for page in self._all("/incidents", "incidents", query)])
 
     async def alerts_of(self, page_id: str) -> tuple[Mapping[str, Any], ...]:
-        """Return every alert of a page, the oldest first; see `PageReader.alerts_of`."""
+        """Return every alert of a page, oldest first; see `PageReader.alerts_of`."""
         path = f"/incidents/{_in_path(page_id)}/alerts"
         alerts = [dict(alert) async for alert in self._all(path, "alerts", {"sort_by": "created_at:asc"})]
         for alert in alerts:
@@ -66,7 +66,7 @@ class PagerDutyClient:
 
     async def _log_entry(self, entry_id: str) -> Mapping[str, Any]:
         path = f"/log_entries/{_in_path(entry_id)}"
-        return _one(await self._http.ask("GET", path, {"include[]": "channels"}), "log_entry")
+        return _object(await self._http.ask("GET", path, {"include[]": "channels"}), "log_entry")
 
     async def custom_fields(self, page_id: str) -> Mapping[str, Any]:
         """Return a page's custom fields by name."""
@@ -76,7 +76,7 @@ class PagerDutyClient:
 
     async def email_of(self, user_id: str) -> str:
         """Return a person's e-mail address."""
-        return str(_one(await self._http.ask("GET", f"/users/{_in_path(user_id)}"), "user").get("email", ""))
+        return str(_object(await self._http.ask("GET", f"/users/{_in_path(user_id)}"), "user").get("email", ""))
 
     async def on_call(self, schedule: str) -> OnCall:
         """Return who is on call by a schedule now, each once; see https://developer.pagerduty.com, `GET /oncalls`."""
@@ -92,19 +92,19 @@ class PagerDutyClient:
     # --- what is written
 
     async def notes(self, page_id: str) -> tuple[Note, ...]:
-        """Return a page's notes, the oldest first."""
+        """Return a page's notes, oldest first."""
         rows = _rows(await self._http.ask("GET", f"/incidents/{_in_path(page_id)}/notes"), "notes")
-        oldest_first = rows[::-1]  # as PagerDuty lists them, those of one second included
+        oldest_first = rows[::-1]  # as PagerDuty lists them, also within the same second
         oldest_first.sort(key=lambda note: _instant(note.get("created_at")) or datetime.max.replace(tzinfo=UTC))
         return tuple(_note(note) for note in oldest_first)
 
     async def add_note(self, page_id: str, content: str) -> Note:
         """Add a note; see `PageWriter.add_note`."""
         body = {"note": {"content": content}}
-        return _note(_one(await self._http.ask("POST", f"/incidents/{_in_path(page_id)}/notes", body=body), "note"))
+        return _note(_object(await self._http.ask("POST", f"/incidents/{_in_path(page_id)}/notes", body=body), "note"))
 
     async def edit_note(self, page_id: str, note_id: str, content: str) -> None:
-        """Put other words into a note."""
+        """Replace a note's text."""
         path = f"/incidents/{_in_path(page_id)}/notes/{_in_path(note_id)}"
         await self._http.ask("PUT", path, body={"note": {"content": content}})
 
@@ -114,7 +114,7 @@ class PagerDutyClient:
         await self._http.ask("PUT", f"/incidents/{_in_path(page_id)}/custom_fields/values", body=body)
 
     async def raise_alert(self, raised: Raised) -> None:
-        """Raise an alert by the Events API; the same key again is the same alert."""
+        """Raise an alert through the Events API; the same key again is the same alert."""
         payload = {
             "summary": raised.summary[:SUMMARY],
             "source": raised.source or "zombie",
@@ -139,22 +139,22 @@ class PagerDutyClient:
         """Switch a subscription on again and return it."""
         path = f"/webhook_subscriptions/{_in_path(subscription_id)}"
         answer = await self._http.ask("POST", f"{path}/enable")
-        if not isinstance(answer, Mapping):  # done, and nothing said of it
+        if not isinstance(answer, Mapping):  # done, without an answer
             answer = await self._http.ask("GET", path)
-        subscription = _subscription(_one(answer, "webhook_subscription"))
-        if not subscription.is_active:  # that undoes PagerDuty's doing alone
+        subscription = _subscription(_object(answer, "webhook_subscription"))
+        if not subscription.is_active:  # enabling undoes only PagerDuty's suspension
             answer = await self._http.ask("PUT", path, body={"webhook_subscription": {"active": True}})
-            subscription = _subscription(_one(answer, "webhook_subscription"))
+            subscription = _subscription(_object(answer, "webhook_subscription"))
         return subscription
 
     async def ping(self, subscription_id: str) -> None:
-        """Have PagerDuty send a test event."""
+        """Make PagerDuty send a test event."""
         await self._http.ask("POST", f"/webhook_subscriptions/{_in_path(subscription_id)}/ping")
 
     # --- pages of rows
 
     async def _all(self, path: str, name: str, query: Mapping[str, Any]) -> AsyncIterator[Mapping[str, Any]]:
-        """Every row of a list, however many answers it takes; a row that moved between two answers comes once."""
+        """Yield every row of a list, over all its pages; a row that moved between pages comes once."""
         seen: set[str] = set()
         offset = 0
         while offset < MOST_ROWS:
@@ -170,7 +170,7 @@ class PagerDutyClient:
 
 
 def _in_path(identifier: str) -> str:
-    """An id as one step of a path, whatever is in it: some come from outside."""
+    """An id quoted as a step of a path: some ids come from outside."""
     if not identifier or identifier in (".", ".."):
         raise PagerDutyRefused("That cannot be an id of PagerDuty's.", status=404)
     return quote(identifier, safe="")
@@ -183,7 +183,7 @@ def _rows(answer: Any, name: str) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _one(answer: Any, name: str) -> Mapping[str, Any]:
+def _object(answer: Any, name: str) -> Mapping[str, Any]:
     entity = answer.get(name) if isinstance(answer, Mapping) else None
     if not isinstance(entity, Mapping):
         raise PagerDutyUnavailable(f"PagerDuty's answer holds no {name}.")

@@ -1,4 +1,4 @@
-"""PagerDuty, examined: the key, the webhook subscription, and by a ping whether what it signs is taken for genuine."""
+"""Examines PagerDuty: the key, the webhook subscription, and with a ping whether its signature is accepted."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Counts = Mapping[str, float]
 
 
 async def counted(bot: ServingBot) -> Counts:
-    """Return what came of PagerDuty's requests at the bot that serves on this machine.
+    """Return the outcomes of PagerDuty's requests, counted by the bot that serves on this machine.
 
-    Raises: OSError when none answers there.
+    Raises: OSError when no bot answers there.
     """
     return {outcome: float(count) for outcome, count in _COUNTED.findall(await bot.fetched("/metrics"))}
 
 
 class PagerDutyExamination:
-    """Looks at the account. The ping is all that is sent; it raises nothing and calls nobody."""
+    """Examines the account. It sends only the ping, which raises no alert and calls nobody."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class PagerDutyExamination:
         self._ping_seconds = ping_seconds
 
     async def look(self) -> tuple[Examined, ...]:
-        """Look at everything.
+        """Examine everything.
 
         Raises: SettingsError when what is set cannot be used.
         """
         access = Access.of(self._settings)
         events = (
-            Examined("PagerDuty routing key", Mark.OK, "set; not tried, for that would raise an alert")
+            Examined("PagerDuty routing key", Mark.OK, "set; not tried, because that would raise an alert")
             if access.routing_key
             else Examined("PagerDuty routing key", Mark.NOT_SET, "PAGERDUTY_ROUTING_KEY is not set: no alerts raised")
         )
@@ -81,7 +81,7 @@ class PagerDutyExamination:
             hint = "[pagerduty] schedule has to be the id of a schedule, and the key may read schedules."
             return (Examined(name, Mark.WRONG, f"{schedule}: {no.sentence}", hint),)
         who = one_line(", ".join(found.names), 200)
-        hint = "" if who else "Is [pagerduty] schedule the one that you mean?"
+        hint = "" if who else "Is [pagerduty] schedule the right schedule?"
         return (Examined(name, Mark.OK if who else Mark.NOTE, f"{schedule}: {who or 'nobody is on call'}", hint),)
 
     async def _subscription(self, client: PagerDutyClient, known: tuple[Subscription, ...]) -> tuple[Examined, ...]:
@@ -89,21 +89,21 @@ class PagerDutyExamination:
         if self._settings.poll:
             return (Examined(name, Mark.NOT_SET, "[pagerduty] poll = true: nothing need reach this bot"),)
         if not self._settings.webhook_secrets:
-            seen = "PAGERDUTY_WEBHOOK_SECRETS is not set, so /pagerduty is not there, and nothing is brought"
+            seen = "PAGERDUTY_WEBHOOK_SECRETS is not set, so /pagerduty is off, and no webhooks are received"
             return (Examined(name, Mark.NOT_SET, seen, "Set it, or [pagerduty] poll = true."),)
         wanted = self._settings.subscription
         found = [subscription for subscription in known if subscription.id == wanted or not wanted]
         if len(found) != 1:
-            seen = f"{len(known)} webhook subscriptions, and not one is ours" if known else "no webhook subscription"
+            seen = f"{len(known)} webhook subscriptions, but none is ours" if known else "no webhook subscription"
             hint = (
-                "Make one for incidents in “Integrations”, “Generic Webhooks (v3)”; [pagerduty] subscription names it."
+                "Subscribe to incidents in “Integrations”, “Generic Webhooks (v3)”; [pagerduty] subscription names it."
             )
             return (Examined(name, Mark.WRONG, seen, hint),)
         (ours,) = found
         if ours.is_disabled:
             by = "by PagerDuty, after deliveries that failed" if ours.is_suspended else "by somebody"
             return (Examined(name, Mark.WRONG, f"{ours.id} is switched off {by}", "/zombie pagerduty on"),)
-        return (Examined(name, Mark.OK, f"{ours.id} brings to {ours.url}"), await self._signature(client, ours))
+        return (Examined(name, Mark.OK, f"{ours.id} delivers to {ours.url}"), await self._signature(client, ours))
 
     async def _signature(self, client: PagerDutyClient, ours: Subscription) -> Examined:
         name = "PagerDuty signature"

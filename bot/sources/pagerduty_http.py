@@ -1,4 +1,4 @@
-"""One request to PagerDuty, seen through: its headers, its pace, its limits, and what its answers mean.
+"""Sends requests to PagerDuty: headers, pace, retries, limits, and the meaning of answers.
 
 Headers, rate limits and errors: https://developer.pagerduty.com/docs/rest-api-overview
 """
@@ -24,7 +24,7 @@ from bot.sources.addresses import is_guarded
 from bot.sources.pagerduty_settings import API, EVENTS, PagerDutySettings
 
 ANSWER_LIMIT_BYTES = 32 * 1024 * 1024
-LONGEST_WAIT_SECONDS = 30.0  # a longer Retry-After is the caller's to wait out
+LONGEST_WAIT_SECONDS = 30.0  # the caller must wait out a longer Retry-After
 _HINTS = {
     401: "Is PAGERDUTY_API_TOKEN right, and not revoked?",
     402: "The account's plan does not have this.",
@@ -34,10 +34,10 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How PagerDuty is reached, and as whom. What is secret stands in no repr.
+    """How to reach PagerDuty, and as whom. Its repr shows no secrets.
 
-    Shape: `api_url` is a base without a path, `events_url` is whole; `sender` is the e-mail address of a user of the
-    account, in whose name notes are written.
+    Shape: `api_url` is a base without a path, `events_url` is complete; `sender` is the e-mail address of the account's
+    user in whose name notes are written.
     """
 
     token: str = field(default="", repr=False)
@@ -47,7 +47,7 @@ class Access:
     events_url: str = EVENTS
 
     def __post_init__(self) -> None:
-        """Refuse what would break a header, without saying what it is.
+        """Refuse values that would break a header, without showing them.
 
         Raises: SettingsError.
         """
@@ -57,11 +57,13 @@ class Access:
             ("PAGERDUTY_ROUTING_KEY", self.routing_key),
         ):
             if not (value.isascii() and (value.isprintable() or not value)) or " " in value:
-                raise SettingsError(f"{name} holds characters that cannot be in it.", "Was it pasted whole, and once?")
+                raise SettingsError(
+                    f"{name} holds characters that cannot be in it.", "Was it pasted completely, and only once?"
+                )
 
     @classmethod
     def of(cls, settings: PagerDutySettings) -> Access:
-        """Return the access that the settings give.
+        """Return the access from the settings.
 
         Raises: SettingsError when an address is neither https nor on loopback, or a secret is mangled.
         """
@@ -73,9 +75,9 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long is waited for what: one call's parts, the gap between calls, and how often one is tried.
+    """Time limits: the parts of a call, the gap between calls, and how often a call is tried.
 
-    Shape: `gap_seconds` keeps one program at some 460 calls a minute: PagerDuty allows 960 for all that have the token.
+    Shape: `gap_seconds` keeps a program at some 460 calls a minute: PagerDuty allows 960 for all users of the token.
     """
 
     connect_seconds: float = 5.0
@@ -83,7 +85,7 @@ class Patience:
     gap_seconds: float = 0.13
     tries: int = 3
     first_pause_seconds: float = 1.0
-    limited_pause_seconds: float = 5.0  # after a 429 that says nothing of when to come back
+    limited_pause_seconds: float = 5.0  # after a 429 without a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +98,11 @@ class _Request:
 
 
 class _Lost(PagerDutyUnavailable):
-    """The request was sent, and nobody can tell whether it was done."""
+    """The request was sent, and it is unknown whether it was done."""
 
 
 class PagerDutyHttp:
-    """Sends requests one after another, because PagerDuty counts them by the token.
+    """Sends requests in turn, because PagerDuty counts them by token.
 
     Shape: `clock` is in monotonic seconds.
     """
@@ -120,7 +122,7 @@ class PagerDutyHttp:
         self._free_at = -math.inf
         self._turn = asyncio.Lock()
         timeout = httpx.Timeout(patience.answer_seconds, connect=patience.connect_seconds)
-        # A context of its own costs tens of milliseconds, and plain HTTP, which only loopback may speak, needs none.
+        # A TLS context costs tens of milliseconds, and plain HTTP, allowed only on loopback, needs none.
         verify: ssl.SSLContext | bool = (
             any(url.startswith("https:") for url in (access.api_url, access.events_url))
             and ssl.create_default_context()
@@ -128,7 +130,7 @@ class PagerDutyHttp:
         self._client = httpx.AsyncClient(
             timeout=timeout,
             verify=verify,
-            trust_env=bool(verify),  # a proxy, where the environment names one, has no business on loopback
+            trust_env=bool(verify),  # the environment's proxy is not for loopback
             transport=transport,
             follow_redirects=False,
         )
@@ -138,9 +140,9 @@ class PagerDutyHttp:
         await self._client.aclose()
 
     async def ask(self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Any = None) -> Any:
-        """Ask the REST API and return what its JSON says; an empty answer is None.
+        """Call the REST API and return its JSON; an empty answer is None.
 
-        A request that may have been done already is only sent again where that changes nothing: a POST is not.
+        A request that may have been done already is sent again only if repeating it changes nothing: never a POST.
 
         Raises: PagerDutyUnavailable, PagerDutyRefused.
         """
@@ -155,7 +157,7 @@ class PagerDutyHttp:
         return await self._tried(_Request(method, url, headers, query, body), is_repeatable=method in ("GET", "PUT"))
 
     async def enqueue(self, event: Mapping[str, Any]) -> None:
-        """Send an event to the Events API v2; its key makes it the same alert however often it arrives.
+        """Send an event to the Events API v2; repeated with the same key, it is the same alert.
 
         Raises: PagerDutyUnavailable, PagerDutyRefused.
         """
@@ -163,7 +165,7 @@ class PagerDutyHttp:
         await self._tried(_Request("POST", self._access.events_url, {}, None, whole), is_repeatable=True)
 
     async def _tried(self, request: _Request, *, is_repeatable: bool) -> Any:
-        """Try until it is done, a few times at most; nobody else asks meanwhile."""
+        """Try until it is done, a few times at most; other requests wait meanwhile."""
 
         def may_repeat(error: BaseException) -> bool:
             if not isinstance(error, PagerDutyUnavailable) or error.retry_after_seconds > LONGEST_WAIT_SECONDS:
@@ -187,7 +189,7 @@ class PagerDutyHttp:
 
     async def _once(self, request: _Request) -> Any:
         if (wait := self._free_at - self._clock()) > LONGEST_WAIT_SECONDS:
-            raise PagerDutyUnavailable("PagerDuty limits us, for a while yet.", retry_after_seconds=wait)
+            raise PagerDutyUnavailable("PagerDuty still limits our rate.", retry_after_seconds=wait)
         if wait > 0:
             await self._sleep(wait)
         try:
@@ -202,7 +204,9 @@ class PagerDutyHttp:
 
     async def _exchange(self, request: _Request) -> tuple[int, httpx.Headers, bytes]:
         async with (
-            asyncio.timeout(2 * self._patience.answer_seconds) as limit,  # the parts' limits bound no trickle
+            asyncio.timeout(
+                2 * self._patience.answer_seconds
+            ) as limit,  # the limits of the parts do not stop a slow trickle
             self._client.stream(
                 request.method, request.url, headers=request.headers, params=request.query, json=request.body
             ) as response,
@@ -220,19 +224,19 @@ class PagerDutyHttp:
             try:
                 return json.loads(content) if content.strip() else None
             except ValueError:
-                raise _Lost("PagerDuty answered with something that is no JSON: is a proxy in between?") from None
+                raise _Lost("PagerDuty's answer is not JSON: is a proxy in between?") from None
         says = _said(content) or f"HTTP {status}"
         if status == 429:
             seconds = _seconds(headers) or self._patience.limited_pause_seconds
             self._free_at = max(self._free_at, self._clock() + seconds)
-            raise PagerDutyUnavailable(f"PagerDuty limits us: {says}.", retry_after_seconds=seconds)
+            raise PagerDutyUnavailable(f"PagerDuty limits our rate: {says}.", retry_after_seconds=seconds)
         if status >= 500 or status == 408:
             raise _Lost(f"PagerDuty fails: {says}.", retry_after_seconds=_seconds(headers))
         raise PagerDutyRefused(f"PagerDuty refuses: {says}.", _HINTS.get(status, ""), status)
 
 
 def _words(error: Exception) -> str:
-    """What an exception says, without what was sent: names and addresses, never headers."""
+    """An exception's text, without what was sent: names and addresses, never headers."""
     kind = type(error).__name__
     return kind if isinstance(error, httpx.LocalProtocolError) else one_line(f"{kind} {error}".strip(), 160)
 
@@ -251,7 +255,7 @@ def _said(content: bytes) -> str:
 
 
 def _seconds(headers: httpx.Headers) -> float:
-    """How long PagerDuty asks to wait, by either of its headers; 0 where neither says."""
+    """How long PagerDuty asks to wait, from either header; 0 if neither says."""
     for name in ("retry-after", "ratelimit-reset"):
         try:
             seconds = float(headers.get(name, ""))

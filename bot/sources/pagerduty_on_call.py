@@ -1,4 +1,4 @@
-"""Who is on call by a schedule of PagerDuty's, asked at most once a minute and never waited for long."""
+"""Who is on call by a schedule of PagerDuty, asked at most once a minute, with a short limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAID = 120
 
 @dataclass(slots=True)
 class OnCallNow:
-    """Reads one schedule; what could not be read stands for a minute, too. `clock` is in monotonic seconds."""
+    """Reads a schedule; a failure is cached for a minute too. `clock` is in monotonic seconds."""
 
     reader: OnCallReader
     schedule: str
@@ -27,7 +27,7 @@ class OnCallNow:
 
     async def read(self) -> OnCall:
         """Return who is on call now, or why that is not known."""
-        async with self._turn:  # whoever waited hears what the first was told
+        async with self._turn:  # all who waited get the first answer
             if self._known is None or self.clock() - self._known[0] > REMEMBERED_SECONDS:
                 self._known = (self.clock(), await self._ask())
             return self._known[1]

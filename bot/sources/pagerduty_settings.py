@@ -1,4 +1,4 @@
-"""PagerDuty's settings: the account, what proves a webhook, and where nodes' names are looked for."""
+"""PagerDuty's settings: the account, the webhook's secrets, and where to search for node names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PagerDutySettings:
     """The settings."""
 
     api_token: str = secret(
-        "PagerDuty's REST API key. With it alerts are read whole, and each incident carries a note with the verdict.",
+        "PagerDuty's REST API key. With it alerts are read completely, and each incident has a note with the verdict.",
         "PAGERDUTY_API_TOKEN",
     )
     sender: str = row(
@@ -36,7 +36,7 @@ class PagerDutySettings:
         environment="PAGERDUTY_API_URL",
     )
     routing_key: str = secret(
-        "The integration key of a service (Events API v2): what was acted on and not fixed is raised there.",
+        "The integration key of a service (Events API v2): nodes that were acted on but not fixed alert there.",
         "PAGERDUTY_ROUTING_KEY",
     )
     events_url: str = row(
@@ -46,7 +46,7 @@ class PagerDutySettings:
         environment="PAGERDUTY_EVENTS_URL",
     )
     webhook_secrets: str = secret(
-        "The signing secrets of PagerDuty's webhook, with commas between while one is changed; with one /pagerduty is "
+        "The signing secrets of PagerDuty's webhook, separated by commas during rotation; with a secret /pagerduty is "
         "there.",
         "PAGERDUTY_WEBHOOK_SECRETS",
     )
@@ -62,5 +62,5 @@ class PagerDutySettings:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Each of the webhook's secrets; blank ones are dropped."""
+        """The webhook's secrets; blank entries are dropped."""
         return tuple(secret for part in self.webhook_secrets.split(",") if (secret := part.strip()))

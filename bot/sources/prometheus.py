@@ -1,4 +1,4 @@
-"""A node's last minutes as Prometheus kept them.
+"""A node's last minutes from Prometheus.
 
 Defined in https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries; the metrics are node_exporter's and
 cAdvisor's, see `prometheus_questions.py`.
@@ -28,22 +28,22 @@ from bot.sources.addresses import is_loopback
 from bot.sources.node_names import any_of, names_of
 from bot.sources.prometheus_questions import COUNTED, QUESTIONS, Series, told
 
-LIMIT_SECONDS = 5.0  # for all questions together: as long as a node is watched, so that nobody waits for it
+LIMIT_SECONDS = 5.0  # for all questions together: as long as a node is watched, so that nothing waits for it
 ANSWER_LIMIT_BYTES = 1024 * 1024
-AT_ONCE = 16  # questions of all nodes; Prometheus works on 20 at a time, and we are not alone
+AT_ONCE = 16  # questions for all nodes; Prometheus runs 20 at a time, and others use it too
 SPAN, STEP = timedelta(minutes=15), timedelta(seconds=30)
 WEEKS, HOURLY = timedelta(days=14), timedelta(hours=1)
 _MOST_POINTS = 10_000
 
 
 class _NotNow(Exception):
-    """It may answer the next time."""
+    """It may answer at the next try."""
 
 
 class PrometheusPast:
-    """Asks one Prometheus; each node's questions side by side, within one limit.
+    """Asks a Prometheus; each node's questions run in parallel, within a common limit.
 
-    Shape: `nodes` is the inventory, whose shared names name nobody.
+    Shape: `nodes` is the inventory; names shared by several nodes are not used.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class PrometheusPast:
         self._limit = limit_seconds
         self.knows(nodes)
         self._url = f"{base_url.rstrip('/')}/api/v1/query_range"
-        # A proxy of the environment leads away from here.
+        # The environment's proxy is not used.
         is_here = is_loopback(urlsplit(base_url).hostname or "")
         self._client = httpx.AsyncClient(
             timeout=limit_seconds,
@@ -67,15 +67,15 @@ class PrometheusPast:
         )
 
     def knows(self, nodes: Iterable[Node]) -> None:
-        """Take these nodes for the inventory from now on."""
+        """Use these nodes as the inventory from now on."""
         self._named = Counter(name for node in nodes for name in names_of(node))
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         await self._client.aclose()
 
     async def before(self, node: Node, until: datetime) -> tuple[Evidence, ...]:
-        """Return what is worth telling of the quarter of an hour before.
+        """Return the evidence of the 15 minutes before.
 
         Raises: CannotRead when Prometheus does not answer, or knows nothing of the node.
         """
@@ -89,7 +89,7 @@ class PrometheusPast:
         found = {
             question: series for question, series in zip(QUESTIONS, answers, strict=True) if isinstance(series, tuple)
         }
-        if any(found.values()):  # what one question failed of is no reason to keep the others' answers back
+        if any(found.values()):  # if a question failed, the other answers are still used
             return told(found, until, PAST)
         for failure in answers:
             if isinstance(failure, BaseException):
@@ -97,7 +97,7 @@ class PrometheusPast:
         raise CannotRead(f"Prometheus has no series of {node.name} by its label instance")
 
     async def counted(self, node: Node, cause: str, until: datetime) -> tuple[Look, ...]:
-        """Return what the cause counts, as it was in the weeks before; none where no series tells of it.
+        """Return the cause's counts in the weeks before; empty if no series has them.
 
         Raises: CannotRead when Prometheus does not answer.
         """
@@ -110,7 +110,7 @@ class PrometheusPast:
                 found = await self._ask(question.query(_instance(names)), until, WEEKS, HOURLY)
         except TimeoutError as no:
             raise CannotRead(f"Prometheus did not answer within {self._limit:g} s") from no
-        if len(found) != 1:  # of several it is not known which is the node's
+        if len(found) != 1:  # with several it is not known which is the node's
             return ()
         return tuple(Look(datetime.fromtimestamp(at, UTC), max(value, 0.0)) for at, value in found[0].points if at > 0)
 
@@ -139,7 +139,7 @@ class PrometheusPast:
                 async for piece in response.aiter_bytes(64 * 1024):
                     body += piece
                     if len(body) > ANSWER_LIMIT_BYTES:
-                        raise CannotRead("Prometheus answers with more than 1 MiB to one question")
+                        raise CannotRead("Prometheus answers a question with more than 1 MiB")
         except (httpx.HTTPError, httpx.InvalidURL) as no:
             raise _NotNow(f"Prometheus cannot be reached: {one_line(str(no) or type(no).__name__, 120)}") from no
         if response.status_code == 429 or response.status_code >= 500:
@@ -150,22 +150,22 @@ class PrometheusPast:
 
 
 def _instance(names: Sequence[str]) -> str:
-    """Return the matcher of the label that names a node, whatever port it is scraped at."""
+    """Return the matcher of the label that names a node, at any scrape port."""
     return any_of("instance", names, "(:[0-9]+)?")
 
 
 def _series(body: bytes) -> tuple[Series, ...]:
-    """Read an answer.
+    """Parse an answer.
 
-    Raises: CannotRead when it is none.
+    Raises: CannotRead when it is malformed.
     """
     try:
         data = json.loads(body)["data"]
         if data["resultType"] != "matrix":
-            raise CannotRead("Prometheus answers with something else than a range")
+            raise CannotRead("Prometheus's answer is not a range")
         found = tuple(Series(_labels(row["metric"]), _points(row["values"])) for row in data["result"])
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as no:
-        raise CannotRead("Prometheus answers with something that is no answer") from no
+        raise CannotRead("Prometheus's answer is malformed") from no
     return tuple(line for line in found if line.points)
 
 

@@ -1,4 +1,4 @@
-"""What is asked of a node's past, and how the answers are said.
+"""The queries about a node's past, and the sentences of their answers.
 
 Metrics: node_exporter's collectors cpu, softnet and cgroups (the last is off by default, and counts on cgroup v1), and
 cAdvisor's container_cpu_cfs_*, in the words of https://github.com/prometheus/node_exporter and google/cadvisor.
@@ -12,16 +12,16 @@ from datetime import UTC, datetime
 
 from bot.domain.verdict import Evidence
 
-HELD = 0.8  # of a core's time in the kernel, over two minutes: worth a line of its own
+HELD = 0.8  # of a core's time in the kernel, over two minutes: from here on it gets its own line
 DROPPED = 1.0  # packets
-GAP = 500.0  # memory cgroups beyond the living
+GAP = 500.0  # memory cgroups beyond the live ones
 THROTTLED = 0.25  # of a container's periods
 _CONTAINER = "instance, namespace, pod, container"
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One series of an answer: its labels, and its points as (seconds since the epoch, value); never without points."""
+    """A series of an answer: its labels, and its points as (seconds since the epoch, value); at least a point."""
 
     labels: Mapping[str, str]
     points: Sequence[tuple[float, float]]
@@ -29,7 +29,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One range query; `{node}` in its form is where the node's matcher goes."""
+    """A range query; the node's matcher replaces `{node}` in its form."""
 
     name: str
     form: str
@@ -51,12 +51,12 @@ QUOTA = Question(
     f" / sum by ({_CONTAINER}) (rate(container_cpu_cfs_periods_total{{{{node}}}}[5m])))",
 )
 QUESTIONS = (CORE, DROPS, CGROUPS, QUOTA)
-# By cause, what tells of the number that it counts: memory cgroups beyond those of pids, of which none are dying.
+# The query of each cause's count: memory cgroups minus cgroups of pids, of which none are dying.
 COUNTED = {"leaked-memory-cgroups": CGROUPS}
 
 
 def told(answers: Mapping[Question, Sequence[Series]], until: datetime, probe: str) -> tuple[Evidence, ...]:
-    """Return a line for each answer that is worth one; where none is, one line that says so."""
+    """Return a line for each notable answer; if there are none, a line that says so."""
     loud: list[Evidence] = []
     quiet: list[str] = []
     for question, says in ((CORE, _core), (DROPS, _drops), (CGROUPS, _cgroups), (QUOTA, _quota)):
@@ -85,8 +85,8 @@ def _core(series: Sequence[Series]) -> tuple[str, bool]:
 def _drops(series: Sequence[Series]) -> tuple[str, bool]:
     _, at, most = _highest(series)
     if most < DROPPED:
-        return "no packets dropped for want of a core's time", False
-    return f"cores dropped {most:,.0f} packets that they had no time for within two minutes, at {_clock(at)}", True
+        return "no packets dropped for lack of a core's time", False
+    return f"cores dropped {most:,.0f} packets within two minutes for lack of time, at {_clock(at)}", True
 
 
 def _cgroups(series: Sequence[Series]) -> tuple[str, bool]:

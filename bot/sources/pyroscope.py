@@ -1,4 +1,4 @@
-"""What a continuous profiler kept of a node: where its CPU time went in the last minutes, by function.
+"""A node's CPU time in the last minutes by function, from a continuous profiler.
 
 Defined in https://grafana.com/docs/pyroscope/latest/reference-server-api/ (GET /pyroscope/render, which both Grafana
 Pyroscope and the older Pyroscope answer); the flame graph's form in grafana/pyroscope, pkg/og/structs/flamebearer.
@@ -25,24 +25,24 @@ from bot.domain.verdict import Evidence
 from bot.sources.addresses import is_loopback
 from bot.sources.node_names import any_of, names_of
 
-LIMIT_SECONDS = 5.0  # as long as a node is watched, so that nobody waits for it
+LIMIT_SECONDS = 5.0  # as long as a node is watched, so that nothing waits for it
 ANSWER_LIMIT_BYTES = 2 * 1024 * 1024
 SPAN = timedelta(minutes=15)
 MOST_NODES = 2048  # of the flame graph: Pyroscope sums up the rest as `other`
 _MOST_SAID, _MOST_SHOWN = 3, 8
-_NOT_A_FUNCTION = ("total", "other")  # the root, and what was summed up
+_NOT_A_FUNCTION = ("total", "other")  # the root, and the summed rest
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Where CPU time went. Shape: `functions` by what they themselves took, the most first. Units: seconds; shares."""
+    """Where CPU time went. Shape: `functions` by their own time, most first. Units: seconds; shares."""
 
     seconds: float
     functions: tuple[tuple[str, float], ...]
 
 
 class PyroscopePast:
-    """Asks one Pyroscope. `nodes` is the inventory, whose shared names name nobody; `label` is what names a node there.
+    """Asks a Pyroscope. `nodes` is the inventory; names shared by several nodes are not used; `label` names a node.
 
     Shape: `profile` is a type of profile, `process_cpu:cpu:nanoseconds:cpu:nanoseconds`; `tenant` may be empty.
     """
@@ -63,7 +63,7 @@ class PyroscopePast:
         self._headers = {"X-Scope-OrgID": tenant} if tenant else {}
 
     async def before(self, node: Node, until: datetime) -> tuple[Evidence, ...]:
-        """Return where the node's CPU time went in the quarter of an hour before.
+        """Return where the node's CPU time went in the 15 minutes before.
 
         Raises: CannotRead when Pyroscope does not answer, or knows nothing of the node.
         """
@@ -107,24 +107,24 @@ class PyroscopePast:
 
 
 def read_spent(body: bytes) -> Spent:
-    """Read a flame graph: each level is a row of it, four numbers a box: offset, total, self, and the name's index.
+    """Parse a flame graph: each level is a row; each box has four numbers: offset, total, self, and the name's index.
 
-    Raises: CannotRead when it is none, or says of a function that it took more than all took together.
+    Raises: CannotRead when it is malformed, or a function took more than all together.
     """
     try:
         told = json.loads(body)
         graph, meta = told["flamebearer"], told["metadata"]
         names, ticks, rate = graph["names"], graph["numTicks"], meta["sampleRate"]
         if meta["format"] != "single" or not all(isinstance(name, str) for name in names):
-            raise CannotRead("Pyroscope answers with another form of flame graph")
+            raise CannotRead("Pyroscope's answer is another form of flame graph")
         own: Counter[str] = Counter()
         for level in graph["levels"]:
             _add(own, level, names)
         whole, seconds = _count(ticks), _count(ticks) / max(1, _count(rate))
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError) as no:
-        raise CannotRead("Pyroscope answers with something that is no flame graph") from no
+        raise CannotRead("Pyroscope's answer is not a flame graph") from no
     if sum(own.values()) > whole:
-        raise CannotRead("Pyroscope answers with a flame graph whose parts are more than the whole")
+        raise CannotRead("Pyroscope's answer is a flame graph whose parts are more than the whole")
     ranked = [(name, ticks / whole) for name, ticks in own.most_common() if ticks and name not in _NOT_A_FUNCTION]
     return Spent(seconds, tuple((one_line(name, 120), share) for name, share in ranked[:_MOST_SHOWN]))
 
@@ -137,7 +137,7 @@ def _add(own: Counter[str], level: list[Any], names: list[str]) -> None:
 
 
 def _count(value: Any) -> int:
-    """Return a number of JSON that counts something. Raises: TypeError when it does not."""
+    """Return a JSON number that is a count. Raises: TypeError when it is not."""
     if type(value) is not int or value < 0:
         raise TypeError(value)
     return value

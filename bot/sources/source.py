@@ -1,4 +1,4 @@
-"""What a source of alerts says of itself, in one value; whatever else the program has to know of it is derived."""
+"""A source of alerts as a value; everything else that the program needs to know about it is derived."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Body: TypeAlias = Mapping[str, Any]  # a request's body, as `read_body` returns 
 
 
 class Webhook(Protocol):
-    """Where a source brings its alerts. It touches nothing, so that it can be tried with bytes alone."""
+    """Receives a source's alerts. It has no side effects, so it can be tested with bytes."""
 
     @property
     def kind(self) -> str:
@@ -23,55 +23,54 @@ class Webhook(Protocol):
 
     @property
     def path(self) -> str:
-        """Where on the web edge it is mounted."""
+        """Its path on the web server."""
         ...
 
     def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
-        """True when a request proves that it comes from there; `headers` by lower-case name, `body` as it came."""
+        """True when a request proves its origin; `headers` by lower-case name, `body` as received."""
         ...
 
     def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
-        """Return what a genuine request tells.
+        """Return the delivery of a genuine request.
 
-        Raises: MalformedDelivery when it is not of the form that the source's documentation gives.
+        Raises: MalformedDelivery when it does not have the form that the source documents.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a file with a body tells: the delivery that it would be, and the signals that are in it."""
+    """The contents of a file with a body: the delivery that it would be, and its alerts."""
 
     delivery: Delivery
     signals: tuple[SourceAlert, ...] = ()
 
 
 class ServingBot(Protocol):
-    """The bot that serves on this machine, where one does."""
+    """The bot that serves on this machine, if there is one."""
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """The address that it listens on."""
         ...
 
     async def fetched(self, path: str) -> str:
-        """Return a page of it, whatever its status.
+        """Return a page from it, whatever its status.
 
-        Raises: OSError when none answers there.
+        Raises: OSError when no bot answers there.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One source.
+    """A source.
 
-    Shape: `name` is what the ledger, routes and metrics call it, and its table of zombie.toml; `title` is for people.
-    `settings` is its dataclass of settings, which every other field is handed. `webhook(settings)` is None as long as
-    its secret is not set. `recognises(body)` is true for a body that is its own, `told(body)` reads a file with one,
-    which may hold more than a request does. `names_in(settings)` are the paths and patterns by which nodes are looked
-    for in what it tells; without any, everywhere. `examine` looks, for `zombie doctor`, at what a secret alone does not
-    show.
+    Shape: `name` is its name in the ledger, routes, metrics and zombie.toml; `title` is for people. `settings` is its
+    dataclass of settings, which all other fields receive. `webhook(settings)` is None while its secret is not set.
+    `recognises(body)` is true for its own bodies; `told(body)` parses a file with such a body, which may hold more than
+    a request does. `names_in(settings)` are the paths and patterns for finding node names in its alerts; without any,
+    all texts are searched. `examine` checks, for `zombie doctor`, what a secret alone does not show.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Cases as files: one file a case, plain or compressed."""
+"""Cases as files, plain or compressed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def load(path: Path) -> Case:
 
     Shape: a case of form 1 has no node's name; the file's name is taken.
 
-    Raises: CaseError when it cannot be read, is none, or is damaged.
+    Raises: CaseError when it cannot be read, is not a case, or is damaged.
     """
     try:
         raw = _read(path)
@@ -27,26 +27,26 @@ def load(path: Path) -> Case:
     except OSError as no:
         raise CaseError(f"{path} cannot be read: {no.strerror}.") from no
     except (ValueError, zlib.error) as no:
-        raise CaseError(f"{path} is damaged, or not a case: {no}.", "Copy it once more, or record again.") from no
+        raise CaseError(f"{path} is damaged, or not a case: {no}.", "Copy it again, or record again.") from no
     return read_case(text, str(path), path.name.split(".jsonl")[0])
 
 
 def made(folder: Path) -> Path:
-    """Return a folder for cases, made where it was not there.
+    """Return a folder for cases; it is made if missing.
 
     Raises: CaseError when it cannot be made.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as no:
-        raise CaseError(f"{folder} cannot be made a folder: {no.strerror}.", "Name one that is yours.") from no
+        raise CaseError(f"{folder} cannot be made a folder: {no.strerror}.", "Name a folder that is yours.") from no
     return folder
 
 
 def write(folder: Path, case: Case, of: str = "") -> Path:
-    """Write a case as NODE.jsonl and return its path; what stands there is replaced whole, or not at all.
+    """Write a case as NODE.jsonl and return its path; an existing file is replaced completely, or not at all.
 
-    Shape: `of` is the incident that it comes from: its name is then OF--NODE.jsonl.
+    Shape: with `of`, the incident it comes from, the file's name is OF--NODE.jsonl.
 
     Raises: CaseError when it cannot be written.
     """
@@ -61,7 +61,7 @@ def write(folder: Path, case: Case, of: str = "") -> Path:
 
 
 def files(named: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files that are named, and for a folder the cases in it, by name.
+    """Yield the named files, and for a folder the cases in it, by name.
 
     Raises: CaseError when a folder has none, or cannot be read.
     """

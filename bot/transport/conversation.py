@@ -51,7 +51,7 @@ class Conversation:
     async def finished_runs(self, read: Callable[[int], Awaitable[bytes]]) -> AsyncIterator[Completed]:
         """Yield each run as it ends; other output of the login is ignored.
 
-        The time-out is around each read, not around the loop: one that spans a yield would interrupt the caller.
+        The time-out is around each read, not around the loop: a time-out that spans a yield would interrupt the caller.
 
         Raises: ConnectionLost when the node cannot run a batch, or floods the connection; ShellStalled when no run
         ended in time; StoodStill when this program did not listen for long enough to say so.

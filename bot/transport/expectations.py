@@ -1,4 +1,4 @@
-"""What a person expects of cases: `expected.toml` in their folder, a table for each case's file.
+"""The causes that people expect of cases: `expected.toml` in their folder, with a table for each case's file.
 
     ["7k3m9x2qpv--node-123.jsonl"]
     cause = "leaked-memory-cgroups"       # or "none": the verdict should name no cause
@@ -24,7 +24,7 @@ _HEAD = "# What the verdict of each case should be: a cause, or none. Read by: z
 
 
 def expected(folder: Path) -> Mapping[str, str]:
-    """Return the expected cause of each case of a folder, by the file's name; empty where nothing is expected.
+    """Return the expected cause of each case of a folder, by the file's name; empty if none is expected.
 
     Raises: CaseError when the file cannot be read, is malformed, or names a case that is not there.
     """
@@ -45,9 +45,9 @@ def expected(folder: Path) -> Mapping[str, str]:
 
 
 def expect(folder: Path, name: str, cause: str) -> Path:
-    """Write down what is expected of a case, in place of what was; return the file's path.
+    """Store a case's expected cause, replacing the earlier; return the file's path.
 
-    Raises: CaseError when it cannot be written, or what stands there cannot be read.
+    Raises: CaseError when the file cannot be written, or the existing file cannot be read.
     """
     path = folder / FILE
     tables = {**expected(folder), name: cause}
@@ -66,5 +66,5 @@ def _cause(path: Path, name: str, table: Any) -> str:
     if not isinstance(table, dict) or table.keys() != {"cause"} or not isinstance(table["cause"], str):
         raise CaseError(f"{where} is not of the form [“FILE”] cause = “CAUSE” or “none”.")
     if "/" in name or name.startswith(".") or not (path.parent / name).is_file():
-        raise CaseError(f"{where} is no case of this folder.", "Take its table out, or bring the case back.")
+        raise CaseError(f"{where} is not a case of this folder.", "Remove its table, or restore the case.")
     return str(table["cause"])

@@ -1,7 +1,7 @@
-"""Time limits that a standstill of this very program does not use up.
+"""Time limits that are extended when this program itself stands still.
 
-A program that gets no processor reads no answer, however fast that came; and when it goes on, every limit is over at
-once. A heartbeat of the event loop tells how long it stood still, and every limit lasts that much longer.
+A program without CPU time reads no answers, however fast they came; when it runs again, every limit would be over. A
+heartbeat of the event loop measures how long it stood still, and every limit lasts that much longer.
 """
 
 from __future__ import annotations
@@ -15,40 +15,41 @@ from bot.domain.contracts import Seconds
 from bot.domain.errors import StoodStill
 
 BEAT_SECONDS = 0.05
-MOST_KEPT = 1_000  # standstills that not every limit has taken in
-LATE_SECONDS = 0.01  # a beat that comes later than that was held up; timers themselves are late by a millisecond
+MOST_KEPT = 1_000  # standstills that some limit has not counted yet
+LATE_SECONDS = 0.01  # a later beat was delayed; timers themselves are late by a millisecond
 
 
 class Limit:
-    """So many seconds for a node to answer, in which this program listens; made by `Heartbeat.limit`.
+    """A time for a node to answer while this program listens; made by `Heartbeat.limit`.
 
-    The longest standstill never counts: while all is stopped (Ctrl-Z, a paused machine) nobody waits. Of the others,
-    as much as the limit itself does not count. So a limit at most doubles, beside that one, and every run ends.
+    The longest standstill never counts: while everything is stopped (Ctrl-Z, a paused machine) nobody waits. Of the
+    other standstills, as much as the limit's own length does not count. So apart from the longest standstill a limit at
+    most doubles, and every run ends.
     """
 
     def __init__(self, heartbeat: Heartbeat, began: float, seconds: float, whole: Limit | None) -> None:
         self._heartbeat = heartbeat
         self._began = began
         self._seconds = seconds
-        self._whole = whole  # it ends with that at the latest
+        self._whole = whole  # this limit ends with that at the latest
         self._lost = self._longest = 0.0
-        self._next = heartbeat.told  # the first standstill that is not taken in yet
+        self._next = heartbeat.told  # the first standstill not counted yet
 
     @property
     def ends_at(self) -> float:
-        """When it is over, on the loop's clock, by what is known now."""
+        """When it is over, on the loop's clock, as known now."""
         self._heartbeat.look()
         own = self._own_end
         return own if self._whole is None else min(own, self._whole.ends_at)
 
     @property
     def seconds_left(self) -> float:
-        """How much of it is left, below zero once it is over."""
+        """How many seconds are left, below zero once it is over."""
         return self.ends_at - asyncio.get_running_loop().time()
 
     @property
     def is_ours(self) -> bool:
-        """Whether this program stood still for so long that the node did not get its time."""
+        """Whether this program stood still so long that the node did not get its time."""
         if self._whole is not None and self._whole.ends_at < self._own_end:
             return self._whole.is_ours
         self.take_in()
@@ -62,7 +63,7 @@ class Limit:
         return self._lost > (asyncio.get_running_loop().time() - self._began) / 2
 
     def take_in(self) -> None:
-        """Take in what standstills there were since it was last asked: most limits are over before anybody asks."""
+        """Count the standstills since the last call: most limits are over before anybody asks."""
         for seconds, until in self._heartbeat.standstills(self._next):
             seconds = min(seconds, until - self._began)
             self._lost += seconds
@@ -71,7 +72,7 @@ class Limit:
 
     @contextmanager
     def part(self, seconds: float) -> Iterator[Limit]:
-        """A limit for one stage, which ends with the whole at the latest."""
+        """A limit for a stage, which ends with the whole at the latest."""
         with self._heartbeat.limit(seconds, self) as limit:
             yield limit
 
@@ -79,7 +80,7 @@ class Limit:
     async def kept(self, where: str) -> AsyncIterator[None]:
         """Run a block that ends in time; `where` names the node. Like `asyncio.timeout` it must not span a yield.
 
-        Raises: TimeoutError when the node did not answer; StoodStill when that cannot be told.
+        Raises: TimeoutError when the node did not answer; StoodStill when that is not known.
         """
         loop = asyncio.get_running_loop()
         timeout = asyncio.timeout(None)
@@ -112,21 +113,21 @@ class Limit:
 
 
 class Heartbeat:
-    """Tells limits how long their event loop stood still; it beats only while there is one.
+    """Tells limits how long their event loop stood still; it beats only while a limit exists.
 
-    Shape: `waited` says how many seconds this thread has waited for a processor so far.
+    Shape: `waited` returns how many seconds this thread has waited for a CPU so far.
     """
 
     def __init__(self, waited: Seconds | None = None, most_kept: int = MOST_KEPT) -> None:
         self._waited_so_far = waited_seconds if waited is None else waited
         self._limits: set[Limit] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._due = 0.0  # when the loop should be heard of next
-        self._waited = 0.0  # for a processor, until the last beat
+        self._due = 0.0  # when the next beat is due
+        self._waited = 0.0  # for a CPU, until the last beat
         self._since_beat = 0.0  # how long it stood still since then
         self._standstills: list[tuple[float, float]] = []  # how long, and until when
         self._most_kept = most_kept
-        self._forgotten = 0  # standstills that every limit has taken in
+        self._forgotten = 0  # standstills that every limit has counted
 
     @property
     def told(self) -> int:
@@ -134,17 +135,17 @@ class Heartbeat:
         return self._forgotten + len(self._standstills)
 
     def standstills(self, since: int) -> Sequence[tuple[float, float]]:
-        """Return how long each lasted and until when, from that number on."""
+        """Return the length and end of each standstill, from that number on."""
         return self._standstills[max(0, since - self._forgotten) :]
 
     @contextmanager
     def limit(self, seconds: float, whole: Limit | None = None) -> Iterator[Limit]:
-        """A limit of so many seconds from now, for the length of a block."""
+        """A limit of that many seconds from now, for the length of a block."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop, self._limits = loop, set()
             self._beat_again(loop)
-        self.look()  # what is behind us is not this limit's
+        self.look()  # earlier standstills do not count for this limit
         limit = Limit(self, loop.time(), seconds, whole)
         self._limits.add(limit)
         try:
@@ -153,7 +154,7 @@ class Heartbeat:
             self._limits.discard(limit)
 
     def look(self) -> None:
-        """See whether the loop is late just now."""
+        """Check whether the loop is late now."""
         now = asyncio.get_running_loop().time()
         if (late := now - self._due) > LATE_SECONDS:
             self._due = now
@@ -164,7 +165,7 @@ class Heartbeat:
             self._loop = None
             return
         self.look()
-        # Where the loop is given a processor for a moment again and again its beats are hardly late.
+        # If the loop gets a CPU for many short moments, its beats are hardly late.
         if (more := self._waited_so_far() - self._waited - self._since_beat) > LATE_SECONDS:
             self._tell(more, loop.time())
         self._beat_again(loop)
@@ -184,7 +185,7 @@ class Heartbeat:
 
 
 def waited_seconds() -> float:
-    """Return how long this thread has been ready to run and had no processor; 0 where the kernel does not count it.
+    """Return how long this thread has been ready to run without a CPU; 0 if the kernel does not count it.
 
     Source: /proc/thread-self/schedstat, second field, in nanoseconds; Linux 3.17, and CONFIG_SCHED_INFO.
     """
@@ -195,8 +196,8 @@ def waited_seconds() -> float:
 
 
 def stood_still(where: str) -> StoodStill:
-    """Return the error for a node that may have answered, while this program was not there to hear it."""
+    """Return the error for a node that may have answered while this program stood still."""
     return StoodStill(
-        f"This program did not get the processor while it read {where}.",
+        f"This program did not get CPU time while it read {where}.",
         "Check again when this machine has less to do, or fewer nodes at once: --parallel.",
     )

@@ -1,4 +1,4 @@
-"""A way to nodes that keeps what they said."""
+"""A transport that records the nodes' answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bot.domain.node import Node
 
 @dataclass(slots=True)
 class Heard:
-    """What was asked of a node, what it answered, and how the connection failed where it did."""
+    """What was asked of a node, what it answered, and how the connection failed, if it did."""
 
     asked: tuple[Asked, ...] = ()
     runs: list[Completed] = field(default_factory=list)
@@ -25,9 +25,9 @@ class Heard:
 
 
 class RecordingTransport:
-    """Reads nodes by another transport and keeps each answer, without its secrets.
+    """Reads nodes through another transport and records each answer, without its secrets.
 
-    What is judged is what is kept: the answers are handed on as they are kept, so that a replay sees the same.
+    Answers are passed on exactly as recorded, so that a replay sees the same.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -47,5 +47,5 @@ class RecordingTransport:
             raise
 
     def taken(self, node: str) -> Heard:
-        """Hand over what a node said last, and keep it no longer."""
+        """Return and forget what a node said last."""
         return self._heard.pop(node, Heard())

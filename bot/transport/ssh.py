@@ -48,10 +48,10 @@ class SshTransport:
                 await login.over(hops, limit, node.connect_timeout)
                 key = login.connection.get_server_host_key()
                 shown = self._shown[node.name] = key.get_fingerprint() if key is not None else ""
-                if host_key is not None and shown != host_key:  # trusted too, but not the machine that is meant
+                if host_key is not None and shown != host_key:  # trusted too, but not the approved machine
                     raise HostKeyRejected(
-                        f"{hops[-1].where} shows the host key {shown or 'of nobody'}, and not the approved "
-                        f"{host_key or 'one'}: nothing was sent to it.",
+                        f"{hops[-1].where} shows the host key {shown or 'of nobody'}, not the approved "
+                        f"{host_key or 'key'}: nothing was sent to it.",
                         "Do several machines answer at its address, or was that given to another?",
                     )
                 conversation = Conversation(batch, self._nonce(), limit, hops[-1].where)

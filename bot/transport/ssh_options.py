@@ -41,7 +41,7 @@ class Keyring:
     def known_hosts(self, paths: Sequence[Path], how_to_make: str) -> asyncssh.SSHKnownHosts:
         """Return the known hosts of these files. As with OpenSSH, some of several may be missing.
 
-        Raises: MissingFile when all are missing, or one cannot be used.
+        Raises: MissingFile when all are missing, or any cannot be used.
         """
         there = tuple(path for path in paths if path.exists())
         if not there:

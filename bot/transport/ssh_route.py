@@ -29,7 +29,7 @@ MOST_HOPS = 8  # ends a circle of jump hosts
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One SSH server on the way; the last one is the node.
+    """An SSH server on the way; the last is the node.
 
     Shape: `where` is its name in messages; `host_key_name` its name in known_hosts; `dialled` is false if the config
     has a ProxyCommand for it; `login_limit` is its ConnectTimeout.

@@ -19,7 +19,7 @@ from bot.transport.ssh_route import route
 
 
 class SshTalk:
-    """One script that runs on a node, until the limit is over. `where` names the node."""
+    """A script that runs on a node, until the limit is over. `where` names the node."""
 
     def __init__(self, process: asyncssh.SSHClientProcess[bytes], limit: Limit, where: str) -> None:
         self._process = process

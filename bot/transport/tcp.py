@@ -1,6 +1,6 @@
 """TCP connections to a name or address, with a time limit that holds for the resolver too.
 
-Addresses are tried as RFC 8305 ("Happy Eyeballs") says: the next attempt starts when the one before failed or is slow.
+Addresses are tried as RFC 8305 ("Happy Eyeballs") says: the next attempt starts when the last has failed or is slow.
 """
 
 from __future__ import annotations

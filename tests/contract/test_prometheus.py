@@ -70,7 +70,7 @@ async def test_what_was_out_of_the_ordinary_is_a_line_each(prometheus: Prometheu
     core = "core 39 was in the kernel for 97% of two minutes at 10:38 UTC; a core above 80% in 5 of 31 looks"
     assert await told(prometheus) == [
         f"before the alert: {core}",
-        "before the alert: cores dropped 1,234 packets that they had no time for within two minutes, at 10:41 UTC",
+        "before the alert: cores dropped 1,234 packets within two minutes for lack of time, at 10:41 UTC",
         "before the alert: memory cgroups beyond the living went from 61,240 to 68,440 in 15 min",
         "before the alert: ml/train-0/main was throttled in 50% of its periods at 10:27 UTC",
     ]
@@ -85,7 +85,7 @@ async def test_quiet_past_is_one_line(prometheus: Prometheus) -> None:
     (line,) = await told(prometheus)
     assert line == (
         "before the alert: in the 15 min before 10:42 UTC, no core above 23% in the kernel, "
-        "no packets dropped for want of a core's time"
+        "no packets dropped for lack of a core's time"
     )
 
 

@@ -124,7 +124,7 @@ def test_what_was_listed_is_kept_for_its_time_and_stands_in_for_a_region_that_th
 
 
 @pytest.mark.parametrize(
-    ("answer", "says"), [(GARBAGE, "something else than instances"), (ENDLESS, "pages without end")]
+    ("answer", "says"), [(GARBAGE, "not a list of instances"), (ENDLESS, "pages without end")]
 )
 def test_answers_that_are_none_are_said_and_end(tmp_path: Path, ec2: Ec2, answer: tuple[int, bytes], says: str) -> None:
     ec2.run(region=OTHER_REGION, Name="cpu-1")

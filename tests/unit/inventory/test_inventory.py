@@ -197,7 +197,7 @@ def _node() -> Node:
         ("[nodes.a.labels]\nx = 1\n", "inventory.toml:2: nodes.a.labels.x is a number; it should be text"),
         (
             "[nodes.a.labels]\nkubernetes_node = '../pods'\n",
-            'inventory.toml:2: nodes.a.labels.kubernetes_node is "../pods", no node\'s name in Kubernetes',
+            'inventory.toml:2: nodes.a.labels.kubernetes_node is "../pods", not a node\'s name in Kubernetes',
         ),
         ("[ssh\n", "inventory.toml:1: not TOML: Expected ']' at the end of a table declaration"),
         ("[ssh]\nport = 22\nport = 23\n", "inventory.toml:3: not TOML: Cannot overwrite a value"),

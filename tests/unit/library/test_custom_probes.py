@@ -238,7 +238,7 @@ def test_hostile_arguments_reach_the_batch_as_single_words() -> None:
         ({"fields": {"a": FieldShape("number", "x", "y")}}, "fields.a needs either regex or json"),
         ({"fields": {"a": regex("(x")}}, "fields.a is not an RE2 expression: missing ): (x"),
         ({"fields": {"a": regex("(?=x)y")}}, "RE2 has no look-around"),
-        ({"fields": {"a": regex("(x)(y)")}}, "fields.a has 2 groups; only one may capture the value"),
+        ({"fields": {"a": regex("(x)(y)")}}, "fields.a has 2 groups; a single group may capture the value"),
         ({"fields": {"a": path("a..b")}}, 'fields.a "a..b" is not a path'),
         ({"fields": {"a": path("a"), "b": regex("b")}}, "fields are by regex and by json"),
         ({"fields": {"a": regex("a"), "a_rise": regex("b")}, "look": "twice"}, "a_rise is the name of another field"),

@@ -94,7 +94,7 @@ def edited(*changes: tuple[str, str]) -> str:
         (("value: 1000", "value: .nan"), "12: causes.leaked-memory-cgroups.thresholds.many.value should be a number"),
         (
             ("[disable_unit,", "[disable_units,"),
-            '9: remedy of leaked-memory-cgroups: "disable_units" is no action. Did you mean',
+            '9: remedy of leaked-memory-cgroups: "disable_units" is not an action. Did you mean',
         ),
         (
             ("[disable_unit, reboot]", "[reboot, disable_unit]"),

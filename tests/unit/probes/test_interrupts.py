@@ -103,7 +103,7 @@ def test_no_network_interrupt_at_all_is_an_answer() -> None:
         ("CPU0 CPU1\n31: 1 PCI-MSI 1-edge eth0-Tx-Rx-0\n", "malformed"),
         ("CPU0 CPU1\n31: 1 -2 PCI-MSI 1-edge eth0-Tx-Rx-0\n", "malformed"),
         ("CPU0\n31: 1 a eth0\n31: 1 a eth0\n", "malformed"),
-        ("CPU0\n31: 1 a eth0\ncores 31 0-\n", "not one"),
+        ("CPU0\n31: 1 a eth0\ncores 31 0-\n", "list of cores is malformed"),
     ],
 )
 def test_what_cannot_be_right_is_refused_with_its_reason(text: str, because: str) -> None:

@@ -69,9 +69,9 @@ def test_counters_wrap_at_32_bits() -> None:
     [
         (answer("9 0", row(1) + "\n" + row(2)), answer("8 0", row(1) + "\n" + row(2)), "NET_RX went back"),
         (answer("0 0", row(9) + "\n" + row(2)), answer("0 0", row(8) + "\n" + row(2)), "core 0 went back"),
-        (answer("0 0", row(9)), answer("0 0", row(9)), "told apart"),
-        (answer("0 0", row(9), online=""), answer("0 0", row(9), online=""), "told apart"),
-        (answer("0 0", row(9), online="0-x"), answer("0 0", row(9)), "not one"),
+        (answer("0 0", row(9)), answer("0 0", row(9)), "assigned to cores"),
+        (answer("0 0", row(9), online=""), answer("0 0", row(9), online=""), "assigned to cores"),
+        (answer("0 0", row(9), online="0-x"), answer("0 0", row(9)), "list of cores is malformed"),
         (answer("0 0", row(9, columns=8)), answer("0 0", row(9)), "malformed"),
         (answer("0 0", row(9) + "\n" + row(9, columns=13)), answer("0 0", row(9)), "malformed"),
         (answer("0 0", "0000000g " + row(1, columns=10)), answer("0 0", row(9)), "malformed"),

@@ -60,8 +60,8 @@ def test_a_group_without_quota_lines_is_passed_over() -> None:
 @pytest.mark.parametrize(
     ("text", "because"),
     [
-        (v2("/a/b", 1, 1, 1), "not whole"),
-        ("==> /seen <==\nmany\n", "not whole"),
+        (v2("/a/b", 1, 1, 1), "incomplete"),
+        ("==> /seen <==\nmany\n", "incomplete"),
         (group("/a/b", "nr_periods 5") + SEEN, "malformed"),
         (group("/a/b", "nr_periods 5", "nr_throttled 1") + SEEN, "malformed"),
         (group("/a/b", "nr_periods 5", "nr_throttled -1", "throttled_usec 1") + SEEN, "malformed"),
