@@ -198,6 +198,6 @@ def waited_seconds() -> float:
 def stood_still(where: str) -> StoodStill:
     """Return the error for a node that may have answered while this program stood still."""
     return StoodStill(
-        f"This program did not get CPU time while it read {where}.",
+        f"This program did not get the processor while it read {where}.",
         "Check again when this machine has less to do, or fewer nodes at once: --parallel.",
     )

@@ -141,7 +141,7 @@ async def test_long_limit_is_the_callers_to_wait_out() -> None:
         with pytest.raises(PagerDutyUnavailable) as no:
             await asking.subscriptions()
         assert no.value.retry_after_seconds == 600
-        with pytest.raises(PagerDutyUnavailable, match="limits us"):
+        with pytest.raises(PagerDutyUnavailable, match="limits our rate"):
             await asking.subscriptions()
         assert len(pagerduty.asked()) == 1, "nobody hangs meanwhile, and nothing is asked"
 

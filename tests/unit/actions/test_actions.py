@@ -168,7 +168,7 @@ def test_start_is_one_exact_right_and_is_never_taken_back() -> None:
     start = ACTIONS["start_unit"]
     assert start.rights({"unit": "kubelet.service"}) == (("systemctl", "start", "--", "kubelet.service"),)
     assert (start.undo(UNIT, OFF), start.inverse(UNIT, OFF)) == ((), ())
-    assert "not taken back" in start.note
+    assert "cannot be undone" in start.note
     assert (start.patience(RUNS) or timedelta(0)) >= timedelta(seconds=15), "two looks, apart"
     assert start.settles
 

@@ -185,7 +185,7 @@ def test_more_than_can_be_shown_is_unread_and_never_nothing(tmp_path: Path, unit
 
 def test_node_that_names_what_can_be_no_unit_makes_nothing_run_and_is_unread(tmp_path: Path) -> None:
     units = {"ecs.service": "RequiredBy=$(touch${IFS}ran) `touch${IFS}ran` * ;touch\\tran <!channel>"}
-    with pytest.raises(CannotRead, match="can be none"):
+    with pytest.raises(CannotRead, match="an invalid unit"):
         affects(on_node(tmp_path, units))
     assert not list(tmp_path.glob("*ran*"))
 

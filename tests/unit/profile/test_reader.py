@@ -130,13 +130,13 @@ def test_event_that_is_cut_is_left_out_and_said(end: int) -> None:
 @pytest.mark.parametrize(
     ("raw", "says"),
     [
-        (b"", "no profile"),
-        (b"hello\nworld\n", "no profile"),
+        (b"", "not a profile"),
+        (b"hello\nworld\n", "not a profile"),
         (b"PERFILE2\x68\0\0\0", "perf.data"),
         (gzip.compress(b"PERFILE2\x68\0\0\0", mtime=0), "perf.data"),
         (bytes(range(256)) * 40, "binary"),
         (gzip.compress(SHAPES.encode(), mtime=0)[:-8] + bytes(8), "damaged"),
-        (b"x" * 3_000_000, "no profile"),
+        (b"x" * 3_000_000, "not a profile"),
         (event("f").encode()[:60], "first event"),
         ((event("f", at=1) + event("f", at=90_000)).encode(), "86,400 seconds apart"),
         ((event("f", at=1) + event("f", at=999_999_999_999)).encode(), "86,400 seconds apart"),

@@ -1,4 +1,4 @@
-"""A node that only people can repair is cordoned over a real socket to a simulated cluster: kept from work, not cured."""
+"""A node that only people can repair is cordoned, over a real socket to a simulated cluster: kept from work only."""
 
 from __future__ import annotations
 
