@@ -215,7 +215,7 @@ def read_case(text: str, where: str, name: str) -> Case:
 def _read(text: str, where: str, name: str) -> Case:
     first, _, _ = text.partition("\n")
     try:
-        head = json.loads(first, parse_constant=_refused)
+        head = _READER.decode(first)
     except ValueError as no:
         raise CaseError(f"{where} is not a case: its first line is not JSON.", _HOW_TO_RECORD) from no
     if not isinstance(head, dict) or not {"case", "recording"} & head.keys():
@@ -230,7 +230,7 @@ def _read(text: str, where: str, name: str) -> Case:
     if isinstance(form, bool) or form not in (1, FORM) or (form == 1) is not ("recording" in head):
         raise CaseError(f"{where} is a case of an unknown form: {one_line(str(form), 40)}.", _HOW_TO_RECORD)
     if form == 1:
-        rows = [json.loads(line, parse_constant=_refused) for line in text.split("\n")[1:] if line]
+        rows = [_READER.decode(line) for line in text.split("\n")[1:] if line]
         return Case(Head(valid_name(name)), _runs(rows), form=1)
     return _second(text, where)
 
@@ -239,7 +239,7 @@ def _second(text: str, where: str) -> Case:
     body, _, last = text.removesuffix("\n").rpartition("\n")
     body += "\n"
     try:
-        kept = json.loads(last, parse_constant=_refused)
+        kept = _READER.decode(last)
     except ValueError:
         kept = None
     if not isinstance(kept, dict) or kept.keys() != {"sha256"} or not text.endswith("\n"):
@@ -250,7 +250,7 @@ def _second(text: str, where: str) -> Case:
             f"{one_line(str(kept['sha256']), 16)}…",
             _AGAIN,
         )
-    head, *rows = (json.loads(line, parse_constant=_refused) for line in body.split("\n") if line)
+    head, *rows = (_READER.decode(line) for line in body.split("\n") if line)
     found = {kind: [row[kind] for row in rows if kind in row] for kind in ("asked", "run", "verdict")}
     if sum(map(len, found.values())) != len(rows) or len(found["verdict"]) > 1:
         raise NotOfForm("a line is neither asked nor run, or there are several verdicts")
@@ -286,6 +286,9 @@ def _hash(body: str) -> str:
 
 def _refused(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a number")
+
+
+_READER = json.JSONDecoder(parse_constant=_refused)
 
 
 def _brief(value: str) -> str:
