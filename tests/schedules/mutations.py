@@ -121,7 +121,7 @@ def older_card_counts(patch: pytest.MonkeyPatch) -> None:
 
 MUTATIONS = (
     Mutation("fence without the machine", fence_without(Barred.MACHINE), "another machine was acted on"),
-    Mutation("fence without the boot", fence_without(Barred.BOOT), "acted on after it became another machine"),
+    Mutation("fence without the boot", fence_without(Barred.BOOT), "changes by commands from long ago"),
     Mutation("fence without the deadline", fence_without(Barred.LATE), "changes by commands from long ago"),
     Mutation("host key not demanded", key_not_demanded, "another machine was acted on"),
     Mutation("sent again without waiting", sent_again_at_once, "while an earlier one could still begin"),

@@ -6,7 +6,7 @@ import functools
 import re
 import shlex
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -52,6 +52,7 @@ class CountingNode:
     done_as_stranger: int = 0  # changes after it became another machine
     done_late: int = 0  # changes by a command that was sent into another boot, or long ago
     on_its_way: list[tuple[str, float]] = field(default_factory=list)  # boot and deadline of what may arrive yet
+    crossing: list[Callable[[], None]] = field(default_factory=list)  # what arrives once more after its next boot
     overtaken: int = 0  # commands that came while an earlier one could still have begun
 
     @property
@@ -167,6 +168,8 @@ class CountingNode:
         away = 10**6 if self.ending == "gone" else self.world.random.choice((3, 12, 25))
         self.down_until = self.world.now + timedelta(seconds=away)
         self.up_since = self.down_until - timedelta(seconds=10)
+        self.world.due += [(self.down_until + timedelta(seconds=1), late) for late in self.crossing]
+        self.crossing.clear()
         self.active = self.enabled = self.enabled or self.ending == "enabled-again"
 
 
@@ -226,6 +229,8 @@ class Wire:
                     self.world.due.append((at, late))
                 raise ConnectionLost(f"The connection to {node.name} broke.")
             began, boot = there.uptime, there.boot
+            if acts:
+                there.crossing.append(functools.partial(there.late, argv, boot, self.world.now))
             stdout, stderr, status = there.answer(argv)
             if acts:
                 await self.world.sleep(self.world.random.choice((0.0, 0.2, 4.0)))

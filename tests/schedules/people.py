@@ -61,14 +61,14 @@ class People:
 
     async def _answer_by_dialog(self, incident: str, person: str) -> None:
         world = self.stage.world
-        for _ in range(30):
-            await world.sleep(world.random.uniform(1, 12))
+        for _ in range(200):
+            await world.sleep(world.random.uniform(2, 12))
             asked_at = (told := fold(self.stage.ledger.read(incident))).asked_at
             if told.ended:
                 return
             if asked_at is None:
                 continue
-            await world.sleep(world.random.uniform(0, 40))
+            await world.sleep(world.random.choice((1, 10, 200, 300)))  # a runner looks again after some minutes
             answer = world.random.choice((GO_ON, GO_ON, GIVE_UP))
             wish = Approval(f"terminal:{person}", f"{ASKED}{instant_text(asked_at)}")
             await self._tried(partial(self.stage.responder().answer, incident, answer, wish, asked_at))

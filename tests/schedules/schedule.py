@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from tests.schedules.world import World
 STRAYED, STRAYS = 0.3, 0.04  # schedules in which connections land on another machine, and how many of those do
 LEASED = 0.08  # of the schedules; the leases only spare work, and what they promise holds without them
 CUT, CUTS = 0.25, 0.5  # schedules in which connections that act are cut often, and how many of those are
-BRAKED, ALIASED, LEFT, STALE, CHATTED, ANSWERED = 0.25, 0.15, 0.1, 0.15, 0.2, 0.25
+BRAKED, ALIASED, LEFT, STALE, CHATTED, ANSWERED = 0.25, 0.15, 0.1, 0.15, 0.2, 0.5
 TWO_VOICES = replace(POLICY, approvals=2, approvers=POLICY.approvers | {"terminal:cleo"})
 TWO_AT_ONCE = replace(POLICY, limits=Limits(at_once=2))  # so that only the machine's hold is in the way
 
@@ -141,8 +142,8 @@ def played(database: Database, seed: int) -> Played:
                 stage.run_by(incident, f"r{number}")
         if world.chance(0.3):
             people.meddles(incident)
-        if world.chance(ANSWERED):
-            people.answer_by_dialogs(incident)
+        if endings[name] in ("other-key", "other-machine") and random.Random(f"{seed} {name}").random() < ANSWERED:
+            people.answer_by_dialogs(incident)  # drawn apart, so that the other schedules stay as they were
         node = stage.nodes[name]
         if node.ending == "rebooted-by-others":
             at = world.now + timedelta(seconds=world.random.uniform(0, 40))
