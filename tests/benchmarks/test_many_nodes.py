@@ -26,7 +26,7 @@ from tests.nodes.simulated_fleet import ROOT, FleetProcess, fleet_of
 WINDOW_SECONDS = 5
 MOST_CPU_MS = 15  # a node, of the process that reads; 6 to 7 of a thousand, 9 of 200 with its start
 MOST_BEYOND_WINDOW = 8  # times what asyncssh alone takes; the goal on a quiet machine is 2
-MOST_CPU_TO_BARE = 6  # times what asyncssh alone takes
+MOST_CPU_TO_BARE = 4  # times what asyncssh alone takes, for the process that reads
 Figures = dict[str, float]
 
 
@@ -131,7 +131,7 @@ def test_two_hundred_nodes_at_once(tmp_path: Path, record_property: Callable[[st
     assert figures["beyond_window_to_bare"] <= MOST_BEYOND_WINDOW
     assert figures["cpu_to_bare"] <= MOST_CPU_TO_BARE
     assert figures["bot_cpu_ms_a_node"] <= MOST_CPU_MS
-    assert figures["bot_peak_mib"] <= 150
+    assert figures["bot_peak_mib"] <= 190  # of two processes
     assert figures["simulated_node_cpu_ms"] <= 20
 
 
