@@ -11,7 +11,8 @@ AT_ONCE = 200  # so many nodes keep a processor busy for about a window, so more
 FILES_A_NODE = 2
 FILES_BESIDE = 64  # for the program itself, and for reading an inventory
 MANY = 50
-FEWEST_CORES, MOST_BESIDE = 2, 8
+FEWEST_CORES = 2
+MOST_BESIDE = 2  # each has 60 MiB, and from two on reading is what takes longest
 FEWEST_NODES = 100  # to start a process takes as long as thinking about so many
 ALLOCATIONS_BETWEEN_LOOKS = 20_000  # each run visits the objects of all running nodes; Python's default is 700
 
@@ -53,7 +54,7 @@ def how_many(nodes: int, cores: int) -> int:
 
     Example:
     >>> how_many(1_000, 2), how_many(1_000, 4), how_many(1_000, 64), how_many(20, 64)
-    (1, 2, 8, 0)
+    (1, 2, 2, 0)
     """
     return 0 if cores < FEWEST_CORES or nodes < FEWEST_NODES else min(cores // 2, MOST_BESIDE, nodes // FEWEST_NODES)
 
