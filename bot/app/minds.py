@@ -52,7 +52,7 @@ class Minds:
     def __init__(self, what: Check, task: Task, several: list[_Beside]) -> None:
         self._what = what
         self._beside = several
-        self._room = asyncio.Semaphore(AHEAD * len(several))
+        self._room = asyncio.Semaphore(AHEAD * max(1, len(several)))
         self._here = Mind(task, what.playbook)
         asked = [(probe.name, command) for probe in what.playbook.probes for command in probe.commands]
         self._batch = Batch.of(asked, what.sampling)
@@ -166,21 +166,16 @@ async def check_beside(
 
 @asynccontextmanager
 async def beside(what: Check, task: Task, several: int) -> AsyncIterator[Minds]:
-    """Start so many processes, for the length of a block."""
+    """Start so many processes, for the length of a block; where none can be started, all is thought about here."""
     pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    started = [
-        _Beside(
-            await asyncio.create_subprocess_exec(
-                # A session of its own: Ctrl-C is meant for this process, which keeps what came.
-                *(sys.executable, "-P", "-c", _PROGRAM),
-                stdin=pipe,
-                stdout=pipe,
-                stderr=none,
-                start_new_session=True,
+    command, started = (sys.executable, "-P", "-c", _PROGRAM), list[_Beside]()
+    with contextlib.suppress(OSError):  # a limit of processes, or of memory
+        for _ in range(several):
+            # A session of its own: Ctrl-C is meant for this process, which keeps what came.
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=pipe, stdout=pipe, stderr=none, start_new_session=True
             )
-        )
-        for _ in range(several)
-    ]
+            started.append(_Beside(process))
     minds = Minds(what, task, started)
     for each in started:
         assert each.process.stdin is not None

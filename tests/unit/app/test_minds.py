@@ -133,6 +133,12 @@ async def test_what_a_process_that_dies_still_owes_is_thought_about_here() -> No
     assert all(each.returncode is not None for each in minds.processes)
 
 
+async def test_where_no_process_can_be_started_all_is_thought_about_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.app.minds.sys.executable", "/nowhere/python")
+    there, _ = await thought_beside(tells_json=True)
+    assert sorted(there) == sorted(NAMES)
+
+
 async def test_another_playbook_of_the_same_name_is_not_judged_by() -> None:
     asked = what(NAMES[:1])
     task = Task(PLAYBOOK.name, "0" * 64, (), asked.sampling, asked.draining, tells_json=False)
