@@ -58,8 +58,19 @@ def slack_captures(
     desk = ProfileDesk(Profiler(ssh_talks(environment), nonce), book, log, weighing, sketches)
     watch, turns = RollingWatch(roller(settings, books.ledger, environment), sketches), LookTurns(books.wishes)
     cards = CaptureCards(
-        watch, turns, known, books.ledger, poster, books.outbox, slack, background, watching, log, books.wishes
+        watch,
+        turns,
+        known,
+        books.ledger,
+        poster,
+        books.outbox,
+        books.leases,
+        slack,
+        background,
+        watching,
+        log,
+        books.wishes,
     )
-    beside = CaughtBeside(sketches, books.ledger, poster, books.outbox, books.wishes, background, log)
+    beside = CaughtBeside(sketches, books.ledger, poster, books.outbox, books.leases, books.wishes, background, log)
     keeper = RollingKeeper(watch, known, turns, log, (cards, beside))
-    return SlackCaptures(SlackProfiles(desk, poster), cards, keeper)
+    return SlackCaptures(SlackProfiles(desk, poster, books.leases), cards, keeper)

@@ -14,7 +14,7 @@ from bot.demo.slack.server import SlackWorkspace
 from bot.domain.house_events import SymptomCaught
 from bot.domain.rolling import RollingRequest
 from bot.domain.rolling_record import Rolling, RollingState
-from bot.ledger import Database, KeptCases, Outbox, on_threads
+from bot.ledger import Database, KeptCases, Leases, Outbox, on_threads
 from bot.response.capture.rolling_watch import RollingNews
 from bot.response.capture.sketches import Sketches
 from bot.surfaces.slack.capture_card import card_name
@@ -39,7 +39,8 @@ class Parts:
         team: Any = self.team
         log = Journal(team.log).log
         sketches = Sketches(cases, lambda: datetime.now(UTC), "zombie", log)
-        return CaughtBeside(sketches, team.ledger, team.poster, outbox, team.wishes, team, log), sketches
+        leases: Any = on_threads(Leases(self.database, "runner-1"), self.threads)
+        return CaughtBeside(sketches, team.ledger, team.poster, outbox, leases, team.wishes, team, log), sketches
 
 
 def caught(at: datetime, sketch: str = "", mono: float = 4400.25) -> Rolling:
@@ -60,7 +61,8 @@ async def test_it_is_told_once_under_the_card_of_its_incident_with_both_pictures
         beside, sketches = parts.made()
         at = (await team.ledger.incidents(node="node-1"))[0].opened_at - timedelta(minutes=2)
         rolling = caught(at, await sketches.keep(ID, DRAWN))
-        for _ in range(2):  # the next look brings the same
+        beside.news(RollingNews(rolling))
+        for _ in range(2):  # the next look brings the same, be it told by then or not
             beside.news(RollingNews(rolling))
             await team.idle()
         again, _ = parts.made()

@@ -6,7 +6,7 @@ people look then. A capture that was asked for in Slack tells it on its own card
 
 from __future__ import annotations
 
-from bot.domain.contracts import ActingLedger, Log, Outbox
+from bot.domain.contracts import ActingLedger, Leases, Log, Outbox
 from bot.domain.errors import LedgerError
 from bot.domain.house_events import SymptomCaught
 from bot.domain.rolling_record import Rolling
@@ -36,6 +36,7 @@ class CaughtBeside:
         ledger: ActingLedger,
         poster: Poster,
         outbox: Outbox,
+        leases: Leases,
         wishes: Wishes,
         background: Background,
         log: Log,
@@ -44,14 +45,17 @@ class CaughtBeside:
         self._ledger = ledger
         self._poster = poster
         self._outbox = outbox
+        self._leases = leases
         self._wishes = wishes
         self._background = background
         self._log = log
         self._told: dict[str, set[str]] = {}  # by capture, while it is looked at
+        self._telling: set[str] = set()
 
     def news(self, news: RollingNews) -> None:
         """Tell what a look brought; what belongs to no incident yet is tried again with the next look."""
-        if news.rolling.caught:
+        if news.rolling.caught and news.rolling.id not in self._telling:  # what came since is told after the next look
+            self._telling.add(news.rolling.id)
             self._background.begin(self._tell(news.rolling), f"caught by {news.rolling.id}")
 
     async def _tell(self, rolling: Rolling) -> None:
@@ -64,8 +68,10 @@ class CaughtBeside:
                         told.add(name)
         except LedgerError as error:
             self._log("ledger_unavailable", error=one_line(str(error)), capture=rolling.id)
-        if rolling.is_over:
-            self._told.pop(rolling.id, None)
+        finally:
+            self._telling.discard(rolling.id)
+            if rolling.is_over:
+                self._told.pop(rolling.id, None)
 
     async def _has_card(self, capture: str) -> bool:
         name = card_name(capture)
@@ -77,7 +83,7 @@ class CaughtBeside:
             return True  # an earlier run did
         found = incident_of(await self._ledger.incidents(node=rolling.node), rolling.node, caught.at)
         card = await self._poster.place(found.card) if found is not None else None
-        if card is None:
+        if card is None or not await self._leases.take(name):  # else another program's sweep may send it as well
             return False
         target = MessageTarget(card.channel, card.ts)
         await self._poster.enqueue(name, CARD, target, caught_reply(caught, None, ""))

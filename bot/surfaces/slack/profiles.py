@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 
 from bot.domain.capture import CaptureRequest
+from bot.domain.contracts import Leases
 from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable
 from bot.domain.node import Node
 from bot.profile.sketch import Sketch
@@ -24,9 +25,10 @@ LINE = 110
 class SlackProfiles:
     """Shows profiles in channels and in the threads of cards."""
 
-    def __init__(self, desk: ProfileDesk, poster: Poster) -> None:
+    def __init__(self, desk: ProfileDesk, poster: Poster, leases: Leases) -> None:
         self._desk = desk
         self._poster = poster
+        self._leases = leases
 
     async def ask(
         self, node: Node, request: CaptureRequest, target: MessageTarget, key: str, by: str, incident: str = ""
@@ -36,6 +38,7 @@ class SlackProfiles:
         Raises: LedgerError when the message cannot be stored.
         """
         name = PROFILE + hashlib.sha256(key.encode(errors="replace")).hexdigest()[:20]
+        await self._leases.take(name)  # of what nobody has a lease of, any program's sweep sends what is not sent yet
         await self._poster.enqueue(name, CARD, target, _begun(node, request))
         drawn = None
         try:
@@ -44,6 +47,7 @@ class SlackProfiles:
         except (CannotRead, Unreachable, Refused) as no:
             words = why_not(node.name, no)
             message = Message(escaped(clipped(words, TEXT)), (paragraph(words),))
+        await self._leases.take(name)
         await self._poster.enqueue(name, CARD, target, message)
         self._poster.finished(name)
         await self._draw(name, target, drawn)
