@@ -179,7 +179,7 @@ async def test_button_of_several_covers_those_still_proposed(tmp_path: Path) -> 
         assert all(f"node-{n}" in str(view.blocks) for n in (1, 2, 3))
         team.stage.nodes["node-2"].boot += 1
         await slack.submit("bob", view, {"reason": "all three leak"})
-        told = await team.told("bob", "node-2: Looked at again")
+        told = await team.told("bob", "node-2: Read again")
         assert "node-1" not in told.text
         await team.card("3 nodes: 3 critical; 2 approved, 1 cancelled")
 

@@ -108,6 +108,13 @@ async def test_two_nodes_are_one_card_and_a_swallowed_reboot_is_told_to_the_chan
         ended = await card(slack, "2 nodes: 1 critical; 1 escalated, 1 resolved")
         told = await slack.until(lambda: [one for one in slack.thread(ended)[1:] if one.is_broadcast], what="help")
         assert "node-2" in told[0].text
+        cured = await slack.until(
+            lambda: [one for one in slack.thread(ended)[1:] if "Before and after" in json.dumps(one.blocks)],
+            what="fold",
+        )
+        assert [one.text for one in cured] == ["node-1: details"], "below its evidence, and in no reply of its own"
+        assert "zombie memory cgroups: 68,4" in json.dumps(cured[0].blocks)
+        assert not [one for one in slack.thread(ended) if "before and after" in one.text]
         assert (here.machine("node-1").reboots, here.machine("node-2").reboots) == (1, 0)
         assert await bot.end() == 0
 

@@ -31,7 +31,7 @@ from bot.surfaces.slack.part import MessageTarget, spot_of
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.running_steps import PROGRESS, RunningSteps
-from bot.surfaces.slack.thread import replies, voices
+from bot.surfaces.slack.thread_replies import ThreadReplies
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.standing import group_of, needs_a_person
@@ -73,7 +73,7 @@ class SlackSurface:
         self._shown: OrderedDict[str, str] = OrderedDict()  # the last wording of each card, the latest at the end
         self._as_of: dict[str, datetime] = {}
         self._heads: dict[str, str] = {}
-        self._heard: dict[str, set[str]] = {}  # for each card, the replies to a yes that were requested
+        self._thread = ThreadReplies(poster, outbox, ledger, self.words)
         self._checking: dict[str, str] = {}
         self._nudges = NudgeTimes(policy)
         self._running = RunningSteps()
@@ -102,7 +102,7 @@ class SlackSurface:
                 return
             if name not in self._shown and await self._stands_so(name, wording):  # an earlier run has posted it
                 self._remember(name, wording)
-                await self._reply(name, spot, group)
+                await self._thread.show(name, spot, group)
                 return
             stands = await self._poster.adopt(name, spot)
             if stands and all(
@@ -114,7 +114,7 @@ class SlackSurface:
             self._remember(name, wording)
             if len(group) == 1 and (triage := group[0].triage) is not None and triage.growth is not None:
                 self._poster.illustrate(name, spot, group[0].id, group[0].node, triage.growth)
-            await self._reply(name, spot, group)
+            await self._thread.show(name, spot, group)
             self._poster.finished(name)
 
     @contextlib.asynccontextmanager
@@ -234,22 +234,6 @@ class SlackSurface:
     def _of(group: Sequence[Incident], told: Mapping[str, str]) -> dict[str, str]:
         return {incident.id: told[incident.id] for incident in group if incident.id in told}
 
-    async def _reply(self, name: str, spot: MessageTarget, group: Sequence[Incident]) -> None:
-        heard = self._heard.setdefault(name, set())
-        for voice in voices(group):
-            if voice.part in heard:
-                continue
-            if await self._outbox.place(name, voice.part) is None:
-                head = (await self._ledger.head(HOUSE)).noted
-                await self._poster.enqueue(name, voice.part, spot, voice.message(head), under=CARD)
-            heard.add(voice.part)
-        for incident in group:
-            if incident.ended and incident.steps:  # for others the report comes on request
-                await self._poster.enclose(name, spot, FileAsked(REPORT, incident.id))
-            for reply in replies(incident, self.words, of_several=len(group) > 1):
-                if await self._outbox.place(name, reply.part) is None:
-                    await self._poster.enqueue(name, reply.part, spot, reply.message, under=CARD)
-
     # --- where it is shown
 
     async def _spot(self, group: Sequence[Incident]) -> MessageTarget | None:
@@ -282,7 +266,7 @@ class SlackSurface:
             forgotten, _ = self._shown.popitem(last=False)
             self._heads.pop(forgotten, None)
             self._as_of.pop(forgotten, None)
-            self._heard.pop(forgotten, None)
+            self._thread.forget(forgotten)
 
 
 def _may_be_held_up(incident: Incident) -> bool:

@@ -6,9 +6,10 @@ of its own, which is never edited. What came of it stands on the card, and in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from bot.domain.incident import Decision, Incident
 from bot.domain.listed import listed
@@ -17,6 +18,8 @@ from bot.domain.verdict import Verdict
 from bot.surfaces.slack.blocks import SUMMARY, drawn, line, marked_up, step_blocks
 from bot.surfaces.slack.heat_block import strip_block
 from bot.surfaces.slack.message import (
+    ALL_BLOCKS,
+    BLOCKS,
     TEXT,
     Block,
     Message,
@@ -25,6 +28,7 @@ from bot.surfaces.slack.message import (
     escaped,
     folded,
     footnote,
+    length,
     paged,
     paragraph,
     record_line,
@@ -48,10 +52,26 @@ TOGETHER = timedelta(seconds=10)  # between the entries of the same yes to sever
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A message for a card's thread, with the name under which it is stored: it is never posted twice."""
+    """One message for a card's thread, by the name under which it is kept: there is never a second of it.
+
+    Shape: `fold` says the same as blocks that may stand below a node's details instead.
+    """
 
     part: str
     message: Message
+    fold: tuple[Block, ...] = ()
+
+    def folded_into(self, details: Mapping[str, Any]) -> Message | None:
+        """Return a node's details as the outbox has them, with the fold at their end; None where there is no room."""
+        stand = tuple(details.get("blocks", ()))
+        blocks = (*stand, *(block for block in self.fold if block not in stand))
+        fits = len(blocks) <= BLOCKS and sum(map(length, blocks)) <= ALL_BLOCKS
+        return Message(str(details.get("text", "")), blocks) if fits else None
+
+
+def details_part(incident: str, number: int = 1) -> str:
+    """Return the name under which a page of an incident's details is kept."""
+    return f"details-{incident}-{number}"
 
 
 def details(
@@ -66,7 +86,7 @@ def details(
     blocks = [titled(title), *_details(verdict, of_several, _why(incident, why))]
     return tuple(
         Reply(
-            f"details-{incident}-{number}",
+            details_part(incident, number),
             Message(escaped(f"{verdict.node}: details" + (f" ({number})" if number > 1 else "")), page),
         )
         for number, page in enumerate(paged(blocks), 1)
@@ -81,7 +101,8 @@ def replies(incident: Incident, words: PlanWords = BY_NAME, *, of_several: bool 
     view = incident_view(incident, ViewContext(words=words))
     changed = changes(view.resolved) if view.resolved is not None else ()
     if len(changed) > (0 if of_several else MOST_CHANGES):
-        yield Reply(f"after-{view.id}", _before_and_after(view))
+        said = "\n".join(f"{name}: {value}" for name, value in changed)
+        yield Reply(f"after-{view.id}", _before_and_after(view), tuple(folded("Before and after", said)))
     if view.escalated is not None and incident.steps:
         yield Reply(f"escalated-{view.id}", _not_fixed(view))
 

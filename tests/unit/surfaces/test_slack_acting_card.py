@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -23,7 +24,7 @@ from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.slack.blocks import PROFILE
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.dialog import reason_dialog
-from bot.surfaces.slack.message import FIRST_WORDS, escaped
+from bot.surfaces.slack.message import BLOCKS, FIRST_WORDS, escaped
 from bot.surfaces.slack.thread import details, replies
 from bot.surfaces.view.view import incident_view
 from tests.record import incidents
@@ -202,11 +203,24 @@ def test_resolved_begins_so_and_says_before_and_after_itself() -> None:
     assert list(replies(incident)) == [], "nothing is said twice"
 
 
-def test_of_several_nodes_each_has_its_table_in_the_thread() -> None:
+def test_of_several_nodes_each_has_its_table_in_the_thread_where_it_has_no_details() -> None:
     (reply,) = replies(told(*WAYS[State.RESOLVED]), of_several=True)
     taken_by_slack(reply.message)
     assert not reply.message.broadcast
     assert "memory cgroups: 68,700 → 260" in reply.message.text
+
+
+def test_of_several_nodes_what_changed_is_folded_into_the_details_once_and_where_there_is_room() -> None:
+    (reply,) = replies(told(*WAYS[State.RESOLVED]), of_several=True)
+    stands = {"text": "node: details", "blocks": list(details(VERDICT)[0].message.blocks)}
+    added = reply.folded_into(stands)
+    assert added is not None
+    taken_by_slack(added)
+    assert added.blocks[-1]["title"]["text"] == "Before and after"
+    assert "68,700 → 260" in str(added.blocks[-1]["child_blocks"])
+    kept = json.loads(json.dumps({"text": added.text, "blocks": added.blocks}))
+    assert reply.folded_into(kept) == added, "once"
+    assert reply.folded_into({"text": "", "blocks": [added.blocks[0]] * BLOCKS}) is None
 
 
 def test_acted_but_not_fixed_is_said_in_the_channel_too() -> None:

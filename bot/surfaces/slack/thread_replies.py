@@ -1,0 +1,59 @@
+"""Keeps the thread of a card as the record has it: each yes, what came of each node, and its report as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.domain.contracts import ActingLedger, Outbox
+from bot.domain.house_events import HOUSE
+from bot.domain.incident import Incident
+from bot.surfaces.slack.enclosed_report import REPORT
+from bot.surfaces.slack.enclosures import FileAsked
+from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.thread import Reply, details_part, replies, voices
+from bot.surfaces.view.plan_words import PlanWords
+
+
+class ThreadReplies:
+    """Says each thing once, also after a restart."""
+
+    def __init__(self, poster: Poster, outbox: Outbox, ledger: ActingLedger, words: PlanWords) -> None:
+        self._poster = poster
+        self._outbox = outbox
+        self._ledger = ledger
+        self._words = words
+        self._said: dict[str, set[str]] = {}  # for each card, what this run has seen to
+
+    async def show(self, name: str, spot: MessageTarget, group: Sequence[Incident]) -> None:
+        """Bring a card's thread up to date. Raises: LedgerError when the record cannot be asked."""
+        said = self._said.setdefault(name, set())
+        for voice in voices(group):
+            if voice.part in said:
+                continue
+            if await self._outbox.place(name, voice.part) is None:
+                head = (await self._ledger.head(HOUSE)).noted
+                await self._poster.enqueue(name, voice.part, spot, voice.message(head), under=CARD)
+            said.add(voice.part)
+        for incident in group:
+            if incident.ended and incident.steps:  # for others the report comes on request
+                await self._poster.enclose(name, spot, FileAsked(REPORT, incident.id))
+            for reply in replies(incident, self._words, of_several=len(group) > 1):
+                if reply.part not in said and await self._outbox.place(name, reply.part) is None:
+                    await self._say(name, spot, incident.id, reply)
+                said.add(reply.part)
+
+    def forget(self, name: str) -> None:
+        """Forget what was said on a card; the outbox still knows."""
+        self._said.pop(name, None)
+
+    async def _say(self, name: str, spot: MessageTarget, incident: str, reply: Reply) -> None:
+        """Fold it into the node's details where it can be, else post it as a reply of its own."""
+        details = details_part(incident)
+        stands = await self._outbox.standing(name, details) if reply.fold else None
+        told = reply.folded_into(stands) if stands is not None else None
+        if told is None:
+            await self._poster.enqueue(name, reply.part, spot, reply.message, under=CARD)
+        elif stands is not None and list(told.blocks) != stands.get("blocks"):
+            await self._poster.enqueue(name, details, spot, told, under=CARD)
