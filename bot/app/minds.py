@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import pickle
 import sys
 from collections import Counter, deque
@@ -34,6 +35,7 @@ AHEAD = 16  # jobs that wait at each: while this process does other things, none
 Looks: TypeAlias = Mapping[str, tuple[Look, ...]]
 LooksOf: TypeAlias = Callable[[str], Looks]
 HearsThought: TypeAlias = Callable[[Thought], None]
+_KEPT = frozenset({"PATH", "LANG", "HOME", "TZ", "TMPDIR"})
 _PROGRAM = "import sys; from bot.app.mind import main; sys.exit(main())"
 
 
@@ -129,6 +131,11 @@ class Minds:
             asyncio.ensure_future(self._here.thought(job)).add_done_callback(partial(_handed_over, answer))
 
 
+def _environment(ours: Mapping[str, str]) -> dict[str, str]:
+    """What Python itself needs to start: no token and no way to an agent's keys is handed on."""
+    return {name: value for name, value in ours.items() if name.startswith(("PYTHON", "LD_", "LC_")) or name in _KEPT}
+
+
 def _handed_over(answer: asyncio.Future[Thought], thought: asyncio.Future[Thought]) -> None:
     if answer.done():
         return
@@ -173,7 +180,7 @@ async def beside(what: Check, task: Task, several: int) -> AsyncIterator[Minds]:
         for _ in range(several):
             # A session of its own: Ctrl-C is meant for this process, which keeps what came.
             process = await asyncio.create_subprocess_exec(
-                *command, stdin=pipe, stdout=pipe, stderr=none, start_new_session=True
+                *command, stdin=pipe, stdout=pipe, stderr=none, start_new_session=True, env=_environment(os.environ)
             )
             started.append(_Beside(process))
     minds = Minds(what, task, started)

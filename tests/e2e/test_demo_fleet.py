@@ -96,6 +96,8 @@ async def test_who_else_leads_to_table_difference_plan_and_waves_that_cure_every
             if FIRST not in left_alone:
                 await card.get_by_text(f"has cured {FIRST} since this was read").first.wait_for()
             assert await card.get_by_role("button", name="Approve").count() == (FIRST in left_alone)
+            await card.scroll_into_view_if_needed()
+            await alice.screenshot("fleet-first-card")
             assert await wave(alice).count() == 1, "one card, edited in place"
             await alice.screenshot("fleet-closed")
             await phone.page.get_by_text("oncall-gpu").first.click()

@@ -62,6 +62,10 @@ def body(verdict: Verdict) -> dict[str, Any]:
 NAMES = (*(f"node-{at}" for at in range(len(CASES))), "gone-0", "breaks-1")
 
 
+def environment_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/environ").read_text()
+
+
 async def judged_here(names: Sequence[str] = NAMES) -> dict[str, Verdict]:
     found: list[Verdict] = []
     await check(what(names), lambda event: None, found.append)
@@ -116,11 +120,13 @@ async def test_missing_key_is_told_once_all_others_are_through() -> None:
     assert [thought.verdict.node for thought in found] == ["node-0"]
 
 
-async def test_what_a_process_that_dies_still_owes_is_thought_about_here() -> None:
+async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = what(NAMES)
     task = Task(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1")
     async with beside(asked, task, 2) as minds:
         for each in minds.processes:
+            assert "SLACK_BOT_TOKEN" not in environment_of(each.pid), "they need no secret of ours"
             os.kill(each.pid, signal.SIGSTOP)  # so that all is still owed
         waiting = [asyncio.create_task(minds.judged(node, lambda event: None, {})) for node in asked.nodes]
         await asyncio.sleep(0)
