@@ -14,7 +14,7 @@ from bot import __version__
 from bot.domain.errors import LedgerError, UsageError
 
 NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
-CRASHED = 70  # as sysexits.h has it: neither a verdict nor a mistake of whoever asked
+CRASHED = 70  # from sysexits.h: neither a verdict nor a usage error
 
 
 def parser(program: str = "zombie") -> argparse.ArgumentParser:
@@ -24,7 +24,7 @@ def parser(program: str = "zombie") -> argparse.ArgumentParser:
 
     top = Parser(
         prog=program,
-        description="Log in to a sick node, read what matters, and say what is wrong with it: one verdict, with proof.",
+        description="Log in to a sick node, read what matters, and say what is wrong with it: a verdict with proof.",
         epilog="Try `zombie demo` first: it needs no account, no root and no network.",
     )
     top.add_argument("--version", action="version", version=f"zombie {__version__}")
@@ -35,7 +35,7 @@ def parser(program: str = "zombie") -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit status."""
+    """Run a command line and return its exit status."""
     from bot.commands.login import complete
     from bot.commands.options import as_called, called
 
@@ -45,12 +45,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments.environ = os.environ  # read here, handed down from here
     arguments.command_line = parser
     try:
-        if os.environ.get("ZOMBIE_LISTEN"):  # one mistake in an environment is told by whichever command comes first
+        if os.environ.get("ZOMBIE_LISTEN"):  # any command reports a wrong environment variable
             from bot.settings import check_address
 
             check_address(os.environ)
         status: int = arguments.run(arguments)
-        sys.stdout.flush()  # here, for what cannot be written is to be said, too
+        sys.stdout.flush()  # here, so that a failed write is reported too
     except (UsageError, LedgerError) as error:
         print(f"zombie: {as_called(error.sentence, command)}", file=sys.stderr)
         if error.try_next:
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # the reader of our output left, `zombie … | head`
+    except BrokenPipeError:  # the reader of the output left, as in `zombie … | head`
         sys.stderr.close()
         return 141
     # A crash must not look like a verdict: Python itself would exit with 1.
@@ -68,13 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _failed(error: Exception) -> int:
-    """Say why a command failed: in a sentence where the machine is at fault, with a traceback where we are."""
+    """Say why a command failed: a sentence for a fault of the machine, a traceback for a bug."""
     from bot.domain.safe_text import one_line
 
     _let_go_of_stdout()
     found = next((leaf for leaf in _leaves(error) if isinstance(leaf, OSError | UnicodeEncodeError)), None)
     match found:
-        case BrokenPipeError():  # the reader left, and several things were going on
+        case BrokenPipeError():  # the reader left while several tasks were running
             sys.stderr.close()
             return 141
         case UnicodeEncodeError():
@@ -87,16 +87,16 @@ def _failed(error: Exception) -> int:
         case OSError():
             said = f"{one_line(str(found.filename), 200)}: {found.strerror or type(found).__name__}"
             print(f"zombie: {said}.", file=sys.stderr)
-            print("        Name another file or folder, or give it to whoever runs this.", file=sys.stderr)
+            print("        Name another file or folder, or give this user access to it.", file=sys.stderr)
         case _:
             traceback.print_exception(error)
-            print("zombie: That is a fault of the program, and no verdict: please report it.", file=sys.stderr)
+            print("zombie: That is a bug in the program, not a verdict: please report it.", file=sys.stderr)
             return CRASHED
     return 2
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:
-    """What happened, also where several things did at once."""
+    """The errors, also from an exception group."""
     if isinstance(error, BaseExceptionGroup):
         for part in error.exceptions:
             yield from _leaves(part)
@@ -105,7 +105,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def _let_go_of_stdout() -> None:
-    """Write what is still to be written, or drop it: else Python tries once more when it ends, and says so."""
+    """Flush the rest of stdout, or drop it: otherwise Python tries again at exit, and complains."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):

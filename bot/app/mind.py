@@ -51,7 +51,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one node answered; `looks` are the counts of it before, by cause, `failed` is how its connection broke."""
+    """What a node answered; `looks` are the counts of it before, by cause, `failed` is how its connection broke."""
 
     node: Node
     taken_at: datetime
@@ -99,7 +99,7 @@ class _Given:
 
 
 class Mind:
-    """Thinks about one job after another, on the way that a check takes in one process."""
+    """Thinks about jobs one after another, exactly like a check within a process."""
 
     def __init__(self, task: Task, playbook: Playbook) -> None:
         self._task = task

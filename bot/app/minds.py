@@ -41,7 +41,7 @@ _PROGRAM = "import sys; from bot.app.mind import main; sys.exit(main())"
 
 @dataclass(slots=True)
 class _Beside:
-    """One process, and the jobs that it has not answered yet, in their order."""
+    """A process, and the jobs that it has not answered yet, in order."""
 
     process: asyncio.subprocess.Process
     owed: deque[tuple[Job, asyncio.Future[Thought]]] = field(default_factory=deque)
@@ -65,7 +65,7 @@ class Minds:
         return tuple(each.process for each in self._beside)
 
     async def judged(self, node: Node, heard: Listener, looks: Looks) -> Thought:
-        """Read a node and return what comes of it; one that nobody could talk to is a verdict too.
+        """Read a node and return its verdict; an unreachable node has a verdict too.
 
         Shape: `looks` are the counts of the node before, by cause.
         Raises: UsageError when a key or known_hosts file is missing.

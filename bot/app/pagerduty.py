@@ -143,7 +143,7 @@ class PagerDutyParts:
                 if said != (sentence := one_line(str(error), 300)):
                     self.log("pagerduty_look_failed", error=sentence)
                 said = sentence
-            except Exception as bug:  # noqa: BLE001 - a loop that has to go on, whatever one look met with
+            except Exception as bug:  # noqa: BLE001 - the loop has to go on, whatever a look raises
                 self.log("pagerduty_look_failed", error=one_line(repr(bug), 300), kind=type(bug).__name__)
             await asyncio.sleep(every.total_seconds())
 

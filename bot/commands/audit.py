@@ -77,7 +77,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         type=options.duration,
         default=timedelta(days=30),
         metavar="TIME",
-        help="with --from-slack: how far back, such as 7d (default: 30d). Each card's thread is one call, and Slack "
+        help="with --from-slack: how far back, such as 7d (default: 30d). Each card's thread is a call, and Slack "
         "takes about 50 a minute",
     )
     verify.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")

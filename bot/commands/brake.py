@@ -88,11 +88,7 @@ def _show(arguments: argparse.Namespace, pulled: Entry | None, was_there: bool, 
     if is_served:
         return
     place = named(database_url(arguments.environ))
-    why = (
-        f"no bot serves at {place} just now"
-        if was_there
-        else f"there was no ledger at {place}, so no bot uses that one"
-    )
+    why = f"no bot serves at {place} just now" if was_there else f"there was no ledger at {place}, so no bot uses it"
     sys.stdout.flush()
     print(
         f"zombie: {why}. If yours runs, its brake is another: name its ledger with ZOMBIE_DATABASE_URL or "

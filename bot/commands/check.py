@@ -60,7 +60,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         commands,
         "check",
         "check nodes and say what is wrong with them",
-        "Log in to each node once, read everything within one sampling window, and give one verdict.",
+        "Log in to each node once, read everything within one sampling window, and give a verdict.",
         EXAMPLES + "\n" + EXIT_CODES,
     )
     options.add_selection(parser, "*")

@@ -83,4 +83,4 @@ def _text(path: Path, told: Why) -> str:
     first = shlex.quote(str(told.changes[0].change))
     if not path.is_file():
         return "\n".join(lines)  # an incident's case: no command replays it from here
-    return "\n".join([*lines, "", f"  See one: zombie replay {shlex.quote(str(path))} --with {first}"])
+    return "\n".join([*lines, "", f"  To see it: zombie replay {shlex.quote(str(path))} --with {first}"])

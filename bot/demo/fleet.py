@@ -82,7 +82,7 @@ FLEET: tuple[Member, ...] = (
     Member(fleet_other_faults.IRQ_AFFINITY, "every network queue on core 0", "edge"),
     Member(fleet_other_faults.THROTTLED, "idle cores, and a pod that may not use them", "api"),
     Member(fleet_other_faults.CONNTRACK_FULL, "the connection tracking table is full", "nat"),
-    Member(fleet_other_faults.IO_STALL, "everything waits for one disk", "kafka"),
+    Member(fleet_other_faults.IO_STALL, "everything waits for a single disk", "kafka"),
     Member(fleet_other_faults.STEAL, "CPU time stolen by other guests; read without mpstat", "bastion"),
     Member(fleet_other_faults.BACKUP_FAILED, "a failed backup, which a reboot would not fix", "database"),
     Member(
@@ -113,7 +113,7 @@ FLEET: tuple[Member, ...] = (
         in_cluster=True,
     ),
     Member(fleet_other_faults.SILENT, "accepts the connection and then says nothing", "gpu", Fault.SILENT),
-    Member(fleet_other_faults.REBUILT, "shows another host key than the known one", "web", Fault.OTHER_HOST_KEY),
+    Member(fleet_other_faults.REBUILT, "shows a host key other than the known key", "web", Fault.OTHER_HOST_KEY),
 )
 
 
@@ -184,7 +184,7 @@ class Fleet:
 
     async def start(self, seconds: Callable[[], float]) -> None:
         """Start every node and write the files. `seconds` is the nodes' clock."""
-        # A key that is there already is taken: so fleets of several processes have one login.
+        # An existing key is used, so that fleets of several processes share a login.
         login = (
             asyncssh.read_private_key(self.key)
             if self.key.is_file()

@@ -1,4 +1,4 @@
-"""Nodes that leak memory cgroups: an unused ECS agent starts again and again, and each start leaks one."""
+"""Nodes that leak memory cgroups: an unused ECS agent starts again and again, and each start leaks a cgroup."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def gpu_node(
     cores: int = 96,
     product: str = "p4d.24xlarge",
 ) -> State:
-    """A GPU node that leaks: kernel 5.4, cgroup v1, ENA 2.11.0g, one core held by kubelet."""
+    """A GPU node that leaks: kernel 5.4, cgroup v1, ENA 2.11.0g, a core held by kubelet."""
     queues = min(32, cores)
     of_queues = tuple(core if queue == resets.queue else (queue * 3 + 1) % cores for queue in range(queues))
     return State(
@@ -187,7 +187,7 @@ STOPPED = State(
 
 
 def small_leak(name: str, number: int, dying: int) -> State:
-    """A GPU node of 16 cores with the founding leak; `number` tells it apart."""
+    """A GPU node of 16 cores with this project's first leak; `number` distinguishes it."""
     return gpu_node(
         name,
         number,

@@ -1,6 +1,6 @@
 """The rest of the fleet: other faults with similar symptoms, and healthy nodes.
 
-Longer than 300 lines: the demo's nodes are one list.
+Longer than 300 lines: the demo's nodes are a single list.
 """
 
 from __future__ import annotations

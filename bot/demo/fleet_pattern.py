@@ -1,4 +1,4 @@
-"""Twenty small trainers with a pattern to find: who leaks, by which image, and why one zone only looks healthy.
+"""Twenty small trainers with a pattern to find: which leak, by image, and why a zone only looks healthy.
 
 Those of the older image have the unused agent enabled. In 1a and 1b it loops and leaks; in 1c another fault keeps it
 from starting, so that the whole zone is free of the leak by accident. The newer image has no such agent.

@@ -136,7 +136,7 @@ def usual_units(system: System, *more: Unit, irqbalance: bool = True) -> tuple[U
 
 
 def kubelet(*threads: Thread) -> Process:
-    """Return kubelet's process, with these busy threads besides its usual one."""
+    """Return kubelet's process, with these busy threads besides its usual thread."""
     return Process(
         2114,
         "kubelet",

@@ -152,14 +152,14 @@ def _interruptible() -> Iterator[None]:
 
 
 def _ignore_interrupts() -> None:
-    """Ignore Ctrl-C from here on, so that a second one cannot stop the clean-up half-way."""
+    """Ignore Ctrl-C from here on, so that a second Ctrl-C cannot stop the clean-up half-way."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @dataclass(slots=True)
 class _Session:
-    """First all nodes at once, then the first one in full, then a prompt."""
+    """First all nodes at once, then the first node in full, then a prompt."""
 
     tools: DemoTools
     nodes: DemoNodes
@@ -173,7 +173,7 @@ class _Session:
         self._check([])
         first = names[0]
         if first in self.verdicts:
-            self._say(f"\nThe first one in full ({self.nodes.descriptions[first]}):\n\n")
+            self._say(f"\nThe first node in full ({self.nodes.descriptions[first]}):\n\n")
             self._say(self.tools.full_text(self.verdicts[first]))
         self._say(f"\nTry:\n{self._suggestions(names)}\n{self._elsewhere(first)}{self.instructions}\n")
         with _completion([*_COMMANDS, *names]):
@@ -185,7 +185,7 @@ class _Session:
 
     def _elsewhere(self, name: str) -> str:
         return (
-            "\nYou can also reach the nodes from another terminal while this one runs:\n"
+            "\nYou can also reach the nodes from another terminal while this runs:\n"
             f"  {self.tools.command} check {name} --inventory {shlex.quote(str(self.nodes.inventory))}\n"
             f"  {shlex.join(self.nodes.ssh_command(name))} cat /proc/cgroups\n"
         )

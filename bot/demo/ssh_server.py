@@ -21,7 +21,7 @@ _Listener: TypeAlias = asyncssh.SSHAcceptor | asyncio.Server | socket.socket
 
 
 class _Login(asyncssh.SSHServer):
-    """Accepts one user with one key."""
+    """Accepts a single user with a single key."""
 
     def __init__(self, node: NodeServer) -> None:
         self._node = node
@@ -56,7 +56,7 @@ class NodeServer:
         self._connections: dict[int, asyncssh.SSHServerConnection] = {}
 
     async def start(self) -> None:
-        """Listen, as the fault allows: as an SSH server, as a silent one, or not at all."""
+        """Listen, as the fault allows: as an SSH server, as a silent server, or not at all."""
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((ADDRESS, self.port))

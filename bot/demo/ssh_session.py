@@ -1,4 +1,4 @@
-"""One SSH session on a simulated node: a batch, or a single command that a person typed."""
+"""An SSH session on a simulated node: a batch, or a single command that a person typed."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class ExecSession(asyncssh.SSHServerSession[bytes]):
         self._end(0)
 
     async def _captured(self, script: str) -> bool:
-        """Answer a capture, or who reads one's segments; False where the script is neither."""
+        """Answer a capture, or a reader of its segments; False where the script is neither."""
         machine = self._machine.machine
         with contextlib.suppress(ValueError):
             segments = read_segments(script)

@@ -1,4 +1,4 @@
-"""The engine: who carries on with which incident, and when. It decides nothing else; the ledger is the queue."""
+"""The engine: which runner continues which incident, and when. It decides nothing else; the ledger is the queue."""
 
 from __future__ import annotations
 

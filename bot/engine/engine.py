@@ -1,7 +1,7 @@
-"""Who carries on with which incident, and when: leases, what changed, what is due, and nothing of what is done.
+"""Which runner continues which incident, and when: leases, changes and due work, but not what is done.
 
-The ledger is the durable queue: an incident that is open is work, and any runner that finds nobody at it goes on from
-its entries. A second store of what is to be done would be one truth too many.
+The ledger is the durable queue: an open incident is work, and any runner that finds it without an owner goes on from
+its entries. A second store of pending work could contradict the ledger.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from bot.engine.notices import Changed, Decided, NoticeBoard
 from bot.engine.work import Work
 
 TICK, CLAIM_EVERY, BEAT_EVERY = 0.5, 1.0, 2.0  # seconds
-OVER_FOR = 2.0  # a lease that was taken for an incident which is about to be opened is not let go
+OVER_FOR = 2.0  # a lease taken for an incident that is about to be opened is kept this long
 ADVANCED_AT_ONCE, SHOWN_AT_ONCE = 20, 10
 
 
 class Engine:
-    """One runner's loop.
+    """A runner's loop.
 
     Shape: `advance` does the next thing for an incident, `surfaces` show its group; `notices` say what happened here.
     """
@@ -56,10 +56,10 @@ class Engine:
             Work(partial(self._show, surface), SHOWN_AT_ONCE, clock, log, "show_failed") for surface in surfaces
         ]
         self._cursor: int | None = None
-        self._open: dict[str, dict[str, IncidentSummary]] = {}  # the open incidents of each group, everybody's
+        self._open: dict[str, dict[str, IncidentSummary]] = {}  # the open incidents of each group, of all runners
         self._mine: set[str] = set()
-        self._taken: set[str] = set()  # since we last asked whose is what
-        self._over: dict[str, float] = {}  # groups of ours that nothing more happens in, and since when that is known
+        self._taken: set[str] = set()  # leases taken since the last look at the leases
+        self._over: dict[str, float] = {}  # own groups that are over, and since when that is known
         self._beat_at = self._claim_at = float("-inf")
         self._wake = asyncio.Event()
         self._draining = False
@@ -68,25 +68,25 @@ class Engine:
 
     @property
     def advancing(self) -> frozenset[str]:
-        """The incidents that are being advanced at this moment."""
+        """The incidents being advanced now."""
         return self._advancing.running
 
     @property
     def mine(self) -> frozenset[str]:
-        """The groups that this runner sees to."""
+        """The groups that this runner owns."""
         return frozenset(self._mine)
 
     def start(self) -> None:
-        """Begin; from now on this runner takes its share."""
+        """Start; from now on this runner takes its share."""
         self._begin(self._run(), "engine")
         self._begin(self._listen(), "notices")
 
     def kick(self, incident_id: str) -> None:
-        """See to an incident from here on, and at once: something was decided here."""
+        """Take an incident over and advance it at once: something was decided here."""
         self._begin(self._kicked(incident_id), f"kick {incident_id}")
 
     async def see(self, group: str) -> None:
-        """Have a group shown that went on here, also after its end, unless another live runner sees to it."""
+        """Show a group that changed here, also after its end, unless another live runner owns it."""
 
         async def take() -> None:
             if await self._leases.take(group):
@@ -101,7 +101,7 @@ class Engine:
         self._wake.set()
 
     async def drain(self, seconds: float) -> None:
-        """Begin nothing more, and wait for what is being done, so long at most; the leases are kept meanwhile."""
+        """Begin nothing more, and wait for running work, at most so many seconds; the leases are kept meanwhile."""
         self._draining = True
         until = self._clock() + seconds
         await self._advancing.finish(seconds)
@@ -111,7 +111,7 @@ class Engine:
         await asyncio.gather(*(work.finish(rest) for work in self._showing))
 
     async def leave(self) -> None:
-        """Stop, and leave everything to the others."""
+        """Stop, and leave everything to other runners."""
         self._draining = True
         for task in (tasks := tuple(self._beside)):
             task.cancel()
@@ -122,7 +122,7 @@ class Engine:
         await self._quietly(self._leases.leave)
 
     async def tick(self) -> None:
-        """Do once what the loop does: beat, take what nobody sees to, look what changed, begin what is due."""
+        """Do a turn of the loop: heartbeat, take unowned groups, read changes, begin due work."""
         await self._quietly(self._seen_to)
         if not self._draining:
             self._advancing.begin()
@@ -144,7 +144,7 @@ class Engine:
 
     async def _seen_to(self) -> None:
         now = self._clock()
-        # What changed may have been decided elsewhere, and be seen to there by now: then it is not begun here as well.
+        # A change may have been decided elsewhere, with an owner there by now: then it is not begun here as well.
         concerns_us = await self._look()
         if now - self._beat_at >= BEAT_EVERY:
             await self._leases.beat()
@@ -155,10 +155,10 @@ class Engine:
             self._claim_at = now
 
     async def _share(self) -> None:
-        """Take what nobody sees to, and see what is ours by now."""
+        """Take unowned groups, and read which groups this runner owns now."""
         self._taken.clear()
         claimed = () if self._draining else await self._leases.claim()
-        mine = set(await self._leases.mine()) | self._taken  # what was taken while we asked is ours too
+        mine = set(await self._leases.mine()) | self._taken  # groups taken during the read are owned too
         for group in self._mine - mine:
             self._over.pop(group, None)
             for work in self._showing:
@@ -168,7 +168,7 @@ class Engine:
                 self._notices.waits(incident, "")
             if group in self._open:
                 self._log("lease_lost", group=group)
-        # Also what was opened here: it may have changed, and even ended, before we came to know that it is ours.
+        # Also what was opened here: it may have changed, or even ended, before this runner knew that it owns it.
         new = dict.fromkeys((*claimed, *sorted(mine - self._mine)))
         self._mine = mine
         for group in claimed:
@@ -183,7 +183,7 @@ class Engine:
             self._log("claimed", groups=len(claimed))
 
     async def _let_go(self) -> None:
-        """Let go of what is over, once that is shown."""
+        """Release groups that are over, once that is shown."""
         known_since = self._clock() - OVER_FOR
         over = {
             group
@@ -213,7 +213,7 @@ class Engine:
             work.begin()
 
     async def _look(self) -> bool:
-        """Take note of what changed since the last look; True where some of it is ours, as far as we know."""
+        """Note what changed since the last look; True if some of it is owned here, as far as known."""
         concerns_us = False
         changes = await self._ledger.changed(self._cursor)
         self._cursor = changes.cursor
@@ -238,10 +238,10 @@ class Engine:
         return concerns_us
 
     async def _quietly(self, do: Callable[[], Awaitable[object]]) -> None:
-        """Do it; a ledger that cannot be asked is logged once, and asked again by and by."""
+        """Do it; a ledger failure is logged once, and tried again later."""
         try:
             await do()
-        except Exception as error:  # noqa: BLE001 - the serving loop: it goes on, whatever one turn of it meets
+        except Exception as error:  # noqa: BLE001 - the serving loop goes on, whatever a turn raises
             if self._unavailable != (sentence := one_line(str(error) or repr(error), 300)):
                 self._log("ledger_unavailable", error=sentence, kind=type(error).__name__)
             self._unavailable = sentence
@@ -269,7 +269,7 @@ class Engine:
                 incident = await self._ledger.incident(incident_id)
                 group = incident.summary.card if incident is not None else incident_id
             await self._leases.take(group, by_force=True)
-            if group not in self._mine:  # what was decided may have been looked at already, as another's
+            if group not in self._mine:  # the decision may have been read already, as another runner's
                 self._want_shown(group)
             self._is_ours(group)
             if not self._draining:
@@ -280,14 +280,14 @@ class Engine:
         self._wake.set()
 
     async def _carry_on(self, incident_id: str) -> float | None:
-        """Do the next things for an incident until something has to be waited for."""
+        """Advance an incident until it has to wait for something."""
         while (again := await self._advance(incident_id)) is not None:
             self._wake.set()  # so that it is shown at once
             group = self._group_of(incident_id)
             if group in self._mine and self._notices.waits(incident_id, again.because):
                 self._want_shown(group)
             if group and group not in self._mine:
-                return None  # another runner sees to it by now; should it be ours again, it is wanted anew
+                return None  # another runner owns it now; if it comes back, it is scheduled again
             if again.after > timedelta(0) or self._draining or not group:
                 return max(0.0, again.after.total_seconds())
         self._wake.set()

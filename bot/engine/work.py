@@ -1,4 +1,4 @@
-"""Things to do by name, so many at a time, and again after a failure."""
+"""Named jobs: a limited number at a time, and again after a failure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Do: TypeAlias = Callable[[str], Awaitable[float | None]]
 
 
 class Work:
-    """Things to do by name: each at its time, never twice at once, so many of them at a time.
+    """Named jobs: each at its time, never twice at once, a limited number at a time.
 
-    Shape: `do` returns after how many seconds it is to be done again, None for never. One that fails is logged as
-    `failed` and tried again, less and less often; `named` says what its name is the name of.
+    Shape: `do` returns after how many seconds to do the job again, None for never. A job that fails is logged as
+    `failed` and tried again, less and less often; `named` is the log field for its name.
     """
 
     def __init__(
@@ -43,24 +43,24 @@ class Work:
 
     @property
     def running(self) -> frozenset[str]:
-        """What is being done now."""
+        """The running jobs."""
         return frozenset(self._running)
 
     def is_owed(self, name: str) -> bool:
-        """True while it is being done, or still to be."""
+        """True while the job runs or waits."""
         return name in self._due or name in self._running
 
     def want(self, name: str, after: float = 0.0) -> None:
-        """Have it done, once it has ended where it is being done now."""
+        """Schedule the job; if it runs, again after its end."""
         self._due[name] = min(self._due.get(name, float("inf")), self._clock() + after)
 
     def drop(self, name: str) -> None:
-        """Do it no more; what is being done comes to its end."""
+        """Do not run the job again; a running job finishes."""
         self._due.pop(name, None)
         self._failures.pop(name, None)
 
     def begin(self) -> None:
-        """Begin what is due, as far as there is room."""
+        """Begin due jobs, as far as there is room."""
         if self._closed:
             return
         now = self._clock()
@@ -68,10 +68,10 @@ class Work:
             if len(self._running) >= self._at_once:
                 return
             del self._due[name]
-            self._running[name] = asyncio.create_task(self._one(name), name=f"engine {name}")
+            self._running[name] = asyncio.create_task(self._run(name), name=f"engine {name}")
 
     async def finish(self, seconds: float) -> None:
-        """Begin nothing more, wait for what is being done, so long at most, and break off the rest."""
+        """Begin nothing more, wait for running jobs, at most so many seconds, and cancel the rest."""
         self._closed = True
         tasks = set(self._running.values())
         if tasks:
@@ -80,12 +80,12 @@ class Work:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    async def _one(self, name: str) -> None:
+    async def _run(self, name: str) -> None:
         again: float | None = None
         try:
             again = await self._do(name)
             self._failures.pop(name, None)
-        except Exception as error:  # noqa: BLE001 - the serving loop: whatever fails for one must not end the others
+        except Exception as error:  # noqa: BLE001 - the serving loop: a failed job must not end the others
             failures = self._failures[name] = self._failures.get(name, 0) + 1
             again = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(failures - 1, 16))
             sentence = one_line(str(error) or repr(error), 300)

@@ -23,10 +23,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault.
+    """A fault.
 
     Shape: a shell script of the same name has `make`, `undo` and `look`. `look` prints the measurement and succeeds
-    while the fault is there. `needs` are further files. The name is that of the cause, if there is one.
+    while the fault is there. `needs` are further files. The name is that of the cause, where it brings a cause.
     """
 
     name: str
@@ -79,9 +79,9 @@ FAULTS: dict[str, Fault] = {
             ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
             180,
         ),
-        Fault("held-core", "a stand-in named kubelet keeps one core in the kernel", ("kernel-time.pl",)),
+        Fault("held-core", "a stand-in named kubelet keeps a core in the kernel", ("kernel-time.pl",)),
         Fault(
-            "compaction", "a stand-in named kubelet has the kernel compact memory, on one core", ("compact-memory.pl",)
+            "compaction", "a stand-in named kubelet has the kernel compact memory, on a core", ("compact-memory.pl",)
         ),
         Fault("failed-units", "a unit has failed"),
         Fault("cfs-throttling", "a service is held back by its CPU quota"),
@@ -103,10 +103,10 @@ FAULTS: dict[str, Fault] = {
         Fault("neighbour-overflow", "the table of neighbours has no room", ("many-neighbours.pl",)),
         Fault("certificate-expiry", "the certificate that the kubelet's port serves has ended"),
         Fault("dns-failing", "the only name server answers nothing", ("silent-resolver.pl",)),
-        Fault("softirq-storm", "one core does nothing but soft interrupts", ("one-core.sh", "echo-flood.pl")),
+        Fault("softirq-storm", "a core does nothing but soft interrupts", ("one-core.sh", "echo-flood.pl")),
         Fault(
             "irq-affinity",
-            "one core handles every interrupt of two network cards, and is saturated",
+            "a single core handles every interrupt of two network cards, and is saturated",
             ("one-core.sh", "echo-flood.pl"),
         ),
         Fault("memory-reclaim", "a job holds nearly all memory; readers compete for the rest", ("hold-memory.pl",)),

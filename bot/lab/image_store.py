@@ -173,7 +173,7 @@ def _stage(recipe: Recipe, folder: Path, staged: Path) -> None:
 
 
 def _mirror() -> str:
-    """The Debian mirror of this machine's own apt, else the default one."""
+    """The Debian mirror of this machine's own apt, else the default mirror."""
     apt = shutil.which("apt-get")
     if apt is None:
         return _MIRROR
@@ -196,7 +196,7 @@ def _run(argv: list[str | Path], log: Path | None = None) -> None:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT if log is not None else subprocess.PIPE,
-            start_new_session=True,  # so that one signal reaches it and its children
+            start_new_session=True,  # so that a single signal reaches it and its children
         )
         try:
             _, err = process.communicate()

@@ -22,7 +22,7 @@ inventory = "inventory.toml"
 deadline = "90s" # an emulated node that is busy answers slowly
 [policy]
 terminal_approvers = ["alice", "bob"]
-self_approval = true # whoever tries the lab is alone, and asks and approves by one login
+self_approval = true # in the lab the same person asks and approves, with a single login
 [act]
 units = ["ecs.service"]
 validation = "1m"
@@ -57,7 +57,7 @@ class Lab:
         """
         path = self._folder / "inventory.toml"
         if not path.is_file():
-            raise UsageError("No lab is up.", "Start one: zombie lab up")
+            raise UsageError("No lab is up.", "Start it: zombie lab up")
         return path
 
     @property
@@ -80,16 +80,16 @@ class Lab:
         """
         nodes = {node.name: node for node in self.nodes}
         if not nodes:
-            raise UsageError("No lab is up.", "Start one: zombie lab up")
+            raise UsageError("No lab is up.", "Start it: zombie lab up")
         if name not in nodes:
             near = nearest(name, nodes)
             raise UnknownNode(f"The lab has no node {name!r}.", f"There are: {', '.join(near or nodes)}")
         return nodes[name]
 
     def up(self, recipe: Recipe, request: LabRequest) -> tuple[LabNode, ...]:
-        """Build the image if it is not cached, boot the nodes and wait for all of them; if one fails, stop all.
+        """Build the image if it is not cached, boot the nodes and wait for all of them; if a node fails, stop all.
 
-        Raises: UsageError when a lab is up already, or this machine cannot run one.
+        Raises: UsageError when a lab is up already, or this machine cannot run it.
         """
         if (self._folder / "nodes").exists():
             raise UsageError(f"A lab is up already, in {self._folder}.", "Stop it first: zombie lab down")
@@ -154,7 +154,7 @@ class Lab:
     def forget_images(self) -> None:
         """Delete every image.
 
-        Raises: UsageError while a node uses one.
+        Raises: UsageError while a node uses an image.
         """
         if any(node.process.runs for node in self.nodes):
             raise UsageError("Running nodes use these images.", "Stop them first: zombie lab down")
@@ -164,14 +164,14 @@ class Lab:
 def reboot(node: LabNode, boot_id: str, within_seconds: float = BOOT_SECONDS) -> str:
     """Reboot a node and return its new boot_id.
 
-    Raises: UsageError when it does not come back with another one.
+    Raises: UsageError when it does not come back with a new boot_id.
     """
     node.run("systemctl reboot", within_seconds=60)
     return await_boot(node, boot_id, within_seconds)
 
 
 def await_boot(node: LabNode, boot_id: str, within_seconds: float = BOOT_SECONDS) -> str:
-    """Wait until the node answers with another boot_id than this one, and return it."""
+    """Wait until the node answers with a boot_id other than `boot_id`, and return it."""
     deadline = time.monotonic() + within_seconds
     while (left := deadline - time.monotonic()) > 0:
         virtual_machine.await_banner(node, left)

@@ -38,7 +38,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class LabNode:
-    """One running node.
+    """A running node.
 
     Shape: `folder` has its disk, console and host keys. `cgroups` is v1 or v2, `kind` qemu or nspawn.
     """
@@ -68,7 +68,7 @@ class LabNode:
         Raises: UsageError when the node does not run, or the script does not end in time.
         """
         if not self.process.runs:
-            raise UsageError(f"{self.name} is not running any more.", f"Its console: {self.console}")
+            raise UsageError(f"{self.name} is no longer running.", f"Its console: {self.console}")
         argv = ["ssh", "-q", "-T", "-F", "none", "-i", str(self.root_key), "-p", str(self.port)]
         for option in (*_SSH_OPTIONS, f"UserKnownHostsFile={self.known_hosts}"):
             argv += ["-o", option]

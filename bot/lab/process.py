@@ -35,7 +35,7 @@ class Process:
     def runs(self) -> bool:
         """True while it runs. A process that ended and was not reaped yet does not run."""
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(self.pid, os.WNOHANG)  # reaps it if it is our own child
+            os.waitpid(self.pid, os.WNOHANG)  # reaps it if it is a child of this process
         stat = _stat(self.pid)
         return stat is not None and stat[1] == self.started_ticks and stat[0] not in "ZX"
 
@@ -48,7 +48,7 @@ class Process:
                 os.kill(self.pid, number)
             deadline = time.monotonic() + within_seconds
             while time.monotonic() < deadline and self._still_runs():
-                time.sleep(0.02)  # noqa: TID251 - nothing reports the end of a process that is not our child
+                time.sleep(0.02)  # noqa: TID251 - nothing reports the end of a process that is not a child
 
     def _still_runs(self) -> bool:
         return self.runs  # a method, because type checkers take a property for constant

@@ -33,7 +33,7 @@ PACKAGES = (
 )
 SETUP = Path(__file__).with_name("image") / "setup.sh"
 
-# Files by their path in the image. The address is the only one that QEMU's emulated network hands out.
+# Files by their path in the image. QEMU's emulated network hands out only this address.
 _CONFIGURATION = {
     "etc/systemd/network/10-lab.network": (
         "[Match]\nName=eth0 host0\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\n"
@@ -50,7 +50,7 @@ _INITRAMFS = "MODULES=list\nCOMPRESS=zstd\nBUSYBOX=n\n"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One image: a Debian release, packages, files and a set-up script.
+    """An image: a Debian release, packages, files and a set-up script.
 
     Shape: `sudoers` are the lines for the bot's login; `size_mib` is the size of the sparse disk.
     """
@@ -62,7 +62,7 @@ class Recipe:
     dpkg_options: tuple[str, ...] = _SLIM
     initramfs: str = _INITRAMFS
     setup: str = ""
-    size_mib: int = 4096  # a rolling capture wants 2 GB free; what nobody wrote takes no room
+    size_mib: int = 4096  # a rolling capture needs 2 GB free; unwritten blocks take no room
 
     @classmethod
     def of(cls, sudoers: str, suite: str = "bookworm") -> Recipe:

@@ -1,4 +1,4 @@
-"""The triggers that keep entries from being changed or deleted by accident; the chain reveals what is done on purpose.
+"""Triggers that stop accidental changes and deletions of entries; the chain reveals deliberate ones.
 
 SQLite keeps a trigger's text: https://sqlite.org/schematab.html. PostgreSQL keeps when it fires and its function:
 https://www.postgresql.org/docs/15/catalog-pg-trigger.html.
@@ -28,7 +28,7 @@ TRIGGERS: tuple[Mapping[str, str], ...] = tuple(
     {"sqlite": lite, "postgresql": postgres}
     for lite, postgres in zip(_SQLITE.values(), _POSTGRESQL.values(), strict=True)
 )
-"""What a migration carries out, one after the other, by dialect."""
+"""The statements of the migration, in order, by dialect."""
 
 _KEPT_BY_SQLITE = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'entries'"
 # 58: before a statement that updates (16), deletes (8) or truncates (32). O and A: it is not switched off.
@@ -39,7 +39,7 @@ _WORKS_IN_POSTGRESQL = """
 
 
 def troubled_triggers(connection: Connection) -> Iterator[str]:
-    """Yield the name of each trigger that is missing, switched off or another than the one that was made."""
+    """Yield the name of each trigger that is missing, disabled or altered."""
     if connection.dialect.name == "sqlite":
         kept = {row.name: row.sql for row in connection.exec_driver_sql(_KEPT_BY_SQLITE)}
         yield from (name for name, text in _SQLITE.items() if _plain(kept.get(name)) != _plain(text))

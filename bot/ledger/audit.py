@@ -1,8 +1,8 @@
 """The audit: recomputes every hash, and compares the streams with each other, with the tables and with noted heads.
 
 A hash chain alone cannot show that it was cut off at its end or rewritten as a whole. `house` notes each opening, each
-yes, each begun step and each end of an incident; and a head of `house` that was noted outside the ledger, on a card in
-Slack for instance, shows whether `house` itself was cut off or rewritten before it.
+yes, each begun step and each end of an incident; and a head of `house` noted outside the ledger, such as on a card in
+Slack, shows whether `house` itself was cut off or rewritten before it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bot.ledger.summaries import LINE
 from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, WAVES
 
 _ROWS = 500  # read at once
-_OLD_DIGITS = 12  # of a hash that was noted alone, at least
+_OLD_DIGITS = 12  # at least, of a hash noted without its number
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Audit:
 
 @dataclass(slots=True)
 class _Noted:
-    """The heads that were noted elsewhere, and which of them the record was found to contain."""
+    """The heads that were noted elsewhere, and which of them the record contains."""
 
     heads: Sequence[NotedHead]
     by_seq: dict[int, list[NotedHead]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class _Noted:
                 self.by_digits.setdefault(head.digits[:_OLD_DIGITS], []).append(head)
 
     def look(self, stream: str, seq: object, digest: object) -> None:
-        """Look whether an entry whose hash is right is one of them."""
+        """Check whether an entry with a correct hash is such a head."""
         if stream == HOUSE and isinstance(seq, int):
             self._compare(self.by_seq.get(seq, ()), str(digest))
         if self.by_digits:
@@ -84,7 +84,7 @@ class _Noted:
 def audit(database: Database, noted: Sequence[NotedHead] = ()) -> Audit:
     """Check all entries, and that the record contains these heads, which were noted outside it.
 
-    Shape: one pass over the entries, `house` first; the memory it takes does not grow with the record.
+    Shape: a single pass over the entries, `house` first; its memory does not grow with the record.
     """
     heads, entries, incidents = _Noted(noted), 0, 0
     with database.reading() as connection, Mentions() as mentions:
@@ -112,7 +112,7 @@ def audit(database: Database, noted: Sequence[NotedHead] = ()) -> Audit:
 
 
 class _House:
-    """The stream `house`: its chain, and what it says of the incidents."""
+    """The stream `house`: its chain, and what it says about incidents."""
 
     def __init__(self, rows: Iterator[Sequence[Any]], heads: _Noted) -> None:
         self.chain = Chain(HOUSE)
@@ -121,7 +121,7 @@ class _House:
         self._heads = heads
 
     def mentions(self) -> Iterator[Mention]:
-        """Read the stream, and yield what it notes of incidents."""
+        """Read the stream, and yield its notes about incidents."""
         for row in self._rows:
             entry, is_right = self.chain.follow(row)
             if is_right:
@@ -142,7 +142,7 @@ class _House:
                     seq, _, digest = head.partition(":")
                     yield Mention(incident, "pruned", int(seq) if seq.isdecimal() else 0, digest)
         if self.chain.broken:
-            self.anchors_since = None  # what is missing in it is told already, and once is enough
+            self.anchors_since = None  # its gaps are reported already
 
 
 def _rows(connection: Connection, stream: str = "") -> Iterator[Sequence[Any]]:
@@ -166,7 +166,7 @@ def _of_tables(connection: Connection) -> Iterator[Mention]:
 
 
 def _without_entries(mentions: Iterator[Mention]) -> Iterator[Broken]:
-    """Yield what is said of incidents that have no entries."""
+    """Yield what is said about incidents without entries."""
     for stream, of_stream in groupby(mentions, key=lambda mention: mention.stream):
         kinds = {mention.kind: mention for mention in of_stream}
         if "line" in kinds:

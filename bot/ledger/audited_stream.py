@@ -1,4 +1,4 @@
-"""One incident, or one wave, under audit: its chain, its fold, and whether all that is said of it elsewhere agrees."""
+"""The audit of an incident or a wave: its chain, its fold, and what the rest of the record says about it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _APART = timedelta(minutes=1)  # an older program noted an attempt some millisec
 
 
 class AuditedStream:
-    """Reads an incident's entries one by one, and keeps none of them.
+    """Reads an incident's entries one by one, and stores none of them.
 
-    Shape: `mentions` is what is said of it elsewhere. `anchors_since` is the time of the first anchor in `house`: an
-    incident that was opened later has an anchor for each entry that needs one; None: nothing is missed.
+    Shape: `mentions` is what is said about it elsewhere. `anchors_since` is the time of the first anchor in `house`: an
+    incident opened later has an anchor for each entry that needs it; None: anchors are not required.
     """
 
     def __init__(self, stream: str, mentions: Sequence[Mention], anchors_since: str | None) -> None:
@@ -54,7 +54,7 @@ class AuditedStream:
         if seq in self._anchors:
             noted = self._anchors[seq]
             self._anchored.add(seq)
-            if noted != self.chain.head.hash and is_right and not self._is_rewritten:  # said once
+            if noted != self.chain.head.hash and is_right and not self._is_rewritten:  # reported once
                 self._is_rewritten = True
                 self._broken.append(Broken(self.stream, seq, "is not the entry that house noted: it was rewritten"))
         if seq == 1:
@@ -63,7 +63,7 @@ class AuditedStream:
         if self._goes_on and entry is not None:
             self._fold(entry)
             if self._needs_anchors and entry.kind in ANCHORED and seq not in self._anchors:
-                self._needs_anchors = False  # said once
+                self._needs_anchors = False  # reported once
                 says = f"the note of entry {seq} of {self.stream}, {entry.kind}, is missing"
                 self._broken.append(Broken(HOUSE, 0, says))
         return is_right
@@ -124,7 +124,7 @@ class AuditedStream:
             yield Broken(self.stream, incident.seq, says)
 
     def _of_attempt(self, incident: Incident) -> Iterator[Broken]:
-        """An incident whose plan was begun stands in the table of attempts, with its node, its plan and when."""
+        """An incident whose plan was begun is in the table of attempts, with node, plan and time."""
         row, first = self._rows.get("attempt"), self._first_step
         if first is None or incident.proposal is None:
             if row is not None:
@@ -134,13 +134,13 @@ class AuditedStream:
             if self._is_anchored(first):
                 yield Broken(self.stream, first.seq, "began its plan, and is missing in the table attempts")
         elif row[:-1] != _counted(incident.node, incident.proposal) or not (
-            # After a release the step begins anew, and is counted as of then.
+            # After a release the step begins again, and counts from then.
             "released" in self._rows or _is_about(row[-1], first)
         ):
             yield Broken(self.stream, first.seq, "began its plan, and the table attempts says otherwise")
 
     def _is_anchored(self, entry: Entry | None) -> bool:
-        """True where a program of today wrote the entry: it kept the tables in the same transaction."""
+        """True if a present-day program wrote the entry: it wrote the tables in the same transaction."""
         return entry is not None and entry.seq in self._anchors
 
 
@@ -149,7 +149,7 @@ def _machine_of(incident: Incident) -> str:
 
 
 def _counted(node: str, proposed: PlanProposed) -> list[str]:
-    """What the table of attempts says of a plan that was begun, but for the time."""
+    """What the table of attempts says about a begun plan, without the time."""
     return [node, proposed.plan.remedy, proposed.binds.get(MACHINE_ID, ""), proposed.plan.cure]
 
 

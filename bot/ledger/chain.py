@@ -16,7 +16,7 @@ _BEGINNING = Head()
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """One entry that was changed or is missing. `seq` 0 means the whole stream."""
+    """An entry that was changed or is missing. `seq` 0 means the whole stream."""
 
     stream: str
     seq: int
@@ -27,10 +27,10 @@ class Broken:
 
 
 class Chain:
-    """Recomputes the hashes of one stream. `head` is its last entry so far, `broken` what was found."""
+    """Recomputes the hashes of a stream. `head` is its last entry so far, `broken` what was found."""
 
     def __init__(self, stream: str, after: Head = _BEGINNING) -> None:
-        """`after` is where it is taken up: the last entry before those that are followed."""
+        """`after` is the last entry before those to follow."""
         self.stream = stream
         self.entries = 0
         self.head = after
@@ -41,7 +41,7 @@ class Chain:
     def follow(self, row: Any) -> tuple[Entry | None, bool]:
         """Check the next row, whose columns are `FIELDS`. Return its entry, and whether its hash is right.
 
-        There is no entry where the row was changed, or is not one that this program can read.
+        There is no entry where the row was changed, or is unreadable for this program.
         """
         self.entries += 1
         stream, seq, at, by, kind, body, digest = row
@@ -59,7 +59,7 @@ class Chain:
             self._expected = seq + 1
         if says:
             self.broken.append(Broken(self.stream, seq if isinstance(seq, int) else self._expected, says))
-        # After a broken entry the next may match either hash, so that one changed field is one broken entry.
+        # After a broken entry the next may match either hash, so that a single changed field breaks a single entry.
         self._before = (str(digest), *hashes) if says else (str(digest),)
         self.head = Head(self._expected - 1, str(digest))
         try:

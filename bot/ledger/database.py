@@ -2,7 +2,7 @@
 
 SQLite: WAL and synchronous=FULL, so that acknowledged data is on disk; https://sqlite.org/wal.html. SQLite makes a
 waiting writer sleep for longer and longer (https://sqlite.org/c3ref/busy_timeout.htm), so threads wait at `WriteLock`.
-PostgreSQL: an advisory lock allows one writer, as in SQLite; https://www.postgresql.org/docs/15/explicit-locking.html.
+PostgreSQL: an advisory lock allows a single writer, as in SQLite; https://www.postgresql.org/docs/15/explicit-locking.html.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _WRITES, _ADDS = "zombie_writes", "adds"
 _ADVISORY_LOCK = int.from_bytes(b"zombie")
 # A process that hangs in a transaction must not block the others: the server ends its session before they time out.
 _PATIENCE = "SET LOCAL lock_timeout = {0}; SET LOCAL idle_in_transaction_session_timeout = {1}"
-# A server's default may be stricter. Then all that a transaction reads would be as old as its wait for the lock, and a
-# step could begin past a brake that was pulled meanwhile; and a delivery that comes twice at once would be an error.
+# A server's default may be stricter. Then everything a transaction reads would be as old as its wait for the lock, a
+# step could begin despite a brake pulled meanwhile, and a delivery that comes twice at once would be an error.
 _POSTGRESQL_WRITES = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on"
 _POSTGRESQL_BEGIN_READ = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _NOW = {
@@ -139,7 +139,7 @@ class Database:
     def _locked_for_writing(self, writes: bool | str) -> Iterator[None]:
         """Wait for this program's other writing threads. Inserts go first, because a sender waits for the answer.
 
-        Without end they do not: after some of them another write has its turn.
+        After some inserts another write has its turn.
         """
         if not writes or self._write_lock is None:
             yield
@@ -240,12 +240,12 @@ def _postgresql(url: URL, busy: timedelta) -> Engine:
 
 @contextlib.contextmanager
 def _folder_locked(path: Path | None) -> Iterator[None]:
-    """Lock the file's folder, so that one process at a time creates the file and switches it to WAL."""
+    """Lock the file's folder, so that only one process creates the file and switches it to WAL."""
     if path is None:
         yield  # the advisory lock is enough
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Only a missing file is opened here: closing one that SQLite has open would drop SQLite's locks.
+    # Only a missing file is opened here: closing a file that SQLite has open would drop SQLite's locks.
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     folder = os.open(path.parent, os.O_RDONLY)
@@ -256,7 +256,7 @@ def _folder_locked(path: Path | None) -> Iterator[None]:
         os.close(folder)
 
 
-# An audit must be able to read bytes that are not text. Made of C alone: it is called for every text of every row.
+# An audit must be able to read bytes that are not text. Implemented in C: it is called for every text of every row.
 _text = functools.partial(str, encoding="utf-8", errors="surrogateescape")
 
 

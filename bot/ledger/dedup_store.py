@@ -1,4 +1,4 @@
-"""Which group of incidents belongs to each alert of a source: decided in one transaction, so that replicas agree."""
+"""Which group of incidents belongs to each alert of a source: decided in a transaction, so that replicas agree."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _INCIDENTS = (
     .where(INCIDENTS.c.group == bindparam("of_group"))
     .order_by(INCIDENTS.c.opened_at, INCIDENTS.c.id)
 )
-# As its partial index has it: most cases belong to no storm, and are not in the index.
+# Like in its partial index: most cases belong to no storm, and are not in the index.
 _IS_OF_STORM = and_(CASES.c.storm == bindparam("of_storm"), CASES.c.storm != literal_column("''"))
 _IN_STORM = select(func.count()).select_from(CASES).where(_IS_OF_STORM)
 _OF_STORM = (
@@ -58,7 +58,7 @@ _OF_STORM = (
 
 
 class DedupStore:
-    """The store of the cases. Each method is a blocking transaction; the contract says what it guarantees.
+    """The store of cases. Each method is a blocking transaction; the contract says what it guarantees.
 
     Shape: `time` replaces the database's clock in tests.
     """

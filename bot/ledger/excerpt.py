@@ -1,4 +1,4 @@
-"""What a bundle holds of the record: an incident's entries, and `house` from the opening to an anchored head."""
+"""The part of the record in a bundle: an incident's entries, and `house` from the opening to a noted head."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Excerpt:
 
 
 def excerpt(database: Database, incident: str, until: NotedHead | None = None) -> Excerpt:
-    """Return what the record holds of an incident, in one consistent look.
+    """Return what the record holds about an incident, in a consistent view.
 
-    Shape: `house` is taken from the note of the incident's opening to that of its end, or to its last note while it is
-    open; further, to the head `until`, where one was noted elsewhere. No entries: there is no such incident.
+    Shape: `house` from the note of the incident's opening to that of its end, or to its last note while it is open;
+    further, to the head `until`, if given. No entries: there is no such incident.
 
     Raises: LedgerUnavailable when the database cannot be read; BundleError when the record has no such head, or what it
     holds of the incident is broken.
@@ -59,7 +59,7 @@ def excerpt(database: Database, incident: str, until: NotedHead | None = None) -
 
 def _of_house(connection: Connection, incident: str, since: str, until: NotedHead | None) -> tuple[KeptEntry, ...]:
     kept: list[KeptEntry] = []
-    end = 0  # how many of them reach to the last that tells of the incident, or to the head that was noted
+    end = 0  # how many reach to the last note about the incident, or to the given head
     for row in connection.execute(_SINCE, {"since": since}):
         entry = _kept(row)
         tells = _tells_of(entry, incident)
@@ -75,7 +75,7 @@ def _of_house(connection: Connection, incident: str, since: str, until: NotedHea
     if until is not None:
         raise BundleError(
             f"The record has no head {until} after the incident was opened.",
-            "Take one from the incident's closing card or note, or leave it out. Look: zombie audit verify",
+            "Take a head from the incident's closing card or note, or leave it out. See: zombie audit verify",
         )
     return tuple(kept[:end])
 

@@ -1,4 +1,4 @@
-"""The export: every entry as a line of JSON, page by page, so that a slow reader holds up nobody and loses nothing."""
+"""The export: every entry as a line of JSON, page by page, so that a slow reader delays nobody and loses nothing."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LAST = select(ENTRIES).order_by(*(column.desc() for column in _KEY)).limit(1)
 
 
 def exported(database: Database) -> Iterator[str]:
-    """Yield every entry as one line of JSON, in order of time. A body that is not JSON becomes a string.
+    """Yield every entry as a line of JSON, in order of time. A body that is not JSON becomes a string.
 
-    Each page is a transaction of its own, which is over before its first line is yielded: PostgreSQL ends one that
-    waits for its reader for seconds. What is appended later than the first page was read is not among them.
+    Each page is a separate transaction, which ends before its first line is yielded: PostgreSQL ends a transaction that
+    waits for its reader for seconds. Entries appended after the first page was read are not included.
 
     Raises: LedgerUnavailable when the database cannot be read.
     """

@@ -1,7 +1,7 @@
-"""Incidents as they were folded last, so that each new entry costs the same, however long the stream has become.
+"""A cache of folded incidents, so that each new entry costs the same, however long the stream is.
 
-What is kept is true of the entries up to its own last one, and is used only where that one still stands with its hash.
-So it does not matter who appended what came after it, or whether a transaction that was folded was rolled back.
+A cached incident covers the entries up to its last entry, and is used only while that entry has the same hash.
+So it does not matter who appended later entries, or whether a folded transaction was rolled back.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bot.domain.fold import after, fold
 from bot.domain.incident import Incident
 from bot.ledger.tables import ENTRIES, entry_of, read_stream
 
-MOST_KEPT = 300  # incidents; one that 800 alerts joined takes half a megabyte
+MOST_KEPT = 300  # incidents; an incident with 800 alerts takes half a megabyte
 
 _FROM = (
     select(ENTRIES)
@@ -25,7 +25,7 @@ _FROM = (
 
 
 class Folds:
-    """Folds streams, each from where it was folded last. Threads may share it."""
+    """Folds streams, each from where it last ended. Threads may share it."""
 
     def __init__(self, most_kept: int = MOST_KEPT) -> None:
         self._most_kept = most_kept
@@ -33,9 +33,9 @@ class Folds:
         self._lock = threading.Lock()
 
     def incident(self, connection: Connection, stream: str) -> Incident | None:
-        """Return the incident that a stream's entries tell of; None where it has none.
+        """Return a stream's incident; None where it has no entries.
 
-        Raises: ImpossibleEvent when they tell of none; UnreadableEntry when one of them cannot be read here.
+        Raises: ImpossibleEvent when they form no incident; UnreadableEntry when an entry cannot be read here.
         """
         with self._lock:
             kept = self._kept.get(stream)
@@ -52,7 +52,7 @@ class Folds:
         return incident
 
     def _carried_on(self, connection: Connection, kept: Incident) -> Incident | None:
-        """Fold what came after; None where the last entry that was folded is not there any more."""
+        """Fold the later entries; None where the last folded entry is gone."""
         rows = connection.execute(_FROM, {"named": kept.id, "first": kept.seq}).all()
         if not rows or (rows[0].seq, rows[0].hash) != (kept.seq, kept.head):
             return None

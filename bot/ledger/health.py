@@ -110,7 +110,7 @@ def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
             if not inspect(connection).has_table(_VERSION_TABLE):
                 raise LedgerUnavailable(f"{name} is a database without a ledger.")
             version = int(connection.exec_driver_sql("SELECT version FROM zombie_schema").scalar_one())
-            is_ours = version == VERSION  # older tables may be without what is asked
+            is_ours = version == VERSION  # older tables may lack what is read
             return Condition(
                 version,
                 VERSION,

@@ -26,7 +26,7 @@ _BEAT = update(HOLDS).where(HOLDS.c.incident == bindparam("named"))
 
 
 def brake(connection: Connection) -> Entry | None:
-    """Return the entry by which the brake was pulled, None while it is off."""
+    """Return the entry that pulled the brake; None while it is off."""
     moved = last_brake(connection)
     return moved if moved is not None and moved.kind == BrakePulled.__name__ else None
 
@@ -39,7 +39,7 @@ def held(connection: Connection, node: str, machine_id: str, now: datetime) -> H
 
 
 def holds_its_node(connection: Connection, incident: str) -> bool:
-    """Return whether an incident has its node still; nobody has after `zombie release`."""
+    """Return whether an incident still has its node; after `zombie release` it has not."""
     found = select(func.count()).select_from(HOLDS).where(HOLDS.c.incident == incident)
     return bool(connection.execute(found).scalar_one())
 
@@ -57,7 +57,7 @@ def may_begin(connection: Connection, incident: str, claim: Claim, now: datetime
 
 
 def may_repeat(connection: Connection, incident: str, claim: Claim, now: datetime) -> list[Row[Any]]:
-    """Check what speaks against sending a step's command once more, and return the holds of other incidents.
+    """Check whether a step's command may be sent again, and return the holds of other incidents.
 
     Raises: ApprovalExpired or NodeBusy when it may not be sent now.
     """
@@ -67,12 +67,12 @@ def may_repeat(connection: Connection, incident: str, claim: Claim, now: datetim
         raise ApprovalExpired("The ledger's clock was set back, so the age of the approval is unknown.")
     others = [row for row in connection.execute(select(HOLDS)) if row.incident != incident]
     if busy := next((row for row in others if _is_on(row, claim.node, claim.machine_id)), None):
-        raise NodeBusy(busy_with(_hold(busy, now), claim.node), "It waits until that one has ended.")
+        raise NodeBusy(busy_with(_hold(busy, now), claim.node), "It waits until that incident has ended.")
     return others
 
 
 def tried(connection: Connection, claim: Claim, since: datetime) -> str | None:
-    """Return the last incident that began this plan on this machine since then, under whichever of its names."""
+    """Return the last incident that began this plan on this machine since then, under any of its names."""
     here = func.lower(ATTEMPTS.c.node) == claim.node.lower()
     if claim.machine_id:
         here = or_(here, ATTEMPTS.c.machine_id == claim.machine_id)
@@ -111,7 +111,7 @@ def release(connection: Connection, incident: str) -> None:
 
 def _within_limits(connection: Connection, incident: str, claim: Claim, now: datetime, others: list[Row[Any]]) -> None:
     limits = claim.limits
-    if limits.percent is not None:  # of machines, and not of their names
+    if limits.percent is not None:  # of machines, not of names
         limits = replace(limits, nodes=max(0, limits.nodes - further_names(connection)))
     if limits.percent is not None and limits.nodes < 1:
         raise BudgetSpent(f"The number of nodes is not known, so {limits.percent} % of them cannot be computed.")
@@ -123,7 +123,7 @@ def _within_limits(connection: Connection, incident: str, claim: Claim, now: dat
         alike = Counter(json.loads(row.labels).get(label) for row in others)
         if value is None or alike[value] >= most:
             where = f"{label} = {value}" if value is not None else f"without the label {label}"
-            raise BudgetSpent(f"{most} nodes {where} may be acted on at once, and no further one.")
+            raise BudgetSpent(f"{most} nodes {where} may be acted on at once, and no more.")
     if limits.per_hour is not None:
         lately = select(func.count()).select_from(ATTEMPTS)
         lately = lately.where(ATTEMPTS.c.at > instant_text(now - timedelta(hours=1)), ATTEMPTS.c.incident != incident)

@@ -1,6 +1,6 @@
-"""Entries of `house` of a few kinds, kept as far as they were read: mutes, marks of verdicts, captures.
+"""A cache of `house` entries of a few kinds: mutes, marks of verdicts, captures.
 
-`house` is long and is never changed, so each question looks only at what came after the one before.
+`house` is long and never changes, so each read looks only at what came after the previous read.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LATER = (
 
 
 class HouseEntries:
-    """What was read of those kinds, and up to which entry; of two that read at once, the later answer stays."""
+    """The entries read so far, and up to which number; of two simultaneous reads, the later answer stays."""
 
     def __init__(self, kinds: tuple[str, ...]) -> None:
         self._kinds = kinds

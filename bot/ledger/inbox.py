@@ -35,14 +35,14 @@ _ADD = postgresql.insert(DELIVERIES).on_conflict_do_nothing().returning(DELIVERI
 _UPDATE = update(DELIVERIES).where(*_OF)
 _WAITING = select(DELIVERIES).where(~DELIVERIES.c.done).order_by(DELIVERIES.c.number).limit(_LOOKED_THROUGH)
 _COUNT = select(func.count()).select_from(DELIVERIES).where(~DELIVERIES.c.done)
-# Written out, for a planner takes an index with a condition only where it sees the same condition.
+# Written out, because a planner uses a partial index only where it sees the same condition.
 GIVEN_UP = and_(DELIVERIES.c.done, DELIVERIES.c.error != literal_column("''"))
 _GIVEN_UP = select(DELIVERIES).where(GIVEN_UP).order_by(DELIVERIES.c.number.desc()).limit(MOST_TOLD)
 _OLD = delete(DELIVERIES).where(DELIVERIES.c.done, DELIVERIES.c.kept_at < bindparam("before"))
 
 
 class Inbox:
-    """One runner's inbox. Each method is a blocking transaction; the contract says what it guarantees.
+    """A runner's inbox. Each method is a blocking transaction; the contract says what it guarantees.
 
     Shape: `time` replaces the database's clock in tests.
     """
@@ -127,7 +127,7 @@ class Inbox:
             connection.execute(_UPDATE, named | values)
 
     def give_up(self, delivery: Delivery, error: str) -> None:
-        """Record that a delivery is not tried any more. What it says stays as long as its id."""
+        """Record that a delivery is given up. Its content stays as long as its id."""
         with self._database.writing() as connection:
             values = {"done": True, "runner": "", "error": one_line(error) or "no reason was given"}
             connection.execute(_UPDATE, _named(delivery.source, delivery.id) | values)

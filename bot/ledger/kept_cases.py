@@ -1,4 +1,4 @@
-"""The cases that are kept with incidents: what their nodes said, compressed, and bounded in size."""
+"""The cases stored with incidents: what their nodes said, compressed, and limited in size."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _OLD = KEPT_CASES.c.kept_at < bindparam("before")
 
 
 class KeptCases:
-    """Keeps cases and reads them again. Each method is a blocking transaction."""
+    """Stores cases and reads them. Each method is a blocking transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def keep(self, incident: str, case: Case) -> str:
-        """Keep a case; return its content hash, empty where it is larger than is kept.
+        """Store a case; return its content hash, empty where it is too large.
 
         Raises: LedgerUnavailable when the database cannot be used.
         """
@@ -46,7 +46,7 @@ class KeptCases:
         return digest
 
     def text(self, incident: str, digest: str) -> str | None:
-        """Return the text of a case, None where it is kept no more.
+        """Return the text of a case; None where it is no longer stored.
 
         Raises: LedgerUnavailable when the database cannot be read, or the case in it is damaged.
         """
@@ -58,10 +58,10 @@ class KeptCases:
             unpacking = zlib.decompressobj()
             return unpacking.decompress(body, 4 * MOST_TEXT).decode()
         except (zlib.error, ValueError) as no:
-            raise LedgerUnavailable(f"The case that is kept with incident {incident} is damaged: {no}.") from no
+            raise LedgerUnavailable(f"The case of incident {incident} is damaged: {no}.") from no
 
     def forget(self, kept_for: timedelta, dry_run: bool = False) -> int:
-        """Forget cases that were kept longer ago than that; return how many.
+        """Forget cases older than that; return how many.
 
         Raises: LedgerUnavailable when the database cannot be used.
         """

@@ -47,13 +47,13 @@ _LET_GO = delete(LEASES).where(
 
 
 def live(connection: Connection, now: datetime, silent: timedelta = SILENT) -> list[str]:
-    """Return the runners with a recent heartbeat. One from the future (a clock was set back) does not count."""
+    """Return the runners with a recent heartbeat. A heartbeat from the future (a clock was set back) does not count."""
     span = {"since": instant_text(now - silent), "until": instant_text(now + silent)}
     return list(connection.execute(_LIVE, span).scalars())
 
 
 class Leases:
-    """One runner's leases. Each method is a blocking transaction; `contracts.Leases` says what it guarantees.
+    """A runner's leases. Each method is a blocking transaction; `contracts.Leases` says what it guarantees.
 
     Shape: `presence` shows at once that a runner is gone. `time` replaces the database's clock in tests.
     """
@@ -129,7 +129,7 @@ class Leases:
             self._presence.leave()
 
     def alive(self, connection: Connection) -> set[str]:
-        """Return the live runners. This one always counts as alive: it does not take over from itself."""
+        """Return the live runners. This runner always counts as alive: it does not take over from itself."""
         heard = set(live(connection, self._now(connection), self._silent)) - {self.runner}
         if self._presence is not None:
             heard = self._presence.present(connection, heard)

@@ -66,10 +66,10 @@ class Ledger:
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         """Append an event as entry `expected_seq + 1` and return the entry.
 
-        Shape: of a request that has pulled the brake already, the entry by which it did; it is not pulled again. So it
-        is with a mark of a verdict that says nothing new.
+        Shape: for a request that has pulled the brake already, its entry; the brake is not pulled again. The same
+        holds for a mark of a verdict that says nothing new.
         Raises: Conflict when the stream has another length; ImpossibleEvent when the event cannot come next;
-        StaleRequest when it would release another pull of the brake than the one that is on.
+        StaleRequest when it would release an earlier pull than the present one.
         """
         _check_names(stream, by)
         belongs = (stream == HOUSE) == isinstance(event, HOUSE_EVENTS) and not isinstance(event, WAVE_EVENTS)
@@ -87,7 +87,7 @@ class Ledger:
             return self._add_to_incident(connection, stream, expected_seq, (event,), by)[-1]
 
     def append_all(self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str) -> tuple[Entry, ...]:
-        """Append several events of one incident, from entry `expected_seq + 1` on: all of them, or none.
+        """Append several events of an incident, from entry `expected_seq + 1` on: all of them, or none.
 
         Raises: as `append`.
         """
@@ -98,21 +98,21 @@ class Ledger:
             return self._add_to_incident(connection, stream, expected_seq, events, by)
 
     def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
-        """Append the start of a step and take its node, in one transaction with every limit and the brake.
+        """Append the start of a step and take its node, in the same transaction as every limit and the brake.
 
         Raises: Conflict, ImpossibleEvent; Braked, WaveHeld, ApprovalExpired, NodeBusy, BudgetSpent or AlreadyTried
         when it may not begin now.
         """
         with self._database.writing() as connection:
             at = self._now(connection)
-            # To send a command once more is a new effect: the brake stops it as it stops the first.
+            # To send a command again is a new effect: the brake stops it like the first.
             if (pulled := holds.brake(connection)) is not None:
                 raise Braked(
                     f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on."
                 )
-            # Its first attempt counts in the budgets already; one whose node was released has to ask again.
+            # Its first attempt counts in the budgets already; after a release it has to ask again.
             incident = self._folds.incident(connection, stream)
-            if incident is not None and incident.wave:  # whoever approved it, and however: the wave is asked here
+            if incident is not None and incident.wave:  # the wave is asked here, whoever approved the incident
                 may_act(connection, incident, event.number == 1 and event.attempt == 1, instant_of(at))
             is_new = event.attempt == 1 or not holds.holds_its_node(connection, stream)
             check = holds.may_begin if is_new else holds.may_repeat
@@ -127,20 +127,20 @@ class Ledger:
             return holds.held(connection, node, machine_id, instant_of(self._now(connection)))
 
     def free(self, hold: Hold, event: NodeReleased, by: str) -> Entry:
-        """Release the node of an incident that cannot go on, and put that on record.
+        """Release the node of an incident that cannot go on, and record that.
 
-        Raises: Conflict when somebody else has the node by now, or was at work on it.
+        Raises: Conflict when another incident has the node now, or its runner is alive.
         """
         with self._database.writing() as connection:
             now = holds.held(connection, hold.node, "", instant_of(self._now(connection)))
             if now is None or now.incident != hold.incident or now.silent_for < hold.silent_for:
-                raise Conflict(f"{hold.node} is held by another by now.", "Look at it again.")
+                raise Conflict(f"{hold.node} is now held by another incident.", "Look at it again.")
             holds.release(connection, hold.incident)
             mark_changed(connection, hold.incident)
             return self._add(connection, HOUSE, None, event, by)
 
     def refused(self, event: WishRefused, by: str) -> None:
-        """Put a refusal on record, or count it where many alike are there already."""
+        """Record a refusal, or count it where many like it are there already."""
         _check_names(HOUSE, by)
         with self._database.writing() as connection:
             written = to_write(connection, event, by, instant_of(self._now(connection)))
@@ -148,7 +148,7 @@ class Ledger:
                 self._add(connection, HOUSE, None, written, by)
 
     def machines(self, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
-        """Return the names of each machine that has several, by its machine-id; all of one where its id is given."""
+        """Return the names of machines with several names, by machine-id; with `machine_id`, that machine's."""
         with self._database.reading() as connection:
             return names_of_machines(connection, machine_id)
 
@@ -163,7 +163,7 @@ class Ledger:
             return holds.brake(connection)
 
     def pulled_by(self, request: str) -> Entry | None:
-        """Return the entry by which that request pulled the brake, released since or not; None where it did not."""
+        """Return the entry with which that request pulled the brake, released or not; None where it did not."""
         with self._database.reading() as connection:
             return pull_of(connection, request)
 
@@ -179,7 +179,7 @@ class Ledger:
             return read_stream(connection, stream)
 
     def mutes(self) -> tuple[Entry, ...]:
-        """Return every entry by which a cause was muted or unmuted, the oldest first."""
+        """Return every entry that muted or unmuted a cause, the oldest first."""
         with self._database.reading() as connection:
             return self._mutes.read(connection)
 
@@ -194,7 +194,7 @@ class Ledger:
             return self._captures.read(connection)
 
     def incident(self, stream: str) -> Incident | None:
-        """Return the incident that a stream's entries tell of; None if there is no such stream.
+        """Return a stream's incident; None if there is no such stream.
 
         Raises: ImpossibleEvent, UnreadableEntry when the entries cannot be folded.
         """
@@ -213,7 +213,7 @@ class Ledger:
             return tuple(connection.execute(ids).scalars())
 
     def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
-        """Return a summary of each incident, of all nodes or of one, the newest first."""
+        """Return a summary of each incident, of all nodes or of a single node, the newest first."""
         with self._database.reading() as connection:
             return read_summaries(connection, only_open, node)
 
@@ -223,7 +223,7 @@ class Ledger:
             return nodes_of(connection, group)
 
     def policy(self) -> Entry | None:
-        """Return the entry that noted a policy last."""
+        """Return the last entry that noted a policy."""
         with self._database.reading() as connection:
             return last_policy(connection)
 
@@ -245,7 +245,7 @@ class Ledger:
         # Folded as it will be read, without secrets. If that fails the transaction is rolled back.
         incident = self._folds.incident(connection, stream)
         if incident is None:
-            raise ImpossibleEvent(f"{stream} has no entries after one was appended.")
+            raise ImpossibleEvent(f"{stream} has no entries after an append.")
         summarise(connection, incident)
         mark_changed(connection, stream)
         note_machines(connection, events)
@@ -268,18 +268,18 @@ class Ledger:
 
 def _is_present(pulled: Entry | None, pull: int) -> None:
     if pulled is None or pulled.seq != pull:
-        raise StaleRequest(f"Pull #{pull} is not the one by which the brake is on.")
+        raise StaleRequest(f"Pull #{pull} is not the present pull of the brake.")
 
 
 def append_to_house(database: Database, connection: Connection, event: HouseEvent, by: str) -> Entry:
-    """Append what concerns more than one incident, in a transaction that changes what the entry tells of."""
+    """Append an event about several incidents, in the transaction that makes the change."""
     return append_entry(connection, HOUSE, None, event, by, database.now(connection))
 
 
 def append_entry(
     connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str, now: str
 ) -> Entry:
-    """Append an event in a transaction that sees to what follows from it.
+    """Append an event in a transaction that also writes its consequences.
 
     Raises: Conflict when the stream has another length.
     """

@@ -1,4 +1,4 @@
-"""Which machine each node is: its machine-id, as it showed it last. One machine may be reached under several names."""
+"""Which machine each node is: its last known machine-id. A machine may have several names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PROPOSED = (
 
 
 def note_machines(connection: Connection, events: Sequence[Event]) -> None:
-    """Record which machine the nodes of these events are, where they say so."""
+    """Record the machine-ids of nodes in these events, where given."""
     for event in events:
         node, machine_id = _machine_of(event)
         if not (node and machine_id):
@@ -34,7 +34,7 @@ def note_machines(connection: Connection, events: Sequence[Event]) -> None:
 
 
 def names_of_machines(connection: Connection, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
-    """Return the names of each machine that has several, by its machine-id; all of one where its id is given."""
+    """Return the names of each machine with several names, by machine-id; with `machine_id`, that machine's names."""
     asked = MACHINES.c.machine_id == machine_id if machine_id else MACHINES.c.machine_id.in_(_SHARED)
     rows = select(MACHINES).where(asked).order_by(MACHINES.c.machine_id, MACHINES.c.node)
     found: dict[str, tuple[str, ...]] = {}
@@ -44,13 +44,13 @@ def names_of_machines(connection: Connection, machine_id: str = "") -> Mapping[s
 
 
 def further_names(connection: Connection) -> int:
-    """Return how many names there are beyond one a machine."""
+    """Return how many more names than machines there are."""
     count = select(func.count() - func.count(MACHINES.c.machine_id.distinct())).select_from(MACHINES)
     return int(connection.execute(count).scalar_one())
 
 
 def fill_machines(connection: Connection) -> None:
-    """Fill in what older programs did not keep: the machine of each hold and attempt, and the plan of each attempt."""
+    """Fill in what older programs did not store: the machine of each hold and attempt, and the plan of each attempt."""
     for stream, proposed in _proposals(connection, connection.execute(select(HOLDS.c.incident)).scalars().all()):
         named = {MACHINE_ID: proposed.binds.get(MACHINE_ID, "")}
         connection.execute(update(HOLDS).where(HOLDS.c.incident == stream).values(named))

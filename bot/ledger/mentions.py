@@ -1,4 +1,4 @@
-"""What is said of each incident elsewhere than in its own stream: by `house`, and by the tables that follow from it.
+"""What `house` and the derived tables say about each incident, outside its own stream.
 
 An audit reads these first and then each stream once. They wait in a temporary SQLite database, which SQLite moves to
 disk when it grows (https://sqlite.org/inmemorydb.html#temp_db), so that an audit of any record takes the same memory.
@@ -22,7 +22,7 @@ Kind: TypeAlias = Literal["end", "anchor", "pruned", "released", "line", "hold",
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """One thing that is said of a stream.
+    """Something said about a stream elsewhere.
 
     Shape: of an `end`, an `anchor` and a `pruned`, `seq` and `value` are an entry's number and hash; of a `line`, a
     `hold`, an `attempt` or a `wave`, `value` is a row of that table as JSON.
@@ -35,7 +35,7 @@ class Mention:
 
 
 class Mentions:
-    """Keeps mentions until their stream is read; within a `with`, after which they are gone."""
+    """Stores mentions until their stream is read; a context manager, after which they are gone."""
 
     def __init__(self) -> None:
         self._kept = sqlite3.connect("", isolation_level=None)
@@ -70,11 +70,11 @@ class Mentions:
             ) from no
 
     def complete(self) -> None:
-        """Say that all are there: from now on they are taken."""
+        """Note that all are there: from now on they are taken."""
         self._kept.execute("CREATE INDEX by_stream ON mentions (stream, seq)")
 
     def take(self, stream: object) -> tuple[Mention, ...]:
-        """Return what is said of one stream, by the entries' numbers, and forget it."""
+        """Return the mentions of a stream, by the entries' numbers, and forget them."""
         named = _text(stream)
         found = tuple(
             Mention(str(stream), row[0], row[1], json.loads(row[2]))
@@ -87,7 +87,7 @@ class Mentions:
         return found
 
     def left(self) -> Iterator[Mention]:
-        """Yield what is said of streams that were not read."""
+        """Yield the mentions of streams that were not read."""
         for row in self._kept.execute("SELECT stream, kind, seq, value FROM mentions ORDER BY stream, seq, rowid"):
             yield Mention(str(json.loads(row[0])), row[1], row[2], json.loads(row[3]))
 

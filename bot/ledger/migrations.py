@@ -1,4 +1,4 @@
-"""The database schema, version by version. An older database is migrated in one transaction."""
+"""The database schema, version by version. An older database is migrated in a single transaction."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
             "postgresql": "CREATE INDEX waiting_wishes ON wishes (kept_at) WHERE NOT done",
         },
     ),
-    (  # so that what is asked often costs the same however long the record is
+    (  # so that frequent queries cost the same, however long the record is
         "CREATE INDEX policy_changed ON entries (seq) WHERE stream = 'house' AND kind = 'PolicyChanged'",
         'CREATE INDEX entries_in_time ON entries ("at", stream, seq)',
         "CREATE INDEX incidents_of_node ON incidents (node, opened_at)",
@@ -170,7 +170,7 @@ def migrate(connection: Connection, to: int = VERSION) -> None:
     if version > to:
         raise LedgerUnavailable(
             f"The ledger's database has version {version}, and this program knows up to {to}.",
-            "Run the program that is at least as new as the one that wrote it.",
+            "Run a program at least as new as the program that wrote it.",
         )
     if version == to:
         return

@@ -52,7 +52,7 @@ class Outbox:
         self._ours = and_(POSTS.c.part.startswith(parts), *not_ours)
 
     def keep(self, post: Post) -> str:
-        """Store a post to be sent; it replaces an earlier one of its incident and part. Return its id."""
+        """Store a post to be sent; it replaces an earlier post of its incident and part. Return its id."""
         if not (is_stream(post.incident) and is_stream(post.part)):
             raise ValueError(f"{post.incident!r} and {post.part!r} cannot name a post")
         content = json.dumps(post.content, separators=(",", ":"))
@@ -107,7 +107,7 @@ class Outbox:
                 _change(connection, row, retry)
 
     def dropped(self, post_id: str, error: str) -> None:
-        """Record that a post can never be delivered. A later one of the same part is tried again."""
+        """Record that a post can never be delivered. A later post of the same part is tried again."""
         with self._database.writing() as connection:
             row, is_last = _find(connection, post_id)
             if row is not None and row.waiting:
@@ -143,7 +143,7 @@ class Outbox:
         return content
 
     def channels(self) -> frozenset[str]:
-        """Return where posts were delivered to: channels, or whatever else a surface keeps as one."""
+        """Return where posts were delivered: channels, or what a surface stores in that field."""
         with self._database.reading() as connection:
             rows = connection.execute(select(POSTS.c.place_channel).where(self._ours).distinct())
             return frozenset(str(channel) for channel in rows.scalars() if channel)

@@ -38,9 +38,9 @@ class Presence:
         self._session: Connection | None = None
 
     def enter(self) -> None:
-        """Become present, or check that we still are.
+        """Become present, or check that this runner still is.
 
-        Raises: LedgerUnavailable when the others could not see us.
+        Raises: LedgerUnavailable when other runners could not see it.
         """
         try:
             if self._engine.dialect.name == "sqlite":
@@ -62,7 +62,7 @@ class Presence:
             self._file = None
         if self._session is not None:
             with contextlib.suppress(SQLAlchemyError):
-                # The server sees the end of a session some time after us; a lock that is given back is free at once.
+                # The server notices the end of a session later; a released lock is free at once.
                 self._session.exec_driver_sql("SELECT pg_advisory_unlock_all()")
             with contextlib.suppress(SQLAlchemyError):
                 self._session.close()
@@ -109,7 +109,7 @@ class Presence:
             with contextlib.suppress(SQLAlchemyError):
                 self._session.exec_driver_sql("SELECT 1")
                 return
-            self.leave()  # the server ended the session, and so released our lock
+            self.leave()  # the server ended the session, which released the lock
         patience = {"connect_timeout": _CONNECT_SECONDS}
         engine = create_engine(
             self._engine.url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=patience

@@ -1,4 +1,4 @@
-"""Pruning: incidents that ended long ago leave the record, and `house` keeps their heads, so that an audit holds."""
+"""Pruning removes incidents that ended long ago; `house` keeps their heads, so that an audit still succeeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bot.ledger.ledger import append_to_house
 from bot.ledger.tables import ATTEMPTS, CASES, DELIVERIES, ENTRIES, HOLDS, INCIDENTS, KEPT_CASES, LEASES, POSTS, head_of
 
 SHORTEST = timedelta(days=2)  # the guards look back for a day, and sources deliver again for two
-_CARDS_AT_ONCE = 20  # in one transaction, for which every other writer waits
+_CARDS_AT_ONCE = 20  # in a transaction, for which every other writer waits
 
 _OLD = (
     select(INCIDENTS.c.id, INCIDENTS.c.group)
@@ -47,7 +47,7 @@ class Pruned:
 
 
 class Pruner:
-    """Removes what is older than it is kept for; each of its transactions takes milliseconds."""
+    """Removes what is older than its retention; each transaction takes milliseconds."""
 
     def __init__(self, database: Database, by: str) -> None:
         """`by` is who removes it, as the record writes people."""
@@ -56,10 +56,10 @@ class Pruner:
         self._folds = Folds()
 
     def incidents(self, kept_for: timedelta, dry_run: bool = False) -> Pruned:
-        """Remove incidents that ended, and were last heard of, longer ago than that.
+        """Remove incidents that ended, and last changed, longer ago than that.
 
-        Those that are shown together go together, or stay: none goes beside one that is open or newer. What an open
-        incident refers to stays, and so does the one that changed last, by whose number programs follow the record.
+        Incidents shown together are removed together, or stay: none is removed while another is open or newer. What an
+        open incident refers to stays, and so does the incident that changed last, whose number programs follow.
 
         Raises: ValueError when that is less than `SHORTEST`; LedgerUnavailable when the database cannot be used.
         """
@@ -80,7 +80,7 @@ class Pruner:
         return Pruned(incidents, entries)
 
     def deliveries(self, kept_for: timedelta, dry_run: bool = False) -> Pruned:
-        """Forget deliveries that were handled and are older than that; raises as `incidents`."""
+        """Forget handled deliveries older than that; raises as `incidents`."""
         if kept_for < SHORTEST:
             raise ValueError(f"deliveries have to be known for {SHORTEST.days} days at least")
         with self._database.reading() if dry_run else self._database.writing() as connection:
@@ -91,7 +91,7 @@ class Pruner:
             return Pruned(deliveries=connection.execute(delete(DELIVERIES).where(*_DELIVERED), before).rowcount)
 
     def _prunable(self, connection: Connection, cards: Sequence[str], before: str) -> dict[str, Head]:
-        """Return the heads of the incidents of these cards that may go; looked at again, for they may have gone on."""
+        """Return the heads of these cards' incidents that may be removed; checked again: they may have changed."""
         stay = set(connection.execute(_NEWEST).scalars()) | set(connection.execute(_HELD).scalars())
         waiting = set(connection.execute(_WAITING).scalars())
         for name in connection.execute(_OPEN).scalars():
@@ -125,9 +125,9 @@ class Pruner:
 
 @contextlib.contextmanager
 def deletions_allowed(connection: Connection) -> Iterator[None]:
-    """Take the trigger that forbids deletions out of the way, in this transaction alone, and put it back as it was.
+    """Disable the trigger that forbids deletions, in this transaction only, and restore it.
 
-    PostgreSQL's lock for it, SHARE ROW EXCLUSIVE, keeps no reader waiting.
+    PostgreSQL's lock for it, SHARE ROW EXCLUSIVE, delays no reader.
     """
     if connection.dialect.name == "sqlite":
         kept = "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name = 'entries_stay'"

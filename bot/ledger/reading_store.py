@@ -1,4 +1,4 @@
-"""What was counted on nodes over time, by what it says of a cause: one number a look, kept until it is pruned."""
+"""Counts on nodes over time, by cause: a number for each look, stored until pruned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.domain.growth import Look
 from bot.ledger.database import Database
 from bot.ledger.tables import READINGS
 
-MOST_LOOKS = 5_000  # of one node and cause, the latest: hourly ones of half a year
+MOST_LOOKS = 5_000  # of a node and cause, the latest: half a year of hourly looks
 
 _KEY = (
     READINGS.c.node == bindparam("of_node"),
@@ -24,13 +24,13 @@ _OLD = READINGS.c.at < bindparam("before")
 
 
 class ReadingStore:
-    """Keeps looks and reads them again. Each method is a blocking transaction; all raise LedgerUnavailable."""
+    """Stores looks and reads them. Each method is a blocking transaction; all raise LedgerUnavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def keep(self, node: str, cause: str, look: Look) -> None:
-        """Keep a look, once."""
+        """Store a look, once."""
         at = instant_text(look.at)
         row = {"node": node, "cause": cause, "at": at, "value": look.value, "boot": look.boot}
         with self._database.writing() as connection:
@@ -44,12 +44,12 @@ class ReadingStore:
         return tuple(Look(instant_of(row.at), float(row.value), row.boot) for row in reversed(rows))
 
     def series(self) -> tuple[tuple[str, str], ...]:
-        """Return every node and cause of which there are looks."""
+        """Return every node and cause with looks."""
         with self._database.reading() as connection:
             return tuple((row.node, row.cause) for row in connection.execute(_NODES))
 
     def forget(self, kept_for: timedelta, dry_run: bool = False) -> int:
-        """Forget looks that are older than that; return how many."""
+        """Forget looks older than that; return how many."""
         with self._database.reading() if dry_run else self._database.writing() as connection:
             before = {"before": instant_text(instant_of(self._database.now(connection)) - kept_for)}
             if dry_run:

@@ -1,4 +1,4 @@
-"""Refusals on record: the first of each kind and person have an entry of their own, the rest of the hour is counted.
+"""Refusals on record: the first of each kind and person get their own entries, the rest of the hour is counted.
 
 Otherwise whoever clicks on a button that is not for them, again and again, makes the stream `house` grow without bound.
 Whoever can make up people, with a stolen signing secret, could do it all the same: so there is a bound for all of them.

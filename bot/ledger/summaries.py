@@ -95,7 +95,7 @@ def nodes_of(connection: Connection, group: str) -> frozenset[str]:
 
 
 def read_summaries(connection: Connection, only_open: bool, node: str | None = None) -> tuple[IncidentSummary, ...]:
-    """Return the summaries, of all nodes or of one, the newest first.
+    """Return the summaries, of all nodes or of a single node, the newest first.
 
     Raises: UnreadableEntry when a row is malformed.
     """

@@ -1,4 +1,4 @@
-"""What was told last of each scheduled sweep, so that only what is news is told again, by whichever program."""
+"""The last posted digest of each scheduled sweep, so that any program posts only what is new."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ _OF = SWEEPS.c.name == bindparam("of_name")
 
 
 class SweepStore:
-    """Keeps one text a sweep. Each method is a blocking transaction; all raise LedgerUnavailable."""
+    """Stores a text for each sweep. Each method is a blocking transaction; all raise LedgerUnavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def told(self, name: str) -> str:
-        """Return what was told last; empty where nothing was."""
+        """Return the last posted text; empty if there is none."""
         with self._database.reading() as connection:
             told = connection.execute(select(SWEEPS.c.told).where(_OF), {"of_name": name}).scalar_one_or_none()
         return str(told or "")
 
     def tell(self, name: str, told: str) -> None:
-        """Keep what was told."""
+        """Store the posted text."""
         with self._database.writing() as connection:
             if not connection.execute(update(SWEEPS).where(_OF).values(told=told), {"of_name": name}).rowcount:
                 connection.execute(insert(SWEEPS).values(name=name, told=told))

@@ -1,6 +1,6 @@
 """The tables, for queries, and the rows of entries; `migrations.py` creates the tables.
 
-Longer than 300 lines: every table that a query may name stands in one place.
+Longer than 300 lines: all tables for queries are together.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bot.domain.redaction import redacted
 
 _METADATA = MetaData()
 
-# The source of truth: the other tables follow from this one, or are not about what happened.
+# The source of truth: the other tables are derived from it, or are not about what happened.
 ENTRIES = Table(
     "entries",
     _METADATA,
@@ -43,7 +43,7 @@ ENTRIES = Table(
     Column("hash", Text, nullable=False),
 )
 
-# One row an incident, updated with every entry, so that a list does not fold everything. `change` numbers the changes
+# A row per incident, updated with every entry, so that a list does not fold everything. `change` numbers the changes
 # of all incidents: the row that changed last has the greatest.
 INCIDENTS = Table(
     "incidents",
@@ -61,7 +61,7 @@ INCIDENTS = Table(
     Column("change", Integer, nullable=False),
 )
 
-# `number` is the order in which parts were first stored; `version` counts the posts of one (incident, part).
+# `number` is the order in which parts were first stored; `version` counts the posts of an (incident, part).
 POSTS = Table(
     "posts",
     _METADATA,
@@ -90,7 +90,7 @@ TURNS = Table(
 )
 
 # Exclusive holds on nodes: a row per node, from an incident's first step to its end. `machine_id` is empty where nobody
-# knows it: one machine may have several names.
+# knows it: a machine may have several names.
 HOLDS = Table(
     "holds",
     _METADATA,
@@ -169,7 +169,7 @@ DELIVERIES = Table(
     Column("done", Boolean, nullable=False),
 )
 
-# What people asked for in a chat, by the chat's own id of each delivery. `runner` is at it, or was when it died.
+# What people asked for in a chat, by the chat's id of each delivery. `runner` handles it, or did when it died.
 WISHES = Table(
     "wishes",
     _METADATA,
@@ -203,7 +203,7 @@ KEPT_CASES = Table(
     Column("body", LargeBinary, nullable=False),
 )
 
-# What was counted on nodes, one number a look; `boot` is the boot it was counted in.
+# What was counted on nodes, a number for each look; `boot` is the boot it was counted in.
 READINGS = Table(
     "readings",
     _METADATA,
@@ -214,7 +214,7 @@ READINGS = Table(
     Column("boot", Text, nullable=False),
 )
 
-# What was told last of each scheduled sweep.
+# The last posted digest of each scheduled sweep.
 SWEEPS = Table(
     "sweeps",
     _METADATA,
@@ -253,8 +253,8 @@ _INSERT = insert(ENTRIES)
 def _last_of_house(index: str, kinds: str, most: int = 1) -> dict[str, str]:
     """Return the question for the last entries of these kinds in `house`, by dialect.
 
-    Kinds are written out as the partial index has them: of a parameter, a database cannot say whether the index covers
-    it. The index is named to SQLite, which would take `house` for as short as a stream is on average.
+    Kinds are written out like in the partial index: for a parameter, a database cannot tell whether the index
+    covers it. SQLite gets the index by name, because it would assume that `house` is as short as an average stream.
     """
     asked = "SELECT * FROM entries{} WHERE stream = 'house' AND {} ORDER BY seq DESC LIMIT {}"
     return {"sqlite": asked.format(f" INDEXED BY {index}", kinds, most), "postgresql": asked.format("", kinds, most)}
@@ -288,7 +288,7 @@ def last_brake(connection: Connection) -> Entry | None:
 
 
 def pull_of(connection: Connection, request: str) -> Entry | None:
-    """Return the entry by which that request pulled the brake, if it is one of the last; raises as `last_brake`."""
+    """Return the entry with which that request pulled the brake, if it is a recent one; raises as `last_brake`."""
     moves = map(entry_of, connection.exec_driver_sql(_LAST_MOVES[connection.dialect.name]))
     return next((entry for entry in moves if entry.body.get("request") == request), None)
 

@@ -1,4 +1,4 @@
-"""Counts for the metrics, read in one transaction; incidents are counted again only after a change."""
+"""Counts for the metrics, read in a single transaction; incidents are counted again only after a change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WAVES = select(WAVES.c.state, func.count()).group_by(WAVES.c.state)
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counts at one moment; `incidents` by (state, cause), with an empty cause for none, `waves` by state."""
+    """The counts at a moment; `incidents` by (state, cause), with an empty cause for none, `waves` by state."""
 
     incidents: Mapping[tuple[str, str], int]
     deliveries_waiting: int
@@ -38,7 +38,7 @@ class Tally:
 
 
 class Tallies:
-    """Counts, and caches the counts of incidents until one changes."""
+    """Counts, and caches the counts of incidents until an incident changes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

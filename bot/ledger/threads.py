@@ -1,6 +1,6 @@
-"""The ledger and what stands beside it, for an event loop: each verb runs on a thread, and is awaited.
+"""The ledger and the other stores for an event loop: each method runs in a thread, and is awaited.
 
-A cancelled wait does not stop the transaction that runs: it is committed or rolled back as a whole, unheard.
+A cancelled wait does not stop the running transaction: it is committed or rolled back as a whole.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class _OnThreads:
 
 
 def on_threads(blocking: object, threads: ThreadPoolExecutor, apart: Mapping[str, ThreadPoolExecutor] = _NONE) -> Any:
-    """Return a blocking object whose verbs are awaited: whoever asks says which contract it keeps so.
+    """Return a blocking object with awaitable methods; the caller names the contract that it then keeps.
 
-    Shape: `apart` names verbs that run on threads of their own.
+    Shape: `apart` names methods that run in separate threads.
     """
     return _OnThreads(blocking, threads, apart)

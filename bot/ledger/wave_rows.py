@@ -1,4 +1,4 @@
-"""The row of each wave: written with every entry of it, and asked in the transaction that begins a step."""
+"""The row of each wave: written with each of its entries, and read in the transaction that begins a step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write_wave(connection: Connection, wave: Wave) -> None:
 
 
 def may_act(connection: Connection, incident: Incident, is_first: bool, now: datetime) -> None:
-    """See that the wave lets a step of this incident begin, or be sent again, at this very moment.
+    """Check that the wave lets a step of this incident begin, or be sent again, now.
 
     Shape: the first step begins within the time of the wave's approval; a plan that has begun may go on after it.
     Raises: WaveHeld when it does not.

@@ -1,4 +1,4 @@
-"""Waves in the ledger: each a stream of its own, chained and noted in `house` entry by entry."""
+"""Waves in the ledger: each has its own stream, chained, and noted in `house` entry by entry."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Waves:
             return entry
 
     def find(self, wave: str) -> Wave | None:
-        """Return the wave that a stream tells of; None if there is no such stream.
+        """Return a stream's wave; None if there is no such stream.
 
         Raises: ImpossibleEvent, UnreadableEntry when the entries cannot be folded.
         """
@@ -70,7 +70,7 @@ class Waves:
             return tuple(connection.execute(asked.where(~WAVES.c.ended) if only_open else asked).scalars())
 
     def room(self, incident: str, claim: Claim) -> None:
-        """See whether a step could begin now; what begins it asks once more.
+        """Check whether a step could begin now; its beginning checks again.
 
         Raises: Braked, NodeBusy, BudgetSpent or AlreadyTried when it could not.
         """
@@ -80,7 +80,7 @@ class Waves:
             holds.may_begin(connection, incident, claim, instant_of(self._now(connection)))
 
     def alarms(self, since: datetime, people: frozenset[str]) -> tuple[NodeAlarm, ...]:
-        """Return the alerts of sources about nodes since then; `people` are the kinds of alerts that are none."""
+        """Return the alerts of sources about nodes since then; `people` are the kinds of alerts by people, left out."""
         asked = select(INCIDENTS.c.node, INCIDENTS.c.opened_at).where(
             INCIDENTS.c.opened_at >= instant_text(since), INCIDENTS.c.source.not_in(people)
         )

@@ -1,4 +1,4 @@
-"""The wishes of a chat: each delivery is noted before it is seen to, so that a repetition of it does nothing."""
+"""The wishes of a chat: each delivery is noted before it is handled, so that a repetition does nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OLD = delete(WISHES).where(WISHES.c.kept_at < bindparam("before"))
 
 
 class WishStore:
-    """One runner's view. Each method is a blocking transaction; `domain/wish.py` says what it guarantees.
+    """A runner's view. Each method is a blocking transaction; `domain/wish.py` says what it guarantees.
 
     Shape: `leases` say which runners are alive. `time` replaces the database's clock in tests.
     """
@@ -43,7 +43,7 @@ class WishStore:
         self._swept_at: datetime | None = None
 
     def keep(self, key: str, body: str = "") -> bool:
-        """Note a wish; False if it is done, or a live runner is at it."""
+        """Note a wish; False if it is done, or a live runner handles it."""
         row: dict[str, Any] = {"id": _id(key), "key": _plain(key), "body": body, "done": False}
         row["runner"] = self._leases.runner
         with self._database.adding() as connection:
@@ -62,7 +62,7 @@ class WishStore:
             return self._take(connection, row["id"], known.runner)
 
     def done(self, key: str) -> None:
-        """Record that a wish is seen to."""
+        """Record that a wish is handled."""
         with self._database.adding() as connection:
             connection.execute(_DONE, {"of_id": _id(key)})
             now = self._now(connection)
@@ -71,13 +71,13 @@ class WishStore:
                 self._swept_at = now
 
     def is_open(self, key: str) -> bool:
-        """True while a wish that was kept is not done, whoever is at it."""
+        """True while a stored wish is not done, also while another runner handles it."""
         with self._database.reading() as connection:
             known = connection.execute(_KNOWN, {"of_id": _id(key)}).one_or_none()
         return known is not None and not known.done
 
     def left(self) -> tuple[KeptWish, ...]:
-        """Take over what no live runner is at."""
+        """Take over wishes without a live runner."""
         with self._database.reading() as connection:  # polled often, and mostly empty
             if not self._of_nobody(connection):
                 return ()
@@ -101,10 +101,10 @@ class WishStore:
 
 
 def _id(key: str) -> str:
-    """A key as the table's, whatever characters it has: it comes from outside."""
+    """A key in the table's form, with any characters, because it comes from outside."""
     return hashlib.sha256(_plain(key).encode()).hexdigest()
 
 
 def _plain(key: str) -> str:
-    """A key without what a database cannot keep: control characters and halves of surrogate pairs."""
+    """A key without what a database cannot store: control characters and halves of surrogate pairs."""
     return json.dumps(key)[1:-1]

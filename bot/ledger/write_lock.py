@@ -1,4 +1,4 @@
-"""The turns of one program's threads at an SQLite database, which has one writer at a time."""
+"""The order of a program's threads at an SQLite database, which has a single writer at a time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 
-URGENT_IN_A_ROW = 8  # inserts of the inbox, before one other write that waits has its turn; each takes milliseconds
+URGENT_IN_A_ROW = 8  # inserts of the inbox before another waiting write has its turn; each takes milliseconds
 
 
 class WriteLock:
-    """Held by one thread of this program at a time; urgent threads go first, and never more than a few in a row.
+    """Held by a single thread at a time; urgent threads go first, but only a few in a row.
 
-    Whoever is not urgent (a runner's heartbeat, a step's beginning) waits for `URGENT_IN_A_ROW` of them at most, and
-    for those not urgent that came before it.
+    A thread that is not urgent (a runner's heartbeat, a step's beginning) waits for at most `URGENT_IN_A_ROW` urgent
+    threads, and for earlier threads of its own kind.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class WriteLock:
 
     @contextlib.contextmanager
     def held(self, *, urgent: bool, seconds: float) -> Iterator[bool]:
-        """Wait for the lock for at most `seconds`, and hold it for the length of a block; yield False on a time-out."""
+        """Wait for the lock for at most `seconds`, and hold it while the block runs; yield False on a time-out."""
         ticket, queue = object(), self._urgent if urgent else self._ordinary
         with self._changed:
             queue.append(ticket)
@@ -34,7 +34,7 @@ class WriteLock:
                 is_ours = self._changed.wait_for(lambda: not self._is_held and self._next() is ticket, seconds)
             finally:
                 queue.remove(ticket)
-                self._changed.notify_all()  # with one that gave up, the next may be another
+                self._changed.notify_all()  # after a time-out another thread may be next
             if is_ours:
                 self._is_held = True
                 self._in_a_row = self._in_a_row + 1 if urgent and self._ordinary else 0

@@ -215,7 +215,7 @@ def expired(incident: Incident, because: str) -> IncidentEvent:
 
 
 def cured_since(incident: Incident, other: Incident) -> str:
-    """Say that another incident has cured the node since this one's was read; nothing where it has not.
+    """Say that another incident has cured the node since this incident's was read; empty if not.
 
     Shape: it began after the reading, held to the end of its validation, and had the same cause or the same plan.
     """

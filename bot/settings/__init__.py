@@ -1,4 +1,4 @@
-"""Every setting, where its value came from, and what may stand in zombie.toml."""
+"""Every setting, the origin of its value, and what zombie.toml may contain."""
 
 from bot.settings.chooser import Given
 from bot.settings.settings import Settings, all_keys, all_rows, check_address, database_url, state_folder

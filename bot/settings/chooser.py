@@ -1,4 +1,4 @@
-"""Chooses between the places in which a setting may be given: flag, environment, zombie.toml, default."""
+"""Chooses a setting's value by order of origin: flag, environment, zombie.toml, default."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_SECRET_CHARACTERS = 65536
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One setting's value, and where it came from."""
+    """A setting's value, and its origin."""
 
     setting: Setting
     value: Any = field(repr=False)  # it may be a secret, and a repr may be logged
@@ -28,7 +28,7 @@ class Given:
 
     @property
     def shown(self) -> str:
-        """The value for a person to read; a secret only says that it is there."""
+        """The value for people; for a secret only that it is set."""
         if self.value is None or self.value in ((), ""):
             return ""
         if self.setting.secret:
@@ -44,7 +44,7 @@ class Given:
 
 
 class Chooser:
-    """Takes settings from the first place that gives them; paths of flags and environment are from `folder`."""
+    """Takes settings from the first origin that gives them; paths in flags and environment are relative to `folder`."""
 
     def __init__(
         self, flags: Mapping[str, Any], environment: Mapping[str, str], folder: Path, home: Path | None
@@ -57,7 +57,7 @@ class Chooser:
     def choose(self, row: Setting, in_file: tuple[Any, str] | None = None) -> Given:
         """Return a row's value; `in_file` is what zombie.toml has for it, and where.
 
-        Raises: SettingsError when a value is not what its setting may be.
+        Raises: SettingsError for an invalid value.
         """
         flag = self._flags.get(row.name)
         if row.flag and flag is not None and flag not in ([], (), ""):
@@ -74,7 +74,7 @@ class Chooser:
         return Given(row, row.default, "default")
 
     def _credential(self, name: str) -> str:
-        """Return a secret from the file of its name in CREDENTIALS_DIRECTORY; an empty text where there is none.
+        """Return a secret from the file of its name in CREDENTIALS_DIRECTORY; empty if there is none.
 
         Source: https://systemd.io/CREDENTIALS/. Mounted secrets of Docker and Kubernetes are such files, too.
 
@@ -89,11 +89,11 @@ class Chooser:
                 return file.read(MOST_SECRET_CHARACTERS).strip()
         except (OSError, UnicodeDecodeError) as no:
             raise SettingsError(
-                f"The file {path}, which holds {name}, cannot be read.", "Look at who owns it, its mode and its text."
+                f"The file {path}, which holds {name}, cannot be read.", "Check its owner, its mode and its text."
             ) from no
 
     def _taken(self, row: Setting, value: Any, origin: str) -> Any:
-        """A flag's or the environment's value as the setting's kind."""
+        """A flag's or the environment's value, converted to the setting's kind."""
 
         def wrong(says: str) -> SettingsError:
             shown = "set" if row.secret else f'"{one_line(str(value), 40)}"'
@@ -133,6 +133,6 @@ class Chooser:
 
 
 def _seconds(value: Any) -> Any:
-    """Bare seconds, which flags and the environment can only write as text."""
+    """Bare seconds, which flags and the environment can give only as text."""
     text = str(value)
     return float(text) if text.replace(".", "", 1).isdigit() and text.isascii() and len(text) < 12 else value

@@ -1,4 +1,4 @@
-"""What zombie.toml gives; every fault of it is told with its line, and the nearest right name."""
+"""Reads zombie.toml; every error is reported with its line and the nearest valid name."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _SSH, _ACT, _ROUTE, _LINKS, _SWEEP = "ssh", "act", "route", "links", "sweep"
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """The values that a file gives, and nothing for what it leaves out.
+    """The values in a file; what it leaves out is absent.
 
-    Shape: `rows` are by setting's name, with the line; `tables` by table and key. `written` is what stands in tables,
+    Shape: `rows` are by setting's name, with the line; `tables` by table and key. `written` is the tables' content,
     as TOML has it.
     """
 
@@ -45,7 +45,7 @@ class SettingsFile:
         rows: Mapping[str, Mapping[str, Setting]],
         keys: Mapping[str, Mapping[str, Reader[Any]]],
     ) -> SettingsFile:
-        """Read it whole; `rows` and `keys` are what it may hold, table by table.
+        """Read it whole; `rows` and `keys` are what it may contain, table by table.
 
         Raises: SettingsError, with a line for each fault.
         """
@@ -76,7 +76,7 @@ class SettingsFile:
             found[name] = _of_keys(keys.get(name, {}), table)
         login: Mapping[str, Any] = {}
         if (ssh := top.table(_SSH)) is not None:
-            ssh.only((_ACT,))  # how nodes are reached for reading stands in the inventory
+            ssh.only((_ACT,))  # the inventory says how nodes are reached for reading
             login = _whole(ActingLogin, act) if (act := ssh.table(_ACT)) is not None else {}
         routes = tuple(_whole(RouteSettings, route) for route in top.array(_ROUTE))
         links = _links(top)
@@ -106,7 +106,7 @@ def _links(top: TomlTable) -> Mapping[str, str]:
 
 
 def expanded(text: str, folder: Path, home: Path | None) -> Path:
-    """Return the path that somebody wrote, from a folder or from their home."""
+    """Return the path that a person wrote, relative to a folder or to their home."""
     if home is not None and (text == "~" or text.startswith("~/")):
         return home / text[2:]
     return folder / text
@@ -119,7 +119,7 @@ def duration_fault(row: Setting, duration: timedelta) -> str | None:
 
 
 def _whole(kind: type[Any], table: TomlTable) -> Mapping[str, Any]:
-    """A table's keys, which may be those of that dataclass and no other."""
+    """A table's keys, which have to be fields of that dataclass."""
     readers = keys_of(kind)
     table.only(readers)
     return _of_keys(readers, table)

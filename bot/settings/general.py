@@ -1,4 +1,4 @@
-"""The settings that belong to no table of their own: files, how a check looks, where the bot listens."""
+"""The settings without a table of their own: files, how a check reads, where the bot listens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.domain.setting import Kind, row, secret
 
 @dataclass(frozen=True, slots=True)
 class General:
-    """What belongs to no table of its own."""
+    """Settings without a table of their own."""
 
     config: Path | None = row(
         Kind.PATH,
@@ -30,7 +30,7 @@ class General:
     )
     playbooks: tuple[Path, ...] = row(
         Kind.PATHS,
-        "Folders of further playbooks; one of the same name takes the place of ours.",
+        "Folders of further playbooks; a playbook of the same name replaces the shipped one.",
         (),
         flag="--playbooks",
         environment="ZOMBIE_PLAYBOOKS",
@@ -58,7 +58,7 @@ class General:
     )
     scheduler: str = row(
         Kind.TEXT,
-        "The scheduler whose workers read the nodes of `fleet` and `diff`; without one this machine reads them.",
+        "The scheduler whose workers read the nodes of `fleet` and `diff`; without it this machine reads them.",
         "",
         flag="--scheduler",
         environment="ZOMBIE_SCHEDULER",
@@ -87,7 +87,7 @@ class General:
     )
     listen: str = row(
         Kind.LISTEN,
-        "Where `serve` answers HTTP: /healthz, /readyz, /metrics, /slack/events. Port 0 takes a free one.",
+        "Where `serve` answers HTTP: /healthz, /readyz, /metrics, /slack/events. Port 0 takes a free port.",
         "127.0.0.1:8080",
         environment="ZOMBIE_LISTEN",
     )
@@ -96,7 +96,7 @@ class General:
         "ZOMBIE_METRICS_TOKEN",
     )
     prometheus_url: str = secret(  # it may hold a password
-        "A Prometheus whose past of a node is told beside its verdict: the base, https://prometheus.example.",
+        "A Prometheus whose past of a node is shown beside its verdict: the base, https://prometheus.example.",
         "PROMETHEUS_URL",
     )
     database_url: str = secret(

@@ -1,4 +1,4 @@
-"""The settings in force: flag before environment before zombie.toml before default, and where each came from."""
+"""The settings in force: flag before environment before zombie.toml before default, each with its origin."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ NO_MEMBERS: Members = {}
 
 @dataclass(frozen=True, slots=True)
 class Settings(General):
-    """Every setting in force, typed: each table under its name, those of members by their type (`of`).
+    """Every setting in force, typed: each table by its name, those of members by their type (`of`).
 
-    Shape: `given` are the rows with their origins; `written` is what zombie.toml holds in its tables, word by word.
+    Shape: `given` are the rows with their origins; `written` is the literal content of zombie.toml's tables.
     """
 
     slack: SlackSettings = SlackSettings()
@@ -67,13 +67,13 @@ class Settings(General):
         home: Path | None = None,
         members: Members = NO_MEMBERS,
     ) -> Settings:
-        """Take every setting from the first place that gives it.
+        """Take every setting from the first origin that gives it.
 
-        Shape: `flags` are by setting's name; `folder` is the current one, from which paths of flags and environment
-        are, as `home` stands for their `~`. A file's paths are from that file's folder; a blank text in the environment
-        is as if it were not there. `members` may be asked for with `of`.
+        Shape: `flags` are by setting's name; paths in flags and environment are relative to `folder`, the current
+        folder, and `home` is their `~`. A file's paths are relative to its folder; a blank variable counts as not
+        set. `members` can be read with `of`.
 
-        Raises: SettingsError when a value is not what its setting may be, with file and line where it stands in a file.
+        Raises: SettingsError for an invalid value, with file and line if it is in a file.
         """
         chooser = Chooser(flags, environment, folder, home)
         rows = all_rows(members)
@@ -105,18 +105,18 @@ class Settings(General):
         )
 
     def of(self, kind: type[T]) -> T:
-        """Return the settings of that member; its defaults where it was not loaded with them."""
+        """Return the settings of that member; its defaults if it was not loaded."""
         return next((member for member in self.members.values() if isinstance(member, kind)), None) or kind()
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every secret in force, word by word: what no line of the log may hold, whatever its form."""
+        """Every secret in force, literally: no log line may contain any of them."""
         texts = [str(given.value) for given in self.given if given.setting.secret and given.value]
         words = [word for text in texts for word in (text, *text.split(","), _password(text))]
         return tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
 
     def in_tables(self) -> Iterator[tuple[str, Any]]:
-        """Yield what only zombie.toml can hold: its name, and what is written there or None."""
+        """Yield each setting that only zombie.toml can have: its name, and its text there or None."""
         for name, readers in all_keys({name: type(values) for name, values in self.members.items()}).items():
             written = self.written.get(name, {})
             yield from ((f"{name}.{key}", written.get(key)) for key in readers)
@@ -126,7 +126,7 @@ class Settings(General):
 
 
 def _tables(members: Members) -> Members:
-    """Every table, in the order in which it is shown."""
+    """Every table, in the order in which they are shown."""
     before = {"slack": SlackSettings, "policy": PolicySettings, "act": ActSettings}
     return {
         **before,
@@ -142,22 +142,22 @@ def _tables(members: Members) -> Members:
 
 
 def all_rows(members: Members = NO_MEMBERS) -> dict[str, dict[str, Setting]]:
-    """Return every row by its field's name, table by table; those of no table first, under an empty name."""
+    """Return every row by its field's name, table by table; those without a table first, under an empty name."""
     tables = {name: dict(rows_of(kind, f"{name}_")) for name, kind in _tables(members).items()}
     return {"": dict(rows_of(General)), **tables}
 
 
 def all_keys(members: Members = NO_MEMBERS) -> dict[str, Mapping[str, Reader[Any]]]:
-    """Return what reads each key that only zombie.toml can hold, table by table."""
+    """Return the reader of each key that only zombie.toml can have, table by table."""
     return {name: keys for name, kind in _tables(members).items() if (keys := keys_of(kind))}
 
 
 def database_url(environment: Mapping[str, str], folder: Path | None = None) -> str:
     """Return where the record is: ZOMBIE_DATABASE_URL, or else a file in ZOMBIE_STATE_DIR or the XDG state folder.
 
-    Shape: no file of settings says it, so that a command which needs the record alone reads none.
+    Shape: zombie.toml cannot set it, so a command that only needs the record reads no settings file.
 
-    Raises: SettingsError when one of them is not what it may be.
+    Raises: SettingsError when any of them is invalid.
     """
     home = Path(environment.get("HOME") or Path.home())
     chooser = Chooser({}, environment, folder or Path.cwd(), home)
@@ -175,11 +175,11 @@ def check_address(environment: Mapping[str, str]) -> None:
 
 
 def state_folder(environment: Mapping[str, str], folder: Path | None = None) -> Path:
-    """Return where the program keeps what it needs again: ZOMBIE_STATE_DIR, or else the XDG state folder.
+    """Return the folder for the program's persistent files: ZOMBIE_STATE_DIR, or else the XDG state folder.
 
     Source: https://specifications.freedesktop.org/basedir-spec/latest/ (a relative folder there counts as none).
 
-    Raises: SettingsError when it is not what it may be.
+    Raises: SettingsError when it is invalid.
     """
     home = Path(environment.get("HOME") or Path.home())
     xdg = Path(environment.get("XDG_STATE_HOME") or "")

@@ -1,6 +1,6 @@
-"""The tables of zombie.toml that are the house's own, each with its keys and their defaults.
+"""The general tables of zombie.toml, each with its keys and their defaults.
 
-Longer than 300 lines: whoever looks for a table finds all of them in one place.
+Longer than 300 lines: all tables are together.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bot.domain.setting import (
 )
 from bot.domain.toml_table import TomlTable
 
-# systemd.unit(5); no pattern, for what stands here goes into sudoers and to systemctl word for word.
+# systemd.unit(5); no pattern, because the text goes into sudoers and to systemctl literally.
 _UNIT = re.compile(r"(?!-)[A-Za-z0-9:_.\\@-]{1,200}\.(?:service|socket|timer|path)\Z")
 _ASKER = re.compile(r"[UWS][A-Z0-9]+\Z")
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,99}\Z")
@@ -58,11 +58,11 @@ def _start_units(table: TomlTable, name: str) -> frozenset[str] | None:
 
 
 def _terminal_approvers(table: TomlTable, name: str) -> Mapping[str, str] | None:
-    """Names in a terminal, by each the member ID that it is tied to, or nothing."""
+    """Names in a terminal, each with the member ID that it is tied to, or nothing."""
     tied: dict[str, str] = {}
     for entry in table.texts(name) or ():
         person, sign, user = (part.strip() for part in entry.partition("="))
-        # Tied to nobody, one person could ask in Slack and approve in a terminal, and nothing would say so.
+        # Without a tie, the same person could ask in Slack and approve in a terminal, unnoticed.
         if not person or (sign and _MEMBER.match(user) is None):
             table.wrong(
                 name, f'holds "{one_line(entry, 60)}"; write "alice", or with a Slack member ID "alice=U012AB3CD"'
@@ -72,7 +72,7 @@ def _terminal_approvers(table: TomlTable, name: str) -> Mapping[str, str] | None
 
 
 def _askers(table: TomlTable, name: str) -> frozenset[str] | None:
-    """People and user groups; none of them stands for all full members."""
+    """People and user groups; an empty set means all full members."""
     if table.is_text(name):
         if (word := table.text(name)) is not None and word != "members":
             table.wrong(name, f'is "{one_line(word, 40)}"; it should be "members", or a list of member and group IDs')
@@ -109,17 +109,17 @@ def _day_spans(table: TomlTable, name: str) -> tuple[tuple[int, int], ...] | Non
 
 @dataclass(frozen=True, slots=True)
 class SlackSettings:
-    """How Slack is reached, and what it is for."""
+    """How to reach Slack, and what it is used for."""
 
     bot_token: str = secret(
         "Slack's xoxb-… token, from “OAuth & Permissions” once the app is installed.", "SLACK_BOT_TOKEN"
     )
     app_token: str = secret(
-        "Slack's xapp-… token with connections:write. With it Slack comes by Socket Mode, and no port need be open.",
+        "Slack's xapp-… token with connections:write. With it Slack is reached by Socket Mode, without an open port.",
         "SLACK_APP_TOKEN",
     )
     signing_secret: str = secret(
-        "Slack's signing secret, from “Basic Information”. With it Slack may come by HTTP to /slack/events.",
+        "Slack's signing secret, from “Basic Information”. With it Slack may send by HTTP to /slack/events.",
         "SLACK_SIGNING_SECRET",
     )
     api_url: str = row(
@@ -130,23 +130,23 @@ class SlackSettings:
     )
     channels: frozenset[str] = option(names, frozenset())
     alerts_channel: str = option(TomlTable.text, "")
-    each_at_once: int = option(count(1), 10)  # readings of one person
+    each_at_once: int = option(count(1), 10)  # readings of a person
     checks_per_person: Allowance = option(_allowance, CHECKS_PER_PERSON)
 
     @property
     def access(self) -> tuple[str, str, str, str]:
-        """How Slack is reached: bot token, app token, signing secret and base; an empty text was not set."""
+        """Access to Slack: bot token, app token, signing secret and base; empty means not set."""
         return self.bot_token, self.app_token, self.signing_secret, self.api_url
 
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """Who may approve, and what alerts may lead to; `acting` is None where nobody wrote it."""
+    """Who may approve, and what alerts may lead to; `acting` is None if not set."""
 
     approvers: frozenset[str] = option(names, frozenset())
     approver_groups: frozenset[str] = option(names, frozenset())
     terminal_approvers: Mapping[str, str] = option(_terminal_approvers, {})
-    askers: frozenset[str] = option(_askers, frozenset())  # none: every full member
+    askers: frozenset[str] = option(_askers, frozenset())  # empty: every full member
     self_approval: bool = option(TomlTable.flag, False)
     approvals: int = option(count(1, 100), defaults.APPROVALS)
     approvals_for_several: int = option(count(1, 100), defaults.APPROVALS)
@@ -159,7 +159,7 @@ class PolicySettings:
 
 @dataclass(frozen=True, slots=True)
 class ActSettings:
-    """How much may be done, and to what; None is no limit."""
+    """How much may be done, and to what; None means no limit."""
 
     units: frozenset[str] = option(_units, frozenset())
     start_units: frozenset[str] = option(_start_units, frozenset())
@@ -177,14 +177,14 @@ def _wave_lasts(table: TomlTable, name: str) -> timedelta | None:
 
 @dataclass(frozen=True, slots=True)
 class WaveSettings:
-    """How long the approval of a wave lasts, from the last yes on."""
+    """How long the approval of a wave lasts after the last yes."""
 
     expires: timedelta = option(_wave_lasts, defaults.WAVE_EXPIRES)
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureSettings:
-    """How much rolling captures may record: nodes at once, hours, times a day by one person; who has to agree."""
+    """The limits of rolling captures: nodes at once, hours, captures a day for a person; who has to agree."""
 
     at_once: int = option(count(1), 3)
     most_hours: int = option(count(1, 24), 24)
@@ -194,7 +194,7 @@ class CaptureSettings:
 
 @dataclass(frozen=True, slots=True)
 class StormSettings:
-    """From how many alerts, within which time, it is a storm."""
+    """How many alerts, within which time, make a storm."""
 
     alerts: int = option(count(1), defaults.STORM_ALERTS)
     window: timedelta = option(duration, defaults.STORM_WINDOW)
@@ -205,7 +205,7 @@ _SHORTEST_KEPT, _LONGEST_KEPT = timedelta(days=2), timedelta(days=100 * 366)
 
 def _kept_for(table: TomlTable, name: str) -> timedelta | None:
     found = table.duration(name, _LONGEST_KEPT)
-    if found is not None and found < _SHORTEST_KEPT:  # guards look back for a day, sources deliver again for two
+    if found is not None and found < _SHORTEST_KEPT:  # guards look back for a day, sources deliver again for two days
         table.wrong(name, 'should be at least "2d"')
         return None
     return found
@@ -213,7 +213,7 @@ def _kept_for(table: TomlTable, name: str) -> timedelta | None:
 
 @dataclass(frozen=True, slots=True)
 class RetentionSettings:
-    """How long the record keeps what is over; None is for ever. `zombie prune` removes what is older."""
+    """How long the record keeps what is over; None means for ever. `zombie prune` removes what is older."""
 
     incidents: timedelta | None = option(_kept_for, None)
     readings: timedelta | None = option(_kept_for, None)
@@ -222,12 +222,12 @@ class RetentionSettings:
 
 @dataclass(frozen=True, slots=True)
 class KubernetesSettings:
-    """By which account nodes are drained, and how."""
+    """The account for draining nodes, and how to drain."""
 
     context: str = row(
         Kind.TEXT,
         "The kubeconfig's context in which nodes labelled kubernetes_node are; their label kubernetes_context may say "
-        "another. The current context is never taken.",
+        "another. The current context is never used.",
         "",
         key="kubernetes.context",
     )
@@ -273,13 +273,13 @@ def _mcp_asker(table: TomlTable, name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class McpSettings:
-    """Whose token lets other programs ask by MCP, and how much at once."""
+    """Who owns the token for MCP, and how much may be asked at once."""
 
     token: str = secret(
         "A bearer token with which other programs may ask for verdicts by MCP, at /mcp; without it there is no /mcp.",
         "ZOMBIE_MCP_TOKEN",
     )
-    asker: str = option(_mcp_asker, "")  # empty: the one member that [policy] askers names
+    asker: str = option(_mcp_asker, "")  # empty: the only member in [policy] askers
     calls: Allowance = option(_allowance, Allowance(30, timedelta(minutes=1)))
     nodes_per_call: int = option(count(1, 100), 20)
 
@@ -313,7 +313,7 @@ class PyroscopeSettings:
 
 @dataclass(frozen=True, slots=True)
 class ActingLogin:
-    """The login that acts, where it is another than the one that reads; an empty text, or None, is the same one."""
+    """The login that acts, if it is not the login that reads; empty or None means the same login."""
 
     user: str = option(TomlTable.text, "")
     key: Path | None = option(lambda table, name: Path(found) if (found := table.text(name)) else None, None)
@@ -335,7 +335,7 @@ def _sweep_every(table: TomlTable, name: str) -> timedelta | None:
 
 @dataclass(frozen=True, slots=True)
 class SweepSettings:
-    """One [[sweep]]: which nodes are looked over how often, for which causes, and where news of it goes."""
+    """A [[sweep]]: which nodes are read how often, for which causes, and where its news goes."""
 
     every: timedelta = option(_sweep_every, timedelta(hours=6))
     select: tuple[str, ...] = option(_text_or_texts, ())
@@ -346,7 +346,7 @@ class SweepSettings:
 
 @dataclass(frozen=True, slots=True)
 class RouteSettings:
-    """One [[route]]; an empty text is as everywhere else."""
+    """A [[route]]; an empty text means the general default."""
 
     match: Mapping[str, str] = option(texts_by_name, {})
     playbook: str = option(TomlTable.text, "")

@@ -1,4 +1,4 @@
-"""Half-read request bodies: a slow sender never takes the place of a fast one.
+"""Half-read request bodies: a slow sender never takes a fast sender's place.
 
 The signature is over the body's bytes, so a sender is known only once the body is here. So no request is refused at
 first: when there is no room for another half-read body, the body that has taken longest is dropped. A genuine delivery

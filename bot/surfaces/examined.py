@@ -12,7 +12,7 @@ from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import one_line
 
 SCHEMA_VERSION = 1
-LONGEST = 1000  # characters of one sentence
+LONGEST = 1000  # characters of a sentence
 _COLOURS = {Mark.OK: "32", Mark.NOTE: "33", Mark.WRONG: "1;31", Mark.NOT_SET: "2"}
 _EXAMPLE = re.compile(r"(\b[A-Z][A-Z_]*=[\w-]{0,10}…(?![\w…]))")  # a prefix with an ellipsis is no secret
 _NAME = 22  # columns

@@ -13,7 +13,7 @@ from bot.response.fleet.report import CauseCount, FleetReport
 from bot.surfaces.text import wrapped
 
 SCHEMA_VERSION = 1
-NODES_NAMED = 8  # of one cause, in text; the JSON names all
+NODES_NAMED = 8  # of a cause, in text; the JSON names all
 GROUPS_TOLD = 6
 
 
@@ -96,7 +96,7 @@ def remarks(report: FleetReport) -> tuple[str, ...]:
 
 
 def answer_line(answer: NodeAnswer) -> str:
-    """Return one node's answer as a line that stands alone."""
+    """Return a node's answer as a complete line."""
     if answer.unreachable_class:
         return f"{safe(answer.node)}  UNREACHABLE  {safe(answer.because)}"
     if answer.found:

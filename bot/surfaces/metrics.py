@@ -114,13 +114,13 @@ class Metrics:
             self._own.sweep_news.labels(what).inc(int(fields.get(what, 0)) if fields.get("told") else 0)
 
     def counted(self, source: str, outcome: str, seconds: float) -> None:
-        """Count one request of a source, and how long its answer took."""
+        """Count a request of a source, and how long its answer took."""
         self._own.webhooks.labels(source, outcome).inc()
         if outcome not in UNPROVEN:
             self._own.ack_seconds.observe(seconds)
 
     def unauthorized(self, path: str) -> None:
-        """Count one request that was answered 401, by the path of its route."""
+        """Count a request that was answered 401, by the path of its route."""
         self._own.unauthorized.labels(path).inc()
 
     def exposition(self, now: Standing, accept: str = "") -> tuple[bytes, str]:

@@ -37,7 +37,7 @@ def stats_document(scores: Sequence[Score], uncounted: int = 0) -> str:
 
 
 def stats_text(scores: Sequence[Score], uncounted: int = 0, width: int = 80) -> str:
-    """Return the scores as a table, a sentence for each cause that is in doubt, and one on what does not count.
+    """Return the scores as a table, a sentence for each cause that is in doubt, and another on what does not count.
 
     Example:
     >>> print(stats_text([Score("io-stall", right=9, wrong=1)]), end="")

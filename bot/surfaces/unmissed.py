@@ -36,7 +36,7 @@ def unmissed_text(found: Sequence[Looked], cases: int, width: int = 80) -> str:
     for looked in found:
         name, count = one_line(looked.playbook, 120), len(looked.unmissed)
         said = (
-            f"nothing on {cases:,} cases would miss {count:,}" if count else f"each is missed by one of {cases:,} cases"
+            f"nothing on {cases:,} cases would miss {count:,}" if count else f"each is needed by some of {cases} cases"
         )
         lines += wrapped(f"{name}: of {looked.pieces:,} causes and conditions, {said}.", width, "")
         for what, is_condition in (("causes", False), ("conditions", True)):

@@ -32,7 +32,7 @@ def wave_lines(wave: Wave) -> tuple[str, ...]:
         told.append(f"It waits for a yes ({said}), and {wave.asked_by} may not give it.")
     if wave.stop is not None:
         told.append(f"Stopped: {wave.stop.because}")
-    present = "" if wave.ended else f"; the present one is {wave.stage}"
+    present = "" if wave.ended else f"; the present stage is {wave.stage}"
     told.append(f"Stages: {' → '.join(map(str, proposal.stages))} cured{present}.")
     for outcome in TurnOutcome:
         turns = wave.having(outcome)

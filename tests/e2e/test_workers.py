@@ -99,7 +99,7 @@ async def test_clocks_apart_are_remarked_and_change_nothing(tmp_path: Path) -> N
         with workshop(tmp_path, here.environ) as shop:
             shop.worker(program=("-P", "-c", LATE))
             told, said = await swept(here, "role=gpu", "--cause", LEAK, "--scheduler", shop.url)
-            assert re.search(r"The clock of \S+ and the one here are 36\d\d s apart", said)
+            assert re.search(r"The clocks of \S+ and of this machine are 36\d\d s apart", said)
             assert (told["answered"], told["complete"], told["seconds"] < 600) == (3, True, True)
 
 

@@ -27,7 +27,7 @@ class Budget:
 
 @dataclass(slots=True)
 class DemoPod:
-    """One pod. `owner` is the kind and name of its controller, empty without one.
+    """A pod. `owner` is the kind and name of its controller, empty without one.
 
     Shape: `grace` is how many seconds it takes to end; `ends_at` is when it will have ended, None while it runs. With
     `comes_back` its controller starts it on the same node again, as it does for a pod that tolerates the taint.
@@ -49,7 +49,7 @@ class DemoPod:
 
     @property
     def uid(self) -> str:
-        """Its uid. A new pod of the same name has a new one."""
+        """Its uid. A new pod of the same name has a new uid."""
         seed = hashlib.sha256(f"{self.namespace}/{self.name} {self.generation}".encode()).hexdigest()
         return f"{seed[:8]}-{seed[8:12]}-4{seed[13:16]}-8{seed[17:20]}-{seed[20:32]}"
 

@@ -29,7 +29,7 @@ class ClusterServer:
         self.calls: list[str] = []
         self.down = False  # connections are closed without an answer
         self.broken = False  # every answer is 500
-        self.page = 500  # the most nodes of one answer, whatever was asked for
+        self.page = 500  # the most nodes of an answer, whatever was asked for
         self.on_call: Callable[[str], None] = lambda line: None  # after a call took effect, before its answer
         self.url = ""
         self._port = 0
@@ -141,7 +141,7 @@ class ClusterServer:
         return {"kind": "NodeList", "apiVersion": "v1", "metadata": meta, "items": items}
 
     def _pods_of(self, namespace: str, field: str | None, label: str | None) -> dict[str, Any]:
-        """A namespace's pods by name or by one label, as `kubectl get pods` asks for them."""
+        """A namespace's pods by name or by a label, as `kubectl get pods` asks for them."""
         name, _, value = (field or label or "").partition("=")
         if field and name != "metadata.name":
             raise Failure(400, "BadRequest", f"field label not supported: {name}")

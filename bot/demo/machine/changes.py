@@ -106,7 +106,7 @@ def _with(state: State, name: str, **changes: str) -> State:
 
 
 def _running(unit: Unit) -> Unit:
-    """A unit that was stopped by hand, once it is started; another one as it is."""
+    """A unit that was stopped by hand, once started; any other unit unchanged."""
     return replace(unit, active="active", sub="running", pid=_FRESH_PID) if unit.active == "inactive" else unit
 
 

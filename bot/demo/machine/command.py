@@ -25,7 +25,7 @@ class Answer:
 
     @classmethod
     def error(cls, stderr: str, status: int = 1) -> Answer:
-        """Return the answer of a command that failed with one line on stderr."""
+        """Return the answer of a command that failed with a line on stderr."""
         return cls(b"", stderr.encode() + b"\n", status)
 
 
@@ -37,7 +37,7 @@ class CommandRunner(Protocol):
         ...
 
     async def run(self, argv: Sequence[str]) -> Answer:
-        """Run a command. It takes as long as the real one would."""
+        """Run a command. It takes as long as the real command would."""
         ...
 
 

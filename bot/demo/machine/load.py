@@ -45,7 +45,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load of all cores: the common one, the exceptions, and the occupied cores.
+    """The load of all cores: the common load, the exceptions, and the occupied cores.
 
     Shape: `bursts` are what perf records, and no check sees: each one falls into the pause between two of them, as on a
     real node some do.

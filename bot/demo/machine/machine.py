@@ -56,7 +56,7 @@ class Machine:
         return (self._files.read(path, self.now()) or "").partition("\n")[0]
 
     async def run(self, argv: Sequence[str]) -> Answer:
-        """Run a command. It takes as long as the real one would; an unknown one ends with status 127."""
+        """Run a command. It takes as long as the real command would; an unknown command ends with status 127."""
         root = False
         if argv[:2] == ("sudo", "-n") or list(argv[:2]) == ["sudo", "-n"]:
             if not self.state.sudo:

@@ -37,7 +37,7 @@ def _rx_packets(nic: Nic) -> Content:
 
 
 def _irqs(state: State) -> list[tuple[int, Nic, int]]:
-    """Interrupt, device and queue of every network interrupt; queue -1 is the management one."""
+    """Interrupt, device and queue of every network interrupt; queue -1 is the management interrupt."""
     found = []
     irq = _IRQ_BASE
     for nic in state.nics:

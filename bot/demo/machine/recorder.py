@@ -19,7 +19,7 @@ _REFUSED = Answer.error("sudo: a password is required", 1)
 
 
 class Recorder:
-    """The one recorder that a node may have."""
+    """The only recorder that a node may have."""
 
     def __init__(self) -> None:
         self._since: float | None = None  # uptimes in seconds

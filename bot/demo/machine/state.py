@@ -56,7 +56,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Cgroups:
-    """Memory cgroups: how many are alive, how many were dying at `since`, and one more every `every` seconds."""
+    """Memory cgroups: how many are alive, how many were dying at `since`, and another every `every` seconds."""
 
     alive: int
     dying: int  # at `since`
@@ -260,7 +260,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """An NVIDIA GPU on the bus; one that is not `there` for nvidia-smi has fallen off."""
+    """An NVIDIA GPU on the bus; a GPU that is not `there` for nvidia-smi has fallen off."""
 
     bus: str
     there: bool = True

@@ -14,7 +14,7 @@ _USUAL_US, _FULL_PERCENT = 40, 80.0
 
 
 async def softirq_waits(context: CommandContext, argv: Sequence[str]) -> Answer:
-    """Timer and packet work of each core; on one that is held or full it waits for as long as that lasts."""
+    """Timer and packet work of each core; on a held or full core it waits for as long as that lasts."""
     load = context.state.load
     await asyncio.sleep(_SECONDS)
     worst = dict.fromkeys(range(load.cores), _USUAL_US)

@@ -36,7 +36,7 @@ def user(who: User) -> Json:
 
 
 def on_call(who: User, schedule: str, now: datetime) -> Json:
-    """Return one row of who is on call: from the last midnight to the next."""
+    """Return a row of who is on call: from the last midnight to the next."""
     start = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return {
         "user": reference("user_reference", who.id, who.name, "/users"),

@@ -18,7 +18,7 @@ from bot.demo.slack.page_guard import PageGuard
 
 FOLDER = Path(__file__).parent / "page"
 MOST_SHOWN = 100
-MOST_ALERTS = 20  # of one incident
+MOST_ALERTS = 20  # of an incident
 NOTE = 10_000  # characters of what a person writes
 
 

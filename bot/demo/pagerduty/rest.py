@@ -20,7 +20,7 @@ from bot.demo.pagerduty.faults import Fault, Faults
 from bot.demo.pagerduty.forms import error
 from bot.demo.pagerduty.webhooks import Webhooks
 
-LIMIT = 960  # calls a minute with one token
+LIMIT = 960  # calls a minute with a token
 MINUTE = timedelta(minutes=1)
 MOST_REMEMBERED = 20_000
 VERSION = "application/vnd.pagerduty+json;version=2"

@@ -42,7 +42,7 @@ WANTED: dict[str, tuple[str, ...]] = {
     "files.getUploadURLExternal": ("files:write",),
     "files.completeUploadExternal": ("files:write",),
 }
-"""Every known method, with the scopes of which it needs one."""
+"""Every known method, with its scopes, any of which is enough."""
 
 
 @dataclass(frozen=True, slots=True)

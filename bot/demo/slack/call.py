@@ -1,4 +1,4 @@
-"""One call of the Web API, with everything that a method needs to answer it."""
+"""A call of the Web API, with everything that a method needs to answer it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Faults that a test switches on for the next calls.
 
-A method is one of the Web API's, `response_url`, `upload`, or `*` for all.
+A method is a Web API method, `response_url`, `upload`, or `*` for all.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class IdGenerator:
         self._counted = 0
 
     def ts(self) -> str:
-        """Return the next message's timestamp, always later than the one before.
+        """Return the next message's timestamp, always later than the last.
 
         Example: `"1732186440.000200"`
         """
@@ -43,7 +43,7 @@ class IdGenerator:
         return f"{letter}{self._counted:010d}"
 
     def short(self) -> str:
-        """Return an id for a block or an element that came without one."""
+        """Return an id for a block or an element that came without an id."""
         self._counted += 1
         return f"b{self._counted:04x}"
 

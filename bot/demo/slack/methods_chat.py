@@ -101,7 +101,7 @@ def _own(call: Call, channel: Channel, otherwise: str) -> Message:
 
 
 def update(call: Call) -> dict[str, Any]:
-    """Edit one of the bot's messages. What is not given stays, including the blocks."""
+    """Edit a message of the bot. What is not given stays, including the blocks."""
     channel = call.channel(call.arguments.text("channel"), foreign_is="channel_not_found")
     message = _own(call, channel, "cant_update_message")
     text, blocks, attachments = _content(call)
@@ -115,7 +115,7 @@ def update(call: Call) -> dict[str, Any]:
 
 
 def delete(call: Call) -> dict[str, Any]:
-    """Delete one of the bot's messages."""
+    """Delete a message of the bot."""
     channel = call.channel(call.arguments.text("channel"), foreign_is="channel_not_found")
     message = _own(call, channel, "cant_delete_message")
     call.workspace.delete(message)

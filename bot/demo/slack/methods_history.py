@@ -53,7 +53,7 @@ def _shown(messages: Iterable[Message]) -> list[Message]:
 
 
 def _page(call: Call, messages: Sequence[Message]) -> dict[str, Any]:
-    """Return one page, which begins after `cursor`, of what is newer than `oldest`."""
+    """Return a page, which begins after `cursor`, of what is newer than `oldest`."""
     oldest = float(call.arguments.text("oldest", "0"))
     newer = [each for each in messages if float(each.ts) > oldest]
     limit = min(int(call.arguments.text("limit", str(USUAL))), MOST)

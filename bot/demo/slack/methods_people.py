@@ -73,7 +73,7 @@ def usergroups_users_list(call: Call) -> dict[str, Any]:
 
 
 def conversations_info(call: Call) -> dict[str, Any]:
-    """Describe a conversation; a public one even if the bot is not a member."""
+    """Describe a conversation; a public channel even if the bot is not a member."""
     channel = call.workspace.channels.get(call.arguments.text("channel"))
     if channel is None or (channel.is_private and BOT_USER not in channel.members):
         raise SlackRefused("channel_not_found")

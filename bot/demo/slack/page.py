@@ -29,9 +29,9 @@ Act = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class Page:
-    """Serves the page. Each request says which person acts, because one browser plays them all.
+    """Serves the page. Each request says which person acts, because a single browser plays them all.
 
-    Shape: `guide`, where there is one, is shown at the beginning of its channel.
+    Shape: `guide`, if any, is shown at the beginning of its channel.
     """
 
     def __init__(self, workspace: Workspace, composer: Composer, hands: Interactions, guard: PageGuard) -> None:

@@ -58,7 +58,7 @@ class PageGuard:
         """Set the server's address, once it is known."""
         port = urlsplit(origin).port
         self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
-        self._cookie = f"zombie_demo_{port}"  # cookies ignore the port, and two demos must not share one
+        self._cookie = f"zombie_demo_{port}"  # cookies ignore the port, and two demos must not share a cookie
 
     @web.middleware
     async def check(self, request: web.Request, handler: Next) -> web.StreamResponse:

@@ -69,7 +69,7 @@ def one_of(*allowed: str) -> Rule:
 
 
 def items(of: Rule, most: int, least: int = 1) -> Rule:
-    """An array of `least` to `most` items, each valid by one rule."""
+    """An array of `least` to `most` items, each valid by a rule."""
 
     def rule(value: Any, at: str) -> Iterable[Problem]:
         if not isinstance(value, Sequence) or isinstance(value, str):

@@ -31,7 +31,7 @@ class _Connection:
 
 
 class SocketMode:
-    """The app's connections. Each envelope goes to one of them, round-robin."""
+    """The app's connections. Each envelope goes to a single connection, round-robin."""
 
     def __init__(self, names: IdGenerator, faults: Faults, changes: Changes, patience: DeliveryTimeouts) -> None:
         self.origin = ""

@@ -1,4 +1,4 @@
-"""Trigger ids. Each allows one modal for one person, within three seconds of their action.
+"""Trigger ids. Each allows a modal for a person, within three seconds of their action.
 
 Defined in https://docs.slack.dev/interactivity/handling-user-interaction#modal_responses
 """

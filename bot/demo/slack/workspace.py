@@ -28,7 +28,7 @@ class Workspace:
         self.channels: dict[str, Channel] = {channel.id: channel for channel in CHANNELS}
         self.files: dict[str, File] = {}
         self.homes: dict[str, View] = {}
-        self.modals: dict[str, list[View]] = {}  # each person's stack, the visible one last
+        self.modals: dict[str, list[View]] = {}  # each person's stack, the visible modal last
         self._messages: dict[str, dict[str, Message]] = {channel.id: {} for channel in CHANNELS}
 
     # --- people and channels

@@ -1,6 +1,6 @@
 """Looks at every rolling capture once a minute while the bot serves, whichever machine it was started from.
 
-Of several programs at one record one looks at a capture: each look is a login, and costs the node some CPU.
+Only one of the programs that share a record looks at a capture: each look is a login, and costs the node some CPU.
 """
 
 from __future__ import annotations

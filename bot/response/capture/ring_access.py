@@ -60,7 +60,7 @@ class RingAccess:
     places: Places = HERE
 
     async def look(self, node: Node) -> tuple[Whom, RollingLook]:
-        """Look once, over one connection.
+        """Look once, over a single connection.
 
         Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say which machine it is.
         """

@@ -1,4 +1,4 @@
-"""Which of the programs at one record looks at a capture: one, for as long as it lives, and then another."""
+"""Which of the programs that share a record looks at a capture: a single program while it lives, then another."""
 
 from __future__ import annotations
 

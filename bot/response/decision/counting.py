@@ -26,7 +26,7 @@ class Counting:
         """Return how many have to say yes now, and whose earlier yes no longer counts.
 
         Shape: at least the number in the proposal; nodes and askers may have been added since. For each yes that
-        lapsed one more is needed, so that another person takes that place.
+        lapsed another yes is needed, from another person.
         Raises: CannotTell when it is not known whether an earlier yes still counts.
         """
         nodes = 1

@@ -193,7 +193,7 @@ def is_known(actions: Collection[str], plan: Plan) -> None:
     """Raises: CannotTell for a plan with a step that this program does not know."""
     if strange := [step.action for step in plan.steps if step.action not in actions]:
         raise CannotTell(
-            f"This program does not know “{one_line(strange[0], 60)}”: a newer one proposed it.", "Update it."
+            f"This program does not know “{one_line(strange[0], 60)}”: a newer program proposed it.", "Update it."
         )
 
 

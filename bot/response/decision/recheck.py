@@ -1,4 +1,4 @@
-"""A short look before a plan may run: deciding probes, machine, rights and first step, over one connection.
+"""A short look before a plan may run: deciding probes, machine, rights and first step, over a single connection.
 
 What was confirmed over a whole window need not be measured as long again: it is enough if a second shows the same. If a
 second does not show it, that proves nothing, so the whole window is read before a plan is refused.

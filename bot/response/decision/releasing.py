@@ -97,12 +97,12 @@ class Releasing:
                 f"Stop it, and wait until it has been silent for {int(SILENT.total_seconds())} s.",
             )
         if incident is None:
-            return "this program cannot read its record: a newer one wrote it, or it is damaged"
+            return "this program cannot read its record: a newer program wrote it, or it is damaged"
         if incident.ended:
             return "it has ended"
         strange = [step.action for step in incident.proposal.plan.steps] if incident.proposal is not None else []
         if strange := [name for name in strange if name not in self.actions]:
-            return f"this program does not know “{one_line(strange[0], 60)}”: a newer one proposed it"
+            return f"this program does not know “{one_line(strange[0], 60)}”: a newer program proposed it"
         raise NodeBusy(
             f"Incident {held.incident} can go on: it is {incident.state}.",
             f"A running `zombie serve` continues it, and so does: zombie remediate {held.incident}",

@@ -268,7 +268,7 @@ class Responder:
         return proposal
 
     async def _is_not_cured(self, incident: Incident, again: str) -> None:
-        """Raises: AlreadyCured, which ends the incident, where the other one cured the node since it was read."""
+        """Raises: AlreadyCured, which ends the incident, if another incident cured the node since it was read."""
         with contextlib.suppress(UnknownIncident):
             if because := cured_since(incident, await self.book.find(again)):
                 await self._end(incident, Cancelled(because))

@@ -16,7 +16,7 @@ KINDS: Mapping[str, str] = {
     "irq_percent": "interrupts",
     "steal_percent": "stolen time",
 }
-HELD_SECONDS = 2  # a single second means little, unless the window has only one
+HELD_SECONDS = 2  # a single second means little, unless the window is that short
 OTHERS_BELOW = 0.5  # of the hot core's mean: where all cores are busy alike, none stands out
 
 

@@ -1,6 +1,6 @@
 """From an opened incident to its recorded verdict: the engine's step for incidents of every source.
 
-A reading waits in the scheduler, not in one of the engine's slots: `advance` begins it and returns. Running readings
+A reading waits in the scheduler, not in an engine's slot: `advance` begins it and returns. Running readings
 are known by incident id; a bot that stops leaves the rest opened, and the next holder of the lease reads them.
 """
 

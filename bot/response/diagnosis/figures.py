@@ -50,5 +50,5 @@ def _of(snapshot: Snapshot, units: tuple[str, ...]) -> dict[str, str]:
 
 
 def compared(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Compared, ...]:
-    """Return the table of before and after; figures on one side only are left out."""
+    """Return the table of before and after; figures without a counterpart are left out."""
     return tuple(Compared(name, before[name], after[name]) for name in before if name in after)

@@ -66,7 +66,7 @@ class VerdictRecorder:
     async def record(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> Incident:
         """Record the verdict and its proposal; return the updated incident.
 
-        Shape: an incident that is not on record yet is opened first. An incident with a verdict, or an ended one, is
+        Shape: an incident that is not on record yet is opened first. An incident that has a verdict or has ended is
         left as it is.
         Raises: LedgerError when it cannot be written.
         """

@@ -122,7 +122,7 @@ class CheckScheduler:
         except ZombieError as no:
             self._log("diagnosis_failed", node=reading.node.name, error=str(no))
             verdict = not_judged(reading.node.name, no.sentence, no.try_next)
-        # The serving loop: a bug at one node must not stop the others, nor the people who wait for it.
+        # The serving loop: a bug at a node must not stop the others, nor the people who wait for it.
         except Exception as bug:  # noqa: BLE001
             self._log("diagnosis_failed", node=reading.node.name, error=repr(bug))
             verdict = not_judged(reading.node.name, f"The bot itself failed here: {one_line(repr(bug))}")

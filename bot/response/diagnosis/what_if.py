@@ -39,7 +39,7 @@ class WhatIf:
     """A change, and the verdict after it.
 
     Shape: `was` is what was read, None for an entry or a reading that is left out. `still` is the value next to the
-    changed one that changes nothing, None where there is none.
+    changed value that changes nothing, None where there is none.
     """
 
     change: Change

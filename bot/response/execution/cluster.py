@@ -175,7 +175,7 @@ def _not_yet(call: Call, answer: Answered) -> Sequence[str]:
 
 
 def _message(answer: Answered) -> str:
-    """An answer's status with the API's message, where it has one."""
+    """An answer's status with the API's message, if any."""
     try:
         said = json.loads(answer.body).get("message", "")
     except (ValueError, AttributeError):

@@ -114,7 +114,7 @@ class Remediation:
     async def _foreign(self, incident: Incident, now: datetime) -> Outcome:
         """Leave it to a newer program for a time: its node must not be held for ever."""
         at_work = await self.stepping.at_work(incident)
-        because = "Its plan is not known to this program: a newer one proposed it."
+        because = "Its plan is not known to this program: a newer program proposed it."
         return at_work or self._unless_late(incident.updated_at, now, stopped(incident, because))
 
     def _unless_late(self, since: datetime, now: datetime, event: IncidentEvent) -> Outcome:

@@ -1,6 +1,6 @@
 """What a worker is told to read: names and a question, as a plain document, without keys, addresses and commands.
 
-A worker does not trust it: whoever reaches the scheduler can send one.
+A worker does not trust it: whoever reaches the scheduler can send orders.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ class DaskReader:
         early, late = asked_at - CLOCKS_APART, self.clock() + CLOCKS_APART
         if not early <= reply.at <= late:
             apart = abs(reply.at - self.clock()).total_seconds()
-            self._remark(f"The clock of {reply.worker} and the one here are {apart:.0f} s apart.")
+            self._remark(f"The clocks of {reply.worker} and of this machine are {apart:.0f} s apart.")
         if reply.unknown:
             self._lose(Chunk(chunk.zone, reply.unknown), f"the inventory of {reply.worker} does not have them")
         told = {answer.node for answer in reply.answers}

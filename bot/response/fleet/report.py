@@ -90,7 +90,7 @@ class FleetReport:
 
     @property
     def same_machines(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Machine-ids that several names share. They are reported and never merged: an image may contain one."""
+        """Machine-ids that several names share. They are reported, never merged: an image may contain it."""
         names: dict[str, list[str]] = {}
         for answer in self.answers:
             if answer.machine_id:

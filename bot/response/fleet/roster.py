@@ -1,7 +1,7 @@
 """Which workers a scheduler has, and what each may read, by the resource that it declares.
 
 Defined in: https://distributed.dask.org/en/stable/resources.html. A worker declares a resource, of which each chunk
-takes a share. It names the program's version, and the zone where there is one: so a scheduler hands chunks only to
+takes a share. It names the program's version, and the zone, if any: so a scheduler hands chunks only to
 workers of the asker's own version that reach the zone.
 """
 
@@ -57,5 +57,5 @@ class Roster:
         return roster
 
     def readers(self, zone: str) -> list[str]:
-        """The workers that read this zone; an empty zone means workers without one."""
+        """The workers that read this zone; an empty zone means workers without a zone."""
         return [address for address, theirs in self.zones.items() if theirs == zone]

@@ -66,7 +66,7 @@ class SchedulerAddress:
         if lacking := [flag for flag, path in files.items() if path is None]:
             raise SchedulerError(
                 f"{shown} needs certificates, and {', '.join(lacking)} is not given.",
-                "docs/fleet.md shows how to make them: one authority, and a certificate for each program.",
+                "docs/fleet.md shows how to make them: an authority, and a certificate for each program.",
             )
         for flag, path in files.items():
             try:

@@ -70,7 +70,7 @@ class AlertRecorder:
         return newest([incident for incident in found if incident is not None])
 
     async def fires(self, heading: IncidentSeed, nodes: Sequence[str]) -> None:
-        """Give each node an incident of the alert: a new one, an open one that it joins, or one that is reopened."""
+        """Give each node an incident of the alert: new, joined while open, or reopened."""
         group = await self.group(heading.group)
         known = {incident.node: incident for incident in group}
         # The person who raised the group is the asker for each of its nodes, also for nodes added later.

@@ -141,7 +141,7 @@ class Intake:
                 await self._again(kept, error, timedelta(seconds=error.retry_after_seconds))
             except LedgerError as error:
                 await self._again(kept, error)
-            # The serving loop: a bug at one delivery must not stop the others.
+            # The serving loop: a bug at a delivery must not stop the others.
             except Exception as bug:  # noqa: BLE001
                 await self._again(kept, bug)
             else:

@@ -67,7 +67,7 @@ class Names:
         if word in self._names and all(name.casefold() == word.casefold() for name in alike):
             return frozenset((word,))
         at = self._at.get(word.casefold(), set())
-        # An address is a name only if a single node has it: many may share one, and loopback names nobody.
+        # An address is a name only if a single node has it: many may share an address, and loopback names nobody.
         return frozenset(alike or (at if len(at) == 1 and not _LOOPBACK.match(word) else ()))
 
     def found(self, alarm: AlertGroup, signals: Sequence[SourceAlert], places: Places) -> Named:

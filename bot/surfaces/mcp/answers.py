@@ -32,7 +32,7 @@ from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.why import why_body, why_text
 
 MOST_LISTED = 200  # incidents in an answer; the rest is counted
-WITHHELD = "It was asked through MCP, which offers no plan: check the node in Slack or a terminal to get one."
+WITHHELD = "It was asked through MCP, which offers no plan: check the node in Slack or a terminal to get its plan."
 
 
 class Reads(Protocol):

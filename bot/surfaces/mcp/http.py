@@ -32,7 +32,7 @@ class McpEndpoint:
     """Answers POST /mcp for whoever has the token."""
 
     def __init__(self, toolbox: Toolbox, token: str) -> None:
-        """`token` is never empty: without one there is no endpoint."""
+        """`token` is never empty: without a token there is no endpoint."""
         if not token:
             raise ValueError("an endpoint without a token would be open to everybody")
         self._token = token.encode()

@@ -75,7 +75,7 @@ def tools(nodes_per_call: int) -> tuple[Tool, ...]:
         Tool(
             "check",
             "Check nodes",
-            "Log in to each node over SSH, read it for a few seconds, and give one verdict per node: status, cause, "
+            "Log in to each node over SSH, read it for a few seconds, and give a verdict for each: status, cause, "
             "confidence, evidence, what was ruled out and what was not read. It only looks.",
             _object({"nodes": several}, "nodes"),
         ),
@@ -85,9 +85,7 @@ def tools(nodes_per_call: int) -> tuple[Tool, ...]:
             "The incidents on record, the newest first: id, node, state, cause and where each came from.",
             _object({"state": states}),
         ),
-        Tool(
-            "incident", "Show an incident", "One incident with every entry of its record.", _object({"id": _ID}, "id")
-        ),
+        Tool("incident", "Show an incident", "An incident with every entry of its record.", _object({"id": _ID}, "id")),
         Tool(
             "explain",
             "Explain a verdict",
@@ -164,7 +162,7 @@ class Toolbox:
             wait = timedelta(seconds=max(1.0, self._called[0] + within - now))
             raise TooManyRequests(
                 f"The limit is {self.calls.most} calls within {span(self.calls.within)}.",
-                f"Call again in {span(wait)}. One check may name {self.nodes_per_call} nodes.",
+                f"Call again in {span(wait)}. A check may name {self.nodes_per_call} nodes.",
             )
         self._called.append(now)
 

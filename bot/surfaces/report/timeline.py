@@ -21,7 +21,7 @@ from bot.surfaces.report.moment import Moment
 from bot.surfaces.report.parts import Grid, Section, said
 from bot.surfaces.view.words import Instant, Person, Sentence
 
-SAID = 2000  # characters of one row's words
+SAID = 2000  # characters of a row's words
 _HEADS = ("when", "within", "after", "from", "what", "in words")
 _CLOCK = (
     "All times are on the record's clock. Where “within” is empty, that clock took the time; others come from another "

@@ -113,7 +113,7 @@ def listing(items: Sequence[Sequence[Block]], style: str = "bullet") -> Block:
     return {"type": "rich_text", "elements": [{"type": "rich_text_list", "style": style, "elements": elements}]}
 
 
-SUMMARY = 300  # characters of a verdict's summary on a card; a longer one is whole in the thread
+SUMMARY = 300  # characters of a verdict's summary on a card; the thread has longer summaries whole
 MOST_NOTES = 2  # on the card; the dialog shows all
 NOTE = 160
 MOST_MOVED = 12  # pods in the dialog; the record has all
@@ -170,7 +170,7 @@ MOST_REPORTS = 5  # on a card; the command writes the others
 MOST_OPTIONS = 100
 MOST_ROWS = 4  # nodes with their own buttons; more are chosen from a menu
 MOST_SINGLE = 20  # nodes in such a menu, the most that fit a message; the rest follow once these are decided
-DECIDE = "decide-"  # prefix of the id of a block with one node's buttons, on a card of several
+DECIDE = "decide-"  # prefix of the id of a block with a node's buttons, on a card of several
 AMONG = "/"  # between the name of a card and the id of its incident
 
 

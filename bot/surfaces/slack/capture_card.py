@@ -104,7 +104,7 @@ def caught_reply(caught: SymptomCaught, incident: IncidentSummary | None, addres
 def listed(captures: Sequence[Rolling]) -> str:
     """Return a line for each capture on record, the newest first."""
     if not captures:
-        return "Nothing was captured. /zombie capture NODE 12h begins one."
+        return "Nothing was captured. To begin: /zombie capture NODE 12h"
     newest = list(reversed(captures))
     more = [f"And {len(newest) - MOST_LISTED} more: zombie capture list"] if len(newest) > MOST_LISTED else []
     return "\n".join([*(f"• {standing(rolling)}" for rolling in newest[:MOST_LISTED]), *more])

@@ -23,12 +23,12 @@ from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
 
-MOST_TOLD = 25  # symptoms of one capture; the terminal has them all
+MOST_TOLD = 25  # symptoms of a capture; the terminal shows all
 _PREFIX = "caught-"
 
 
 class CaughtBeside:
-    """Tells it once, however many programs serve, and however often one of them is started anew."""
+    """Posts it once, however many programs serve, and however often they restart."""
 
     def __init__(
         self,

@@ -178,7 +178,7 @@ class SlackConnection:
             return self._authorized
 
         level = logger.level
-        logger.setLevel(logging.ERROR)  # Bolt warns that it uses only one of two tokens; it uses the right one
+        logger.setLevel(logging.ERROR)  # Bolt warns that it uses only one of two tokens; its choice is right
         app = AsyncApp(
             client=self._client,
             authorize=authorize,

@@ -37,7 +37,7 @@ class Ephemeral:
     async def say(self, request: CommandRequest, text: str) -> None:
         """Answer a request with the bot's own text, in which Slack's markup works.
 
-        Shape: sent to the command's response address where there is one. An answer that cannot be sent is logged.
+        Shape: sent to the command's response address, if any. An answer that cannot be sent is logged.
         """
         await self._say(request, Message(clipped(text, TEXT)))
 

@@ -42,7 +42,7 @@ def _looks(settings: Any, policy: Policy, now: Clock) -> Looks:
 
     bot, app, signing, _ = settings.slack.access
     if not (bot or app or signing):
-        seen = "no token is set: zombie serve needs one, the commands of the terminal do not"
+        seen = "no token is set: zombie serve needs a token, terminal commands do not"
         return _told(Examined("Slack", Mark.NOT_SET, seen))
     try:
         tokens = SlackTokens.of(*settings.slack.access)

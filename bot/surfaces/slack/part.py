@@ -71,7 +71,7 @@ class Part:
     worker: asyncio.Task[None] | None = None
 
     def want(self, say: Say, pending: PendingDelivery | None = None) -> None:
-        """Ask for another wording; a pending delivery stays pending until this wording, or a later one, has arrived."""
+        """Ask for another wording; a pending delivery stays pending until this or a later wording has arrived."""
         self.say, self.version, self.pending = say, self.version + 1, pending or self.pending
         if pending is not None and self.nowhere:  # it may be possible now
             self.nowhere = False

@@ -63,7 +63,7 @@ class Parts:
         self._in_use[card] += 1
 
     def let_go(self, card: str) -> None:
-        """Take back one `hold`."""
+        """Take back a `hold`."""
         self._in_use[card] -= 1
         if not self._in_use[card]:
             del self._in_use[card]

@@ -132,7 +132,7 @@ class Poster:
         self._parts.hold(card)
 
     def let_go(self, card: str) -> None:
-        """Take back one `hold`."""
+        """Take back a `hold`."""
         self._parts.let_go(card)
 
     async def _restored(self, card: str, target: MessageTarget, name: str = CARD, under: str = "") -> bool:

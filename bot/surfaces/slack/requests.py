@@ -66,7 +66,7 @@ class CommandRequest:
     """What a person typed, who they are and where they typed it.
 
     Shape: `key` is Slack's id of the command or message: deliveries with the same key are one request. `answer_at`
-    is the address that answers a slash command in private. `team` is the enterprise's id where there is one;
+    is the address that answers a slash command in private. `team` is the enterprise's id, if any;
     `workspace` and `enterprise` say which workspace the request came from. `asked_at` is None where Slack does not say
     when it was typed.
     """

@@ -2,7 +2,7 @@
 
 Defined in https://docs.slack.dev/apis/events-api/using-socket-mode. Slack's own client is not used: when a connection
 fails to open, it tries the same address for ever, though an address works only once; when Slack asks for a refresh, it
-closes the old connection before it has a new one; and it notices a lost connection only after ten seconds.
+closes the old connection before a new one is open; and it notices a lost connection only after ten seconds.
 """
 
 from __future__ import annotations

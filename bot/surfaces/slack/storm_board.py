@@ -1,4 +1,4 @@
-"""The single message of an alert storm: one of the bots that share the ledger keeps it up to date."""
+"""The single message of an alert storm: a bot among those that share the ledger keeps it up to date."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What stands in the thread of a card: a verdict's details, each yes, and what the card itself has no room for.
 
-A thread is short: the evidence stands in the open in one reply, with everything else folded below it. A yes is a reply
+A thread is short: a single reply shows the evidence, with everything else folded below it. A yes is a reply
 of its own, which is never edited. What came of it stands on the card, and in the report.
 """
 
@@ -77,7 +77,7 @@ def details_part(incident: str, number: int = 1) -> str:
 def details(
     verdict: Verdict, incident: str = "", *, of_several: bool = False, why: Sequence[str] = ()
 ) -> tuple[Reply, ...]:
-    """Return everything that the card leaves out, for its thread: one reply, as long as one message holds it.
+    """Return everything that the card leaves out, for its thread: a single reply, if it fits a message.
 
     Shape: `of_several`: the card is a table of nodes, without room for summaries and the heat of cores.
     `why` are sentences that say what would have changed the verdict, where they are known by now.
@@ -96,7 +96,7 @@ def details(
 def replies(incident: Incident, words: PlanWords = BY_NAME, *, of_several: bool = False) -> Iterator[Reply]:
     """Yield the replies in the thread of an ended incident.
 
-    Shape: `of_several`: the card is a table of nodes; that of one node shows before and after itself, as far as it can.
+    Shape: `of_several`: the card is a table of nodes; a single node's card shows before and after itself.
     """
     view = incident_view(incident, ViewContext(words=words))
     changed = changes(view.resolved) if view.resolved is not None else ()

@@ -28,7 +28,7 @@ class Tasks(Protocol):
 
 
 class Details(Protocol):
-    """Words the details of one verdict."""
+    """Words the details of a verdict."""
 
     def __call__(self, *, why: Sequence[str]) -> Sequence[Reply]:
         """Return them with the sentences that say why."""

@@ -8,7 +8,7 @@ from bot.response.diagnosis.figures import UNREAD
 from bot.surfaces.view.words import Sentence
 
 LONGEST = 120
-MOST_CHANGES = 6  # on the card of one node, which has to fit a phone
+MOST_CHANGES = 6  # on a node's card, which has to fit a phone
 _VERDICT, _BOOT = "verdict", "boot"
 _NAMES = {
     "dying memory cgroups": "zombie memory cgroups",
@@ -48,7 +48,7 @@ def changes(resolved: Resolved) -> tuple[tuple[str, str], ...]:
 
 
 def change_words(resolved: Resolved | None) -> Sentence:
-    """Return the same as one sentence, for those who hear a card; nothing where nothing was measured.
+    """Return the same as a sentence, for screen readers; empty where nothing was measured.
 
     Example:
     >>> change_words(Resolved("cured", (Compared("network device resets", "3", "0"),)))

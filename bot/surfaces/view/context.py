@@ -16,7 +16,7 @@ from bot.surfaces.view.plan_words import PlanWords
 
 @dataclass(frozen=True, slots=True)
 class Underway:
-    """How far the reading of one node has come; `waiting` says why it has not begun."""
+    """How far the reading of a node is; `waiting` says why it has not begun."""
 
     node: str
     answered: int = 0

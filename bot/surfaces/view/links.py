@@ -15,7 +15,7 @@ AROUND = timedelta(minutes=15)  # a link to a time window covers this long befor
 
 
 def links_of(incident: Incident, templates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return each link's name and address; a link is left out while one of its values is unknown.
+    """Return each link's name and address; a link is left out while any of its values is unknown.
 
     Shape: values are percent-encoded whole, also slashes, so that none of them adds a path or a parameter.
     """

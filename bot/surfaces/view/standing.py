@@ -263,7 +263,7 @@ def choices_of(
 
 
 def decisions_on(plans: Sequence[Incident]) -> Iterator[Choice]:
-    """Yield approve and decline for the plans of one card that wait for a decision."""
+    """Yield approve and decline for a card's plans that wait for a decision."""
     if plans:
         nodes = tuple(incident.node for incident in plans)
         names = tuple(incident.id for incident in plans)

@@ -135,7 +135,7 @@ def test_fault_of_ours_looks_like_no_verdict(run: Run, monkeypatch: pytest.Monke
     status, says = run("break")
     assert status == CRASHED == __main__.CRASHED > 4
     assert "ZeroDivisionError" in says
-    assert says.endswith("no verdict: please report it.\n")
+    assert says.endswith("not a verdict: please report it.\n")
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_brake_of_a_ledger_that_was_not_there_says_so_last(run: Run, tmp_path: P
     status, says = run("brake", *words.split())
     assert status == 0
     assert says.splitlines()[-1].startswith(
-        f"zombie: there was no ledger at {file}, so no bot uses that one. If yours runs"
+        f"zombie: there was no ledger at {file}, so no bot uses it. If yours runs"
     )
     assert "ZOMBIE_DATABASE_URL" in says
     assert file.exists() == (words != "status"), "who only looks makes nothing"

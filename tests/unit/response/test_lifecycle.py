@@ -69,7 +69,7 @@ class _Diagnosis:
         return LOOK_AGAIN
 
 
-@pytest.mark.parametrize("kind", ["slack", "pagerduty", "alertmanager", "grafana", "a newer one"])
+@pytest.mark.parametrize("kind", ["slack", "pagerduty", "alertmanager", "grafana", "a newer program"])
 async def test_opened_incident_of_every_source_is_read(kind: str) -> None:
     parts = Parts(incident(kind=kind))
     assert await parts.advanced() == LOOK_AGAIN
