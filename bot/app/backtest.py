@@ -77,7 +77,7 @@ class Backtest:
         return tuple([cell for path in files for cell in await self.cells(path)])
 
     async def cells(self, path: Path) -> tuple[Cell, ...]:
-        """Return a case's cells, one for each playbook; the case is read and parsed once.
+        """Return a case's cells, in the order of playbooks; the case is read and parsed once.
 
         Raises: CaseError when it cannot be read; UnknownPlaybook when `usual` names none.
         """

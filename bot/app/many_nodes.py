@@ -50,7 +50,7 @@ def look_less_often(nodes: int) -> None:
 
 
 def how_many(nodes: int, cores: int) -> int:
-    """Return how many processes are worth while that think beside the one that reads; see `minds.py`.
+    """Return how many processes should think beside the process that reads; see `minds.py`.
 
     Example:
     >>> how_many(1_000, 2), how_many(1_000, 4), how_many(1_000, 64), how_many(20, 64)

@@ -99,7 +99,7 @@ class _Given:
 
 
 class Mind:
-    """Thinks about jobs one after another, exactly like a check within a process."""
+    """Thinks about jobs in order, exactly like a check within a process."""
 
     def __init__(self, task: Task, playbook: Playbook) -> None:
         self._task = task

@@ -1,8 +1,8 @@
 """Processes that parse and weigh what many nodes answered, where this machine has cores to spare.
 
-Reading nodes takes this process: connections, ciphers, one event loop. What they said is half of the work, and needs
+Reading nodes takes this process: connections, ciphers, an event loop. What they said is half of the work, and needs
 nothing but itself; so it goes to processes beside (`mind.py`), and comes back as a verdict and its text. They get
-nothing but jobs, they end with this one, and where one dies its jobs are thought about here.
+nothing but jobs, they end with this process, and where one dies its jobs are thought about here.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def read(
 ) -> Profile:
     """Read a profile of `perf script` text, plain or gzip; `-` is stdin.
 
-    `exporting` makes the consumer of selected events, a new one each time the text is read.
+    `exporting` makes the consumer of selected events, anew each time the text is read.
     Raises: ProfileError when it cannot be read, or is no profile.
     """
     try:

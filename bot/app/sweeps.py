@@ -44,7 +44,7 @@ def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[Sc
 class Sweeps:
     """Runs due sweeps.
 
-    Shape: a sweep's slot is a wish, which only one live program can take; another program redoes those of a dead one.
+    Shape: a sweep's slot is a wish, which only one live program can take; those of a dead program are redone.
     `tells` posts a digest in its channel.
     """
 

@@ -22,7 +22,7 @@ class DemoNodes(Protocol):
 
     @property
     def summary(self) -> str:
-        """One sentence about all of them."""
+        """A sentence about all of them."""
         ...
 
     def ssh_command(self, name: str) -> Sequence[str]:

@@ -18,7 +18,7 @@ GARBAGE = (
 
 
 class Fault(enum.Enum):
-    """One way in which a node misbehaves."""
+    """A way in which a node misbehaves."""
 
     REFUSES = "refuses"  # nothing listens
     SILENT = "silent"  # accepts TCP, then sends nothing

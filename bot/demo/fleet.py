@@ -30,7 +30,7 @@ CLUSTER_SETTINGS = f'[kubernetes]\ncontext = "{CLUSTER_CONTEXT}"\nkubeconfig = "
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One node of the fleet. `description` says what there is to see on it."""
+    """A node of the fleet. `description` says what there is to see on it."""
 
     state: State
     description: str
@@ -65,7 +65,7 @@ FLEET: tuple[Member, ...] = (
     Member(fleet_leaks.HIDDEN, "the same leak inside a unit that runs: only the containers show it", "gpu"),
     Member(
         fleet_leaks.BETWEEN_LOOKS,
-        "the same leak; no check sees its bursts: likely, until a profile asked from its card catches one",
+        "the same leak; no check sees its bursts: likely, until a profile asked from its card catches a burst",
         "gpu",
     ),
     Member(fleet_leaks.STOPPED, "the same leak, stopped days ago; its dying cgroups are still there", "batch"),
@@ -150,7 +150,7 @@ def alike(count: int) -> tuple[Member, ...]:
         memory=Memory(pressure={"cpu some": 0.3}),
     )
     return tuple(
-        Member(replace(quiet, name=f"node-{number:03}"), "one of many", "worker") for number in range(1, count + 1)
+        Member(replace(quiet, name=f"node-{number:03}"), "a quiet worker", "worker") for number in range(1, count + 1)
     )
 
 
@@ -174,7 +174,7 @@ class Fleet:
 
     @property
     def summary(self) -> str:
-        """One sentence about the fleet."""
+        """A sentence about the fleet."""
         return f"{len(self.members)} simulated nodes behind real SSH on {ADDRESS}: no account, no root, no network."
 
     def ssh_command(self, name: str) -> tuple[str, ...]:

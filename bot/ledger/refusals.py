@@ -33,7 +33,7 @@ _OLD = delete(REFUSALS).where(REFUSALS.c.since < bindparam("before"), REFUSALS.c
 def to_write(connection: Connection, event: WishRefused, by: str, now: datetime) -> WishRefused | None:
     """Count a refusal, and return it as it goes on record; None where it is only counted.
 
-    Shape: the one that is written next says how many were only counted: of its kind and person, and of those for whom
+    Shape: the next entry that is written says how many were only counted: of its kind and person, and of those for whom
     there was no room at all.
     """
     alike = {"named": by, "name": event.refusal, "wished": event.wish}
@@ -52,7 +52,7 @@ def to_write(connection: Connection, event: WishRefused, by: str, now: datetime)
 
 
 def _room(connection: Connection, now: datetime) -> int | None:
-    """Take one of the entries that all people have together; None where there is none left, which is counted.
+    """Take an entry of the allowance that all people share; None where there is none left, which is counted.
 
     Shape: what is returned is how many had none in the time before, told once.
     """

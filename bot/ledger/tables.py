@@ -222,7 +222,7 @@ SWEEPS = Table(
     Column("told", Text, nullable=False),
 )
 
-# Each case of a source and its group of incidents. `over_at` is empty while it fires; `delivery` is the one with which
+# Each case of a source and its group of incidents. `over_at` is empty while it fires; with `delivery`
 # it last began.
 CASES = Table(
     "cases",

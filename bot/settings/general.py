@@ -30,7 +30,7 @@ class General:
     )
     playbooks: tuple[Path, ...] = row(
         Kind.PATHS,
-        "Folders of further playbooks; a playbook of the same name replaces the shipped one.",
+        "Folders of further playbooks; a playbook of the same name replaces the shipped playbook.",
         (),
         flag="--playbooks",
         environment="ZOMBIE_PLAYBOOKS",

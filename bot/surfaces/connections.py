@@ -1,6 +1,6 @@
 """The connections of the web edge: a connection that sends no request in time is closed.
 
-aiohttp gives a connection one hour for its first byte and for the last of its headers, and any number of them.
+aiohttp gives a connection an hour for its first byte and for the last of its headers, and any number of them.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ async def record(url: str, now: Clock) -> tuple[Examined, ...]:
 
 
 def _of_several_names(names: Sequence[str]) -> Examined:
-    seen = f"{one_line(', '.join(names), 300)} share a machine-id: the bot acts on one of them at a time"
+    seen = f"{one_line(', '.join(names), 300)} share a machine-id: the bot acts on a single name at a time"
     hint = "One machine: use one of its names. Copies of an image: rm /etc/machine-id; systemd-machine-id-setup"
     return Examined("one machine", Mark.NOTE, seen, hint)
 

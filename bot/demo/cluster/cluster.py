@@ -36,7 +36,7 @@ class Failure(Exception):
 
 @dataclass(slots=True)
 class DemoNode:
-    """One node. Its boot id and its readiness are asked for at every read."""
+    """A node. Its boot id and its readiness are asked for at every read."""
 
     name: str
     boot_id: Callable[[], str]

@@ -27,7 +27,7 @@ class Budget:
 
 @dataclass(slots=True)
 class DemoPod:
-    """A pod. `owner` is the kind and name of its controller, empty without one.
+    """A pod. `owner` is the kind and name of its controller, empty without a controller.
 
     Shape: `grace` is how many seconds it takes to end; `ends_at` is when it will have ended, None while it runs. With
     `comes_back` its controller starts it on the same node again, as it does for a pod that tolerates the taint.

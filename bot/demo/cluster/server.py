@@ -1,4 +1,4 @@
-"""The simulated cluster's API server on loopback: the few calls that a drain makes, answered as by a real one.
+"""The simulated cluster's API server on loopback: the few calls that a drain makes, answered as by a real server.
 
 Defined in: https://kubernetes.io/docs/reference/using-api/api-concepts/, and API-initiated Eviction.
 """

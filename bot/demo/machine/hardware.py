@@ -54,7 +54,7 @@ def certificates(context: CommandContext, argv: Sequence[str]) -> Answer:
 
 
 def name_servers(context: CommandContext, argv: Sequence[str]) -> Answer:
-    """One name server, which answers."""
+    """A name server, which answers."""
     return Answer.text("tool dig\nservers 10.0.0.2\nserver 10.0.0.2 NOERROR NXDOMAIN NOERROR\n-- end --\n")
 
 

@@ -35,7 +35,7 @@ class Hold:
     every: float = 10.0
     lasting: float = 9.6
     since: float = 0.0  # uptime at which it began
-    by: str = ""  # the process, where it is not the one that is busiest there
+    by: str = ""  # the process, where it is not the busiest process there
 
     def held(self, uptime: float) -> float:
         """Return for how many seconds since boot the core has been held."""

@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"sudo -n (?:systemctl [a-z]+[A-Za-z0-9@:._ \\-]*|sysctl -w 
 
 
 class Machine:
-    """One simulated node. `elapsed` returns the seconds since `began_at`, when the uptime was the state's."""
+    """A simulated node. `elapsed` returns the seconds since `began_at`, when the uptime was the state's."""
 
     def __init__(self, state: State, began_at: datetime, elapsed: Callable[[], float]) -> None:
         self.began_at = began_at

@@ -222,7 +222,7 @@ def vmstat(state: State, now: Moment) -> str:
 
 
 def _pressure(state: State, resource: str, now: Moment) -> str:
-    """One PSI file, with `some` and `full` lines (system-wide cpu has only `some` before 5.13)."""
+    """A PSI file, with `some` and `full` lines (system-wide cpu has only `some` before 5.13)."""
     text = ""
     for line in ("some", "full"):
         if resource == "cpu" and line == "full" and state.system.kernel_version < (5, 13):

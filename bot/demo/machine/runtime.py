@@ -19,7 +19,7 @@ _REFUSED = "permission denied while trying to connect to the Docker daemon socke
 
 @dataclass(frozen=True, slots=True)
 class ContainerRun:
-    """One run of a container. Units: seconds of uptime; `ended` is None while it runs."""
+    """A run of a container. Units: seconds of uptime; `ended` is None while it runs."""
 
     container: Container
     id: str

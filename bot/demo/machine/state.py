@@ -98,7 +98,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One systemd unit. With a `loop` systemd keeps restarting it; a `failed` unit keeps its last exit status."""
+    """A systemd unit. With a `loop` systemd keeps restarting it; a `failed` unit keeps its last exit status."""
 
     name: str
     description: str = ""
@@ -128,7 +128,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container. With a `loop` every run has a new id."""
+    """A container. With a `loop` every run has a new id."""
 
     image: str
     name: str
@@ -187,7 +187,7 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the kernel log. With `every` it repeats from `at` until `last`."""
+    """A line of the kernel log. With `every` it repeats from `at` until `last`."""
 
     at: float
     text: str

@@ -38,7 +38,7 @@ class Service:
 
 @dataclass(slots=True)
 class Alert:
-    """An alert of an incident. One that came by e-mail has its text in the log entry's channel, not in its body."""
+    """An alert of an incident. If it came by e-mail, its text is in the log entry's channel, not in its body."""
 
     id: str
     summary: str

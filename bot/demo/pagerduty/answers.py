@@ -27,7 +27,7 @@ class Refusal(Exception):
 
 
 class Answers:
-    """One method a call. Each takes the request and its JSON, and returns a status and JSON."""
+    """A method for each call. Each takes the request and its JSON, and returns a status and JSON."""
 
     def __init__(self, account: Account, webhooks: Webhooks) -> None:
         self._account = account
@@ -233,7 +233,7 @@ class Answers:
 
 
 def _paged(name: str, rows: Sequence[Json], request: web.Request) -> Json:
-    """One page of a list, by limit and offset."""
+    """A page of a list, by limit and offset."""
     limit = min(100, int(request.query.get("limit", "25")))
     offset = int(request.query.get("offset", "0"))
     here = list(rows[offset : offset + limit])

@@ -29,7 +29,7 @@ Answer: TypeAlias = Callable[[web.Request, Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One call that was made. `status` is 0 if the answer was lost."""
+    """A call that was made. `status` is 0 if the answer was lost."""
 
     call: str
     method: str

@@ -43,7 +43,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class WebhookAttempt:
-    """One attempt to deliver a webhook. `status` is 0 if nobody answered."""
+    """An attempt to deliver a webhook. `status` is 0 if nobody answered."""
 
     subscription: str
     webhook_id: str
@@ -116,7 +116,7 @@ class Webhooks:
         return subscription
 
     def find(self, subscription_id: str) -> Subscription | None:
-        """Return a subscription. One that was disabled a day ago is enabled again first."""
+        """Return a subscription. If it was disabled a day ago, it is enabled again first."""
         subscription = self.subscriptions.get(subscription_id)
         if (
             subscription is not None

@@ -22,7 +22,7 @@ class DeliveryTimeouts:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """One attempt to deliver something. `failure` is empty if the app acknowledged it in time."""
+    """An attempt to deliver something. `failure` is empty if the app acknowledged it in time."""
 
     kind: Kind
     payload: dict[str, Any]
@@ -38,7 +38,7 @@ class Delivered:
 
 
 class Way(Protocol):
-    """One of the two ways to reach the app."""
+    """A way to reach the app: there are two."""
 
     async def deliver(
         self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""

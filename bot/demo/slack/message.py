@@ -43,7 +43,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. A reply has its parent's `thread_ts`; `only_for` is the only person who sees it."""
+    """A message. A reply has its parent's `thread_ts`; `only_for` is the only person who sees it."""
 
     ts: str
     channel: str

@@ -19,7 +19,7 @@ SLACKBOT = "USLACKBOT"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """One user: a member, a guest, somebody from another workspace, or a bot."""
+    """A user: a member, a guest, somebody from another workspace, or a bot."""
 
     id: str
     name: str
@@ -87,7 +87,7 @@ class UserGroup:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One conversation: a channel, or the direct message of `person` with the bot."""
+    """A conversation: a channel, or the direct message of `person` with the bot."""
 
     id: str
     name: str

@@ -57,7 +57,7 @@ def integer(least: int, most: int) -> Rule:
 
 
 def one_of(*allowed: str) -> Rule:
-    """One of these words."""
+    """Any of these words."""
 
     def rule(value: Any, at: str) -> Iterable[Problem]:
         if not isinstance(value, str):

@@ -18,7 +18,7 @@ SWITCHES = ("clear_on_close", "notify_on_close", "submit_disabled")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One view of a person. `hash` changes with every version; `values` are the filled-in values."""
+    """A view of a person. `hash` changes with every version; `values` are the filled-in values."""
 
     id: str
     user: str

@@ -39,7 +39,7 @@ MOST_REMEMBERED = 20_000
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One call that was made. `error` is empty if the answer was `ok`."""
+    """A call that was made. `error` is empty if the answer was `ok`."""
 
     method: str
     arguments: Mapping[str, Any]

@@ -49,7 +49,7 @@ class RollingKeeper:
             await self.once()
 
     async def once(self) -> None:
-        """Look at each capture that may be on a node and that nobody else looks at, one after another."""
+        """Look at each capture that may be on a node and that nobody else looks at, in turn."""
         try:
             captures = await self.watch.roller.all()
             ours = [

@@ -43,7 +43,7 @@ class LogLine:
 class RollingLook:
     """What the node said; `log_unread` is why its kernel log is not known, empty where it was read.
 
-    Shape: `systemd` is its version, 0 without one; `since_usec` when the unit's main process began, by CLOCK_MONOTONIC,
+    Shape: `systemd` is its version, 0 without systemd; `since_usec` is the main process's start, by CLOCK_MONOTONIC,
     0 where no unit runs; `keeps_ring`: perf supports it. `wall_minus_mono` is None where the node did not say, and then
     so is `wall_error`, the possible error. Units: seconds.
     """

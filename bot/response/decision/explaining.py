@@ -95,7 +95,7 @@ class Explaining:
         if action:
             steps = [step.action for step in plan.steps]
             has = any(action in (name, name.partition("_")[0]) for name in steps)
-            lacks = NothingProposed(f"The plan is a different one: {', '.join(steps)}.")
+            lacks = NothingProposed(f"The plan is different: {', '.join(steps)}.")
             told.append(f"the plan has it: {', '.join(steps)}" if has else lacks)
         told += [
             _asked("another person asked", lambda: guards.is_not_the_asker(policy, incident, approval)),

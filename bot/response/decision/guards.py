@@ -121,15 +121,15 @@ def has_not_begun(incident: Incident) -> None:
 def is_asked(incident: Incident, answer: str, asked_at: datetime | None = None) -> QuestionAsked:
     """Return the question that an answer is for.
 
-    Shape: `asked_at` is when the question was asked that the person saw; None for the one that is open.
-    Raises: AlreadyDecided when no question is open; StaleRequest when another one is; CannotTell for an answer that
+    Shape: `asked_at` is when the question that the person saw was asked; None for the open question.
+    Raises: AlreadyDecided when no question is open; StaleRequest when another is; CannotTell for an answer that
     does not fit.
     """
     if incident.question is None or incident.ended:
         raise AlreadyDecided(f"No question is open in incident {incident.id}, which is {incident.state}.")
     if asked_at is not None and asked_at != incident.asked_at:
         open_now = one_line(incident.question.question, 300)
-        raise StaleRequest(f"That was about an earlier question. Open is: {open_now}", "Answer that one, on the card.")
+        raise StaleRequest(f"That was about an earlier question. Open is: {open_now}", "Answer it on the card.")
     if not incident.node:
         raise CannotTell("Which node is meant has to be picked first.")
     answers = incident.question.options or (GO_ON, GIVE_UP)

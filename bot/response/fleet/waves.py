@@ -176,7 +176,7 @@ class Waves:
     async def resume(self, wave_id: str, approval: Approval, stopped_at: datetime | None = None) -> Wave:
         """Let a stopped wave go on; only an approver who did not ask for it may.
 
-        Shape: `stopped_at` is when the stop was that they know of; None where they see the present one.
+        Shape: `stopped_at` is the time of the stop that they know; None where they see the present stop.
         Raises: as `decide`; StateChanged when it is not stopped, StaleRequest when it was stopped again since,
         ApprovalExpired.
         """

@@ -19,7 +19,7 @@ CatchUp: TypeAlias = Callable[[datetime], Awaitable[int]]  # since when nothing 
 class SubscriptionWatch:
     """Watches a subscription.
 
-    Shape: `wanted` is its id; empty means the only one. `tell` posts where everybody sees it. `catch_up` takes
+    Shape: `wanted` is its id; empty means the only subscription. `tell` posts where everybody sees it. `catch_up` takes
     in what was missed.
     """
 

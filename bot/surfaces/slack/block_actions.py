@@ -104,7 +104,7 @@ class BlockActions:
             await handler(click)
 
     def _wish_of(self, click: Click) -> str:
-        """Return what a click wishes, in one of few words: refusals are counted by it, and names can be made up."""
+        """Return what a click asks for, as a word from a fixed list: refusals are counted by it."""
         begins = (*(f"{kind}-" for kind in _NUMBERED), OF_FLEET, FEEDBACK)
         if kind := next((word for word in begins if click.action.startswith(word)), ""):
             return kind.rstrip("-")

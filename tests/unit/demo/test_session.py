@@ -96,7 +96,7 @@ def test_unknown_words_and_nodes_are_answered_with_the_nearest() -> None:
 
 def test_nodes_and_help_list_what_there_is() -> None:
     told = Person(["nodes", "help"]).sees_after_the_opening()
-    assert all(f"{name}  one of many" in told for name in NAMES)
+    assert all(f"{name}  a quiet worker" in told for name in NAMES)
     assert all(f"\n  {word}" in told for word in ("check", "show", "json", "nodes", "help", "quit"))
 
 
