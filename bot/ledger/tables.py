@@ -222,8 +222,7 @@ SWEEPS = Table(
     Column("told", Text, nullable=False),
 )
 
-# Each case of a source and its group of incidents. `over_at` is empty while it fires; with `delivery`
-# it last began.
+# Each case of a source and its group of incidents. `over_at` is empty while it fires; with `delivery` it last began.
 CASES = Table(
     "cases",
     _METADATA,
