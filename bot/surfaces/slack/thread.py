@@ -52,7 +52,7 @@ TOGETHER = timedelta(seconds=10)  # between the entries of the same yes to sever
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One message for a card's thread, by the name under which it is kept: there is never a second of it.
+    """A message for a card's thread, with the name under which it is stored: it is never posted twice.
 
     Shape: `fold` says the same as blocks that may stand below a node's details instead.
     """
