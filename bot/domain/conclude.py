@@ -51,7 +51,7 @@ def held(condition: Condition, snapshot: Snapshot) -> Weighing | None:
         return Undecided(condition.cause or condition.name, holds.because or "something was not read")
     if not holds or condition.status is None:
         return None
-    seen = Evidence(condition.name, ", ".join(condition.probes), condition.says, (condition.when,))
+    seen = Evidence(condition.name, ", ".join(condition.probes), condition.says, condition.shows(snapshot))
     return Finding(condition.cause, condition.status, condition.confidence, condition.says, (seen,))
 
 

@@ -30,6 +30,7 @@ class Condition:
     status: Status | None = None
     cause: str | None = None
     confidence: Confidence = Confidence.LIKELY
+    shows: Callable[[Snapshot], tuple[str, ...]] = lambda snapshot: ()
 
 
 @dataclass(frozen=True, slots=True)

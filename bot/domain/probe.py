@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.errors import CannotRead
@@ -38,6 +38,15 @@ class CustomReading:
     probe: str
     fields: Mapping[str, float | str | bool]
     source: tuple[str, ...] = field(default=())
+
+
+@runtime_checkable
+class TellsLines(Protocol):
+    """A reading that knows the node's own lines behind a field."""
+
+    def lines_of(self, field: str, /) -> tuple[str, ...]:
+        """Return those lines, oldest first; empty for a field that none tells of."""
+        ...
 
 
 R = TypeVar("R", bound=Reading)

@@ -266,6 +266,7 @@ class _Assembly:
             status=Status(shape.status) if shape.status is not None else None,
             cause=shape.cause,
             confidence=Confidence(shape.confidence or Confidence.LIKELY),
+            shows=expression.shows,
         )
 
 

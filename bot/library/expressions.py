@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain.nearest import did_you_mean
-from bot.domain.probe import CustomReading, Snapshot, Unread
+from bot.domain.probe import CustomReading, Snapshot, TellsLines, Unread
 from bot.domain.safe_text import one_line
 from bot.domain.truth import Truth, Unknown
 from bot.library.kinds import Kind, all_attributes, fields_of
@@ -23,6 +23,7 @@ from bot.library.kleene import ARITHMETIC, FUNCTIONS, MEMBERSHIPS, ORDERS, Kleen
 
 LONGEST = 500
 _DEEPEST = 25
+_MOST_LINES = 3
 
 # probe -> its reading's type, or the fields of a probe that a playbook defines
 FieldKinds = Mapping[str, type[Any] | Mapping[str, Kind]]
@@ -43,6 +44,16 @@ class Expression:
     def holds(self, snapshot: Snapshot) -> Truth:
         """Return whether it is true for the snapshot; unknown if that depends on something unread."""
         return Kleene(lambda probe, field: _look(snapshot, probe, field)).truth_of(self.tree)
+
+    def shows(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """Return what it looks at: the node's own lines for the fields, if the reading names them, and their values."""
+        used = dict.fromkeys(
+            (node.value.id, node.attr) for node in _fields(self.tree) if isinstance(node.value, ast.Name)
+        )
+        lines = [line for probe, field in used for line in _lines(snapshot.readings.get(probe), field)]
+        seen = {f"{probe}.{field}": _look(snapshot, probe, field) for probe, field in used}
+        values = [f"{name} = {_written(value)}" for name, value in seen.items() if not isinstance(value, Unknown)]
+        return (*dict.fromkeys(lines), *values)
 
 
 def read_expression(text: str, known_fields: FieldKinds, unasked: Collection[str] = ()) -> Expression:
@@ -247,3 +258,15 @@ def _look(snapshot: Snapshot, probe: str, field: str) -> Value:
     if isinstance(value, float) and math.isfinite(value):
         return value
     return Unknown(f"{probe}.{field} is not reported by this node")
+
+
+def _lines(reading: object, field: str) -> tuple[str, ...]:
+    if isinstance(reading, CustomReading):
+        return reading.source[:_MOST_LINES]
+    return reading.lines_of(field)[-_MOST_LINES:] if isinstance(reading, TellsLines) else ()
+
+
+def _written(value: Value) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+    return one_line(", ".join(map(str, value)) if isinstance(value, tuple) else str(value), 200)

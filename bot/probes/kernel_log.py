@@ -81,6 +81,10 @@ class KernelLogReading:
         """Seconds after boot of the last command that an EFA device did not answer; without any as above."""
         return self._last(KernelEventKind.EFA_SILENT)
 
+    def lines_of(self, field: str) -> tuple[str, ...]:
+        """Return the lines that a field is counted from, oldest first."""
+        return tuple(event.text for event in self.of(*_COUNTED.get(field, ())))
+
     def _last(self, kind: KernelEventKind) -> float:
         times = (event.since_boot for event in self.of(kind))
         return max((_FAR if at is None else at.total_seconds() for at in times), default=-_FAR)
@@ -102,6 +106,19 @@ class KernelLogReading:
         return len(self.of(KernelEventKind.HUNG_TASK))
 
 
+_RESETS = (KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
+_COUNTED: dict[str, tuple[KernelEventKind, ...]] = {
+    "nic_resets": _RESETS,
+    "last_nic_reset_seconds": _RESETS,
+    "nic_resets_untimed": _RESETS,
+    "last_kernel_bug_seconds": (KernelEventKind.KERNEL_BUG,),
+    "last_workqueue_stall_seconds": (KernelEventKind.WORKQUEUE_STALL,),
+    "netdev_held_minutes": (KernelEventKind.NETDEV_HELD,),
+    "last_netdev_held_seconds": (KernelEventKind.NETDEV_HELD,),
+    "last_efa_silent_seconds": (KernelEventKind.EFA_SILENT,),
+    "lockups": (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL),
+    "hung_tasks": (KernelEventKind.HUNG_TASK,),
+}
 MOST_OF_A_SORT = 80
 LAST_LINES, LAST_BYTES = 400, 48 * 1024  # of the log's end, kept unfiltered
 _ROW_SECONDS = 60.0

@@ -111,6 +111,11 @@ class NicReading:
         rises = [rise for nic in self.ena if (rise := nic.rise("total_resets")) is not None]
         return sum(rises) if rises else None
 
+    def lines_of(self, field: str) -> tuple[str, ...]:
+        """Return the counters that a field is a rise of, as the driver's statistics show them."""
+        names = {"resets_rise": ("total_resets",), "allowance_exceeded_rise": ALLOWANCE_COUNTERS}.get(field, ())
+        return tuple(f"{nic.name} {nic.lines[name]}" for nic in self.ena for name in names if name in nic.lines)
+
     @property
     def allowance_exceeded_rise(self) -> int | None:
         """How far the instance's allowance counters rose in the window; None if there are none."""

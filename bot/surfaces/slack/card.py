@@ -55,6 +55,7 @@ from bot.surfaces.slack.message import (
     record_line,
     titled,
 )
+from bot.surfaces.slack.remainder import remainder
 from bot.surfaces.slack.table import table_block
 from bot.surfaces.text import facts
 from bot.surfaces.view.before_after import MOST_CHANGES, change_words, changes
@@ -120,7 +121,10 @@ def _single(group: GroupView, view: IncidentView) -> Message:
         middle, heat = [*_evidence(view.verdict.evidence), *heat], []
     told = _verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)
     # The buttons come before the picture: people look for them first.
-    last = [*told, *_decision(group), *heat, *_further(group, view), *feedback_block(group), *_closing(group)]
+    last = [*told, *_decision(group), *heat, *_further(group, view), *feedback_block(group)]
+    if view.verdict is not None and view.state in (State.TRIAGED, State.PROPOSED):
+        last += remainder(view.verdict)
+    last += _closing(group)
     stop = "" if view.state is State.OPENED else "."
     came = change_words(view.resolved)
     words = joined(((view.headline + stop,), view.story, came, group.needs, (summary,) if summary else ()))
@@ -142,12 +146,6 @@ def _verdict_blocks(view: IncidentView) -> Iterator[Block]:
             yield titled("The login lacks these sudoers lines")
             lacking = [clipped(one_line(right, 10_000), SAID) for right in view.withheld.lacking]
             yield preformatted(lacking[:MOST_LACKING])
-    if verdict is not None and verdict.undecided:
-        names = ", ".join(open_.cause for open_ in verdict.undecided)
-        yield footnote(clipped(f"Undecided: {names}. What would decide them is in the thread.", SAID))
-    if verdict is not None and verdict.unread:
-        names = ", ".join(unread.probe for unread in verdict.unread)
-        yield footnote(clipped(f"Not read: {names}. The reasons are in the thread.", SAID))
 
 
 def _state_blocks(view: IncidentView) -> Iterator[Block]:

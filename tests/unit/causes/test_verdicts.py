@@ -190,3 +190,28 @@ def test_few_causes_may_plan_and_a_reboot_never_comes_first_for_a_leak() -> None
         "essential-unit-stopped": ("start_unit",),
         "crash-looping-unit": ("disable_unit", "mask_unit"),
     }
+
+
+BUG = b.event(Kind.KERNEL_BUG, "[  904.1] kernel BUG at mm/slub.c:4166!")
+RESET_NOW = b.nic({"total_resets": 4}, {"total_resets": 5})
+
+
+@pytest.mark.parametrize(
+    ("reading", "condition", "shown"),
+    [
+        (b.log(BUG), "kernel-bug", (BUG.text, "host.uptime_seconds = 972000", "kernel_log.last_kernel_bug_seconds = ")),
+        (b.host(clocksource="hpet"), "slow-clocksource", ("host.clocksource = hpet",)),
+        (RESET_NOW, "nic-resets-now", ("eth0 total_resets: 5", "nic.resets_rise = 1")),
+    ],
+)
+def test_condition_shows_the_nodes_own_line_and_the_value(reading: Any, condition: str, shown: tuple[str, ...]) -> None:
+    (seen,) = [item for item in verdict(reading).evidence if item.finding == condition]
+    assert len(seen.source) == len(shown)
+    assert all(line.startswith(start) for line, start in zip(seen.source, shown, strict=True)), seen.source
+
+
+def test_no_evidence_is_a_conditions_own_rule() -> None:
+    sick = verdict(b.log(BUG, *b.starved()), b.host(clocksource="hpet"), RESET_NOW)
+    rules = {condition.when for condition in LIBRARY.get("node-health").conditions}
+    assert len(sick.evidence) > 3
+    assert not rules & {line for item in sick.evidence for line in item.source}
