@@ -71,7 +71,7 @@ def test_example_runs_on_this_machine_as_the_guide_types_it(tmp_path: Path) -> N
     (folder / "tmp-space.yaml").write_text(EXAMPLES[0])
     check, judge = re.search(r"```sh\n(zombie playbooks check.*?)```", GUIDE, re.DOTALL)[1].strip().splitlines()  # type: ignore[index]
     done = zombie(*check.split()[1:], folder=tmp_path)
-    assert (done.returncode, "tmp-space is fine" in done.stdout) == (0, True), done.stderr
+    assert (done.returncode, "tmp-space is valid" in done.stdout) == (0, True), done.stderr
     done = zombie(*judge.split()[1:], "--samples", "1", "--json", folder=tmp_path)
     (node,) = json.loads(done.stdout)["nodes"]
     assert 0 <= node["readings"]["scratch"]["fields"]["used_percent"] <= 100
