@@ -40,7 +40,7 @@ EXPECTED = {
     "quiet-1a-0061": Expected("degraded", LEAK, "possible"),
     "ci-runner-1b-0019": Expected("degraded", LEAK, "confirmed", ("metrics-shipper.service",), ("disable_unit",)),
     "train-gpu-1a-0102": Expected("healthy"),
-    "train-gpu-1b-0116": Expected("critical", "gpu-fault", "confirmed", ("0000:90:1c.0",)),
+    "train-gpu-1b-0116": Expected("critical", "gpu-fault", "confirmed", ("0000:90:1c.0",), ("reboot",)),
     "web-1c-0077": Expected("critical", "essential-unit-stopped", "confirmed", ("kubelet.service",), ("start_unit",)),
     "ingest-1c-0011": Expected("degraded", "instance-allowance-exceeded", "confirmed"),
     "edge-1b-0003": Expected("degraded", "irq-affinity", "confirmed"),

@@ -83,6 +83,7 @@ def rebooted(before: State, image: State, enables: str = "") -> State:
         cgroups=Cgroups(image.cgroups.alive, _FRESH_DYING, every, 45.0),
         load=replace(image.load, holds=(), bursts=()),
         nics=tuple(replace(nic, resets=None) for nic in image.nics),
+        gpus=tuple(replace(gpu, there=True) for gpu in image.gpus),
         log=(),
         processes=tuple(
             replace(
