@@ -10,6 +10,7 @@ import pytest
 
 from bot.demo.faults import Fault
 from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
+from bot.demo.fleet_other_faults import GPU_LOST
 from bot.demo.machine import changes, systemd
 from bot.demo.machine.power import ActingMachine
 from bot.demo.machine.state import State
@@ -54,6 +55,13 @@ def test_next_boot_is_fresh_and_starts_only_what_is_enabled(state: State) -> Non
     assert again.cgroups.dying_at(3600) > 100
     enabled = changes.rebooted(changes.disabled(state, "ecs.service", moment(state)), state, enables="ecs.service")
     assert enabled.cgroups.dying_at(3600) > 100
+
+
+def test_lost_gpu_is_back_in_the_next_boot_and_its_log_is_new() -> None:
+    assert not all(gpu.there for gpu in GPU_LOST.gpus)
+    fresh = changes.rebooted(GPU_LOST, GPU_LOST)
+    assert all(gpu.there for gpu in fresh.gpus)
+    assert not any("Xid" in line.text for line in fresh.log)
 
 
 async def test_reboot_is_for_one_boot_only_and_is_counted() -> None:
