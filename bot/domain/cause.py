@@ -32,20 +32,20 @@ class Tuning(Mapping[str, float]):
     1000
     """
 
-    __slots__ = ("_thresholds", "allow")
+    __slots__ = ("_values", "allow")
 
     def __init__(self, thresholds: Mapping[str, Threshold], allow: tuple[str, ...] = ()) -> None:
-        self._thresholds = thresholds
+        self._values = {name: threshold.value for name, threshold in thresholds.items()}
         self.allow = allow
 
     def __getitem__(self, name: str) -> float:
-        return self._thresholds[name].value
+        return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._thresholds)
+        return iter(self._values)
 
     def __len__(self) -> int:
-        return len(self._thresholds)
+        return len(self._values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,10 @@ class WeighedCause:
     remedy: tuple[str, ...] = ()  # names of the actions that may be offered, in order
     lasting_fix: str = ""
     allow: tuple[str, ...] = ()  # names or patterns that the cause lets pass; empty: no list
+    tuning: Tuning = field(init=False, compare=False, repr=False)  # the thresholds' values, and the names to let pass
 
-    @property
-    def tuning(self) -> Tuning:
-        """The thresholds' values, and the names to let pass."""
-        return Tuning(self.thresholds, self.allow)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tuning", Tuning(self.thresholds, self.allow))  # made once: each weighing asks for it
 
 
 @dataclass(frozen=True, slots=True)

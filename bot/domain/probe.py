@@ -92,7 +92,7 @@ class Snapshot:
     def get(self, kind: type[R]) -> R | Unread:
         """Return the reading of that type, or Unread when it was not read or not asked."""
         reading = self.readings.get(kind.probe)
-        if isinstance(reading, kind | Unread):
+        if isinstance(reading, (kind, Unread)):  # a union would be made anew at each of thousands of calls
             return reading
         return Unread(kind.probe, "not asked")
 

@@ -38,6 +38,7 @@ class Watch:
     unwatched: set[str] = field(default_factory=set)  # probes of readings that note nothing
     parted: set[str] = field(default_factory=set)  # fields whose entries are noted part by part
     by_figure: dict[Figure, set[str]] = field(default_factory=dict)
+    _types: dict[tuple[Any, ...], type[Any]] = field(default_factory=dict)
 
     @contextmanager
     def noting(self) -> Iterator[set[str]]:
@@ -126,7 +127,7 @@ class Watch:
     def _record(self, record: Any, change: Change, tells: bool = True) -> Any:
         """Return the record of a type that notes which of its fields are looked at; `tells`: its numbers are facts."""
         kind, where = type(record), f"{change.probe}.{change.field}." if change.field else f"{change.probe}."
-        body: dict[str, Any] = {"__slots__": ()}
+        noting = dict[str, tuple[str, ...]]()
         for each in fields(record):
             value = getattr(record, each.name)
             noted = [where + each.name]
@@ -139,14 +140,22 @@ class Watch:
                 if before is None or (before.was is not None and number(before.was) < number(value)):
                     self.facts[of[0].what] = Fact(of[0], value)
                 noted += [fact.what for fact in of]
-            body[each.name] = _Noted(self.seen, tuple(noted), vars(kind)[each.name])
-        for name, worked_out in [] if change.field else vars(kind).items():
-            if isinstance(worked_out, property):
-                body[name] = _Noted(self.seen, (where + name,), worked_out)
-        made: Any = object.__new__(type(kind.__name__, (kind,), body))
+            noting[each.name] = tuple(noted)
+        made: Any = object.__new__(self._noting(kind, noting, "" if change.field else where))
         for each in fields(record):
             vars(kind)[each.name].__set__(made, getattr(record, each.name))
         return made
+
+    def _noting(self, kind: type[Any], noting: Mapping[str, tuple[str, ...]], where: str) -> type[Any]:
+        """Return a type whose fields note this, and with `where` also what is computed; made once for equal records."""
+        key = kind, *noting.values()
+        if key not in self._types:
+            body: dict[str, Any] = {name: _Noted(self.seen, what, vars(kind)[name]) for name, what in noting.items()}
+            for name, worked_out in vars(kind).items() if where else ():
+                if isinstance(worked_out, property):
+                    body[name] = _Noted(self.seen, (where + name,), worked_out)
+            self._types[key] = type(kind.__name__, (kind,), {"__slots__": (), **body})
+        return self._types[key]
 
 
 @dataclass(frozen=True, slots=True)
