@@ -112,8 +112,8 @@ def pods_of(facts: Facts) -> tuple[Pod, ...]:
 def _read(text: str, kind: str) -> Mapping[str, Any]:
     try:
         found = json.loads(text)
-    except (ValueError, RecursionError) as no:
-        raise CannotRead(f"the cluster's answer is not JSON: {one_line(str(no), 80)}") from no
+    except (ValueError, RecursionError) as error:
+        raise CannotRead(f"the cluster's answer is not JSON: {one_line(str(error), 80)}") from error
     if not isinstance(found, dict) or found.get("kind") != kind:
         raise CannotRead(f"the cluster's answer is not a {kind}")
     return found

@@ -32,8 +32,8 @@ class Allowance:
             raise ValueError('is written like "20/10m": so many within so long')
         try:
             span = parse_duration(within)
-        except ValueError as no:
-            raise ValueError(f'is written like "20/10m": {no}') from no
+        except ValueError as error:
+            raise ValueError(f'is written like "20/10m": {error}') from error
         if not span:
             raise ValueError('is written like "20/10m": the time should be more than 0')
         return cls(int(most), span)

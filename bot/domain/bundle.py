@@ -149,9 +149,9 @@ def read_bundle(raw: bytes) -> Bundle:
             raise NotOfForm("it has no entries")
         case = found[_CASE][0] if found[_CASE] else None
         return Bundle(read(BundleHead, head), entries, house, texts[-1], case, tuple(found[_KEPT]), form)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as no:
-        said = one_line(str(no), 160) or type(no).__name__
-        raise BundleError(f"It is a malformed bundle: {said}.", _AGAIN) from no
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        said = one_line(str(error), 160) or type(error).__name__
+        raise BundleError(f"It is a malformed bundle: {said}.", _AGAIN) from error
 
 
 def _look_at_form(lines: Sequence[bytes]) -> None:

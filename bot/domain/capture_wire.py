@@ -122,8 +122,10 @@ class CaptureWire:
         while chunk and not packed.eof:  # at its end, bytes after the stream may also be in the unconsumed tail
             try:
                 text = packed.decompress(chunk, _AT_ONCE)
-            except zlib.error as no:
-                raise ConnectionLost("What the node sent for a capture is damaged.", one_line(str(no), 80)) from no
+            except zlib.error as error:
+                raise ConnectionLost(
+                    "What the node sent for a capture is damaged.", one_line(str(error), 80)
+                ) from error
             self._unpacked += len(text)
             if text:
                 yield text

@@ -207,17 +207,17 @@ def read_case(text: str, where: str, name: str) -> Case:
     """
     try:
         return _read(text, where, name)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, InventoryError) as no:
-        said = one_line(str(no), 160) or type(no).__name__
-        raise CaseError(f"{where} is damaged: {said}.", _AGAIN) from no
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, InventoryError) as error:
+        said = one_line(str(error), 160) or type(error).__name__
+        raise CaseError(f"{where} is damaged: {said}.", _AGAIN) from error
 
 
 def _read(text: str, where: str, name: str) -> Case:
     first, _, _ = text.partition("\n")
     try:
         head = _READER.decode(first)
-    except ValueError as no:
-        raise CaseError(f"{where} is not a case: its first line is not JSON.", _HOW_TO_RECORD) from no
+    except ValueError as error:
+        raise CaseError(f"{where} is not a case: its first line is not JSON.", _HOW_TO_RECORD) from error
     if not isinstance(head, dict) or not {"case", "recording"} & head.keys():
         raise CaseError(f"{where} is not a case: its first line is not a case's head.", _HOW_TO_RECORD)
     form = head.get("case", head.get("recording"))

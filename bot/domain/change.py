@@ -148,9 +148,11 @@ class _ChangedParse:
                 raise CannotRead(f"left out by {change}")
         try:
             reading = self.probe.parse(outputs)
-        except CannotRead as no:
+        except CannotRead as error:
             changes = ", ".join(map(str, self.changes))
-            raise UsageError(f"{changes} changes nothing: {self.probe.name} was not read ({no.sentence}).") from no
+            raise UsageError(
+                f"{changes} changes nothing: {self.probe.name} was not read ({error.sentence})."
+            ) from error
         for change in self.changes:
             reading = change.applied(reading)
         return reading
@@ -240,11 +242,11 @@ def _value(text: str, kind: Any, what: str) -> Any:
         if not math.isfinite(number):
             raise ValueError(text)
         return timedelta(seconds=number) if kind is timedelta else number
-    except (ValueError, KeyError, OverflowError) as no:
+    except (ValueError, KeyError, OverflowError) as error:
         wanted = {bool: "true or false", int: "a whole number", float: "a number", timedelta: "a number of seconds"}[
             kind
         ]
-        raise UsageError(f"{what} cannot be {one_line(text, 40)!r}: it is {wanted}.") from no
+        raise UsageError(f"{what} cannot be {one_line(text, 40)!r}: it is {wanted}.") from error
 
 
 def _with(record: Any, name: str, value: Any, what: str) -> Any:

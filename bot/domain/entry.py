@@ -190,8 +190,8 @@ def event_of(
         for number in range(form, forms.get(kind, 1)):
             lifted = lifts[kind, number](lifted)
         found: Event = read(event, lifted)
-    except (NotOfForm, KeyError) as no:
-        raise UnreadableEntry(f"An entry of kind {kind} is malformed: {no}.") from no
+    except (NotOfForm, KeyError) as error:
+        raise UnreadableEntry(f"An entry of kind {kind} is malformed: {error}.") from error
     return found
 
 

@@ -111,8 +111,8 @@ def _word(kind: Any, value: Any, where: str) -> Any:
             return _instant(_of(str, value, where))
         if kind is timedelta:
             return timedelta(seconds=_of(float, value, where))
-    except (ValueError, OverflowError) as no:
-        raise NotOfForm(f"{where}: {no}") from no
+    except (ValueError, OverflowError) as error:
+        raise NotOfForm(f"{where}: {error}") from error
     return _of(kind, value, where)
 
 

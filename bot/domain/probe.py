@@ -75,8 +75,8 @@ class Probe:
         """Return the reading, or Unread with the reason."""
         try:
             return self.parse(outputs)
-        except CannotRead as no:
-            return Unread(self.name, no.sentence)
+        except CannotRead as error:
+            return Unread(self.name, error.sentence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,6 @@ def decode_file(raw: bytes, limit_bytes: int, problems: Problems) -> str:
         problems.fail(0, f"the file is larger than {limit_bytes // 1024} kB, which is the most that is read")
     try:
         return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as no:
-        line = no.object.count(b"\n", 0, no.start) + 1
-        problems.fail(line, f"the byte 0x{no.object[no.start]:02x} is not UTF-8; save the file as UTF-8")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        problems.fail(line, f"the byte 0x{error.object[error.start]:02x} is not UTF-8; save the file as UTF-8")

@@ -141,6 +141,6 @@ def patterns(table: TomlTable, name: str) -> tuple[re.Pattern[str], ...] | None:
     for pattern in table.texts(name) or ():
         try:
             found.append(re.compile(pattern))
-        except re.error as no:
-            table.wrong(name, f'holds "{one_line(pattern, 40)}", which is no regular expression: {no}')
+        except re.error as error:
+            table.wrong(name, f'holds "{one_line(pattern, 40)}", which is no regular expression: {error}')
     return tuple(found) if name in table else None

@@ -99,8 +99,8 @@ class TomlTable:
             return None
         try:
             return parse_duration(value, longest)
-        except ValueError as no:
-            self.wrong(key, f"is {_shown(value)}; {no}")
+        except ValueError as error:
+            self.wrong(key, f"is {_shown(value)}; {error}")
             return None
 
     def texts(self, key: str) -> tuple[str, ...] | None:

@@ -65,14 +65,14 @@ def read_toml(text: str, problems: Problems) -> TomlText:
     """
     try:
         return TomlText(tomllib.loads(text), text)
-    except tomllib.TOMLDecodeError as no:
-        place = _PLACE.search(str(no))
+    except tomllib.TOMLDecodeError as error:
+        place = _PLACE.search(str(error))
         line = int(place.group(1)) if place and place.group(1) else text.count("\n") + 1
-        problems.fail(line, f"not TOML: {_PLACE.sub('', str(no))}")
+        problems.fail(line, f"not TOML: {_PLACE.sub('', str(error))}")
     except RecursionError:
         problems.fail(0, "arrays or tables are nested too deeply")
-    except ValueError as no:  # a number with thousands of digits
-        problems.fail(0, f"not TOML: {no}")
+    except ValueError as error:  # a number with thousands of digits
+        problems.fail(0, f"not TOML: {error}")
 
 
 class _Scan:

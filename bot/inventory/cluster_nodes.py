@@ -44,8 +44,8 @@ def lister(api_of: Callable[[Path | None], ClusterApi]) -> Lister:
 async def _closing(api: ClusterApi, place: Place) -> tuple[Machine, ...]:
     try:
         return await _listed(api, place)
-    except (ConnectionLost, UnknownCluster) as no:
-        raise CannotList(no.sentence) from no
+    except (ConnectionLost, UnknownCluster) as error:
+        raise CannotList(error.sentence) from error
     finally:
         await api.close()
 
@@ -68,8 +68,8 @@ async def _listed(api: ClusterApi, place: Place) -> tuple[Machine, ...]:
             told = json.loads(answer.body)
             found += [_machine(node) for node in told["items"]]
             token = str(told.get("metadata", {}).get("continue") or "")
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as no:
-            raise CannotList(f"the cluster's answer is not a list of nodes ({type(no).__name__})", found) from no
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise CannotList(f"the cluster's answer is not a list of nodes ({type(error).__name__})", found) from error
         if not token:
             return tuple(found)
         if token in seen or len(found) > MOST_MACHINES:

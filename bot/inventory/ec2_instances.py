@@ -36,8 +36,8 @@ def instances(place: Place) -> tuple[Machine, ...]:
         from botocore.config import Config
         from botocore.exceptions import BotoCoreError, ClientError
         from botocore.parsers import ResponseParserError
-    except ImportError as no:
-        raise CannotList("EC2 cannot be asked: the extra ec2 is not installed") from no
+    except ImportError as error:
+        raise CannotList("EC2 cannot be asked: the extra ec2 is not installed") from error
 
     # Three tries wait up to two seconds between them; with more, a person at a terminal would wait for a throttled API.
     bounds = Config(connect_timeout=3, read_timeout=8, retries={"mode": "standard", "total_max_attempts": 3})
@@ -52,13 +52,13 @@ def instances(place: Place) -> tuple[Machine, ...]:
                 found += page
         finally:
             client.close()
-    except ClientError as no:
-        error = no.response.get("Error", {})
-        raise CannotList(f"AWS answers {error.get('Code', '?')}: {one_line(str(no), 200)}", found) from no
-    except (BotoCoreError, OSError) as no:
-        raise CannotList(f"AWS cannot be asked: {one_line(str(no), 200)}", found) from no
-    except (ResponseParserError, KeyError, TypeError, ValueError, AttributeError) as no:
-        raise CannotList(f"AWS's answer is not a list of instances ({type(no).__name__})", found) from no
+    except ClientError as error:
+        said = error.response.get("Error", {})
+        raise CannotList(f"AWS answers {said.get('Code', '?')}: {one_line(str(error), 200)}", found) from error
+    except (BotoCoreError, OSError) as error:
+        raise CannotList(f"AWS cannot be asked: {one_line(str(error), 200)}", found) from error
+    except (ResponseParserError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CannotList(f"AWS's answer is not a list of instances ({type(error).__name__})", found) from error
     return tuple(found)
 
 

@@ -50,8 +50,8 @@ class InventoryFile:
         try:
             with path.open("rb") as file:
                 raw = file.read(_LIMIT_BYTES + 1)
-        except OSError as no:
-            problems.fail(0, f"the inventory cannot be read: {no.strerror}")
+        except OSError as error:
+            problems.fail(0, f"the inventory cannot be read: {error.strerror}")
         top = TomlTable(read_toml(decode_file(raw, _LIMIT_BYTES, problems), problems), (), problems)
         top.only(dict.fromkeys(("ssh", *tables)))
         ssh = top.table("ssh")

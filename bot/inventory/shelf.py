@@ -57,10 +57,10 @@ class Shelf:
         place = before.place
         try:
             machines = tuple(self.listers[place.kind](place))
-        except CannotList as no:
+        except CannotList as error:
             # A partial listing is used only if there is no older listing, so that it drops no machine.
-            some = before.machines or no.machines
-            return replace(before, machines=some, complaint=one_line(no.sentence, 300))
+            some = before.machines or error.machines
+            return replace(before, machines=some, complaint=one_line(error.sentence, 300))
         present = {machine.id for machine in machines}
         gone = [machine for machine in (*before.machines, *before.gone) if machine.id not in present]
         found = Listing(place, machines, self.now(), tuple(gone[:MOST_MACHINES]))

@@ -133,8 +133,8 @@ class _Reader:
         try:
             with path.open("rb") as file:
                 raw = file.read(_LIMIT_BYTES + 1)
-        except OSError as no:
-            problems.fail(0, f"cannot be read: {no.strerror}")
+        except OSError as error:
+            problems.fail(0, f"cannot be read: {error.strerror}")
         here: tuple[tuple[str, ...], ...] | None = within  # None: inside a Match, whose Includes name no hosts
         for number, line in enumerate(decode_file(raw, _LIMIT_BYTES, problems).splitlines(), 1):
             keyword, words = _words(line, number, problems)
@@ -182,8 +182,8 @@ def _words(line: str, number: int, problems: Problems) -> tuple[str, list[str]]:
         return "", []
     try:
         words = shlex.split(text, comments=False)
-    except ValueError as no:
-        problems.fail(number, f"cannot be understood: {no}")
+    except ValueError as error:
+        problems.fail(number, f"cannot be understood: {error}")
     # `Host=a` and `Host = a` are allowed as well as `Host a`; a word that begins with # ends the line.
     words = [word for word in " ".join(words[:1]).split("=", 1) if word] + words[1:]
     words = words[1:]

@@ -254,8 +254,8 @@ class _Assembly:
             expression = read_expression(
                 shape.when, known_fields, {*self._known_probes, *self.own_kinds} - known_fields.keys()
             )
-        except ExpressionError as no:
-            self._wrong(f"when of {shape.name}: {no}", "conditions", index, "when")
+        except ExpressionError as error:
+            self._wrong(f"when of {shape.name}: {error}", "conditions", index, "when")
             return None
         return Condition(
             name=shape.name,

@@ -53,8 +53,8 @@ class Checker:
             problems.fail(0, "the file is empty; a playbook has at least a name, title, version, probes and causes")
         try:
             shape: PlaybookShape = self._validator.validate_python(document.data)
-        except ValidationError as no:
-            for fault in no.errors(include_url=False):
+        except ValidationError as error:
+            for fault in error.errors(include_url=False):
                 _note(fault, document, problems)
             raise problems.error() from None
         return shape

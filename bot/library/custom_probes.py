@@ -122,8 +122,8 @@ def _limit(shape: ProbeShape, complain: Complain) -> timedelta:
         return _LIMIT
     try:
         limit = parse_duration(shape.limit)
-    except ValueError as no:
-        complain("limit", f"is {one_line(str(shape.limit), 30)}; {no}")
+    except ValueError as error:
+        complain("limit", f"is {one_line(str(shape.limit), 30)}; {error}")
         return _LIMIT
     if not timedelta(milliseconds=100) <= limit <= LONGEST_LIMIT:
         complain("limit", f'is {written(limit)}; it should be from "100ms" to "{written(LONGEST_LIMIT)}"')
@@ -175,8 +175,10 @@ def _compiled(regex: str, refuse: Callable[[str], None]) -> Any:
     options.max_mem = 1 << 20
     try:
         pattern = re2.compile(regex, options)
-    except re2.error as no:
-        said = no.args[0].decode("utf-8", "replace") if no.args and isinstance(no.args[0], bytes) else str(no)
+    except re2.error as error:
+        said = (
+            error.args[0].decode("utf-8", "replace") if error.args and isinstance(error.args[0], bytes) else str(error)
+        )
         refuse(f"is not an RE2 expression: {one_line(said, 100)} (RE2 has no look-around and no back-references)")
         return None
     if pattern.groups > 1:
@@ -226,8 +228,8 @@ def _json(name: str, text: str) -> Any:
 
     try:
         return json.loads(text, parse_constant=refuse)
-    except (ValueError, RecursionError) as no:
-        raise CannotRead(f"{name}: the output is not JSON ({one_line(str(no), 80)})") from None
+    except (ValueError, RecursionError) as error:
+        raise CannotRead(f"{name}: the output is not JSON ({one_line(str(error), 80)})") from None
 
 
 def _rise(first: Field | None, later: Field) -> float | None:

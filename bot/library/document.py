@@ -71,19 +71,19 @@ def read_document(text: str, problems: Problems, loader: Any = _LOADER) -> Docum
     """
     try:
         return _Builder(problems).build(text, loader)
-    except yaml.reader.ReaderError as no:
-        line = text.count("\n", 0, no.position) + 1 if isinstance(no.position, int) else 0
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else 0
         problems.fail(line, "contains a character that YAML does not allow")
-    except yaml.MarkedYAMLError as no:
-        mark = no.problem_mark or no.context_mark
-        says = f"not YAML: {no.problem or no.context}"
-        if no.context_mark is not None and mark is not None and no.context_mark.line != mark.line:
-            says += f" ({no.context} that begins in line {no.context_mark.line + 1})"
-        if no.problem is not None and "cannot start any token" in no.problem:
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        says = f"not YAML: {error.problem or error.context}"
+        if error.context_mark is not None and mark is not None and error.context_mark.line != mark.line:
+            says += f" ({error.context} that begins in line {error.context_mark.line + 1})"
+        if error.problem is not None and "cannot start any token" in error.problem:
             says += "; text with a special first character needs quotes, and YAML is not indented with tabs"
         problems.fail(min(mark.line, text.count("\n")) + 1 if mark is not None else 0, says)
-    except yaml.YAMLError as no:
-        problems.fail(0, f"not YAML: {no}")
+    except yaml.YAMLError as error:
+        problems.fail(0, f"not YAML: {error}")
 
 
 @dataclass(slots=True)

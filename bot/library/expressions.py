@@ -81,11 +81,11 @@ def _parsed(text: str) -> ast.Expression:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # "\d" and `1or 2` are mistakes
             return ast.parse(text, mode="eval")
-    except SyntaxError as no:
-        place = f" at character {no.offset}" if no.offset else ""
-        raise ExpressionError(f"not an expression{place}: {no.msg}{_hint(text)}") from None
-    except Warning as no:
-        raise ExpressionError(f"not an expression: {no}") from None
+    except SyntaxError as error:
+        place = f" at character {error.offset}" if error.offset else ""
+        raise ExpressionError(f"not an expression{place}: {error.msg}{_hint(text)}") from None
+    except Warning as error:
+        raise ExpressionError(f"not an expression: {error}") from None
     except (ValueError, MemoryError, RecursionError):
         raise ExpressionError("not an expression that can be read") from None
 
@@ -251,8 +251,8 @@ def _look(snapshot: Snapshot, probe: str, field: str) -> Value:
         return Unknown(f"{probe} was not read ({reading.reason})")
     try:
         value = reading.fields.get(field) if isinstance(reading, CustomReading) else getattr(reading, field, None)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as no:
-        return Unknown(f"{probe}.{field} cannot be computed ({one_line(str(no), 60)})")
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        return Unknown(f"{probe}.{field} cannot be computed ({one_line(str(error), 60)})")
     if isinstance(value, bool | int | str | tuple):
         return value
     if isinstance(value, float) and math.isfinite(value):

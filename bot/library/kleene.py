@@ -91,8 +91,8 @@ class Kleene(SimpleEval):  # type: ignore[misc]  # it ships no types
         """Return whether the expression is true."""
         try:
             return _truth(self._eval(tree))
-        except InvalidExpression as no:  # cannot happen with a checked tree
-            return Unknown(str(no))
+        except InvalidExpression as error:  # cannot happen with a checked tree
+            return Unknown(str(error))
 
     def _expression(self, node: ast.Expression) -> Value:
         value: Value = self._eval(node.body)

@@ -138,8 +138,8 @@ class Library:
         try:
             with path.open("rb") as file:
                 raw = file.read(LIMIT_BYTES + 1)
-        except OSError as no:
-            problems.fail(0, f"the playbook cannot be read: {no.strerror}")
+        except OSError as error:
+            problems.fail(0, f"the playbook cannot be read: {error.strerror}")
         document = read_document(decode_file(raw, LIMIT_BYTES, problems), problems)
         return _Draft(path, self._checker.check(document, problems), document)
 
@@ -214,8 +214,8 @@ def _files(folder: Path) -> list[Path]:
     problems = Problems(str(folder), PlaybookError)
     try:
         return sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES and not path.name.startswith("."))
-    except OSError as no:
-        problems.fail(0, f"the folder of playbooks cannot be read: {no.strerror}")
+    except OSError as error:
+        problems.fail(0, f"the folder of playbooks cannot be read: {error.strerror}")
 
 
 def _same(path: Path, other: Path) -> bool:

@@ -131,9 +131,9 @@ def parse(outputs: Outputs) -> ContainersReading:
         for command, read in (("docker", _docker), ("cri", _cri_list)):
             try:
                 listed = read(outputs.text(command, look))
-            except CannotRead as no:
+            except CannotRead as error:
                 if look == 0:
-                    refused[command] = no.sentence.removeprefix(f"{command}: ").removeprefix("containers: ")
+                    refused[command] = error.sentence.removeprefix(f"{command}: ").removeprefix("containers: ")
                 continue
             if listed is not None:
                 looks[look].append(listed)

@@ -68,8 +68,8 @@ def parse(outputs: Outputs) -> ProfileReading:
     """
     try:
         return read(ProfileReading, json.loads(outputs.text(PERF)))
-    except (NotOfForm, ValueError, RecursionError) as no:
-        raise CannotRead("the stored profile cannot be read") from no
+    except (NotOfForm, ValueError, RecursionError) as error:
+        raise CannotRead("the stored profile cannot be read") from error
 
 
 PERF = "perf"

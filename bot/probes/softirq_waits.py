@@ -154,8 +154,8 @@ def _maps(text: str) -> dict[str, Any]:
             told = json.loads(line)
             if told["type"] == "map":
                 found |= told["data"]
-        except (ValueError, KeyError, TypeError, RecursionError) as no:
-            raise CannotRead(f"softirq_waits: a line of bpftrace is malformed ({one_line(line, 60)})") from no
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise CannotRead(f"softirq_waits: a line of bpftrace is malformed ({one_line(line, 60)})") from error
     return found
 
 

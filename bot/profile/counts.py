@@ -73,11 +73,11 @@ class Counts:
                         "Read a part of it: --core N, --process COMM or --between A B.",
                     )
             self._file.flush()
-        except OSError as no:
+        except OSError as error:
             raise ProfileError(
-                f"The stacks are more than fit in memory, and the temporary file cannot be written: {no.strerror}.",
+                f"The stacks are more than fit in memory, and the temporary file cannot be written: {error.strerror}.",
                 "Set TMPDIR to a folder with room, or read a part: --core N, --process COMM or --between A B.",
-            ) from no
+            ) from error
         self._runs.append((start, position))
         self._held.clear()
         self._held_bytes = 0

@@ -53,8 +53,8 @@ class Unpacker:
                 self._gzip = zlib.decompressobj(_GZIP)
             try:
                 text = self._gzip.decompress(chunk, _AT_ONCE)
-            except zlib.error as no:
-                raise ProfileError("The gzip is damaged.", f"Fetch it again; its reader says: {no}") from no
+            except zlib.error as error:
+                raise ProfileError("The gzip is damaged.", f"Fetch it again; its reader says: {error}") from error
             if text:
                 yield text
             chunk = self._gzip.unused_data if self._gzip.eof else self._gzip.unconsumed_tail

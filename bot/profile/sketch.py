@@ -107,8 +107,8 @@ def read_sketch(text: str) -> Sketch:
     """
     try:
         return sketch_of(json.loads(text))
-    except (ValueError, RecursionError) as no:
-        raise NotOfForm(str(no)) from no
+    except (ValueError, RecursionError) as error:
+        raise NotOfForm(str(error)) from error
 
 
 def sketch_of(value: object) -> Sketch:

@@ -26,8 +26,8 @@ def read_body(raw: bytes) -> Mapping[str, Any]:
     """
     try:
         told = json.loads(raw.decode("utf-8"), parse_constant=_no_number)
-    except (ValueError, RecursionError) as no:
-        raise MalformedDelivery(f"The body is not JSON: {one_line(str(no), 100)}.") from no
+    except (ValueError, RecursionError) as error:
+        raise MalformedDelivery(f"The body is not JSON: {one_line(str(error), 100)}.") from error
     if not isinstance(told, dict):
         raise MalformedDelivery("The body is not a JSON object.")
     _bounded(told)

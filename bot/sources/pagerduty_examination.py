@@ -65,9 +65,9 @@ class PagerDutyExamination:
             sender = access.sender or "nobody: notes need PAGERDUTY_FROM with an account's key"
             key = Examined("PagerDuty key", Mark.OK if access.sender else Mark.NOTE, f"taken; notes come from {sender}")
             return (key, *await self._subscription(client, known), *await self._on_call(client), events)
-        except PagerDutyFailed as no:
-            hint = no.try_next or "Can this machine reach PagerDuty (PAGERDUTY_API_URL, a proxy, DNS)?"
-            return (Examined("PagerDuty key", Mark.WRONG, no.sentence, hint), events)
+        except PagerDutyFailed as error:
+            hint = error.try_next or "Can this machine reach PagerDuty (PAGERDUTY_API_URL, a proxy, DNS)?"
+            return (Examined("PagerDuty key", Mark.WRONG, error.sentence, hint), events)
         finally:
             await client.close()
 
@@ -77,9 +77,9 @@ class PagerDutyExamination:
         name = "PagerDuty on call"
         try:
             found = await client.on_call(schedule)
-        except PagerDutyFailed as no:
+        except PagerDutyFailed as error:
             hint = "[pagerduty] schedule has to be the id of a schedule, and the key may read schedules."
-            return (Examined(name, Mark.WRONG, f"{schedule}: {no.sentence}", hint),)
+            return (Examined(name, Mark.WRONG, f"{schedule}: {error.sentence}", hint),)
         who = one_line(", ".join(found.names), 200)
         hint = "" if who else "Is [pagerduty] schedule the right schedule?"
         return (Examined(name, Mark.OK if who else Mark.NOTE, f"{schedule}: {who or 'nobody is on call'}", hint),)
@@ -109,13 +109,13 @@ class PagerDutyExamination:
         name = "PagerDuty signature"
         try:
             before = await counted(self._bot)
-        except OSError as no:
-            seen = f"not tried: no bot answers at {self._bot.address} on this machine ({no})"
+        except OSError as error:
+            seen = f"not tried: no bot answers at {self._bot.address} on this machine ({error})"
             return Examined(name, Mark.NOTE, seen, "Run zombie doctor beside the bot that serves.")
         try:
             await client.ping(ours.id)
-        except PagerDutyRefused as no:
-            return Examined(name, Mark.NOTE, f"PagerDuty does not ping: {no.sentence}", no.try_next)
+        except PagerDutyRefused as error:
+            return Examined(name, Mark.NOTE, f"PagerDuty does not ping: {error.sentence}", error.try_next)
         more: dict[str, float] = {}
         try:
             async with asyncio.timeout(self._ping_seconds):

@@ -38,5 +38,5 @@ class OnCallNow:
                 return await self.reader.on_call(self.schedule)
         except TimeoutError:
             return OnCall(unread=f"PagerDuty did not answer within {ANSWER_SECONDS:g} s.")
-        except PagerDutyFailed as no:
-            return OnCall(unread=one_line(no.sentence, SAID))
+        except PagerDutyFailed as error:
+            return OnCall(unread=one_line(error.sentence, SAID))

@@ -84,8 +84,8 @@ class PrometheusPast:
             async with asyncio.timeout(self._limit):
                 asked = [self._ask(question.query(instance), until) for question in QUESTIONS]
                 answers = await asyncio.gather(*asked, return_exceptions=True)
-        except TimeoutError as no:
-            raise CannotRead(f"Prometheus did not answer within {self._limit:g} s") from no
+        except TimeoutError as error:
+            raise CannotRead(f"Prometheus did not answer within {self._limit:g} s") from error
         found = {
             question: series for question, series in zip(QUESTIONS, answers, strict=True) if isinstance(series, tuple)
         }
@@ -108,8 +108,8 @@ class PrometheusPast:
         try:
             async with asyncio.timeout(self._limit):
                 found = await self._ask(question.query(_instance(names)), until, WEEKS, HOURLY)
-        except TimeoutError as no:
-            raise CannotRead(f"Prometheus did not answer within {self._limit:g} s") from no
+        except TimeoutError as error:
+            raise CannotRead(f"Prometheus did not answer within {self._limit:g} s") from error
         if len(found) != 1:  # with several it is not known which is the node's
             return ()
         return tuple(Look(datetime.fromtimestamp(at, UTC), max(value, 0.0)) for at, value in found[0].points if at > 0)
@@ -129,8 +129,8 @@ class PrometheusPast:
         )
         try:
             return _series(await again(self._get, parameters))
-        except RetryError as no:
-            raise CannotRead(str(no.last_attempt.exception())) from no
+        except RetryError as error:
+            raise CannotRead(str(error.last_attempt.exception())) from error
 
     async def _get(self, parameters: dict[str, str]) -> bytes:
         try:
@@ -140,8 +140,10 @@ class PrometheusPast:
                     body += piece
                     if len(body) > ANSWER_LIMIT_BYTES:
                         raise CannotRead("Prometheus answers a question with more than 1 MiB")
-        except (httpx.HTTPError, httpx.InvalidURL) as no:
-            raise _NotNow(f"Prometheus cannot be reached: {one_line(str(no) or type(no).__name__, 120)}") from no
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _NotNow(
+                f"Prometheus cannot be reached: {one_line(str(error) or type(error).__name__, 120)}"
+            ) from error
         if response.status_code == 429 or response.status_code >= 500:
             raise _NotNow(f"Prometheus answers {response.status_code}")
         if response.status_code != 200:
@@ -164,8 +166,8 @@ def _series(body: bytes) -> tuple[Series, ...]:
         if data["resultType"] != "matrix":
             raise CannotRead("Prometheus's answer is not a range")
         found = tuple(Series(_labels(row["metric"]), _points(row["values"])) for row in data["result"])
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as no:
-        raise CannotRead("Prometheus's answer is malformed") from no
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
+        raise CannotRead("Prometheus's answer is malformed") from error
     return tuple(line for line in found if line.points)
 
 

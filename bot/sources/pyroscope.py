@@ -73,8 +73,8 @@ class PyroscopePast:
         try:
             async with asyncio.timeout(self._limit):
                 body = await self._get(f"{self._profile}{{{any_of(self._label, names)}}}", until)
-        except TimeoutError as no:
-            raise CannotRead(f"Pyroscope did not answer within {self._limit:g} s") from no
+        except TimeoutError as error:
+            raise CannotRead(f"Pyroscope did not answer within {self._limit:g} s") from error
         spent = read_spent(body)
         if not spent.functions:
             raise CannotRead(f"Pyroscope has no profile of {node.name} by its label {one_line(self._label, 60)}")
@@ -99,8 +99,10 @@ class PyroscopePast:
                     body += piece
                     if len(body) > ANSWER_LIMIT_BYTES:
                         raise CannotRead("Pyroscope answers with more than 2 MiB")
-        except (httpx.HTTPError, httpx.InvalidURL) as no:
-            raise CannotRead(f"Pyroscope cannot be reached: {one_line(str(no) or type(no).__name__, 120)}") from no
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise CannotRead(
+                f"Pyroscope cannot be reached: {one_line(str(error) or type(error).__name__, 120)}"
+            ) from error
         if response.status_code != 200:
             raise CannotRead(f"Pyroscope answers {response.status_code}: {_error(body)}".rstrip(": "))
         return body
@@ -121,8 +123,8 @@ def read_spent(body: bytes) -> Spent:
         for level in graph["levels"]:
             _add(own, level, names)
         whole, seconds = _count(ticks), _count(ticks) / max(1, _count(rate))
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError) as no:
-        raise CannotRead("Pyroscope's answer is not a flame graph") from no
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError) as error:
+        raise CannotRead("Pyroscope's answer is not a flame graph") from error
     if sum(own.values()) > whole:
         raise CannotRead("Pyroscope's answer is a flame graph whose parts are more than the whole")
     ranked = [(name, ticks / whole) for name, ticks in own.most_common() if ticks and name not in _NOT_A_FUNCTION]

@@ -24,10 +24,10 @@ def load(path: Path) -> Case:
     try:
         raw = _read(path)
         text = raw.decode()
-    except OSError as no:
-        raise CaseError(f"{path} cannot be read: {no.strerror}.") from no
-    except (ValueError, zlib.error) as no:
-        raise CaseError(f"{path} is damaged, or not a case: {no}.", "Copy it again, or record again.") from no
+    except OSError as error:
+        raise CaseError(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, zlib.error) as error:
+        raise CaseError(f"{path} is damaged, or not a case: {error}.", "Copy it again, or record again.") from error
     return read_case(text, str(path), path.name.split(".jsonl")[0])
 
 
@@ -38,8 +38,10 @@ def made(folder: Path) -> Path:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as no:
-        raise CaseError(f"{folder} cannot be made a folder: {no.strerror}.", "Name a folder that is yours.") from no
+    except OSError as error:
+        raise CaseError(
+            f"{folder} cannot be made a folder: {error.strerror}.", "Name a folder that is yours."
+        ) from error
     return folder
 
 
@@ -55,8 +57,8 @@ def write(folder: Path, case: Case, of: str = "") -> Path:
     try:
         unfinished.write_text(case.text(), encoding="utf-8")
         unfinished.replace(path)
-    except OSError as no:
-        raise CaseError(f"{path} cannot be written: {no.strerror}.", "Name a folder that is yours.") from no
+    except OSError as error:
+        raise CaseError(f"{path} cannot be written: {error.strerror}.", "Name a folder that is yours.") from error
     return path
 
 
@@ -71,8 +73,8 @@ def files(named: Iterable[Path]) -> Iterator[Path]:
             continue
         try:
             found = sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES) and file.name[0] != ".")
-        except OSError as no:
-            raise CaseError(f"{path} cannot be read: {no.strerror}.") from no
+        except OSError as error:
+            raise CaseError(f"{path} cannot be read: {error.strerror}.") from error
         if not found:
             raise CaseError(f"{path} has no case in it.", f"A case is a file NODE{' or NODE'.join(SUFFIXES)}.")
         yield from found

@@ -37,10 +37,10 @@ def expected(folder: Path) -> Mapping[str, str]:
         tables = tomllib.loads(raw.decode())
     except FileNotFoundError:
         return {}
-    except OSError as no:
-        raise CaseError(f"{path} cannot be read: {no.strerror}.") from no
-    except (ValueError, RecursionError) as no:
-        raise CaseError(f"{path} is not TOML: {one_line(str(no), 200)}.") from no
+    except OSError as error:
+        raise CaseError(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise CaseError(f"{path} is not TOML: {one_line(str(error), 200)}.") from error
     return {name: _cause(path, name, table) for name, table in tables.items()}
 
 
@@ -56,8 +56,8 @@ def expect(folder: Path, name: str, cause: str) -> Path:
     try:
         unfinished.write_text(_HEAD + "".join(rows), encoding="utf-8")
         unfinished.replace(path)
-    except OSError as no:
-        raise CaseError(f"{path} cannot be written: {no.strerror}.", "Name a folder that is yours.") from no
+    except OSError as error:
+        raise CaseError(f"{path} cannot be written: {error.strerror}.", "Name a folder that is yours.") from error
     return path
 
 

@@ -57,11 +57,13 @@ class KubernetesApi:
                         if len(body) > _LIMIT_BYTES:
                             return Answered(answer.status_code, decode(bytes(body[:_LIMIT_BYTES])), cut=True)
                     return Answered(answer.status_code, decode(bytes(body)))
-        except TimeoutError as no:
-            raise ConnectionLost(f"The API of cluster {cluster} did not answer in {limit.total_seconds():g} s.") from no
-        except (httpx2.HTTPError, OSError, ConfigError, ValueError, KeyError) as no:
-            reason = one_line(f"{type(no).__name__}: {no}", 160)
-            raise ConnectionLost(f"The API of cluster {cluster} cannot be reached ({reason}).") from no
+        except TimeoutError as error:
+            raise ConnectionLost(
+                f"The API of cluster {cluster} did not answer in {limit.total_seconds():g} s."
+            ) from error
+        except (httpx2.HTTPError, OSError, ConfigError, ValueError, KeyError) as error:
+            reason = one_line(f"{type(error).__name__}: {error}", 160)
+            raise ConnectionLost(f"The API of cluster {cluster} cannot be reached ({reason}).") from error
 
     async def close(self) -> None:
         """Close the connections."""
@@ -82,9 +84,9 @@ class KubernetesApi:
         try:
             config = self._config(cluster)
             return AsyncClient(config, ConnectionParams(timeout=httpx2.Timeout(10)))
-        except (*_MISCONFIGURED, *_MALFORMED) as no:
-            reason = one_line(f"{type(no).__name__}: {no}", 160)
-            raise UnknownCluster(f"Cluster {one_line(cluster, 60)} cannot be used as configured ({reason}).") from no
+        except (*_MISCONFIGURED, *_MALFORMED) as error:
+            reason = one_line(f"{type(error).__name__}: {error}", 160)
+            raise UnknownCluster(f"Cluster {one_line(cluster, 60)} cannot be used as configured ({reason}).") from error
 
     def _config(self, cluster: str) -> SingleConfig:
         if self._own and cluster == self._own:

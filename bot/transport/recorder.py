@@ -42,8 +42,8 @@ class RecordingTransport:
                 async for run in arriving:
                     heard.runs.append(without_secrets(run))
                     yield heard.runs[-1]
-        except Unreachable as no:
-            heard.failed = NotReached(no.kind, no.sentence, no.try_next)
+        except Unreachable as error:
+            heard.failed = NotReached(error.kind, error.sentence, error.try_next)
             raise
 
     def taken(self, node: str) -> Heard:

@@ -53,8 +53,8 @@ def _samples(text: str) -> list[dict[str, Any]]:
         samples = hosts[0]["statistics"]
     except json.JSONDecodeError as broken:
         samples = _whole_samples(text, broken)
-    except (ValueError, RecursionError, LookupError, TypeError) as no:
-        raise CannotRead("cpu: mpstat's JSON is not a report of mpstat") from no
+    except (ValueError, RecursionError, LookupError, TypeError) as error:
+        raise CannotRead("cpu: mpstat's JSON is not a report of mpstat") from error
     else:
         if len(hosts) != 1:
             raise CannotRead("cpu: mpstat's JSON has several hosts")
