@@ -12,6 +12,7 @@ import pytest
 
 from bot.domain.case import Case, Head
 from bot.domain.command import Completed
+from bot.domain.errors import LedgerUnavailable
 from bot.domain.events import Approved, Cancelled, Declined, IncidentEvent, ProfileTaken
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
@@ -66,14 +67,28 @@ class Bench:
     def now(self, name: str = ID) -> Incident:
         return fold(self.ledger.read(name))
 
-    async def consider(self, incident: Incident, taken: ProfileTaken = TAKEN) -> str:
+    async def consider(self, incident: Incident, taken: ProfileTaken = TAKEN, *, breaks: bool = False) -> str:
         ledger: Any = on_threads(self.ledger, self.threads)
+        ledger = Broken(ledger) if breaks else ledger
         cases: Any = on_threads(self.kept, self.threads)
         weighing = Reweighing(Record(ledger), ledger, cases, self.judge, lambda event, **_: self.lines.append(event))
         return await weighing.consider(incident, taken)
 
     def others(self) -> Sequence[str]:
         return [name for name in self.ledger.together(OPENING.group) if name != ID]
+
+
+class Broken:
+    """A ledger whose disk is full when a new incident is to be written."""
+
+    def __init__(self, ledger: Any) -> None:
+        self._ledger = ledger
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+    async def append_all(self, *words: Any) -> None:
+        raise LedgerUnavailable("The database is full.", "Make room.")
 
 
 @pytest.fixture
@@ -136,6 +151,12 @@ async def test_two_profiles_of_one_moment_make_one_new_incident(bench: Bench) ->
     said = [await bench.consider(incident), await bench.consider(incident)]
     assert [bool(words) for words in said] == [True, False]
     assert len(bench.others()) == 1
+
+
+async def test_offer_that_was_withdrawn_and_cannot_be_made_anew_is_told(bench: Bench) -> None:
+    said = await bench.consider(bench.taken(bench.proposed()), breaks=True)
+    assert said.endswith("and that could not be written down: check the node again.")
+    assert (bench.now().state, bench.lines) == (State.CANCELLED, ["profile_not_weighed"])
 
 
 @pytest.mark.parametrize("reading", ["", as_text(WALK)])
