@@ -16,6 +16,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import partial
 from typing import TypeAlias
 
@@ -51,10 +52,13 @@ class _Beside:
 class Minds:
     """Reads nodes here and has the rest done beside; made by `beside`."""
 
-    def __init__(self, what: Check, task: Task, several: list[_Beside]) -> None:
+    def __init__(self, what: Check, task: Task, several: int) -> None:
         self._what = what
-        self._beside = several
-        self._room = asyncio.Semaphore(AHEAD * max(1, len(several)))
+        self._task = task
+        self._beside: list[_Beside] = []
+        self._hearing: list[asyncio.Task[None]] = []
+        self._started = asyncio.Event()
+        self._room = asyncio.Semaphore(AHEAD * several)
         self._here = Mind(task, what.playbook)
         asked = [(probe.name, command) for probe in what.playbook.probes for command in probe.commands]
         self._batch = Batch.of(asked, what.sampling)
@@ -63,6 +67,39 @@ class Minds:
     def processes(self) -> tuple[asyncio.subprocess.Process, ...]:
         """Those that were started."""
         return tuple(each.process for each in self._beside)
+
+    async def started(self) -> None:
+        """Return once all have been started that can be."""
+        await self._started.wait()
+
+    async def start(self, several: int, after: timedelta) -> None:
+        """Start so many processes, after that time."""
+        pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+        command, environment = (sys.executable, "-P", "-c", _PROGRAM), _environment(os.environ)
+        await asyncio.sleep(after.total_seconds())
+        try:
+            with contextlib.suppress(OSError):  # a limit of processes, or of memory
+                for _ in range(several):
+                    # A session of its own: Ctrl-C is meant for this process, which keeps what came.
+                    process = await asyncio.create_subprocess_exec(
+                        *command, stdin=pipe, stdout=pipe, stderr=none, start_new_session=True, env=environment
+                    )
+                    self._beside.append(each := _Beside(process))
+                    assert process.stdin is not None
+                    process.stdin.write(packed(self._task))
+                    self._hearing.append(asyncio.create_task(self._hear(each)))
+        finally:
+            self._started.set()
+
+    async def stop(self) -> None:
+        """End them; they have nothing that could be lost."""
+        for hearing in self._hearing:
+            hearing.cancel()
+        for each in self._beside:
+            with contextlib.suppress(ProcessLookupError):
+                each.process.kill()
+        ended = (each.process.wait() for each in self._beside)
+        await asyncio.gather(*self._hearing, *ended, return_exceptions=True)
 
     async def judged(self, node: Node, heard: Listener, looks: Looks) -> Thought:
         """Read a node and return its verdict; an unreachable node has a verdict too.
@@ -104,6 +141,7 @@ class Minds:
 
     async def _asked(self, job: Job) -> Thought:
         """Have it thought about by whoever has least to do, and here where nobody is left."""
+        await self.started()
         there = [each for each in self._beside if not each.is_gone]
         if not there:
             return await self._here.thought(job)
@@ -114,7 +152,7 @@ class Minds:
         least.process.stdin.write(packed(job))
         return await answer
 
-    async def hear(self, each: _Beside) -> None:
+    async def _hear(self, each: _Beside) -> None:
         """Take the thoughts of a process until it ends; what it still owes then is thought about here."""
         assert each.process.stdout is not None
         try:
@@ -155,15 +193,18 @@ async def check_beside(
     *,
     tells_json: bool = False,
     looks_of: LooksOf = lambda node: {},
+    after: timedelta | None = None,
 ) -> None:
     """Do as `check`, with so many processes beside; each thought is handed over as it falls.
 
-    Shape: `looks_of` returns the earlier counts of a node, by cause; they are only asked for where it tells JSON.
+    Shape: they are started `after` that time; without it half a window later, while all there is to do is to wait.
+    `looks_of` returns the earlier counts of a node, by cause; they are only asked for where it tells JSON.
     Raises: UsageError of any node, once all others are through.
     """
     playbook = what.playbook
     task = Task(playbook.name, playbook.digest, what.folders, what.sampling, what.draining, tells_json)
-    async with beside(what, task, several) as minds:
+    pause = what.sampling.window / 2 if after is None else after
+    async with beside(what, task, several, pause) as minds:
 
         async def judge(node: Node, told: Listener) -> None:
             concluded(await minds.judged(node, told, looks_of(node.name) if tells_json else {}))
@@ -172,28 +213,16 @@ async def check_beside(
 
 
 @asynccontextmanager
-async def beside(what: Check, task: Task, several: int) -> AsyncIterator[Minds]:
-    """Start so many processes, for the length of a block; where none can be started, all is thought about here."""
-    pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    command, started = (sys.executable, "-P", "-c", _PROGRAM), list[_Beside]()
-    with contextlib.suppress(OSError):  # a limit of processes, or of memory
-        for _ in range(several):
-            # A session of its own: Ctrl-C is meant for this process, which keeps what came.
-            process = await asyncio.create_subprocess_exec(
-                *command, stdin=pipe, stdout=pipe, stderr=none, start_new_session=True, env=_environment(os.environ)
-            )
-            started.append(_Beside(process))
-    minds = Minds(what, task, started)
-    for each in started:
-        assert each.process.stdin is not None
-        each.process.stdin.write(packed(task))
-    hearing = [asyncio.create_task(minds.hear(each)) for each in started]
+async def beside(what: Check, task: Task, several: int, after: timedelta = timedelta(0)) -> AsyncIterator[Minds]:
+    """Start so many processes after that time, for the length of a block.
+
+    Where none can be started, all is thought about here.
+    """
+    minds = Minds(what, task, several)
+    starting = asyncio.create_task(minds.start(several, after))
     try:
         yield minds
     finally:
-        for task_ in hearing:
-            task_.cancel()
-        for each in started:
-            with contextlib.suppress(ProcessLookupError):
-                each.process.kill()  # it has nothing that could be lost
-        await asyncio.gather(*hearing, *(each.process.wait() for each in started), return_exceptions=True)
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+        await minds.stop()

@@ -59,6 +59,7 @@ def body(verdict: Verdict) -> dict[str, Any]:
     return {**json.loads(json.dumps(node_document(verdict))), "took_seconds": 0}
 
 
+AT_ONCE = timedelta(0)
 NAMES = (*(f"node-{at}" for at in range(len(CASES))), "gone-0", "breaks-1")
 
 
@@ -76,7 +77,7 @@ async def thought_beside(
     names: Sequence[str] = NAMES, *, tells_json: bool, looks: Callable[[str], Any] = lambda node: {}
 ) -> tuple[dict[str, Thought], list[Progress]]:
     found, heard = list[Thought](), list[Progress]()
-    await check_beside(what(names), heard.append, 2, found.append, tells_json=tells_json, looks_of=looks)
+    await check_beside(what(names), heard.append, 2, found.append, tells_json=tells_json, looks_of=looks, after=AT_ONCE)
     return {thought.verdict.node: thought for thought in found}, heard
 
 
@@ -116,7 +117,7 @@ async def test_growth_is_told_of_what_was_counted_before() -> None:
 async def test_missing_key_is_told_once_all_others_are_through() -> None:
     found: list[Thought] = []
     with pytest.raises(MissingFile):
-        await check_beside(what(("no-key", "node-0")), lambda event: None, 1, found.append)
+        await check_beside(what(("no-key", "node-0")), lambda event: None, 1, found.append, after=AT_ONCE)
     assert [thought.verdict.node for thought in found] == ["node-0"]
 
 
@@ -125,6 +126,7 @@ async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeyp
     task = Task(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1")
     async with beside(asked, task, 2) as minds:
+        await minds.started()
         for each in minds.processes:
             assert "SLACK_BOT_TOKEN" not in environment_of(each.pid), "they need no secret of ours"
             os.kill(each.pid, signal.SIGSTOP)  # so that all is still owed
@@ -149,6 +151,7 @@ async def test_another_playbook_of_the_same_name_is_not_judged_by() -> None:
     asked = what(NAMES[:1])
     task = Task(PLAYBOOK.name, "0" * 64, (), asked.sampling, asked.draining, tells_json=False)
     async with beside(asked, task, 1) as minds:
+        await minds.started()
         (process,) = minds.processes
         assert await process.wait() == 2
         assert (await minds.judged(asked.nodes[0], lambda event: None, {})).verdict.node == NAMES[0]
