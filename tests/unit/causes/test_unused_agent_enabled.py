@@ -151,5 +151,5 @@ def test_what_is_allowed_is_part_of_the_playbooks_digest_and_is_inherited(tmp_pa
 
 @pytest.mark.parametrize("name", ["sshd", "sshd.servic", "a b.service", "$(id).service", "../x.service"])
 def test_name_that_can_match_no_unit_is_refused_with_its_line(tmp_path: Path, name: str) -> None:
-    with pytest.raises(PlaybookError, match=r"gpu-image\.yaml:7: .* in allow of unused-agent-enabled is no unit"):
+    with pytest.raises(PlaybookError, match=r"gpu-image\.yaml:7: .* in allow of unused-agent-enabled is not a unit"):
         own(tmp_path, ROLE.replace("kubelet.service", f"'{name}'"))
