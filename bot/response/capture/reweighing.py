@@ -71,6 +71,9 @@ class Reweighing:
             await self.ledger.append_all(name, 0, (received, taken), incident.alert.asked_by or BOT)
         except Conflict:  # another profile at the same moment was first
             return ""
+        except LedgerError as error:  # the old offer may be withdrawn by now: somebody has to know
+            self.log("profile_not_weighed", incident=incident.id, error=one_line(str(error)))
+            return f"It changes the verdict ({changed}), and that could not be written down: check the node again."
         return f"It changes the verdict ({changed}): the node is read again, and the card follows."
 
     async def _changed(self, incident: Incident, reading: str) -> str:

@@ -76,7 +76,7 @@ def test_difference_to_another_file_is_drawn_and_its_name_is_told(tmp_path: Path
         ([], "no profile to read"),
         (["--from", "/nowhere/perf.txt"], "cannot be read"),
         (["--from", "/"], "cannot be read"),
-        (["--from", __file__], "no profile"),
+        (["--from", __file__], "not a profile"),
         (["--from", str(SHAPES), "--between", "3", "2"], "lower first"),
         (["--from", str(SHAPES), "--between", "nan", "2"], "lower first"),
     ],
