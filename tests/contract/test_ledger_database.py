@@ -18,7 +18,8 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE
 from bot.domain.post import Post
 from bot.domain.transitions import State
-from bot.ledger import Database, Ledger, Outbox, audit, is_there
+from bot.ledger import Database, Leases, Ledger, Outbox, audit, is_there
+from bot.ledger.health import holds_ledger, is_served
 from bot.ledger.migrations import VERSION, migrate
 from tests.record.incidents import ASKER, OPENING, VERDICT, VERIFIED
 
@@ -179,3 +180,18 @@ def test_place_that_cannot_be_used_is_named_and_no_password_is(tmp_path: Path) -
         with pytest.raises(LedgerUnavailable, match=r"The ledger at .* cannot be used: ") as no:
             Database.open(url, busy=timedelta(seconds=1))
         assert "hunter2" not in str(no.value)
+
+
+def test_whether_there_is_a_ledger_and_who_serves_is_told_without_making_one(database_url: str) -> None:
+    assert not holds_ledger(database_url)
+    with Database.open(database_url) as database:
+        assert holds_ledger(database_url)
+        assert not is_served(database)
+        Leases(database, "serving").beat()
+        assert is_served(database)
+
+
+def test_database_of_another_program_is_taken_for_no_ledger(database_url: str) -> None:
+    done(database_url, "CREATE TABLE theirs (what TEXT)", "SELECT 1")
+    with pytest.raises(LedgerUnavailable, match="is a database without a ledger"):
+        holds_ledger(database_url)
