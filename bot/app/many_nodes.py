@@ -41,7 +41,7 @@ def room_for(nodes: int, limits: Limits = resource) -> int:
     return max(1, (soft - FILES_BESIDE) // FILES_A_NODE)
 
 
-def look_less_often(nodes: int) -> None:
+def collect_garbage_less_often(nodes: int) -> None:
     """Exempt permanent objects from the garbage collector, if there are enough nodes to make it worthwhile."""
     if nodes >= MANY:
         gc.collect()

@@ -61,6 +61,6 @@ def informed(diagnose: Diagnose, settings: Settings, known: Inventory) -> tuple[
     return (diagnose, None) if past is None else (with_past(diagnose, past, now), past)
 
 
-def told_before(past: PrometheusPast | None, known: Inventory) -> KnownPast | None:
+def past_counts(past: PrometheusPast | None, known: Inventory) -> KnownPast | None:
     """Return the source of these nodes' earlier counts; None where no Prometheus is set."""
     return None if past is None else KnownPast(past, known)

@@ -17,8 +17,8 @@ from bot.domain.feedback import scores
 from bot.ledger.tallies import Tallies, Tally
 from bot.response.diagnosis.progress import Readings
 from bot.settings import Settings
+from bot.surfaces.incident_log import IncidentLog
 from bot.surfaces.metrics import Metrics, Scrape, Standing
-from bot.surfaces.witness import Witness
 
 ReadTally: TypeAlias = Callable[[], Awaitable[Tally]]
 SCRAPE_SECONDS = 2.0  # a scraper gives up after ten; counts that are not read by then are left out
@@ -35,7 +35,8 @@ class Readiness(Protocol):
 class Metering:
     """All parts for metrics.
 
-    Shape: `counted` is for the web edge's sources, `witness` is a surface of the engine, `scrape` answers /metrics.
+    Shape: `counted` is for the web edge's sources, `incident_log` is a surface of the engine, `scrape` answers
+    /metrics.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Metering:
         """`tallies` reads the record's counts; marks of a person under two names count once."""
         self.metrics = Metrics(__version__, ACTIONS)
         self.counted = self.metrics.counted
-        self.witness = Witness(journal.log, now())
+        self.incident_log = IncidentLog(journal.log, now())
         self.scrape = Scrape(settings.metrics_token, self.exposition)
         self._tallies = tallies
         self._patience = patience

@@ -20,7 +20,7 @@ from bot.app.journal import Journal
 from bot.app.listings import Renewal
 from bot.app.machines import note_machines
 from bot.app.mcp import serving_mcp
-from bot.app.metric_history import informed, told_before
+from bot.app.metric_history import informed, past_counts
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
 from bot.app.parts import inventory, library, now, ssh_transport
@@ -42,7 +42,7 @@ from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler, Diagnose
 from bot.response.fleet.scheduled import Digest, ScheduledSweep
-from bot.response.intake.intake import stormy
+from bot.response.intake.intake import why_nothing_in_storm
 from bot.response.lifecycle import Lifecycle
 from bot.response.record import Record
 from bot.settings import Settings
@@ -121,7 +121,7 @@ class Service:
             books.leases,
             self._poster,
             channel_of(rules),
-            stormy(rules.brakes),
+            why_nothing_in_storm(rules.brakes),
             known.labels,
             self._storming,
             log,
@@ -135,7 +135,7 @@ class Service:
         self._mcp = serving_mcp(settings, known, playbooks, self._scheduler, books.ledger, books.kept_cases, log)
         book = Record(books.ledger, log)
         recorder = VerdictRecorder(
-            books.ledger, self._acting.proposer, log, books.kept_cases, books.readings, told_before(self._past, known)
+            books.ledger, self._acting.proposer, log, books.kept_cases, books.readings, past_counts(self._past, known)
         )
         self._diagnosis = Diagnosis(
             self._scheduler,
@@ -238,7 +238,7 @@ class Service:
             self._captures.profiles,
             self._captures.cards,
         )
-        shown: list[Surface] = [cards, self._deeds.surface, self._metering.witness]
+        shown: list[Surface] = [cards, self._deeds.surface, self._metering.incident_log]
         if self._pagerduty is not None:
             shown.append(self._pagerduty.surface)
         shown += [opened for member in surfaces if (opened := member.opened(settings)) is not None]

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 
             policy = rules_of_acting(options.settings(arguments))
             try:
-                asyncio.run(braking.moved(policy, ledger, approval, on=arguments.verb == "on"))
+                asyncio.run(braking.set_brake(policy, ledger, approval, on=arguments.verb == "on"))
             except Refused as no:
                 return approvals.say_refused(no)
         _show(arguments, Ledger(database).braked(), was_there, is_served(database))

@@ -216,10 +216,10 @@ def _what(arguments: argparse.Namespace) -> Check:
 
 def _parallel(nodes: Sequence[Node], settings: Settings) -> int:
     """How many are read at once; fewer than requested if this process may not open so many connections."""
-    from bot.app.many_nodes import AT_ONCE, look_less_often, room_for
+    from bot.app.many_nodes import AT_ONCE, collect_garbage_less_often, room_for
 
     wanted = min(settings.parallel or AT_ONCE, len(nodes))
-    look_less_often(len(nodes))
+    collect_garbage_less_often(len(nodes))
     if (room := room_for(wanted)) < wanted and settings.parallel is not None:
         print(f"zombie: only {room} nodes at once: the limit of open files (ulimit -n) allows no more", file=sys.stderr)
     return max(1, min(room, wanted))

@@ -39,7 +39,7 @@ class Folds:
         """
         with self._lock:
             kept = self._kept.get(stream)
-        incident = self._carried_on(connection, kept) if kept is not None else None
+        incident = self._folded_further(connection, kept) if kept is not None else None
         if incident is None:
             entries = read_stream(connection, stream)
             incident = fold(entries) if entries else None
@@ -51,7 +51,7 @@ class Folds:
                     self._kept.popitem(last=False)
         return incident
 
-    def _carried_on(self, connection: Connection, kept: Incident) -> Incident | None:
+    def _folded_further(self, connection: Connection, kept: Incident) -> Incident | None:
         """Fold the later entries; None where the last folded entry is gone."""
         rows = connection.execute(_FROM, {"named": kept.id, "first": kept.seq}).all()
         if not rows or (rows[0].seq, rows[0].hash) != (kept.seq, kept.head):

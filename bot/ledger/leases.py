@@ -78,7 +78,7 @@ class Leases:
             self._presence.enter()
         with self._database.writing() as connection:
             now = self._now(connection)
-            self._be_there(connection, now)
+            self._write_heartbeat(connection, now)
             connection.execute(_HOLDS, {"me": self.runner, "beat_at": instant_text(now)})
 
     def take(self, group: str, by_force: bool = False) -> bool:
@@ -89,7 +89,7 @@ class Leases:
             others = {found} - {None, self.runner}
             if not by_force and others & self.alive(connection):
                 return False
-            self._be_there(connection, now)
+            self._write_heartbeat(connection, now)
             if found != self.runner:
                 self._write(connection, [group])
             return True
@@ -100,7 +100,7 @@ class Leases:
             if not self._unseen(connection, self.alive(connection)):
                 return ()
         with self._database.writing() as connection:
-            self._be_there(connection, self._now(connection))
+            self._write_heartbeat(connection, self._now(connection))
             alive = self.alive(connection)
             cards = self._unseen(connection, alive)
             if cards:
@@ -138,7 +138,7 @@ class Leases:
     def _unseen(self, connection: Connection, alive: Collection[str]) -> list[str]:
         return sorted(connection.execute(_UNSEEN, {"live": sorted(alive)}).scalars())
 
-    def _be_there(self, connection: Connection, now: datetime) -> None:
+    def _write_heartbeat(self, connection: Connection, now: datetime) -> None:
         text = instant_text(now)
         if not connection.execute(_BEAT, {"me": self.runner, "beat_at": text}).rowcount:
             connection.execute(delete(RUNNERS).where(RUNNERS.c.beat_at < instant_text(now - _FORGOTTEN)))

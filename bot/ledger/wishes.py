@@ -79,16 +79,16 @@ class WishStore:
     def left(self) -> tuple[KeptWish, ...]:
         """Take over wishes without a live runner."""
         with self._database.reading() as connection:  # polled often, and mostly empty
-            if not self._of_nobody(connection):
+            if not self._unowned(connection):
                 return ()
         with self._database.writing() as connection:
             return tuple(
                 KeptWish(row.key, row.body, instant_of(row.kept_at))
-                for row in self._of_nobody(connection)
+                for row in self._unowned(connection)
                 if self._take(connection, row.id, row.runner)
             )
 
-    def _of_nobody(self, connection: Connection) -> list[Any]:
+    def _unowned(self, connection: Connection) -> list[Any]:
         alive = self._leases.alive(connection)
         return [row for row in connection.execute(_LEFT) if row.runner not in alive]
 

@@ -50,7 +50,7 @@ class WebEdge:
         self._ready = ready
         self._refused = RefusedRequests(log, clock, unauthorized)
         self._connections = Connections(connections or ConnectionLimits())
-        self._app = web.Application(client_max_size=BODY_LIMIT_BYTES, middlewares=[self._watched, _as_it_was_signed])
+        self._app = web.Application(client_max_size=BODY_LIMIT_BYTES, middlewares=[self._watched, _refuse_encoded])
         self._app[BODIES] = bodies or Bodies()
         self._app.router.add_get("/healthz", self._healthz)
         self._app.router.add_get("/readyz", self._readyz)
@@ -73,7 +73,7 @@ class WebEdge:
             auto_decompress=False,
             shutdown_timeout=SHUTDOWN_SECONDS,
             lingering_time=LINGER_SECONDS,
-            logger=_faults_of_ours(),
+            logger=_own_errors_logger(),
         )
         await self._runner.setup()
         server = self._runner.server
@@ -118,14 +118,14 @@ class WebEdge:
 
 
 @web.middleware
-async def _as_it_was_signed(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _refuse_encoded(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse compressed bodies: signatures are over the raw bytes, and a small body could unpack to gigabytes."""
     if request.headers.get("Content-Encoding"):
         return web.Response(status=415, text="no Content-Encoding is accepted")
     return await handler(request)
 
 
-def _faults_of_ours() -> logging.Logger:
+def _own_errors_logger() -> logging.Logger:
     """Return aiohttp's logger without clients' faults: anybody who reaches the port could fill the log."""
 
     def ours(record: logging.LogRecord) -> bool:

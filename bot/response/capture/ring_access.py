@@ -31,7 +31,7 @@ _LATER = 8.0  # seconds between the script's own end and the bot's deadline
 
 
 @dataclass(frozen=True, slots=True)
-class Whom:
+class MachineIdentity:
     """Which machine answered, in which boot, behind which host key. Units: `uptime` in seconds."""
 
     boot_id: str
@@ -59,7 +59,7 @@ class RingAccess:
     nonce: Fresh
     places: Places = HERE
 
-    async def look(self, node: Node) -> tuple[Whom, RollingLook]:
+    async def look(self, node: Node) -> tuple[MachineIdentity, RollingLook]:
         """Look once, over a single connection.
 
         Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say which machine it is.
@@ -70,10 +70,10 @@ class RingAccess:
         boot_id, machine_id = identity(node, told)
         if (up := uptime(told)) is None:
             raise CannotRead(f"{node.name} does not say how long it is up.")
-        whom = Whom(boot_id, machine_id, self.transport.host_key(node), up)
+        whom = MachineIdentity(boot_id, machine_id, self.transport.host_key(node), up)
         return whom, read_look(Outputs(*runs.get("ring", ())))
 
-    async def run(self, node: Node, whom: Whom, line: str) -> Completed:
+    async def run(self, node: Node, whom: MachineIdentity, line: str) -> Completed:
         """Run a command on exactly that machine, in that boot, in time; otherwise nothing is run.
 
         Raises: Unreachable when the connection broke: then it may have run or not. HostKeyRejected, or StateChanged if

@@ -46,7 +46,7 @@ from bot.domain.rolling_record import Rolling, RollingState, captures_of
 from bot.domain.root_command import root_argv, root_line
 from bot.domain.safe_text import one_line
 from bot.response.capture.bearing import can_keep_ring
-from bot.response.capture.ring_access import RingAccess, Whom
+from bot.response.capture.ring_access import MachineIdentity, RingAccess
 from bot.response.capture.rolling_look import RollingLook
 from bot.response.decision import guards
 
@@ -201,7 +201,7 @@ class Roller:
             raise CannotRead(f"systemd did not stop the recorder ({said})", "It ends by itself at its time.")
         return await self.find(rolling.id)
 
-    async def cleaned(self, node: Node, whom: Whom, look: RollingLook) -> str:
+    async def cleaned(self, node: Node, whom: MachineIdentity, look: RollingLook) -> str:
         """Remove the ring of an ended recorder; return what is left, empty if nothing is.
 
         While an unknown recorder runs, the ring is its own and is left alone.
@@ -248,7 +248,7 @@ class Roller:
         await self.ledger.append(HOUSE, None, event, by)
 
 
-def owns(rolling: Rolling, whom: Whom, look: RollingLook) -> bool:
+def owns(rolling: Rolling, whom: MachineIdentity, look: RollingLook) -> bool:
     """True if this capture started the unit that runs there: same machine, boot and start time."""
     started = rolling.started
     if started is None or not look.is_active or not whom.is_that_of(started):
@@ -259,7 +259,7 @@ def owns(rolling: Rolling, whom: Whom, look: RollingLook) -> bool:
     return started.uptime - 1 <= began <= started.uptime + SENT_WITHIN.total_seconds() + _SETTLES
 
 
-def same_machine(node: Node, rolling: Rolling, whom: Whom) -> None:
+def same_machine(node: Node, rolling: Rolling, whom: MachineIdentity) -> None:
     """Raises: CannotTell when another machine answers than the recording machine; nothing is sent to it."""
     if rolling.started is not None and rolling.started.machine_id != whom.machine_id:
         raise CannotTell(f"Another machine than that of capture {rolling.id} answers as {node.name}.")

@@ -22,7 +22,7 @@ _CLOCKS_APART = timedelta(minutes=1)
 _NO_REASON = "no reason given"
 
 
-async def moved(
+async def set_brake(
     policy: Policy,
     ledger: ActingLedger,
     approval: Approval,
@@ -58,7 +58,7 @@ async def moved(
 
 
 async def pulled(ledger: ActingLedger, approval: Approval, request: str = "") -> None:
-    """Pull the brake for anybody; `request` as for `moved`."""
+    """Pull the brake for anybody; `request` as for `set_brake`."""
     await ledger.append(HOUSE, None, BrakePulled(_reason(approval), request), approval.by)
 
 

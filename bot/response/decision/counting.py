@@ -34,7 +34,7 @@ class Counting:
             beside = await self.ledger.together(incident.summary.card)
             if len(beside) > 1:
                 nodes = len({(await self.book.find(name)).node for name in beside})
-        strange = guards.is_strange(self.policy, incident)
+        strange = guards.raised_by_stranger(self.policy, incident)
         needed = max(proposal.approvals_needed, self.policy.approvals_needed(nodes, strange))
         if len(incident.endorsements) + 1 < needed:
             return needed, ()

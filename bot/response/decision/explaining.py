@@ -99,7 +99,7 @@ class Explaining:
             told.append(f"the plan has it: {', '.join(steps)}" if has else lacks)
         told += [
             _asked("another person asked", lambda: guards.is_not_the_asker(policy, incident, approval)),
-            _asked("they have not said yes yet", lambda: guards.is_another_voice(policy, incident, approval)),
+            _asked("they have not said yes yet", lambda: guards.is_first_yes(policy, incident, approval)),
             _asked("it is not too late", lambda: guards.is_in_time(policy, incident, now)),
             _asked("plan and policy are as proposed", lambda: guards.is_the_same_plan(policy, proposal, approval)),
             _asked("[act] names every unit", lambda: guards.units_are_named(policy, plan, self.actions)),

@@ -89,7 +89,7 @@ def has_asked(policy: Policy, incident: Incident, approval: Approval) -> bool:
     return any(mine & names for names in (*asked, *(policy.names_of(asker) for asker in incident.askers)))
 
 
-def is_strange(policy: Policy, incident: Incident) -> bool:
+def raised_by_stranger(policy: Policy, incident: Incident) -> bool:
     """True if an unknown person raised it: the approver may be the same person."""
     return any(asker.partition(":")[0] not in policy.kinds for asker in incident.askers)
 
@@ -100,7 +100,7 @@ def may_call_off(policy: Policy, incident: Incident, approval: Approval) -> None
         is_approver(policy, approval)
 
 
-def is_another_voice(policy: Policy, incident: Incident, approval: Approval) -> None:
+def is_first_yes(policy: Policy, incident: Incident, approval: Approval) -> None:
     """Raises: NotEnoughApprovers for a second yes of a person, also under another name of the same login."""
     mine = policy.people_of(approval.by, approval.os_user)
     if any(mine & policy.people_of(earlier.by, earlier.event.os_user) for earlier in incident.endorsements):
@@ -221,7 +221,7 @@ def units_are_named(policy: Policy, plan: Plan, actions: Mapping[str, Action]) -
     may_be_started(policy, (step.args["unit"] for step in starts))
 
 
-def is_no_protected_one(action: Action, facts: Facts) -> None:
+def has_no_protected_alias(action: Action, facts: Facts) -> None:
     """Raises: ProtectedUnit for a unit with a protected alias on the node; starting it is allowed."""
     if action.starts_a_unit:
         return

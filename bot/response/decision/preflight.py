@@ -25,7 +25,7 @@ from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
 from bot.response.decision.binding import another_boot, another_machine, another_reach, drift
 from bot.response.decision.recheck import Recheck, RecheckResult
-from bot.response.decision.undoing import moved
+from bot.response.decision.undoing import undo_drift
 from bot.response.execution.node_access import NodeAccess, Seen
 from bot.response.execution.privilege import login_that_lacks
 
@@ -73,7 +73,7 @@ class Preflight:
         if incident.undoes:
             lacking = await self.reach.lacking(node, plan.steps)
             seen = await self.reach.look(node, plan.steps, plan.steps)
-            other = (*_others(incident, node, seen), *moved(incident, seen.facts))
+            other = (*_others(incident, node, seen), *undo_drift(incident, seen.facts))
             return _judged(node, replace(seen, facts=()), other, lacking, StateChanged)
         look: RecheckResult | None = None
         others: tuple[str, ...] = ()

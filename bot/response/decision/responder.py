@@ -46,7 +46,7 @@ from bot.domain.incident import Incident
 from bot.domain.policy import SAME_AGAIN, Approval, Policy, Voices
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
-from bot.response.decision.braking import moved
+from bot.response.decision.braking import set_brake
 from bot.response.decision.counting import Counting
 from bot.response.decision.explaining import Explaining
 from bot.response.decision.preflight import Diagnose, Drifted, Preflight
@@ -187,11 +187,11 @@ class Responder:
         anybody: bool = False,
         request: str = "",
     ) -> Entry | None:
-        """Pull the brake or release it, and return the entry of the pull that is on: see `moved`.
+        """Pull the brake or release it, and return the entry of the pull that is on: see `set_brake`.
 
         Raises: Refused; the refusal is recorded too.
         """
-        return await moved(
+        return await set_brake(
             self.policy,
             self.ledger,
             approval,
@@ -247,7 +247,7 @@ class Responder:
         proposal = guards.is_undecided(incident)
         if not in_wave:
             guards.is_its_own(incident)
-            guards.is_another_voice(self.policy, incident, approval)
+            guards.is_first_yes(self.policy, incident, approval)
         await self._is_in_time(incident)
         guards.is_the_same_plan(self.policy, proposal, approval)
         guards.is_known(self.reach.actions.keys(), proposal.plan)

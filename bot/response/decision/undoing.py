@@ -144,7 +144,7 @@ class Undoing:
         raise NothingToUndo(f"Undoing incident {incident.id} was proposed {_TIMES} times, and never carried out.")
 
 
-def moved(incident: Incident, facts: Sequence[Facts]) -> tuple[str, ...]:
+def undo_drift(incident: Incident, facts: Sequence[Facts]) -> tuple[str, ...]:
     """Return how the node's state differs from what it was when the undo was proposed."""
     assert incident.proposal is not None
     assert incident.verdict is not None

@@ -27,7 +27,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Verdict
 from bot.probes.host import HostReading
 from bot.response.decision.binding import binds
-from bot.response.decision.guards import is_strange, units_are_named, units_of
+from bot.response.decision.guards import raised_by_stranger, units_are_named, units_of
 from bot.response.diagnosis.figures import figures
 from bot.response.execution.cluster import KUBERNETES
 from bot.response.execution.node_access import NodeAccess
@@ -99,7 +99,7 @@ class Proposer:
         if incident is None:
             return self._policy.approvals_needed(1, strange=False)
         nodes = await self._ledger.nodes(incident.group) if incident.group else frozenset()
-        return self._policy.approvals_needed(len(nodes), is_strange(self._policy, incident))
+        return self._policy.approvals_needed(len(nodes), raised_by_stranger(self._policy, incident))
 
     def _found(self, name: str) -> Node | None:
         try:

@@ -136,7 +136,7 @@ class StepExecutor:
     async def _start(self, incident: Incident, node: Node, step: Step, seen: Seen, booted: bool, kept: Kept) -> Outcome:
         number, action, facts = incident.next_step, self.reach.actions[step.action], seen.facts[-1]
         try:
-            guards.is_no_protected_one(action, facts)
+            guards.has_no_protected_alias(action, facts)
         except ProtectedUnit as no:
             return stopped(incident, f"{action.said(step.args)}: {no.sentence}")
         only_then = action.reboots or action.only_for_reboot  # all others run only in the approved boot
@@ -312,7 +312,7 @@ class StepExecutor:
             return Again(POLL, "no sign of its effect yet: it is sent again once the first command can no longer run")
         action, bound = self.reach.actions[step.action], plan_of(incident)[1]
         try:
-            guards.is_no_protected_one(action, seen.facts[0])
+            guards.has_no_protected_alias(action, seen.facts[0])
             guards.is_not_quiet(self.policy, now)
             around = await self.reach.look(node, (), (step,), record.number) if action.around is not None else seen
         except (ProtectedUnit, WouldStopProtected) as no:

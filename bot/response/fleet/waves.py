@@ -138,7 +138,7 @@ class Waves:
             people.is_not_the_asker(wave, approval)
             if wave.state is not WaveState.PROPOSED:
                 raise AlreadyDecided(f"The wave is {wave.state}.")
-            self._is_another_voice(wave, approval)
+            self._is_first_yes(wave, approval)
             now = max(self.clock(), await self.waves.now())
             if now >= wave.opened_at + self.policy.approval_expires:
                 minutes = self.policy.approval_expires.total_seconds() / 60
@@ -227,7 +227,7 @@ class Waves:
         if wave.proposal.policy != self.policy.digest:
             raise PlanChanged("The policy has changed since the wave was proposed.", "Start another wave.")
 
-    def _is_another_voice(self, wave: Wave, approval: Approval) -> None:
+    def _is_first_yes(self, wave: Wave, approval: Approval) -> None:
         mine = self.policy.people_of(approval.by, approval.os_user)
         if any(mine & self.policy.people_of(voice.by, voice.event.os_user) for voice in wave.endorsements):
             raise NotEnoughApprovers("You have said yes already.", "Ask another approver.")

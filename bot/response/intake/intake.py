@@ -225,7 +225,7 @@ class Intake:
     async def _heading(self, delivery: Delivery, alarm: AlertGroup, route: Route, course: Correlation) -> IncidentSeed:
         asked_by = await self._asker(alarm.source, alarm.raised_by) if alarm.raised_by is not None else ""
         alert = Alert(alarm.source, alarm.case, asked_by, said(alarm), fired_at=alarm.occurred_at)
-        why = route.withheld or self._stale(alarm) or (stormy(self._rules.brakes) if course.storm else "")
+        why = route.withheld or self._stale(alarm) or (why_nothing_in_storm(self._rules.brakes) if course.storm else "")
         return IncidentSeed(alert, course.group, route.playbook, route.channel, delivery.id, why, course.storm)
 
     async def _asker(self, source: str, raiser: Reporter) -> str:
@@ -269,7 +269,7 @@ class Intake:
         return f"The alert names no node of the inventory. Which is meant?{more}", names
 
 
-def stormy(brakes: StormLimits) -> str:
+def why_nothing_in_storm(brakes: StormLimits) -> str:
     """Return why nothing is offered during a storm."""
     return (
         f"More than {brakes.storm_alerts} alerts came within {written(brakes.storm_window)}: "

@@ -51,7 +51,7 @@ class Names(Protocol):
         ...
 
 
-class ToldAgain(Protocol):
+class Explained(Protocol):
     """A case's verdict, and what would change it."""
 
     @property
@@ -68,7 +68,7 @@ class ToldAgain(Protocol):
 class Explains(Protocol):
     """Judges cases again."""
 
-    async def told(self, case: Case, /) -> ToldAgain:
+    async def told(self, case: Case, /) -> Explained:
         """Return what would change a case's verdict. Raises: CaseError; PlaybookError."""
         ...
 

@@ -58,7 +58,7 @@ class McpEndpoint:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Answer a request: 403 for a foreign origin, 401 without the token, else as MCP defines."""
-        if not _is_near(request.headers.getall("Origin", [])):
+        if not _is_local_origin(request.headers.getall("Origin", [])):
             return web.Response(status=403, text="foreign origin")
         if not self._may(request.headers.get("Authorization", "")):
             return web.Response(status=401, text="bad credentials", headers={"WWW-Authenticate": "Bearer"})
@@ -124,7 +124,7 @@ def _scope(request: web.Request) -> MutableMapping[str, Any]:
     }
 
 
-def _is_near(origins: list[str]) -> bool:
+def _is_local_origin(origins: list[str]) -> bool:
     """True without a browser's Origin, or for a page of this machine; every other page is foreign."""
     return all(_host(origin) in _LOOPBACK for origin in origins)
 

@@ -17,7 +17,7 @@ from bot.surfaces.text import facts
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import StepView
 from bot.surfaces.view.view import IncidentView, incident_view, is_alarm
-from bot.surfaces.view.words import Instant, Person, Sentence, mute_words, plain, rights_hint, stopped
+from bot.surfaces.view.words import Instant, Person, Sentence, mute_words, plain, rights_hint, with_full_stop
 
 FIGURES = "figures"  # the finding that holds the figures measured on a watched node
 NOT_OVER = "It is not over: this is its present state."
@@ -236,8 +236,9 @@ def _voice(decision: Decision) -> tuple[Sentence, ...]:
 
 def _step(step: StepView) -> str:
     seen = (f"Seen: {'; '.join(step.seen)}.",) if step.seen else ()
-    also = (f"It also does: {stopped(step.also)}",) if step.also else ()
-    return " ".join((f"{stopped(step.outcome.capitalize())} What it means: {stopped(step.impact)}", *also, *seen))
+    also = (f"It also does: {with_full_stop(step.also)}",) if step.also else ()
+    outcome = with_full_stop(step.outcome.capitalize())
+    return " ".join((f"{outcome} What it means: {with_full_stop(step.impact)}", *also, *seen))
 
 
 def _looks(account: Account) -> Iterator[tuple[datetime, str, dict[str, str]]]:

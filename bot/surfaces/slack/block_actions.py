@@ -84,7 +84,7 @@ class BlockActions:
         """Open the dialog of a click, or tell the person why not."""
         wish = self._wish_of(click)
         async with self._context.answering(wish, click.person, click.channel, click.thread, click.value):
-            self._context.is_of_ours(click.person)
+            self._context.check_workspace(click.person)
             if self._plans is not None and click.action == PLAN:
                 await self._plans.ask(click)
                 return

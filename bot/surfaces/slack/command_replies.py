@@ -70,10 +70,10 @@ class CommandReplies:
 
     async def _words(self, request: CommandRequest, person: Person, asked: Subcommand) -> str:
         if asked.verb == "status":
-            self._context.is_of_ours(person)
+            self._context.check_workspace(person)
             return await self._status()
         if asked.verb == "policy":
-            self._context.is_of_ours(person)
+            self._context.check_workspace(person)
             return await self._policy(person, asked)
         if asked.verb == "brake" and asked.on:
             return await self._context.pull(person, asked.reason, request.key)

@@ -102,7 +102,7 @@ class SlackContext:
         """Return an incident from the record. Raises: UnknownIncident, LedgerError."""
         return await self.responder.book.find(incident_id)
 
-    def is_of_ours(self, person: Person) -> None:
+    def check_workspace(self, person: Person) -> None:
         """Return for a person from the bot's own workspace.
 
         Raises: NotAnApprover when a person, or the payload that names them, is from another workspace.
@@ -119,7 +119,7 @@ class SlackContext:
         Shape: `by_group` is for what only approvers may do: then an unreadable group matters.
         Raises: NotAnApprover for a person who is no full member; CannotTell when Slack does not answer what matters.
         """
-        self.is_of_ours(person)
+        self.check_workspace(person)
         await self.people.admit(person.user)
         member = await self.people.membership(person.user)
         named = person_of(person.by) in self.policy.approvers or bool(member.groups & self.policy.approver_groups)
@@ -134,7 +134,7 @@ class SlackContext:
         is safe, and has to work while Slack's API is down.
         Raises: NotAnApprover where Slack says so; LedgerError.
         """
-        self.is_of_ours(person)
+        self.check_workspace(person)
         approval, anybody = Approval(person.by, reason), False
         if person_of(person.by) not in self.policy.approvers and self.policy.approver_groups:
             try:

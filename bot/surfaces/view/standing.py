@@ -16,7 +16,7 @@ from bot.domain.transitions import State
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import SAID, PlanView
-from bot.surfaces.view.words import Group, Instant, Person, Piece, Sentence, led_by_person, stopped
+from bot.surfaces.view.words import Group, Instant, Person, Piece, Sentence, led_by_person, with_full_stop
 
 MOST_NAMED = 5  # approvers by name
 MOST_DIFFERENCES = 8
@@ -28,7 +28,7 @@ def sentences_of(incident: Incident, state: State, plan: PlanView | None, contex
     """Yield the state of an incident and what it waits for, without its steps and its decision."""
     match state:
         case State.TRIAGED if incident.withheld is not None and incident.withheld.because != ACTING_IS_OFF:
-            yield (stopped(f"What would help is not offered: {one_line(incident.withheld.because, SAID)}"),)
+            yield (with_full_stop(f"What would help is not offered: {one_line(incident.withheld.because, SAID)}"),)
         case State.OPENED | State.TRIAGED:
             yield from would_help(plan)
         case State.PROPOSED:
@@ -153,11 +153,11 @@ def _waits(incident: Incident, context: ViewContext) -> Iterator[Sentence]:
     why = one_line(context.waits_for.get(incident.id, ""), SAID)
     if incident.step_under_way is not None:
         if why:
-            yield (stopped(f"As of now: {why}"),)
+            yield (with_full_stop(f"As of now: {why}"),)
     elif why:
         until = context.begins_until(incident) if incident.state is State.APPROVED else None
         limit = (" It may begin until ", Instant(until), ".") if until is not None else ()
-        yield (stopped(f"It waits: {why}"), *limit)
+        yield (with_full_stop(f"It waits: {why}"), *limit)
     elif incident.state is State.APPROVED:
         yield ("It has not begun yet.",)
 
@@ -176,7 +176,7 @@ def _samples(incident: Incident) -> Iterator[Sentence]:
 
 def _question(incident: Incident, context: ViewContext) -> Iterator[Sentence]:
     asked = incident.question.question if incident.question is not None else ""
-    yield (stopped(f"A question: {one_line(asked, SAID)}"),)
+    yield (with_full_stop(f"A question: {one_line(asked, SAID)}"),)
     if (until := context.answers_until(incident)) is not None:
         yield ("Nothing more is sent to the node. Without an answer it is escalated at ", Instant(until), ".")
 
@@ -187,7 +187,7 @@ def _because(incident: Incident) -> str:
 
 
 def _ending(incident: Incident) -> Iterator[Sentence]:
-    because = led_by_person(stopped(one_line(_because(incident), SAID)))
+    because = led_by_person(with_full_stop(one_line(_because(incident), SAID)))
     match incident.ending:
         case Resolved():
             yield because
@@ -195,12 +195,12 @@ def _ending(incident: Incident) -> Iterator[Sentence]:
         case Escalated(try_next=try_next):
             yield ("A person has to take over: ", *because)
             if try_next.strip():
-                yield (stopped(one_line(try_next, SAID)),)
+                yield (with_full_stop(one_line(try_next, SAID)),)
             return
         case Cancelled(differences=differences):
             yield because
             for difference in differences[:MOST_DIFFERENCES]:
-                yield (stopped(one_line(difference, SAID)),)
+                yield (with_full_stop(one_line(difference, SAID)),)
         case _:
             yield because
     if not incident.steps:

@@ -43,11 +43,11 @@ from bot.surfaces.view.words import (
     is_over_at_source,
     joined,
     lead,
-    led,
     relapse_words,
     status_counts,
     tried_words,
     urgency,
+    with_lead,
 )
 
 MOST_ALERTS = 5
@@ -170,7 +170,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         id=incident.id,
         node=incident.node,
         state=state,
-        headline=led(lead(incident), words),
+        headline=with_lead(lead(incident), words),
         diagnosis=words,
         verdict=verdict,
         plan=plan,
@@ -207,7 +207,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
     word = _lead(group)
     return replace(
         view,
-        headline=view.headline if len(views) == 1 else led(word, view.headline),
+        headline=view.headline if len(views) == 1 else with_lead(word, view.headline),
         shows_verdicts=shows_verdicts,
         choices=tuple(choices_of(group, context.checking, context.undoable)),
         needs=needs_of(undecided, context),

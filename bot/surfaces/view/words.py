@@ -54,7 +54,7 @@ def mute_words(verdict: Verdict) -> tuple[str, ...]:
     """
     return tuple(
         f"{one_line(mute.cause, 80)} is muted until {mute.until:%Y-%m-%d} {utc(mute.until)} "
-        f"by {one_line(mute.by, 140)}: {stopped(one_line(mute.reason, 300))} No plan is offered for it."
+        f"by {one_line(mute.by, 140)}: {with_full_stop(one_line(mute.reason, 300))} No plan is offered for it."
         for mute in verdict.muted
     )
 
@@ -92,7 +92,7 @@ def is_over_at_source(incident: Incident) -> bool:
     return incident.is_over and not incident.steps and (incident.ended or incident.state in _WITHOUT_PLAN)
 
 
-def led(word: str, headline: str) -> str:
+def with_lead(word: str, headline: str) -> str:
     """Return a headline with its first word in front, where there is such a word.
 
     Example:
@@ -162,11 +162,11 @@ def led_by_person(words: str) -> Sentence:
     return (words,) if words else ()
 
 
-def stopped(words: str) -> str:
+def with_full_stop(words: str) -> str:
     """Return a sentence of the record with a full stop, where it has none; empty stays empty.
 
     Example:
-    >>> stopped("It is too late"), stopped("Is it?"), stopped("")
+    >>> with_full_stop("It is too late"), with_full_stop("Is it?"), with_full_stop("")
     ('It is too late.', 'Is it?', '')
     """
     return words if not words or words[-1] in ".!?…”" else f"{words}."

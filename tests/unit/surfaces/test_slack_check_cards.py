@@ -128,9 +128,9 @@ async def test_of_an_alerts_many_nodes_only_those_have_details_that_are_not_well
 
 
 async def test_storm_has_no_card_of_its_own() -> None:
-    stormy = incident("i1", storm="storm-1", withheld="A storm.")
-    wall = await checked(stormy)
-    await wall.cards().show([stormy])
+    why_nothing_in_storm = incident("i1", storm="storm-1", withheld="A storm.")
+    wall = await checked(why_nothing_in_storm)
+    await wall.cards().show([why_nothing_in_storm])
     assert (wall.owed, wall.said, wall.storms) == ({}, [], ["storm-1"])
 
 

@@ -103,7 +103,7 @@ NO: dict[str, tuple[str, Callable[[], object]]] = {
     ),
     "one login that says yes twice": (
         "NotEnoughApprovers",
-        lambda: guards.is_another_voice(POLICY, endorsed_by_login("carol"), yes("terminal:ann", os_user="carol")),
+        lambda: guards.is_first_yes(POLICY, endorsed_by_login("carol"), yes("terminal:ann", os_user="carol")),
     ),
     "no proposal": ("NothingProposed", lambda: guards.is_undecided(incident())),
     "decided": (
@@ -148,7 +148,7 @@ NO: dict[str, tuple[str, Callable[[], object]]] = {
     ),
     "a protected one under another name": (
         "ProtectedUnit",
-        lambda: guards.is_no_protected_one(ACTIONS["disable_unit"], {"Id": "x.service", "Names": "kubelet.service"}),
+        lambda: guards.has_no_protected_alias(ACTIONS["disable_unit"], {"Id": "x.service", "Names": "kubelet.service"}),
     ),
     "the night": (
         "QuietHours",
@@ -174,7 +174,7 @@ YES: dict[str, Callable[[], object]] = {
     "another login": lambda: guards.is_not_the_asker(
         POLICY, by_login("terminal:root", "root"), yes("terminal:ann", os_user="ann")
     ),
-    "another login's voice": lambda: guards.is_another_voice(
+    "another login's voice": lambda: guards.is_first_yes(
         POLICY, endorsed_by_login("carol"), yes("terminal:ann", os_user="dan")
     ),
     "somebody else": lambda: guards.is_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:ann")),
@@ -189,7 +189,7 @@ YES: dict[str, Callable[[], object]] = {
     "a protected unit that may be started": lambda: guards.units_are_named(
         replace(POLICY, start_units=STARTS), plan_of("start_unit"), ACTIONS
     ),
-    "a start of one that the node knows as protected": lambda: guards.is_no_protected_one(
+    "a start of one that the node knows as protected": lambda: guards.has_no_protected_alias(
         ACTIONS["start_unit"], {"Id": "kubelet.service"}
     ),
     "the day": lambda: guards.is_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(6)),

@@ -13,7 +13,7 @@ REMEMBERED = 5000  # incidents whose last logged entry is known; an open group i
 _OUTCOMES = {StepVerified: "verified", StepSkipped: "skipped", StepFailed: "failed"}
 
 
-class Witness:
+class IncidentLog:
     """A surface that logs incidents. Whatever happened before `since` was logged by the process that ran then."""
 
     def __init__(self, log: Log, since: datetime) -> None:

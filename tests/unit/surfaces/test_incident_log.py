@@ -9,23 +9,23 @@ from typing import Any
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
-from bot.surfaces.witness import REMEMBERED, Witness
+from bot.surfaces.incident_log import REMEMBERED, IncidentLog
 from tests.record.incidents import BEGAN_AT, NODE, WAYS, entries
 
 LONG_AGO = BEGAN_AT - timedelta(days=1)
 
 
 class Lines:
-    """A log in memory, and a witness that writes to it."""
+    """A log in memory, and the incident log that writes to it."""
 
     def __init__(self, since: datetime = LONG_AGO) -> None:
         self.lines: list[dict[str, Any]] = []
-        self.witness = Witness(lambda event, **fields: self.lines.append({"event": event, **fields}), since)
+        self.incident_log = IncidentLog(lambda event, **fields: self.lines.append({"event": event, **fields}), since)
 
     async def shown(self, *incidents: Incident) -> Sequence[str]:
         """Show them, and return the events that this wrote."""
         before = len(self.lines)
-        await self.witness.show(incidents)
+        await self.incident_log.show(incidents)
         return [line["event"] for line in self.lines[before:]]
 
 
