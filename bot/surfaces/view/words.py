@@ -96,7 +96,7 @@ def with_lead(word: str, headline: str) -> str:
     """Return a headline with its first word in front, where there is such a word.
 
     Example:
-    >>> led("Resolved", "node-1: HEALTHY"), led("", "node-1: HEALTHY")
+    >>> with_lead("Resolved", "node-1: HEALTHY"), with_lead("", "node-1: HEALTHY")
     ('Resolved: node-1: HEALTHY', 'node-1: HEALTHY')
     """
     return f"{word}: {headline}" if word else headline
