@@ -47,14 +47,16 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         evidence.append(Evidence("runtime-silent", "essential_units", says, source))
     if not evidence:
         return _none(reading, host)
+    takes_no_work = reading.is_kubelet_ill or silent or any(unit.kind != "network" for unit in stopped)
     if not isinstance(host, Unread) and host.uptime < timedelta(minutes=tuning["boot_minutes"]):
-        # A unit that waits for another unit or for the network is stopped until then.
+        # A unit that waits for another unit or for the network is stopped until then. Nobody may call it healthy yet.
         return Undecided(
             NAME,
             f"{evidence[0].says}, but the node booted {span(host.uptime)} ago",
+            suspected=bool(takes_no_work),
             would_decide="a later look",
+            worst=Status.CRITICAL if takes_no_work else Status.DEGRADED,
         )
-    takes_no_work = reading.is_kubelet_ill or silent or any(unit.kind != "network" for unit in stopped)
     return Finding(
         cause=NAME,
         status=Status.CRITICAL if takes_no_work else Status.DEGRADED,

@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
+from bot.actions import ACTIONS
+from bot.causes import CAUSES
 from bot.domain.action import Step
+from bot.domain.conclude import conclude
 from bot.domain.verdict import Confidence, Status
+from bot.library.library import Library
+from bot.probes import PROBES
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading, KubeletComplaint
 from bot.probes.units import UnitsReading
 from tests.unit.causes import builders as b
@@ -111,6 +116,10 @@ def test_kubelet_that_calls_itself_ill_at_both_looks_is_critical() -> None:
 def test_node_that_just_booted_is_given_time() -> None:
     assert "booted" in undecided(STOPPED, units(stopped()), b.host(days=3 / 1440)).because
     assert found(STOPPED, units(stopped()), b.host(days=1)).status is Status.CRITICAL
+    playbook = Library.load([b.PLAYBOOKS], PROBES, CAUSES, ACTIONS).get("node-health")
+    verdict = conclude(b.node(units(stopped()), b.host(days=3 / 1440)), playbook)
+    assert verdict.status is Status.UNKNOWN, "it takes no work now, and may in a minute"
+    assert "a later look" in next(open_.would_decide for open_ in verdict.undecided if open_.cause == STOPPED)
 
 
 def test_what_was_not_read_is_open_and_no_systemd_is_an_answer() -> None:
