@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from bot.app.parts import runner_name
 from bot.domain.alarm_contracts import DedupStore, Inbox
-from bot.domain.case import CaseStore, Readings, ToldStore
+from bot.domain.case import CaseStore, Readings, SweepReports
 from bot.domain.contracts import ActingLedger, Leases, Outbox
 from bot.domain.wave_contracts import WaveLedger
 from bot.domain.wish import Wishes
@@ -52,7 +52,7 @@ class Stores:
     waves: WaveLedger
     kept_cases: CaseStore
     readings: Readings
-    sweeps: ToldStore
+    sweeps: SweepReports
     database: Database
     threads: ThreadPoolExecutor
 

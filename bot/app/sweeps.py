@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 
 from bot.causes import CAUSES
-from bot.domain.case import Readings, ToldStore
+from bot.domain.case import Readings, SweepReports
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.growth import Growth, Look, growth
@@ -54,7 +54,7 @@ class Sweeps:
         desk: FleetDesk,
         wishes: Wishes,
         readings: Readings,
-        store: ToldStore,
+        store: SweepReports,
         tells: Tells,
         now: Clock,
         log: Log,

@@ -170,7 +170,7 @@ class Readings(Protocol):
         ...
 
 
-class ToldStore(Protocol):
+class SweepReports(Protocol):
     """The last report of each sweep. Raises: LedgerUnavailable."""
 
     async def told(self, name: str) -> str:

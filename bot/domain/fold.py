@@ -66,7 +66,9 @@ def after(incident: Incident, entry: Entry) -> Incident:
         raise ImpossibleEvent(f"{entry.stream}/{entry.seq} is not what follows {incident.id}/{incident.seq}.")
     event = entry.event
     if incident.ended and isinstance(event, AFTER_THE_END):
-        return replace(incident, **_told(incident, entry, event), updated_at=entry.at, seq=entry.seq, head=entry.hash)
+        return replace(
+            incident, **_changed_fields(incident, entry, event), updated_at=entry.at, seq=entry.seq, head=entry.hash
+        )
     leads_to = TRANSITIONS.get(incident.state, {}).get(type(event))  # events of `house` are not in the table
     why = "it has ended" if incident.ended else "" if leads_to is not None else "this state does not allow it"
     why = why or objection(incident, event, entry.by)
@@ -78,7 +80,7 @@ def after(incident: Incident, entry: Entry) -> Incident:
     told = cast(IncidentEvent, event)
     moved = replace(  # a single call: it is most of the cost of a fold
         incident,
-        **_told(incident, entry, event),
+        **_changed_fields(incident, entry, event),
         state=state,
         updated_at=entry.at,
         seq=entry.seq,
@@ -115,7 +117,7 @@ def _opened(entry: Entry) -> Incident:
     )
 
 
-def _told(incident: Incident, entry: Entry, event: Event) -> dict[str, Any]:
+def _changed_fields(incident: Incident, entry: Entry, event: Event) -> dict[str, Any]:
     """The fields that an entry changes, with their new values."""
     match event:
         case AlertJoined(alert=alert):

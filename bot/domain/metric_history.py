@@ -25,7 +25,7 @@ class CountedBefore(Protocol):
         ...
 
 
-class Past(Protocol):
+class MetricHistory(Protocol):
     """The metric history of nodes."""
 
     async def before(self, node: Node, until: datetime) -> tuple[Evidence, ...]:

@@ -200,7 +200,7 @@ def after_wave(wave: Wave, entry: Entry) -> Wave:
     event = entry.event
     if why := objection(wave, event, entry.by, entry.at):
         raise ImpossibleEvent(f"{entry.kind} cannot follow in wave {wave.id}, which is {wave.state}: {why}.")
-    return replace(wave, **_told(wave, event, entry), updated_at=entry.at, seq=entry.seq, head=entry.hash)
+    return replace(wave, **_changed_fields(wave, event, entry), updated_at=entry.at, seq=entry.seq, head=entry.hash)
 
 
 def objection(wave: Wave, event: Event, by: str, at: datetime) -> str:
@@ -276,7 +276,7 @@ def _about_turn(wave: Wave, event: TurnGiven, at: datetime) -> str:
     return ""
 
 
-def _told(wave: Wave, event: Event, entry: Entry) -> dict[str, Any]:
+def _changed_fields(wave: Wave, event: Event, entry: Entry) -> dict[str, Any]:
     match event:
         case WaveEndorsed():
             return {"endorsements": (*wave.endorsements, Voice(entry.by, entry.at, event))}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.domain.contracts import Clock, Listener
 from bot.domain.errors import CannotRead
-from bot.domain.metric_history import PAST, Past
+from bot.domain.metric_history import PAST, MetricHistory
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Unread
@@ -17,7 +17,7 @@ from bot.response.diagnosis.scheduler import Diagnose
 FIRST_TOLD = 4  # the node's own lines before the first line of the past, so that a card of five lines has it
 
 
-def with_past(diagnose: Diagnose, past: Past, clock: Clock, name: str = PAST) -> Diagnose:
+def with_past(diagnose: Diagnose, past: MetricHistory, clock: Clock, name: str = PAST) -> Diagnose:
     """Return a diagnosis that also reads the past; status, cause, confidence and plan stay the same.
 
     Shape: `name` is the source of the past, named where it cannot be read.
@@ -38,7 +38,7 @@ def with_past(diagnose: Diagnose, past: Past, clock: Clock, name: str = PAST) ->
     return both
 
 
-async def _before(past: Past, node: Node, clock: Clock, name: str) -> tuple[Evidence, ...] | Unread:
+async def _before(past: MetricHistory, node: Node, clock: Clock, name: str) -> tuple[Evidence, ...] | Unread:
     try:
         return await past.before(node, clock())
     except CannotRead as no:
