@@ -131,7 +131,7 @@ def test_a_perf_that_is_killed_leaves_what_it_told(patient: Patient) -> None:
     patient.become(FAKE.replace("n=$((n + 1))", "n=$((n + 1)); [ $n = 9 ] && kill -KILL $$"))
     patient.allow()
     captured = asyncio.run(patient.profile())
-    assert "ended before its time (exit status 137)" in captured.incomplete
+    assert "perf ended early (exit status 137)" in captured.incomplete
     assert patient.text.count(b"kubelet") == 9
     patient.must_be_clean()
 
