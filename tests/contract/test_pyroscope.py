@@ -163,5 +163,5 @@ def test_settings_that_could_leave_the_query_are_refused(tmp_path: Path) -> None
             Settings.load({"config": config}, {}, tmp_path)
     config.unlink()
     set_up = Settings.load({}, {"PYROSCOPE_URL": "ftp://x"}, tmp_path)
-    with pytest.raises(SettingsError, match="PYROSCOPE_URL is no address"):
+    with pytest.raises(SettingsError, match="PYROSCOPE_URL is not an address"):
         informed(None, set_up, Inventory({}, "inventory.toml"))  # type: ignore[arg-type]
