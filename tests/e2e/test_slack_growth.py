@@ -11,9 +11,10 @@ from bot.domain.growth import Look
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Verdict
 from bot.ledger import Database, ReadingStore
-from tests.slack.service import CHANNEL, FOUNDING, Readings, card_saying, serving
+from tests.slack.service import CHANNEL, Readings, card_saying, serving
 from tests.slack.workspace import workspace
 from tests.unit.causes import builders as b
+from tests.unit.surfaces.verdicts import FOUNDING
 
 LEAK = "leaked-memory-cgroups"
 
