@@ -97,7 +97,7 @@ def test_reading_less_never_makes_healthy_of_unknown_and_never_adds_a_plan(
 def test_healthy_means_that_no_critical_cause_was_left_open_by_what_must_be_read(readings: dict[str, Any]) -> None:
     verdict = judge(readings)
     if verdict.status is HEALTHY:
-        missing = {reading.probe for reading in verdict.unread}
+        missing = {reading.probe for reading in verdict.unread} & set(LIBRARY.get("node-health").must_read)
         left_open = [CAUSES[each.cause] for each in verdict.undecided if each.worst is CRITICAL]
         grave = {cause.name: cause.probes for cause in left_open if cause.worst is CRITICAL}
         assert not [name for name, probes in grave.items() if missing & set(probes)], missing
