@@ -48,6 +48,6 @@ async def test_prometheus_that_is_down_costs_one_line(slack: SlackWorkspace, tmp
 
 @pytest.mark.parametrize("url", ["prometheus.example", "ftp://x", "http://", "http://[x", "http://x?query=1"])
 async def test_address_that_is_none_is_said_at_the_start(slack: SlackWorkspace, tmp_path: Path, url: str) -> None:
-    with pytest.raises(SettingsError, match="PROMETHEUS_URL is no address"):
+    with pytest.raises(SettingsError, match="PROMETHEUS_URL is not an address"):
         async with serving(slack, tmp_path, Readings(), environment={"PROMETHEUS_URL": url}):
             pass
