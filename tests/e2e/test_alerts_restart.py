@@ -59,7 +59,7 @@ async def test_old_alert_says_on_its_card_why_nothing_is_offered(tmp_path: Path)
         await eventually(edge.open, 0)
         (one,) = await edge.incidents()
         assert one.withheld is not None
-        assert "more than 15m before it was seen to" in one.withheld.because
+        assert "more than 15m before it was handled" in one.withheld.because
 
 
 async def test_verdict_is_written_down_once_the_ledger_is_back(tmp_path: Path) -> None:
