@@ -22,7 +22,8 @@ undo() {
     systemctl reset-failed image-resizer.service 2>/dev/null
 }
 look() {
-    killed=$(dmesg | grep -c 'Memory cgroup out of memory: Killed process')
-    echo "$killed processes were killed at their cgroup's limit; image-resizer.service is $(systemctl is-active image-resizer.service)"
+    # Its own kills alone: an earlier fault's stay in the log until a reboot.
+    killed=$(dmesg | grep -c 'oom-kill:.*task_memcg=[^,]*/image-resizer\.service')
+    echo "$killed processes were killed at its cgroup's limit; image-resizer.service is $(systemctl is-active image-resizer.service)"
     [ "$killed" -ge 3 ] && [ -e $unit ]
 }
