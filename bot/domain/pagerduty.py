@@ -5,6 +5,7 @@ A PagerDuty incident is always called a page here, to tell it apart from our own
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +15,7 @@ from bot.domain.alert import Alert
 
 PAGERDUTY = "pagerduty"  # the name of the source
 OURS = "zombie-"  # prefix of the keys of alerts that the bot itself raises; such an alert starts no diagnosis
+_ADDRESS = re.compile(r"https://(?:[a-z0-9-]{1,63}\.){1,5}pagerduty\.com/incidents/([A-Za-z0-9]{1,64})\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,21 @@ def page_of(alert: Alert) -> str:
     ('Q3B15VLMF3ASBD', '')
     """
     return alert.id.partition("/")[0] if alert.kind == PAGERDUTY else ""
+
+
+def address_of(alert: Alert) -> str:
+    """Return where PagerDuty shows an alert's page; empty unless it is at PagerDuty and of this page.
+
+    Source: `html_url` of a webhook's or the REST API's incident.
+
+    Example:
+    >>> address_of(Alert(PAGERDUTY, "Q1", url="https://acme.eu.pagerduty.com/incidents/Q1"))
+    'https://acme.eu.pagerduty.com/incidents/Q1'
+    >>> address_of(Alert(PAGERDUTY, "Q1", url="https://pagerduty.com.example/incidents/Q1"))
+    ''
+    """
+    found = _ADDRESS.match(alert.url)
+    return alert.url if found is not None and found[1] == page_of(alert) else ""
 
 
 class PageReader(Protocol):

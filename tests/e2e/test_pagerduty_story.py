@@ -88,8 +88,8 @@ class World:
 
         return await self.pagerduty.until(said, LONG, f"a note saying {words}") or ""
 
-    async def approve(self, user: str = "bob") -> None:
-        """Approve what waits in the channel of alerts."""
+    async def approve(self, user: str = "bob") -> Message:
+        """Approve what waits in the channel of alerts, and return its card as it was then."""
 
         def offered() -> Message | None:
             ours = [one for one in self.slack.messages(ALERTS.id) if one.user == BOT_USER]
@@ -99,6 +99,7 @@ class World:
         await self.slack.click(user, card, "approve")
         view = await self.slack.until(lambda: self.slack.modal(user), what="the dialog")
         await self.slack.submit(user, view, {"reason": "it is drained"})
+        return card
 
 
 @pytest.fixture
@@ -121,7 +122,8 @@ async def test_alert_is_diagnosed_approved_cured_and_its_note_tells_it(world: Wo
     bot = await world.serve()
     page = world.pagerduty.account.trigger("a core is pinned", {"host": "node-1"})
     await world.note(page, "node-1: CRITICAL, leaked-memory-cgroups", "Waits for approval: disable ecs.service")
-    await world.approve()
+    card = await world.approve()
+    assert f'"url": "https://zombie-demo.pagerduty.com/incidents/{page.id}"' in json.dumps(card.blocks)
     note = await world.note(page, "Resolved: node-1", "Approved by slack:", "“it is drained”", "record ")
     assert world.here.machine("node-1").reboots == 1
     assert (page.status, world.pagerduty.asked("update_incident")) == ("triggered", [])

@@ -17,7 +17,7 @@ from bot.demo.slack.guide import Guide, Suggested
 from bot.demo.slack.server import SlackWorkspace
 from tests.browser import CHROMIUM, PHONE, WIDE, Window, chromium, window
 from tests.conftest import missing
-from tests.slack.small_bot import ONCALL, answer_as_a_bot, plain
+from tests.slack.small_bot import ONCALL, answer_as_a_bot, card, plain
 from tests.slack.workspace import bolt, client, workspace
 
 HOSTILE = (
@@ -119,17 +119,74 @@ async def test_newcomer_clicks_a_command_and_hears_who_may_approve_it(desk: Wind
     await expect(guide).to_have_count(0)
 
 
-async def test_menu_tells_the_app_what_was_chosen_and_shows_it(desk: Window) -> None:
+async def asked(desk: Window) -> None:
+    """The bot's card, after its last edit: an edit gives a card's menus back what they showed first."""
     await type_in(desk, "/zombie check node-1")
+    await desk.until_text("article", "sick")
+
+
+async def test_menu_tells_the_app_what_was_chosen_and_shows_it(desk: Window, slack: SlackWorkspace) -> None:
+    await asked(desk)
     menu = desk.page.locator('[data-action-id="pick_node"]')
     await menu.click()
+    (shown,) = [each for each in slack.messages(ONCALL) if each.blocks]
+    slack.state.post(ONCALL, "U0BOB00001", "a reply", thread_ts=shown.ts)  # draws the card anew under the menu
+    await desk.until_text(".thread-bar", "2 replies")
     await desk.page.get_by_role("option", name="node-2").click()
     await desk.until_text("article", "picked n2")
     await expect(menu).to_have_text("node-2")
 
 
+async def test_menu_opened_before_an_edit_still_tells_the_app(desk: Window, slack: SlackWorkspace) -> None:
+    await asked(desk)
+    await desk.page.locator('[data-action-id="pick_node"]').click()
+    await edited_under_the_hand(desk, slack)
+    await desk.page.get_by_role("option", name="node-2").click()
+    await desk.until_text("article", "picked n2")
+
+    await desk.page.locator('[data-action-id="find_node"]').click()
+    await expect(desk.page.get_by_role("option")).to_have_text(["gpu-1", "gpu-2", "web-1"])
+    menu = desk.page.locator(".menu")
+    place = await menu.bounding_box()
+    await edited_under_the_hand(desk, slack)
+    await desk.page.get_by_label("Search").fill("gpu")
+    await expect(desk.page.get_by_role("option")).to_have_text(["gpu-1", "gpu-2"])
+    now = await menu.bounding_box()
+    assert place is not None
+    assert now is not None
+    assert (now["x"], now["y"]) == (place["x"], place["y"])
+    await desk.page.get_by_role("option", name="gpu-2").click()
+    await desk.until_text("article", "found gpu-2")
+
+
+async def edited_under_the_hand(desk: Window, slack: SlackWorkspace) -> None:
+    """Wait until the card's menu is another element of the page, as every edit makes it."""
+    (shown,) = [each for each in slack.messages(ONCALL) if each.blocks]
+    menu = await desk.page.locator('[data-action-id="pick_node"]').element_handle()
+    assert menu is not None
+    slack.state.edit(shown, blocks=tuple(card("still sick")))
+    await menu.wait_for_element_state("hidden")
+
+
+async def test_click_is_not_lost_to_an_edit_between_press_and_release(desk: Window, slack: SlackWorkspace) -> None:
+    await asked(desk)
+    approve = desk.page.get_by_role("button", name="Approve")
+    await approve.hover()
+    await desk.page.mouse.down()
+    (shown,) = [each for each in slack.messages(ONCALL) if each.blocks]
+    slack.state.edit(shown, blocks=tuple(card("still sick")))
+    await desk.page.wait_for_function(
+        """async () => JSON.stringify((await import("/static/store.js")).store.whole).includes("still sick")"""
+    )
+    await desk.page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    await desk.page.mouse.up()
+    await expect(desk.page.get_by_role("button", name="Do it")).to_be_visible()
+    await desk.page.get_by_role("button", name="No", exact=True).click()
+    await desk.until_text("article .b-section", "still sick")
+
+
 async def test_menu_asks_the_app_with_each_letter(desk: Window) -> None:
-    await type_in(desk, "/zombie check node-1")
+    await asked(desk)
     menu = desk.page.locator('[data-action-id="find_node"]')
     await expect(menu).to_have_text("Check a node")
     await menu.click()

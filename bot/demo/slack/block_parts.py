@@ -35,18 +35,24 @@ def as_kept(blocks: Sequence[Block], next_id: Callable[[], str]) -> Blocks:
     return tuple(kept)
 
 
-def find_element(blocks: Sequence[Block], action_id: str, block_id: str | None = None) -> tuple[Block, Block]:
+def find_element(
+    blocks: Sequence[Block], action_id: str, block_id: str | None = None, shown: Block | None = None
+) -> tuple[Block, Block]:
     """Return the block and the element with this action id.
 
+    Shape: `shown` is the element as it was shown to whoever used it. An edit gives blocks new ids, so where the block
+    is gone, the same element in another block is meant.
     Raises: LookupError, which lists the elements, when there is none with this id.
     """
-    seen = []
-    for block in blocks:
-        for _, element in interactive(block):
-            if element.get("action_id") == action_id and block_id in (None, block.get("block_id")):
-                return block, element
-            seen.append(element.get("action_id"))
-    raise LookupError(f"no element {action_id!r} here; there are {', '.join(map(str, seen)) or 'none'}")
+    there = [(block, element) for block in blocks for _, element in interactive(block)]
+    for block, element in there:
+        if element.get("action_id") == action_id and block_id in (None, block.get("block_id")):
+            return block, element
+    for block, element in there:
+        if shown is not None and element.get("action_id") == action_id and element == shown:
+            return block, element
+    named = ", ".join(str(element.get("action_id")) for _, element in there)
+    raise LookupError(f"no element {action_id!r} here; there are {named or 'none'}")
 
 
 def choices(element: Mapping[str, Any]) -> list[Block]:

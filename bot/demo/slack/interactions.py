@@ -62,15 +62,23 @@ class Interactions:
         self._options: dict[tuple[str, str], list[Block]] = {}  # by person and menu: what the app suggested last
 
     async def click(
-        self, user: str, message: Message, action_id: str, value: Any = None, block_id: str | None = None
+        self,
+        user: str,
+        message: Message,
+        action_id: str,
+        value: Any = None,
+        block_id: str | None = None,
+        shown: Block | None = None,
     ) -> Delivered:
         """Click a button of a message, or choose `value` in one of its menus. Confirmations are accepted.
+
+        Shape: `shown` is the element as the person saw it, if the message may have been edited since.
 
         Raises: LookupError when the person cannot see the message, or it has no such element or option.
         """
         person = self._workspace.user(user)
         place, now = self._seen(person, message)
-        block, element = find_element(now.all_blocks, action_id, block_id)
+        block, element = find_element(now.all_blocks, action_id, block_id, shown)
         action = {
             **filled(self._suggested(person, element), value),
             "action_id": action_id,
@@ -81,9 +89,9 @@ class Interactions:
             "trigger_id": self._triggers.give(person.id),
         }
         replies = len(self._workspace.thread(now.channel, now.ts)) - 1
-        shown = now.as_slack(replies=replies, file_address=self.file_address)
+        told = now.as_slack(replies=replies, file_address=self.file_address)
         return await self._dispatcher.interaction(
-            self._payloads.click_in_message(person, place, now, shown, action, urls)
+            self._payloads.click_in_message(person, place, now, told, action, urls)
         )
 
     async def click_in_view(
@@ -106,9 +114,17 @@ class Interactions:
         return await self._dispatcher.interaction(self._payloads.click_in_view(person, now, action, trigger))
 
     async def suggest(
-        self, user: str, place: Message | View, action_id: str, typed: str, block_id: str | None = None
+        self,
+        user: str,
+        place: Message | View,
+        action_id: str,
+        typed: str,
+        block_id: str | None = None,
+        shown: Block | None = None,
     ) -> list[Block]:
         """Type into a menu whose options the app knows, and return them; none where its answer is none of Slack's form.
+
+        Shape: `shown` as in `click`.
 
         Raises: LookupError when the person does not see the menu.
         """
@@ -119,7 +135,7 @@ class Interactions:
             where = {"container": {"type": "view", "view_id": view.id}, "view": view.as_slack()}
         else:
             channel, now = self._seen(person, place)
-            block, element = find_element(now.all_blocks, action_id, block_id)
+            block, element = find_element(now.all_blocks, action_id, block_id, shown)
             container = {"type": "message", "message_ts": now.ts, "channel_id": channel.id}
             where = {"container": container, "channel": {"id": channel.id, "name": channel.name_in_payloads}}
         if element["type"] != "external_select" or len(typed) < element.get("min_query_length", MOST_TYPED):

@@ -146,7 +146,7 @@ class Page:
         if message is None:
             raise LookupError("that message is gone")
         delivered = await self._interactions.click(
-            given["as"], message, given["action_id"], given.get("value"), given.get("block_id")
+            given["as"], message, given["action_id"], given.get("value"), given.get("block_id"), given.get("shown")
         )
         return {"failure": delivered.failure}
 
@@ -167,7 +167,9 @@ class Page:
         if place is None:
             raise LookupError("that message is gone")
         typed = str(given["value"])[:MOST_TYPED]
-        return await self._interactions.suggest(given["as"], place, given["action_id"], typed, given.get("block_id"))
+        return await self._interactions.suggest(
+            given["as"], place, given["action_id"], typed, given.get("block_id"), given.get("shown")
+        )
 
     async def _submit(self, given: dict[str, Any]) -> Any:
         submitted = await self._interactions.submit(given["as"], self._view(given), given["values"])

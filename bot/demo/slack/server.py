@@ -173,10 +173,16 @@ class SlackWorkspace:
         return await self._composer.say(user, channel, text, thread_ts)
 
     async def click(
-        self, user: str, message: Message, action_id: str, value: Any = None, block_id: str | None = None
+        self,
+        user: str,
+        message: Message,
+        action_id: str,
+        value: Any = None,
+        block_id: str | None = None,
+        shown: dict[str, Any] | None = None,
     ) -> Delivered:
         """Click a button, or choose `value` in a menu of a message; see `Interactions.click`."""
-        return await self._interactions.click(user, message, action_id, value, block_id)
+        return await self._interactions.click(user, message, action_id, value, block_id, shown)
 
     async def click_in_view(
         self, user: str, view: View, action_id: str, value: Any = None, block_id: str | None = None

@@ -224,7 +224,7 @@ class Intake:
 
     async def _heading(self, delivery: Delivery, alarm: AlertGroup, route: Route, course: Correlation) -> IncidentSeed:
         asked_by = await self._asker(alarm.source, alarm.raised_by) if alarm.raised_by is not None else ""
-        alert = Alert(alarm.source, alarm.case, asked_by, said(alarm), fired_at=alarm.occurred_at)
+        alert = Alert(alarm.source, alarm.case, asked_by, said(alarm), fired_at=alarm.occurred_at, url=alarm.url)
         why = route.withheld or self._stale(alarm) or (why_nothing_in_storm(self._rules.brakes) if course.storm else "")
         return IncidentSeed(alert, course.group, route.playbook, route.channel, delivery.id, why, course.storm)
 

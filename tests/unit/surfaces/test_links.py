@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.domain.alert import Alert
 from bot.domain.errors import SettingsError
 from bot.domain.post import MessageRef
 from bot.domain.transitions import State
@@ -47,6 +48,40 @@ def test_card_of_several_nodes_has_shared_links_once_and_those_of_the_worst() ->
     without = acting_card(several, CONTEXT)
     assert without is not None
     assert part(without, "link") == []
+
+
+@pytest.mark.parametrize(
+    ("url", "links", "address"),
+    [
+        ("https://acme.pagerduty.com/incidents/Q1", {}, "https://acme.pagerduty.com/incidents/Q1"),
+        ("https://acme.eu.pagerduty.com/incidents/Q1", {}, "https://acme.eu.pagerduty.com/incidents/Q1"),
+        ("https://acme.pagerduty.com/incidents/Q1", {"Page": PAGE.replace("acme", "us")}, PAGE.replace("acme", "us")),
+        ("https://acme.pagerduty.com/incidents/Q1", {"pagerduty": "https://x.example/"}, "https://x.example/"),
+        ("", {}, ""),
+        ("http://acme.pagerduty.com/incidents/Q1", {}, ""),
+        ("https://pagerduty.com.evil.example/incidents/Q1", {}, ""),
+        ("https://evilpagerduty.com/incidents/Q1", {}, ""),
+        ("https://evil.example/#.pagerduty.com/incidents/Q1", {}, ""),
+        ("https://evil.example\\.pagerduty.com/incidents/Q1", {}, ""),
+        ("https://me@acme.pagerduty.com/incidents/Q1", {}, ""),
+        ("https://acme.pagerduty.com:8443/incidents/Q1", {}, ""),
+        ("https://acme.pagerduty.com/incidents/Q2", {}, ""),
+        ("https://acme.pagerduty.com/incidents/Q1?next=https://evil.example", {}, ""),
+        ("https://acme.pagerduty.com/incidents/Q1\n", {}, ""),
+    ],
+)
+def test_page_is_linked_by_the_address_that_pagerduty_gave(url: str, links: dict[str, str], address: str) -> None:
+    incident = of_page("Q1", State.PROPOSED)
+    incident = replace(incident, alert=Alert("slack", "1.1", url=url), joined=(replace(incident.alert, url=url),))
+    assert [where for _, where in links_of(incident, links)] == ([address.replace("{page}", "Q1")] if address else [])
+
+
+def test_page_does_not_push_a_link_of_the_settings_from_the_card() -> None:
+    incident = of_page("Q1", State.PROPOSED)
+    incident = replace(incident, alert=replace(incident.alert, url="https://acme.pagerduty.com/incidents/Q1"))
+    links = links_of(incident, {f"link {number}": GRAFANA for number in range(7)})
+    assert [name for name, _ in links] == [*(f"link {number}" for number in range(5)), "PagerDuty"]
+    assert "pagerduty.com" not in note_text([incident], incident.id, "", CONTEXT), "the note is on that page already"
 
 
 @pytest.mark.parametrize("name", ["a/../b", "x&admin=1", "a b", "<!channel>", "https://evil.example", "{cause}", "ü\n"])

@@ -105,28 +105,34 @@ function makeMenu(element, context, groups, multiple = false) {
   return node;
 }
 
+const labels = new Map(); // of what apps suggested, by value
+
 // The app knows the options, and is asked with each letter; what it says to an older question comes too late.
 function makeExternal(element, context) {
-  const words = el("span", { class: "select-words placeholder" }, plainText(element.placeholder?.text ?? "Choose"));
+  const words = el("span", { class: "select-words" });
   let asked = 0;
   async function load(typed) {
     const mine = (asked += 1);
     const found = typed.length < (element.min_query_length ?? 3) ? [] : await context.suggest(element, typed);
     return mine === asked ? optionGroups({ options: found ?? [] }) : null;
   }
-  async function pick(value, label) {
-    const former = words.textContent;
-    words.textContent = label;
-    words.classList.remove("placeholder");
+  function show(value) {
     node.chosen = value;
-    if (!(await used(element, context, value))) words.textContent = former;
+    words.textContent = value === null ? plainText(element.placeholder?.text ?? "Choose") : (labels.get(value) ?? value);
+    words.classList.toggle("placeholder", value === null);
+  }
+  async function pick(value, label) {
+    const former = node.chosen;
+    labels.set(value, label);
+    show(value);
+    if (!(await used(element, context, value))) show(former);
   }
   const node = button(
     { class: "b-select", "aria-haspopup": "listbox", onclick: () => openMenu(node, [], pick, { load }) },
     words,
     icon("down", 16),
   );
-  node.chosen = null;
+  show(context.value?.(element) ?? null);
   return node;
 }
 
@@ -153,7 +159,7 @@ let groupCount = 0;
 function makeTicks(element, context, kind) {
   const name = `ticks-${(groupCount += 1)}`;
   const initial = element.initial_options ?? (element.initial_option ? [element.initial_option] : []);
-  const chosen = context.value?.(element) ?? initial.map((each) => each.value);
+  const chosen = [context.value?.(element) ?? initial.map((each) => each.value)].flat();
   const node = el("div", { class: "b-ticks", role: kind === "radio" ? "radiogroup" : "group" });
   const read = () => {
     const values = [...node.querySelectorAll("input:checked")].map((each) => each.value);

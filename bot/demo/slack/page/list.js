@@ -1,7 +1,7 @@
 // A list of messages that changes only where it has to, and stays at its end while one is reading there.
 import { button, el, icon } from "./dom.js";
 import { dayName } from "./dates.js";
-import { follows, makeMessage } from "./message.js";
+import { choicesIn, follows, makeMessage } from "./message.js";
 import { changed } from "./store.js";
 
 const NEAR = 60;
@@ -64,7 +64,7 @@ export class MessageList {
         wanted.push(this.keep(`day ${day}`, day, () => divider(day)));
       }
       const isCompact = follows(message, former) && !(inThread && at === 1);
-      const sign = `${isCompact} ${threads.get(message.ts)} ${write(message)}`;
+      const sign = `${isCompact} ${threads.get(message.ts)} ${write(message)} ${JSON.stringify(choicesIn(message))}`;
       wanted.push(this.keep(message.ts, sign, () => makeMessage(message, { isCompact, inThread })));
       if (inThread && at === 0) wanted.push(this.keep("count", messages.length, () => counted(messages.length - 1)));
       former = message;

@@ -97,6 +97,7 @@ export function openMenu(
 }
 
 function place(menu, anchor) {
+  if (!anchor.isConnected) return; // its message was drawn anew meanwhile: the menu stays where it is
   const box = anchor.getBoundingClientRect();
   const height = menu.offsetHeight;
   const below = box.bottom + 4 + height < innerHeight;

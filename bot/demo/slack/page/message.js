@@ -3,9 +3,10 @@ import { avatar, button, el, icon } from "./dom.js";
 import { makeBlocks } from "./blocks.js";
 import { exact, instant, ago, time, dayName } from "./dates.js";
 import { mrkdwn } from "./mrkdwn.js";
-import { act, replies, store, user } from "./store.js";
+import { act, changed, replies, store, user } from "./store.js";
 
 const TOGETHER_SECONDS = 300;
+const chosen = new Map(); // by person and message: what they chose in its menus, until the app replaces its blocks
 
 export function follows(message, former) {
   return (
@@ -77,6 +78,7 @@ function content(message) {
   const context = {
     use: (block, element, value) => click(message, block, element, value),
     suggest: (block, element, value) => act("suggest", { ...placeOf(message, block, element), value }),
+    value: (block, element) => choicesIn(message)[`${block.block_id} ${element.action_id}`],
   };
   if (message.blocks?.length) out.append(makeBlocks(message.blocks, context));
   else if (message.text) out.append(mrkdwn(message.text));
@@ -99,12 +101,22 @@ function attachment(part, context) {
   return node;
 }
 
+const keyOf = (message) => `${store.me} ${message.channel} ${message.ts}`;
+export const choicesIn = (message) => chosen.get(keyOf(message)) ?? {};
+
 function click(message, block, element, value) {
+  if (value !== undefined) {
+    chosen.set(keyOf(message), { ...choicesIn(message), [`${block.block_id} ${element.action_id}`]: value });
+    changed();
+  }
   return act("click", { ...placeOf(message, block, element), value });
 }
 
+// The element goes along as it was shown: the message may have been edited under an open menu, and an edit gives its
+// blocks new ids.
 function placeOf(message, block, element) {
-  return { channel: message.channel, ts: message.ts, block_id: block.block_id, action_id: element.action_id };
+  const { channel, ts } = message;
+  return { channel, ts, block_id: block.block_id, action_id: element.action_id, shown: element };
 }
 
 const replyCount = (message) => replies(message.channel, message.ts).length;

@@ -5,6 +5,7 @@ export const store = { me: sessionStorage.getItem("as") || "alice", whole: null,
 const listeners = [];
 let wire = null;
 let scheduled = false;
+let isPressed = false;
 
 export function onChange(listener) {
   listeners.push(listener);
@@ -13,11 +14,24 @@ export function onChange(listener) {
 export function changed() {
   if (scheduled) return;
   scheduled = true;
-  requestAnimationFrame(() => {
-    scheduled = false;
-    if (store.whole) listeners.forEach((listener) => listener());
-  });
+  requestAnimationFrame(show);
 }
+
+// Nothing is drawn anew while the mouse is pressed: if what is under it were replaced, the browser would see no click.
+function show() {
+  if (isPressed) {
+    requestAnimationFrame(show);
+    return;
+  }
+  scheduled = false;
+  if (store.whole) listeners.forEach((listener) => listener());
+}
+
+addEventListener("pointerdown", () => (isPressed = true), true);
+for (const end of ["pointerup", "pointercancel", "contextmenu"]) addEventListener(end, () => (isPressed = false), true);
+addEventListener("blur", () => (isPressed = false)); // of the window; an element's does not come here
+// Released where the page is not told, as on a scroll bar.
+addEventListener("pointermove", (event) => (isPressed &&= event.buttons !== 0), true);
 
 export function connect() {
   if (wire) wire.onclose = null;

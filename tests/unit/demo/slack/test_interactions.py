@@ -105,6 +105,18 @@ async def test_button_that_is_gone_cannot_be_clicked(room: Room) -> None:
         await room.slack.click("bob", card, "yes")
 
 
+async def test_click_on_what_was_shown_before_an_edit_is_told_with_the_blocks_new_id(room: Room) -> None:
+    shown = [{"type": "actions", "elements": [{**YES, "value": f"incident-{number}"}]} for number in range(3)]
+    old = room.slack.state.post(ALERTS, "U0ZOMBIE01", "card", blocks=shown)
+    new = room.slack.state.edit(old, blocks=shown[1:])
+    gone, kept, _ = ((block["block_id"], block["elements"][0]) for block in old.blocks)
+    await room.slack.click("bob", old, "yes", None, *kept)
+    ((action,),) = [came["actions"] for came in room.app.came]
+    assert (action["block_id"], action["value"]) == (new.blocks[0]["block_id"], "incident-1")
+    with pytest.raises(LookupError, match="no element 'yes' here"):
+        await room.slack.click("bob", old, "yes", None, *gone)
+
+
 @pytest.mark.parametrize("who", ["bob", "gina"])
 async def test_what_one_does_not_see_one_does_not_click(room: Room, who: str) -> None:
     card = room.card(YES, only_for=ALICE)
