@@ -127,8 +127,8 @@ class Service:
             log,
         )
         explainer = Explainer(playbooks.library)
-        whys = WhyReplies(explainer.sentences, self._poster, self._background)
-        cards = CheckCards(self._poster, storms, PlanWords(ACTIONS), settings.links, whys)
+        whys = WhyReplies(explainer.sentences, self._poster, self._background, pictures)
+        cards = CheckCards(self._poster, storms, PlanWords(ACTIONS), settings.links, whys, pictures)
 
         read, self._past = informed(diagnose or self._acting.triage.diagnose, settings, known)
         self._scheduler = CheckScheduler(read, log, settings.parallel or AT_ONCE, settings.slack.each_at_once)

@@ -64,7 +64,6 @@ def slack_captures(
         books.ledger,
         poster,
         books.outbox,
-        books.leases,
         slack,
         background,
         watching,
@@ -73,4 +72,5 @@ def slack_captures(
     )
     beside = CaughtBeside(sketches, books.ledger, poster, books.outbox, books.leases, books.wishes, background, log)
     keeper = RollingKeeper(watch, known, turns, log, (cards, beside))
-    return SlackCaptures(SlackProfiles(desk, poster, books.leases), cards, keeper)
+    profiles = SlackProfiles(desk, poster, books.wishes, background, log)
+    return SlackCaptures(profiles, cards, keeper)

@@ -20,7 +20,7 @@ from bot.domain.verdict import Verdict
 if TYPE_CHECKING:  # ledger types, which a check without a ledger need not load
     from bot.domain.action import Plan
     from bot.domain.claim import Claim, Hold
-    from bot.domain.entry import Entry, Event, Head
+    from bot.domain.entry import Append, Entry, Event, Head
     from bot.domain.events import IncidentEvent, StepStarted
     from bot.domain.house_events import NodeReleased, WishRefused
     from bot.domain.incident import Changes, Incident, IncidentSummary
@@ -156,6 +156,13 @@ class Ledger(Protocol):
         self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str
     ) -> tuple[Entry, ...]:
         """Append several events of an incident in one transaction: all of them, or none.
+
+        Raises: what `append` does.
+        """
+        ...
+
+    async def append_together(self, appends: Sequence[Append]) -> tuple[Entry, ...]:
+        """Append to several incidents in one transaction, in the order given: all of it, or nothing.
 
         Raises: what `append` does.
         """

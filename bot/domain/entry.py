@@ -57,6 +57,16 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Append:
+    """Events of an incident to be appended, from entry `expected_seq + 1` on, in a transaction with others."""
+
+    stream: str
+    expected_seq: int
+    events: tuple[IncidentEvent, ...]
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """The end of a stream: its last entry's number and hash; number 0 if the stream is empty."""
 

@@ -34,6 +34,7 @@ _HOLDS = update(HOLDS).where(
     HOLDS.c.runner == bindparam("me"),
     exists().where(INCIDENTS.c.id == HOLDS.c.incident, LEASES.c.group == _CARD, LEASES.c.runner == bindparam("me")),
 )
+_OWNER = select(LEASES.c.runner).where(LEASES.c.group == bindparam("named"))
 _TAKE = update(LEASES).where(LEASES.c.group == bindparam("named"))
 _OF_DEAD = update(HOLDS).where(
     HOLDS.c.runner.in_(select(RUNNERS.c.id).where(RUNNERS.c.id.not_in(bindparam("live", expanding=True)))),
@@ -84,15 +85,21 @@ class Leases:
     def take(self, group: str, by_force: bool = False) -> bool:
         """Take the lease of a group. False while another live runner has it, unless `by_force`."""
         with self._database.writing() as connection:
-            now = self._now(connection)
-            found = connection.execute(select(LEASES.c.runner).where(LEASES.c.group == group)).scalar_one_or_none()
+            found = _owner(connection, group)
             others = {found} - {None, self.runner}
             if not by_force and others & self.alive(connection):
                 return False
-            self._write_heartbeat(connection, now)
+            self._write_heartbeat(connection, self._now(connection))
             if found != self.runner:
                 self._write(connection, [group])
             return True
+
+    def take_unowned(self, connection: Connection, group: str) -> None:
+        """Take the lease of a group that no live runner has, in a transaction of the caller."""
+        found = _owner(connection, group)
+        if found is None or (found != self.runner and found not in self.alive(connection)):
+            self._write_heartbeat(connection, self._now(connection))
+            self._write(connection, [group])
 
     def claim(self) -> tuple[str, ...]:
         """Take the leases of all open groups that no live runner has, and return those groups."""
@@ -152,3 +159,7 @@ class Leases:
 
     def _now(self, connection: Connection) -> datetime:
         return self._time() if self._time is not None else instant_of(self._database.now(connection))
+
+
+def _owner(connection: Connection, group: str) -> str | None:
+    return connection.execute(_OWNER, {"named": group}).scalar_one_or_none()

@@ -15,6 +15,7 @@ from bot.domain.entry import (
     ANCHORED,
     HOUSE_EVENTS,
     WAVE_EVENTS,
+    Append,
     Entry,
     Event,
     Head,
@@ -31,7 +32,6 @@ from bot.domain.house_events import (
     BrakePulled,
     BrakeReleased,
     EntryAnchored,
-    HouseEvent,
     IncidentEnded,
     NodeReleased,
     VerdictMarked,
@@ -40,13 +40,14 @@ from bot.domain.house_events import (
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.wave import is_wave
 from bot.ledger import holds
+from bot.ledger.appended import append_entry
 from bot.ledger.database import Database
 from bot.ledger.folds import MOST_KEPT, Folds
 from bot.ledger.house_entries import CAPTURES, MARKS, MUTES, HouseEntries
 from bot.ledger.machines import names_of_machines, note_machines
 from bot.ledger.refusals import to_write
 from bot.ledger.summaries import changes, mark_changed, nodes_of, read_summaries, summarise, together
-from bot.ledger.tables import INCIDENTS, head_of, insert_entry, last_policy, pull_of, read_stream, sealed
+from bot.ledger.tables import INCIDENTS, head_of, last_policy, pull_of, read_stream
 from bot.ledger.wave_rows import may_act
 
 
@@ -91,11 +92,23 @@ class Ledger:
 
         Raises: as `append`.
         """
-        _check_names(stream, by)
-        if stream == HOUSE or is_wave(stream) or not events:
-            raise ImpossibleEvent(f"{len(events)} events do not belong into the stream {stream} so.")
+        return self.append_together((Append(stream, expected_seq, tuple(events), by),))
+
+    def append_together(self, appends: Sequence[Append]) -> tuple[Entry, ...]:
+        """Append to several incidents, in the order given: all of it, or nothing.
+
+        Raises: as `append`.
+        """
+        for each in appends:
+            _check_names(each.stream, each.by)
+            if each.stream == HOUSE or is_wave(each.stream) or not each.events:
+                raise ImpossibleEvent(f"{len(each.events)} events do not belong into the stream {each.stream} so.")
         with self._database.writing() as connection:
-            return self._add_to_incident(connection, stream, expected_seq, events, by)
+            added = [
+                self._add_to_incident(connection, each.stream, each.expected_seq, each.events, each.by)
+                for each in appends
+            ]
+        return tuple(entry for entries in added for entry in entries)
 
     def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
         """Append the start of a step and take its node, in the same transaction as every limit and the brake.
@@ -269,26 +282,6 @@ class Ledger:
 def _is_present(pulled: Entry | None, pull: int) -> None:
     if pulled is None or pulled.seq != pull:
         raise StaleRequest(f"Pull #{pull} is not the present pull of the brake.")
-
-
-def append_to_house(database: Database, connection: Connection, event: HouseEvent, by: str) -> Entry:
-    """Append an event about several incidents, in the transaction that makes the change."""
-    return append_entry(connection, HOUSE, None, event, by, database.now(connection))
-
-
-def append_entry(
-    connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str, now: str
-) -> Entry:
-    """Append an event in a transaction that also writes its consequences.
-
-    Raises: Conflict when the stream has another length.
-    """
-    before, last_at = head_of(connection, stream)
-    if expected_seq is not None and before.seq != expected_seq:
-        raise Conflict(f"{stream} has {before.seq} entries, not {expected_seq}.", "Read it again and decide again.")
-    entry = sealed(stream, before, max(now, last_at), event, by)
-    insert_entry(connection, entry)
-    return entry
 
 
 def _check_names(stream: str, by: str) -> None:

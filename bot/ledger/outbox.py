@@ -42,7 +42,8 @@ class Outbox:
 
         `at_once`: how many are handed out together; all of them have to be sent within `lease`.
 
-        `leases`: hand out only posts of groups that no other live runner has; without it all posts.
+        `leases`: hand out only posts of groups that no other live runner has; without it all posts. What nobody has
+        belongs to the program that keeps a post of it, which sends it at once: no other program sends it as well.
         """
         self._database = database
         self._lease = lease
@@ -58,6 +59,8 @@ class Outbox:
         content = json.dumps(post.content, separators=(",", ":"))
         values: dict[str, Any] = {"channel": post.channel, "under": post.under, "content": content, "waiting": True}
         with self._database.writing() as connection:
+            if self._leases is not None:
+                self._leases.take_unowned(connection, post.incident)
             values["kept_at"] = self._database.now(connection)
             row = _row(connection, post.incident, post.part)
             if row is None:

@@ -13,9 +13,9 @@ from sqlalchemy import Connection, bindparam, delete, func, or_, select
 from bot.domain.entry import Head, instant_of, instant_text
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.house_events import HOUSE, IncidentsPruned
+from bot.ledger.appended import append_to_house
 from bot.ledger.database import Database
 from bot.ledger.folds import Folds
-from bot.ledger.ledger import append_to_house
 from bot.ledger.tables import ATTEMPTS, CASES, DELIVERIES, ENTRIES, HOLDS, INCIDENTS, KEPT_CASES, LEASES, POSTS, head_of
 
 SHORTEST = timedelta(days=2)  # the guards look back for a day, and sources deliver again for two

@@ -23,6 +23,8 @@ from tests.slack.workspace import now, workspace
 from tests.unit.surfaces.heats import heat_of
 
 CHECKS, SAMPLES = 6, 5
+GOAL_MS = 150  # from the last sample to the card with its picture, on a quiet machine
+QUIET_MS = 250  # that the bot waits for a processor in a whole check of 6 s; beyond that the time is other programs'
 Report = Callable[[str, object], None]
 
 
@@ -41,6 +43,12 @@ def test_drawing_is_quick(record_property: Report) -> None:
     assert figures["drawing_192_cores_5_samples_ms"] < 100
 
 
+def waited_ms(process: int) -> float:
+    """How long a process's threads waited for a processor so far: proc(5), schedstat."""
+    threads = Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(int(thread.read_text().split()[1]) for thread in threads) / 1e6
+
+
 @pytest.mark.benchmark
 async def test_card_has_its_heat_map_soon_after_the_last_sample(tmp_path: Path, record_property: Report) -> None:
     (tmp_path / "fleet").mkdir()
@@ -48,19 +56,22 @@ async def test_card_has_its_heat_map_soon_after_the_last_sample(tmp_path: Path, 
     fleet = Fleet(FLEET[:1], tmp_path / "fleet", now)
     await fleet.start(asyncio.get_running_loop().time)
     strips, pictures, beyond = [], [], []  # and how long login and last answers took, beyond the samples
+    waited = []
     try:
         argv = ("bot", "serve", "--inventory", str(fleet.inventory))
         async with (
             workspace() as slack,
-            bot(slack, tmp_path / "bot", *argv, toml=f"[check]\nsamples = {SAMPLES}\n") as (_, lines),
+            bot(slack, tmp_path / "bot", *argv, toml=f"[check]\nsamples = {SAMPLES}\n") as (process, lines),
         ):
             for number in range(1, CHECKS + 1):
+                waited_before = waited_ms(process)
                 await slack.say("alice", "oncall-gpu", f"/zombie check {FLEET[0].name}")
 
                 def newest(number: int = number) -> Message | None:
                     return next(iter(cards(slack)[number - 1 :]), None)
 
                 await slack.until(lambda: (card := newest()) and picture(card), timeout=LONG, what="its picture")
+                waited.append(waited_ms(process) - waited_before)
                 line = [line for line in lines if line["event"] == "checked"][-1]
                 checked = datetime.fromisoformat(line["at"])
                 beyond.append(timedelta(seconds=line["took_seconds"] - SAMPLES))
@@ -84,11 +95,16 @@ async def test_card_has_its_heat_map_soon_after_the_last_sample(tmp_path: Path, 
             ("picture_on_the_card_after_the_reading_ms", pictures),
         )
     }
-    for what in ("strip", "picture"):
-        pairs = zip(
-            figures["reading_beyond_its_samples_ms"], figures[f"{what}_on_the_card_after_the_reading_ms"], strict=True
-        )
-        figures[f"{what}_after_the_last_sample_ms"] = statistics.median(sum(pair) for pair in pairs)
+    figures["bot_waited_for_a_processor_ms"] = [round(each) for each in waited]
+    after = {
+        what: [round((begun + spent).total_seconds() * 1000) for begun, spent in zip(beyond, spans, strict=True)]
+        for what, spans in (("strip", strips), ("picture", pictures))
+    }
+    figures |= {f"{what}_after_the_last_sample_ms": statistics.median(spans) for what, spans in after.items()}
+    figures["first_picture_after_the_last_sample_ms"] = after["picture"][0]
     told(record_property, figures)
-    assert figures["strip_after_the_last_sample_ms"] <= 150
-    assert statistics.median(figures["picture_on_the_card_after_the_reading_ms"]) <= 150
+    quiet = [took for took, ours in zip(after["picture"], waited, strict=True) if ours <= QUIET_MS]
+    assert figures["strip_after_the_last_sample_ms"] <= GOAL_MS
+    if len(quiet) > CHECKS // 2:
+        assert statistics.median(quiet) <= GOAL_MS
+    assert statistics.median(figures["picture_on_the_card_after_the_reading_ms"]) <= GOAL_MS

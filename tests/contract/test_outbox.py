@@ -103,12 +103,32 @@ def test_post_of_a_group_is_handed_out_to_whoever_sees_to_it(database: Database)
     a, b = (Leases(database, name, time=lambda: time[0]) for name in "ab")
     a.take(CARD.incident)
     ours, theirs = Outbox(database, LEASE, leases=a), Outbox(database, LEASE, leases=b)
-    ours.keep(CARD)
-    nobodys = ours.keep(Post("nobodys", "card", "C1"))
-    assert [due.id for due in theirs.due(NOW)] == [nobodys]
+    theirs.keep(CARD)
+    assert (theirs.due(NOW), b.mine()) == ((), frozenset())
     assert only(ours.due(NOW)).post == CARD
     time[0] += LEASE
-    assert [due.post for due in theirs.due(NOW + LEASE)] == [CARD, Post("nobodys", "card", "C1")], "it fell silent"
+    assert only(theirs.due(NOW + LEASE)).post == CARD, "it fell silent"
+
+
+def test_post_of_what_nobody_sees_to_belongs_to_the_program_that_keeps_it(database: Database) -> None:
+    time = [NOW]
+    a, b = (Leases(database, name, time=lambda: time[0]) for name in "ab")
+    ours, theirs = Outbox(database, LEASE, leases=a), Outbox(database, LEASE, leases=b)
+    profile = Post("profile0123", "card", "C1")
+    kept = ours.keep(profile)
+    assert theirs.due(NOW) == (), "it is being sent already"
+    assert only(ours.due(NOW)).post == profile
+    a.let_go([profile.incident])
+    assert profile.incident in a.mine(), "not before it is sent"
+    ours.taken(kept, PLACE.channel, PLACE.ts)
+    a.let_go([profile.incident])
+    assert a.mine() == frozenset()
+    theirs.keep(profile)
+    assert (ours.due(NOW), only(theirs.due(NOW)).place) == ((), PLACE)
+    time[0] += LEASE
+    assert only(ours.due(NOW + LEASE)).post == profile, "it fell silent"
+    ours.keep(profile)
+    assert a.mine() == {profile.incident}
 
 
 def test_programs_take_turns_at_a_channel(outbox: Outbox, database: Database) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.domain.action import Plan
 from bot.domain.claim import Claim, Hold
-from bot.domain.entry import Entry, Event, Head
+from bot.domain.entry import Append, Entry, Event, Head
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.house_events import NodeReleased, WishRefused
@@ -28,7 +28,7 @@ class Recorder:
         if self.world.chance(self.fails):
             raise LedgerUnavailable("The database is locked.")
         done = verb(*args)
-        if verb.__name__ not in ("append", "append_all", "begin", "free", "refused"):
+        if verb.__name__ not in ("append", "append_all", "append_together", "begin", "free", "refused"):
             return done  # nothing was written that somebody could die without having heard of
         await self.world.boundary()
         if self.world.chance(self.fails):
@@ -42,6 +42,9 @@ class Recorder:
         self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str
     ) -> tuple[Entry, ...]:
         return await self._do(self.ledger.append_all, stream, expected_seq, events, by)  # type: ignore[no-any-return]
+
+    async def append_together(self, appends: Sequence[Append]) -> tuple[Entry, ...]:
+        return await self._do(self.ledger.append_together, appends)  # type: ignore[no-any-return]
 
     async def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
         return await self._do(self.ledger.begin, stream, expected_seq, event, by, claim)  # type: ignore[no-any-return]

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from bot.domain.alert import BOT
 from bot.domain.case import Case, CaseStore, read_case
 from bot.domain.contracts import Ledger, Log
+from bot.domain.entry import Append
 from bot.domain.errors import CaseError, Conflict, ImpossibleEvent, LedgerError, PlaybookError, UsageError
 from bot.domain.events import AlertReceived, Cancelled, PlanWithheld, ProfileTaken, Triaged
 from bot.domain.incident import Incident, newest
@@ -19,6 +20,7 @@ from bot.probes.profile import PROFILE, as_run
 from bot.response.diagnosis.what_if import outcome
 from bot.response.record import Record, short_id
 
+TRIES = 5
 Judge: TypeAlias = Callable[[Case, str], Awaitable[Verdict]]  # a case by a playbook's name
 
 
@@ -47,34 +49,36 @@ class Reweighing:
             return ""
 
     async def _considered(self, incident: Incident, taken: ProfileTaken) -> str:
-        group = newest(await self.book.together(incident.summary.card))
-        incident = next((member for member in group if member.node == incident.node), incident)
+        incident = await self._newest(incident)
         if not taken.reading or not _is_undecided(incident):
             return ""
         changed = await self._changed(incident, taken.reading)
         if not changed:
             return ""
         name = short_id("profiled", incident.id)
-        if incident.state is State.PROPOSED and not await self._withdrawn(incident, changed, name):
-            return ""
-        received = AlertReceived(
-            incident.alert,
-            incident.node,
-            incident.summary.card,
-            incident.playbook,
-            channel=incident.channel,
-            withheld=incident.withholds,
-            storm=incident.storm,
-            askers=incident.askers,
-        )
-        try:
-            await self.ledger.append_all(name, 0, (received, taken), incident.alert.asked_by or BOT)
-        except Conflict:  # another profile at the same moment was first
-            return ""
-        except LedgerError as error:  # the old offer may be withdrawn by now: somebody has to know
-            self.log("profile_not_weighed", incident=incident.id, error=one_line(str(error)))
-            return f"It changes the verdict ({changed}), and that could not be written down: check the node again."
-        return f"It changes the verdict ({changed}): the node is read again, and the card follows."
+        for _ in range(TRIES):
+            try:
+                # Together: a crash in between would leave a card without an offer and without a reading.
+                await self.ledger.append_together(
+                    (*_withdrawn(incident, changed, name), _opened(incident, taken, name))
+                )
+            except (Conflict, ImpossibleEvent):  # it changed meanwhile, or another profile was first
+                now = await self._newest(incident)
+                if now.id != incident.id or not _is_undecided(now):
+                    return ""
+                incident = now
+            except LedgerError as error:
+                self.log("profile_not_weighed", incident=incident.id, error=one_line(str(error)))
+                return f"It changes the verdict ({changed}), and that could not be written down: check the node again."
+            else:
+                return f"It changes the verdict ({changed}): the node is read again as incident {name}, on this card."
+        self.log("profile_not_weighed", incident=incident.id, error="the incident changed too often")
+        return f"It changes the verdict ({changed}): check the node again."
+
+    async def _newest(self, incident: Incident) -> Incident:
+        """Return what the card shows of the node now."""
+        group = newest(await self.book.together(incident.summary.card))
+        return next((member for member in group if member.node == incident.node), incident)
 
     async def _changed(self, incident: Incident, reading: str) -> str:
         """Return how the profile changes the verdict on the kept case; empty where it does not."""
@@ -91,14 +95,27 @@ class Reweighing:
             return ""
         return f"{_said(before)} → {_said(now)}"
 
-    async def _withdrawn(self, incident: Incident, changed: str, name: str) -> bool:
-        """Withdraw the proposal; False if a person decided meanwhile."""
-        because = f"A profile changes the verdict: {changed}. The node is read again, as incident {name}."
-        try:
-            await self.book.tell(incident, Cancelled(because), BOT)
-        except (Conflict, ImpossibleEvent):
-            return False
-        return True
+
+def _withdrawn(incident: Incident, changed: str, name: str) -> tuple[Append, ...]:
+    """The end of the offer; nothing where there is none."""
+    if incident.state is not State.PROPOSED:
+        return ()
+    because = f"A profile changes the verdict: {changed}. The node is read again, as incident {name}."
+    return (Append(incident.id, incident.seq, (Cancelled(because),), BOT),)
+
+
+def _opened(incident: Incident, taken: ProfileTaken, name: str) -> Append:
+    received = AlertReceived(
+        incident.alert,
+        incident.node,
+        incident.summary.card,
+        incident.playbook,
+        channel=incident.channel,
+        withheld=incident.withholds,
+        storm=incident.storm,
+        askers=incident.askers,
+    )
+    return Append(name, 0, (received, taken), incident.alert.asked_by or BOT)
 
 
 def _is_undecided(incident: Incident) -> bool:

@@ -16,6 +16,7 @@ from bot.surfaces.report.parts import Grid, Lines, Paragraph, Part, Point, Point
 from bot.surfaces.text import facts
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import StepView
+from bot.surfaces.view.standing import nothing_done
 from bot.surfaces.view.view import IncidentView, incident_view, is_alarm
 from bot.surfaces.view.words import Instant, Person, Sentence, mute_words, plain, rights_hint, with_full_stop
 
@@ -185,7 +186,7 @@ def worked(account: Account, view: IncidentView) -> Section:
         points.append(Point("Watched", (f"The cure held in {held} of {len(account.incident.samples)} readings.",)))
     if view.escalated is not None:
         points.append(Point("Did not work", (view.escalated.because,)))
-    nothing = (said("Nothing was done."),) if not points else ()
+    nothing = (said(nothing_done(account.incident)),) if not points else ()
     return Section("What worked", (*nothing, Points(tuple(points))))
 
 

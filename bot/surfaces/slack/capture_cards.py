@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from bot.domain.contracts import ActingLedger, Leases, Log, NodeDirectory, Outbox
+from bot.domain.contracts import ActingLedger, Log, NodeDirectory, Outbox
 from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable, UsageError, ZombieError
 from bot.domain.house_events import SymptomCaught
 from bot.domain.node import Node
@@ -36,7 +36,6 @@ from bot.surfaces.slack.capture_card import (
 )
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.enclosed_sketch import pictures_of
-from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
@@ -57,7 +56,6 @@ class CaptureCards:
         ledger: ActingLedger,
         poster: Poster,
         outbox: Outbox,
-        leases: Leases,
         slack: SlackConnection,
         background: Background,
         watching: Background,
@@ -72,7 +70,6 @@ class CaptureCards:
         self._ledger = ledger
         self._poster = poster
         self._outbox = outbox
-        self._leases = leases
         self._slack = slack
         self._background = background
         self._watching = watching
@@ -88,7 +85,7 @@ class CaptureCards:
         body = {"channel": target.channel, "thread_ts": target.thread_ts, "node": node.name, "by": by}
         if not await self.wishes.keep(card_name(capture), json.dumps(body)):
             return  # another delivery of the same command
-        await self._send(card_name(capture), CARD, target, looking_card(node, request))
+        await self._poster.enqueue(card_name(capture), CARD, target, looking_card(node, request))
         self._background.begin(self._ask(node, request, target, capture, by), f"capture {capture}")
 
     def takes(self, kept: KeptWish) -> bool:
@@ -174,7 +171,7 @@ class CaptureCards:
                 news = replace(figures, rolling=rolling) if figures is not None else RollingNews(rolling)
                 card = capture_card(news)
                 if rolling.state is not state:  # a new state has to arrive; figures in between are progress
-                    await self._send(name, CARD, target, card)
+                    await self._poster.enqueue(name, CARD, target, card)
                 elif card != shown:
                     self._poster.show(name, target, lambda card=card: card)  # type: ignore[misc]
                 state, shown = rolling.state, card
@@ -206,20 +203,15 @@ class CaptureCards:
             found = incident_of(await self._ledger.incidents(node=rolling.node), rolling.node, caught.at)
             place = await self._poster.place(found.card) if found is not None else None
             address = self._slack.workspace.permalink(place) if place is not None else ""
-            await self._send(name, part, target, caught_reply(caught, found, address), under=CARD)
+            await self._poster.enqueue(name, part, target, caught_reply(caught, found, address), under=CARD)
         told.add(part)
         drawn = await self.watch.sketches.find(rolling.id, caught.sketch) if self.watch.sketches is not None else None
         if drawn is not None and await self._poster.place(name) is not None:
             for asked in pictures_of(drawn):
                 await self._poster.enclose(name, target, asked)
 
-    async def _send(self, name: str, part: str, target: MessageTarget, message: Message, under: str = "") -> None:
-        """Send what has to arrive; of what nobody has a lease of, any program's sweep sends what is not sent yet."""
-        await self._leases.take(name)
-        await self._poster.enqueue(name, part, target, message, under=under)
-
     async def _end(self, name: str, target: MessageTarget, node: str, because: str, by: str) -> None:
-        await self._send(name, CARD, target, not_recorded(node, because, by))
+        await self._poster.enqueue(name, CARD, target, not_recorded(node, because, by))
         await self._done(name)
 
     async def _done(self, name: str) -> None:

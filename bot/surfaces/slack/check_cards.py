@@ -22,6 +22,7 @@ from bot.surfaces.slack.card import incident_card
 from bot.surfaces.slack.message import TEXT, Message, clipped
 from bot.surfaces.slack.part import MessageTarget, spot_of
 from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.thread import details
@@ -74,13 +75,18 @@ class CheckCards:
         words: PlanWords,
         links: Mapping[str, str] | None = None,
         why: WhyReplies | None = None,
+        pictures: Pictures | None = None,
     ) -> None:
-        """`why` adds to the details what would have changed a verdict; None: nobody does."""
+        """`why` adds to the details what would have changed a verdict; None: nobody does.
+
+        `pictures` get ready while nodes are read.
+        """
         self._links = links or {}
         self._poster = poster
         self._storms = storms
         self._words = words
         self._why = why
+        self._pictures = pictures
         self._boards: dict[str, _Board] = {}
         self._asked_at: OrderedDict[str, MessageTarget] = OrderedDict()
         self._shown: OrderedDict[str, str] = OrderedDict()
@@ -129,6 +135,8 @@ class CheckCards:
         spot = self._asked_at.get(name) or spot_of(group[0])
         if spot is None:
             return
+        if self._pictures is not None:
+            self._pictures.prepare()
         board, stands = self._boards.get(name), True
         if board is None:
             stands = await self._poster.adopt(name, spot)
@@ -160,9 +168,9 @@ class CheckCards:
         if not board.is_final:
             self._poster.show(name, board.spot, board.message)
         else:
-            await self._owe(name, board.spot, board.message())
-            if verdict.heat is not None and len(board.group) == 1:
+            if verdict.heat is not None and len(board.group) == 1:  # begun at once; the card does not wait for it
                 self._poster.illustrate(name, board.spot, incident.id, verdict.node, verdict.heat)
+            await self._owe(name, board.spot, board.message())
             if is_alarm(incident.alert):
                 await self._told_again(name, board)
         of_many = is_alarm(incident.alert) and len(board.group) > FEW

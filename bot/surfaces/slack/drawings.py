@@ -58,3 +58,8 @@ def png_of(drawn: Drawn, node: str) -> tuple[str, bytes]:
     from bot.profile.growth_picture import growth_picture
 
     return "growth.png", growth_picture(drawn, node, growth_words(drawn))
+
+
+def load() -> None:
+    """Load Pillow and its letters, so that the first picture is drawn as quickly as any other."""
+    png_of(CoreHeat("", 0, (0,), (1.0,), ((0,),)), "")

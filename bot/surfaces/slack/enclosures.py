@@ -114,6 +114,8 @@ class Enclosures:
             return False
         kept = {**asked.content, "thread_ts": target.thread_ts}
         post_id = await self._outbox.keep(Post(card, part, target.channel, kept, CARD))
+        if part in self._tasks:  # a sweep, or another click, was quicker
+            return True
         self._start(_Way(self._kinds[asked.prefix], card, asked.name, kept, target, post_id, instead))
         return True
 

@@ -43,7 +43,7 @@ class InteractionHandler:
         captures: CaptureDecisions | None = None,
     ) -> None:
         self._context = context
-        self._takes = [part for part in (fleet, captures) if part is not None]
+        self._takes = [part for part in (fleet, captures, context.profiles) if part is not None]
         self._wishes = context.wishes
         self._background = background
         waves = WaveDecisions(context, fleet.waves) if fleet is not None and fleet.waves is not None else None

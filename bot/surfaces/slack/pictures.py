@@ -21,7 +21,7 @@ from bot.domain.json_form import NotOfForm
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import RetryLater, Timing
-from bot.surfaces.slack.drawings import Drawn, alt_text, kept, name_of, of_kept, png_of
+from bot.surfaces.slack.drawings import Drawn, alt_text, kept, load, name_of, of_kept, png_of
 from bot.surfaces.slack.heat_block import picture_block, shown_by
 from bot.surfaces.slack.message import Block, Message
 from bot.surfaces.slack.uploads import Uploaded, Uploads
@@ -35,6 +35,7 @@ AT_ONCE = 2  # in a storm nothing else may wait for pictures
 LOOKS = 4
 REMEMBERED = 2000
 TOO_LATE = timedelta(hours=1)  # nobody looks at that card by then
+MOMENT = 0.5  # seconds that other work of a card leaves the processor to its pictures
 
 Redraw = Callable[[str], Awaitable[None]]
 
@@ -71,12 +72,24 @@ class Pictures:
         self._known: OrderedDict[tuple[str, str], _Picture | None] = OrderedDict()
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(AT_ONCE)
+        self._is_loaded = False
 
     def begin(self, card: str, channel: str, incident: str, node: str, drawn: Drawn, redraw: Redraw) -> None:
         """Begin to draw and upload an incident's picture, unless it exists; then `redraw` is called with its card."""
         key = (card, name_of(drawn, incident))
         if key not in self._tasks and key not in self._known:  # from here on the sweep leaves it alone
             self._start(key, self._begun(key, _Owed("", channel, node, drawn), redraw))
+
+    def prepare(self) -> None:
+        """Load what draws, in the background: a node is being read, so a picture may be wanted in some seconds."""
+        if not self._is_loaded:
+            self._is_loaded = True
+            self._start(("", "loading"), asyncio.to_thread(load))
+
+    async def settled(self, card: str) -> None:
+        """Wait until a card's pictures are uploaded, for a moment at most."""
+        if under_way := [task for (of_card, _), task in self._tasks.items() if of_card == card]:
+            await asyncio.wait(under_way, timeout=MOMENT)
 
     def take_up(self, due: DuePost, redraw: Redraw) -> bool:
         """Go on with a picture from the outbox; False where the post is no picture, or is under way here."""

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
+import re
 
 from bot.domain.capture import CaptureRequest
-from bot.domain.contracts import Leases
-from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable
+from bot.domain.contracts import Log
+from bot.domain.errors import LedgerError, ZombieError
 from bot.domain.node import Node
+from bot.domain.safe_text import one_line
+from bot.domain.wish import KeptWish, Wishes
 from bot.profile.sketch import Sketch
 from bot.response.capture.desk import ProfileAnswer, ProfileDesk, why_not
+from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import PROFILE
 from bot.surfaces.slack.enclosed_sketch import pictures_of
 from bot.surfaces.slack.message import TEXT, Message, clipped, escaped, footnote, header, paragraph, preformatted
@@ -20,37 +25,59 @@ from bot.surfaces.slack.poster import Poster
 
 LINES = 14
 LINE = 110
+_NAME = re.compile(rf"{PROFILE}[0-9a-f]{{20}}\Z")
 
 
 class SlackProfiles:
-    """Shows profiles in channels and in the threads of cards."""
+    """Shows profiles in channels and in the threads of cards; `wishes` know which were begun and not answered."""
 
-    def __init__(self, desk: ProfileDesk, poster: Poster, leases: Leases) -> None:
+    def __init__(self, desk: ProfileDesk, poster: Poster, wishes: Wishes, background: Background, log: Log) -> None:
         self._desk = desk
         self._poster = poster
-        self._leases = leases
+        self._wishes = wishes
+        self._background = background
+        self._log = log
 
     async def ask(
         self, node: Node, request: CaptureRequest, target: MessageTarget, key: str, by: str, incident: str = ""
     ) -> None:
         """Profile a node and show the result at that place; `key` is the request's, so that each is shown once.
 
-        Raises: LedgerError when the message cannot be stored.
+        Raises: LedgerError when the request cannot be stored.
         """
         name = PROFILE + hashlib.sha256(key.encode(errors="replace")).hexdigest()[:20]
-        await self._leases.take(name)  # of what nobody has a lease of, any program's sweep sends what is not sent yet
+        body = {"channel": target.channel, "thread_ts": target.thread_ts, "node": node.name}
+        if not await self._wishes.keep(name, json.dumps(body)):
+            return  # another delivery of the same request
         await self._poster.enqueue(name, CARD, target, _begun(node, request))
         drawn = None
         try:
             answer = await self._desk.profile(node, request, incident, by)
             message, drawn = _message(node, answer), answer.sketch
-        except (CannotRead, Unreachable, Refused) as no:
-            words = why_not(node.name, no)
-            message = Message(escaped(clipped(words, TEXT)), (paragraph(words),))
-        await self._leases.take(name)
+        except ZombieError as no:
+            message = _said(why_not(node.name, no))
+        await self._end(name, target, message)
+        await self._draw(name, target, drawn)
+
+    def takes(self, kept: KeptWish) -> bool:
+        """End the message of a profile that a crash broke off; False for any other wish."""
+        if _NAME.match(kept.key) is None:
+            return False
+        self._background.begin(self._broken_off(kept), f"{kept.key} broken off")
+        return True
+
+    async def _broken_off(self, kept: KeptWish) -> None:
+        self._log("profile_broken_off", key=one_line(kept.key, 80))
+        body = json.loads(kept.body)
+        target, node = MessageTarget(str(body["channel"]), str(body["thread_ts"])), one_line(str(body["node"]), 80)
+        await self._poster.adopt(kept.key, target)
+        await self._end(kept.key, target, _said(f"{node} was not profiled: the bot was restarted. Ask again."))
+
+    async def _end(self, name: str, target: MessageTarget, message: Message) -> None:
         await self._poster.enqueue(name, CARD, target, message)
         self._poster.finished(name)
-        await self._draw(name, target, drawn)
+        with contextlib.suppress(LedgerError):
+            await self._wishes.done(name)
 
     async def _draw(self, name: str, target: MessageTarget, drawn: Sketch | None) -> None:
         """Send the pictures into the thread; the words are there already, so nothing is lost without pictures."""
@@ -58,6 +85,10 @@ class SlackProfiles:
             if drawn is not None and await self._poster.place(name) is not None:  # a private answer gets no pictures
                 for asked in pictures_of(drawn):
                     await self._poster.enclose(name, target, asked)
+
+
+def _said(words: str) -> Message:
+    return Message(escaped(clipped(words, TEXT)), (paragraph(words),))
 
 
 def _begun(node: Node, request: CaptureRequest) -> Message:

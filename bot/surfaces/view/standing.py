@@ -21,7 +21,7 @@ from bot.surfaces.view.words import Group, Instant, Person, Piece, Sentence, led
 MOST_NAMED = 5  # approvers by name
 MOST_DIFFERENCES = 8
 SHORT = 120
-NOTHING_DONE = "Nothing was done."
+PROFILED = "A profile changes the verdict, so the node is read again. What was offered before no longer stands."
 
 
 def sentences_of(incident: Incident, state: State, plan: PlanView | None, context: ViewContext) -> Iterator[Sentence]:
@@ -30,6 +30,8 @@ def sentences_of(incident: Incident, state: State, plan: PlanView | None, contex
         case State.TRIAGED if incident.withheld is not None and incident.withheld.because != ACTING_IS_OFF:
             yield (with_full_stop(f"What would help is not offered: {one_line(incident.withheld.because, SAID)}"),)
         case State.OPENED | State.TRIAGED:
+            if state is State.OPENED and incident.profile:
+                yield (PROFILED,)
             yield from would_help(plan)
         case State.PROPOSED:
             if by := context.checking.get(incident.id):
@@ -204,7 +206,12 @@ def _ending(incident: Incident) -> Iterator[Sentence]:
         case _:
             yield because
     if not incident.steps:
-        yield (NOTHING_DONE,)
+        yield (nothing_done(incident),)
+
+
+def nothing_done(incident: Incident) -> str:
+    """Return that no step ran; the node may have been read, or profiled."""
+    return "Nothing was changed on the node." if incident.node else "Nothing was done."
 
 
 APPROVE, DECLINE, UNDO, PICK, ANSWER = "approve", "decline", "undo", "pick_node", "answer"

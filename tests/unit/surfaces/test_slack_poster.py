@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bot.domain.post import MessageRef, Post
-from bot.ledger import Database, Outbox, on_threads
+from bot.ledger import Database, Leases, Outbox, on_threads
 from bot.surfaces.slack.calls import Calls, Delivered
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.part import MessageTarget
@@ -129,3 +129,38 @@ async def test_reply_that_is_worded_anew_is_edited_also_once_it_is_forgotten_and
         await poster.enqueue("a", "evidence", AT, Message("said again"), under=CARD)
         await until(lambda: channel.edits, "the edit")
         assert (channel.posts, channel.edits) == ([], ["said again"])
+
+
+class BusyChannel(Channel):
+    """Slack on a bad day: a post is taken once it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = 0
+        self.let_go = asyncio.Event()
+
+    async def post(self, channel: str, thread_ts: str, message: Message) -> Delivered:
+        self.begun += 1
+        await self.let_go.wait()
+        return await super().post(channel, thread_ts, message)
+
+
+async def test_what_a_program_is_sending_is_left_to_it_by_all_others(tmp_path: Path) -> None:
+    channel = BusyChannel()
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
+
+        def program(name: str) -> Poster:
+            outbox: Any = on_threads(Outbox(database, leases=Leases(database, name)), threads)
+            return Poster(cast(Calls, channel), outbox, QUICK, lambda: datetime.now(UTC), lambda *_, **__: None)
+
+        ours, theirs = program("a"), program("b")
+        for name in ("sweep0123", "storm0123"):  # cards of no incident, which no engine sees to
+            await ours.enqueue(name, CARD, AT, Message(name))
+        await until(lambda: channel.begun == 2, "both to be on their way")
+        assert await theirs.sweep() == 0
+        channel.let_go.set()
+        await until(lambda: len(channel.posts) == 2, "both cards")
+        await ours.drain(10.0)
+        assert await theirs.sweep() == 0
+        await theirs.drain(10.0)
+        assert sorted(channel.posts) == ["storm0123", "sweep0123"], "each once"

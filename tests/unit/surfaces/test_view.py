@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.action import Plan, Step
-from bot.domain.events import Escalated, IncidentEvent, PlanWithheld, QuestionAsked, StepFailed
+from bot.domain.events import Escalated, IncidentEvent, PlanWithheld, ProfileTaken, QuestionAsked, StepFailed
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
 from bot.domain.transitions import State
@@ -56,9 +56,9 @@ def view(*events: IncidentEvent, context: ViewContext = CONTEXT) -> IncidentView
         ),
         (State.VERIFYING, CRITICAL, "All steps are done, and the node is watched until 09:40 UTC."),
         (State.RESOLVED, f"Resolved: {NODE}: {CAUSE}", "The leak is gone. Approved by "),
-        (State.DECLINED, f"Declined: {CRITICAL}", "“no”. Nothing was done."),
-        (State.EXPIRED, f"Expired: {CRITICAL}", "too late. Nothing was done."),
-        (State.CANCELLED, f"Cancelled: {NODE}", "asked twice. Nothing was done."),
+        (State.DECLINED, f"Declined: {CRITICAL}", "“no”. Nothing was changed on the node."),
+        (State.EXPIRED, f"Expired: {CRITICAL}", "too late. Nothing was changed on the node."),
+        (State.CANCELLED, f"Cancelled: {NODE}", "asked twice. Nothing was changed on the node."),
         (State.ESCALATED, f"Escalated: {CRITICAL}", "A person has to take over: no proof."),
         (State.UNKNOWN, NODE, "A question: Is the node back? Nothing more is sent to the node."),
     ],
@@ -76,6 +76,12 @@ def test_progress_and_a_verdict_that_is_not_on_record_yet_are_shown() -> None:
     assert view(OPENING, context=waiting).headline == f"{NODE}: waiting: 2 nodes are being read"
     judged = view(OPENING, context=replace(CONTEXT, fresh={NODE: VERDICT}))
     assert (judged.headline, judged.severity) == (CRITICAL, VERDICT.status)
+
+
+def test_node_that_is_read_again_for_a_profile_says_so() -> None:
+    profiled = view(OPENING, ProfileTaken("Core 39 ran kubelet.", "cycles at 49 Hz for 10 s.", "", "{}"))
+    assert plain(profiled.story).startswith("A profile changes the verdict, so the node is read again.")
+    assert "profile" not in plain(view(OPENING).story)
 
 
 def test_plan_has_the_words_the_impact_and_the_outcome_of_each_step() -> None:

@@ -67,9 +67,10 @@ class Bench:
     def now(self, name: str = ID) -> Incident:
         return fold(self.ledger.read(name))
 
-    async def consider(self, incident: Incident, taken: ProfileTaken = TAKEN, *, breaks: bool = False) -> str:
-        ledger: Any = on_threads(self.ledger, self.threads)
-        ledger = Broken(ledger) if breaks else ledger
+    async def consider(
+        self, incident: Incident, taken: ProfileTaken = TAKEN, around: Callable[[Any], Any] = lambda ledger: ledger
+    ) -> str:
+        ledger: Any = around(on_threads(self.ledger, self.threads))
         cases: Any = on_threads(self.kept, self.threads)
         weighing = Reweighing(Record(ledger), ledger, cases, self.judge, lambda event, **_: self.lines.append(event))
         return await weighing.consider(incident, taken)
@@ -87,8 +88,34 @@ class Broken:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ledger, name)
 
-    async def append_all(self, *words: Any) -> None:
+    async def append_together(self, *words: Any) -> None:
         raise LedgerUnavailable("The database is full.", "Make room.")
+
+
+class Killed(BaseException):
+    """As SIGKILL: nothing expects it."""
+
+
+class Deadly:
+    """A ledger around whose verbs the program is killed: at the boundary of that number."""
+
+    def __init__(self, ledger: Any, at: int) -> None:
+        self._ledger = ledger
+        self._left = at
+
+    def _boundary(self) -> None:
+        if not self._left:
+            raise Killed
+        self._left -= 1
+
+    def __getattr__(self, name: str) -> Any:
+        async def verb(*words: Any) -> Any:
+            self._boundary()
+            answer = await getattr(self._ledger, name)(*words)
+            self._boundary()
+            return answer
+
+        return verb
 
 
 @pytest.fixture
@@ -153,10 +180,38 @@ async def test_two_profiles_of_one_moment_make_one_new_incident(bench: Bench) ->
     assert len(bench.others()) == 1
 
 
-async def test_offer_that_was_withdrawn_and_cannot_be_made_anew_is_told(bench: Bench) -> None:
-    said = await bench.consider(bench.taken(bench.proposed()), breaks=True)
+async def test_offer_that_cannot_be_made_anew_stands_and_that_is_told(bench: Bench) -> None:
+    said = await bench.consider(bench.taken(bench.proposed()), TAKEN, Broken)
     assert said.endswith("and that could not be written down: check the node again.")
-    assert (bench.now().state, bench.lines) == (State.CANCELLED, ["profile_not_weighed"])
+    assert (bench.now().state, bench.others(), bench.lines) == (State.PROPOSED, [], ["profile_not_weighed"])
+
+
+@pytest.mark.parametrize("at", range(8))
+async def test_killed_at_any_point_the_card_has_its_offer_or_a_node_to_be_read(bench: Bench, at: int) -> None:
+    incident = bench.taken(bench.proposed())
+    try:
+        await bench.consider(incident, TAKEN, lambda ledger: Deadly(ledger, at))
+    except Killed:
+        pass
+    else:
+        assert at > 5, "it is killed around each verb"
+    stands = bench.now().state is State.PROPOSED
+    opened = [bench.now(name).state for name in bench.others()]
+    assert (stands, opened) in ((True, []), (False, [State.OPENED]))
+    assert bool(await bench.consider(incident)) == stands, "asked again, it is carried through once"
+    assert (bench.now().state, len(bench.others())) == (State.CANCELLED, 1)
+
+
+async def test_what_joins_while_it_is_weighed_takes_nothing_away(bench: Bench) -> None:
+    incident = bench.taken(bench.proposed())
+
+    def taken_again() -> None:
+        bench.meanwhile = lambda: None
+        bench.taken(bench.now())
+
+    bench.meanwhile = taken_again
+    assert "read again as incident" in await bench.consider(incident)
+    assert (bench.now().state, len(bench.others())) == (State.CANCELLED, 1)
 
 
 @pytest.mark.parametrize("reading", ["", as_text(WALK)])

@@ -1,0 +1,127 @@
+"""A profile asked for in Slack always gets an answer: also where the bot is killed while it samples."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from bot.domain.capture import CaptureRequest
+from bot.domain.errors import UsageError
+from bot.domain.node import Node
+from bot.domain.wish import KeptWish
+from bot.ledger import Database, Leases, Outbox, on_threads
+from bot.ledger.wishes import WishStore
+from bot.response.capture.desk import ProfileDesk
+from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.calls import Calls
+from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.profiles import SlackProfiles
+from tests.slack.replicas import until
+from tests.slack.service import QUICK
+from tests.unit.surfaces.test_slack_poster import Channel
+
+NODE, AT = Node("node-1", "10.0.0.1"), MessageTarget("C1", "1700000000.000001")
+WITHOUT_END = 3600.0
+
+
+class Desk:
+    """A desk whose profiles take an hour, or fail."""
+
+    def __init__(self, fails: Exception | None = None) -> None:
+        self.fails = fails
+        self.begun = 0
+
+    async def profile(self, *_: object) -> None:
+        self.begun += 1
+        if self.fails is not None:
+            raise self.fails
+        await asyncio.sleep(WITHOUT_END)
+
+
+@dataclass
+class Program:
+    """What one start of the program has."""
+
+    profiles: SlackProfiles
+    desk: Desk
+    leases: Leases
+    wishes: Any
+    poster: Poster
+    background: Background
+
+    async def asked(self, key: str = "click-1") -> None:
+        await self.profiles.ask(NODE, CaptureRequest(), AT, key, "slack:T1/U1")
+
+    async def ends(self) -> None:
+        await self.background.drain(10.0)
+        await self.poster.drain(10.0)
+
+
+class Bench:
+    """A database and a channel that outlive every program."""
+
+    def __init__(self, database: Database, threads: ThreadPoolExecutor) -> None:
+        self.database, self.threads, self.channel = database, threads, Channel()
+
+    def program(self, name: str, fails: Exception | None = None) -> Program:
+        def log(event: str, **_: object) -> None:
+            return
+
+        desk, leases, background = Desk(fails), Leases(self.database, name), Background(log)
+        outbox: Any = on_threads(Outbox(self.database, leases=leases), self.threads)
+        wishes: Any = on_threads(WishStore(self.database, leases), self.threads)
+        poster = Poster(cast(Calls, self.channel), outbox, QUICK, lambda: datetime.now(UTC), log)
+        profiles = SlackProfiles(cast(ProfileDesk, desk), poster, wishes, background, log)
+        return Program(profiles, desk, leases, wishes, poster, background)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
+        yield Bench(database, threads)
+
+
+async def test_profile_that_a_kill_broke_off_is_answered_by_the_next_run(bench: Bench) -> None:
+    killed = bench.program("a")
+    asking = asyncio.create_task(killed.asked())
+    await until(lambda: bench.channel.posts, "its first words")
+    assert "every core is sampled" in bench.channel.posts[0]
+    beside = bench.program("b")
+    assert await beside.wishes.left() == (), "its program is alive"
+    await beside.asked()
+    assert beside.desk.begun == 0, "another delivery of the click"
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    killed.leases.leave()
+
+    (kept,) = await beside.wishes.left()
+    assert beside.profiles.takes(kept)
+    await until(lambda: bench.channel.edits, "the answer")
+    assert bench.channel.edits == ["node-1 was not profiled: the bot was restarted. Ask again."]
+    await beside.ends()
+    assert (len(bench.channel.posts), bench.channel.threads) == (1, [AT.thread_ts])
+    assert await bench.program("c").wishes.left() == ()
+
+
+async def test_profile_that_fails_for_any_reason_is_answered_and_done(bench: Bench) -> None:
+    program = bench.program("a", UsageError("The key file is gone", "Put it back."))
+    await program.asked()
+    await program.ends()
+    said = [*bench.channel.posts, *bench.channel.edits]
+    assert said[-1] == "node-1 was not profiled: The key file is gone. Put it back."
+    program.leases.leave()
+    assert await bench.program("b").wishes.left() == ()
+
+
+def test_other_wishes_are_left_to_others(bench: Bench) -> None:
+    profiles = bench.program("a").profiles
+    for key in ("profile", "capture-0123456789ab", "V0123:profile", f"profile{'g' * 20}"):
+        assert not profiles.takes(KeptWish(key, "{}", datetime.now(UTC)))
