@@ -175,7 +175,7 @@ class Service:
         self._sweeps = Sweeps(
             scheduled(settings.sweeps, playbooks.get()),
             desk,
-            books.wishes,
+            books.chat_requests,
             books.readings,
             books.sweeps,
             self._tell,
@@ -186,8 +186,8 @@ class Service:
         kept = wave_parts(
             self._acting, known, books.ledger, books.waves, cases=books.kept_cases, voices=voices, log=log
         )
-        waves = slack_waves(kept, self._poster, self._background, self._storming, log, books.wishes)
-        fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, books.wishes, waves)
+        waves = slack_waves(kept, self._poster, self._background, self._storming, log, books.chat_requests)
+        fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, books.chat_requests, waves)
         self._captures = slack_captures(
             settings,
             known,
@@ -219,7 +219,7 @@ class Service:
             profiles=self._captures.profiles,
             opener=opener,
             pagerduty=self._pagerduty,
-            wishes=books.wishes,
+            chat_requests=books.chat_requests,
             fleet=fleet,
             links=settings.links,
             captures=self._captures.cards,
@@ -233,7 +233,7 @@ class Service:
             self._background,
             settings.slack.channels,
             asking,
-            books.wishes,
+            books.chat_requests,
             fleet,
             self._captures.profiles,
             self._captures.cards,

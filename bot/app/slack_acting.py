@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from bot.actions import ACTIONS
 from bot.app.pagerduty import PagerDutyParts
+from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Log, Outbox
 from bot.domain.engine_contracts import Notices
 from bot.domain.policy import Policy
-from bot.domain.wish import Wishes
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.progress import Readings
 from bot.response.execution.usual import UsualTimes
@@ -64,12 +64,12 @@ def slack_acting(
     profiles: SlackProfiles | None = None,
     opener: CheckOpener | None = None,
     pagerduty: PagerDutyParts | None = None,
-    wishes: Wishes | None = None,
+    chat_requests: ChatRequests | None = None,
     fleet: FleetCards | None = None,
     links: Mapping[str, str] | None = None,
     captures: CaptureCards | None = None,
 ) -> SlackActing:
-    """Put it together; `known` are the nodes that may be named, `wishes` stores what Slack delivers.
+    """Put it together; `known` are the nodes that may be named, `chat_requests` stores what Slack delivers.
 
     Without `askers` every full member may ask.
     """
@@ -105,7 +105,7 @@ def slack_acting(
         picker=picker,
         profiles=profiles,
         opener=opener,
-        wishes=wishes,
+        chat_requests=chat_requests,
         suggestions=NodeSuggestions(known, askers) if known is not None else None,
     )
     home = HomeDesk(

@@ -56,7 +56,7 @@ def slack_captures(
     book = Record(books.ledger, log)
     weighing = Reweighing(book, books.ledger, books.kept_cases, judge(playbooks), log)
     desk = ProfileDesk(Profiler(ssh_talks(environment), nonce), book, log, weighing, sketches)
-    watch, turns = RollingWatch(roller(settings, books.ledger, environment), sketches), LookTurns(books.wishes)
+    watch, turns = RollingWatch(roller(settings, books.ledger, environment), sketches), LookTurns(books.chat_requests)
     cards = CaptureCards(
         watch,
         turns,
@@ -68,9 +68,11 @@ def slack_captures(
         background,
         watching,
         log,
-        books.wishes,
+        books.chat_requests,
     )
-    beside = CaughtBeside(sketches, books.ledger, poster, books.outbox, books.leases, books.wishes, background, log)
+    beside = CaughtBeside(
+        sketches, books.ledger, poster, books.outbox, books.leases, books.chat_requests, background, log
+    )
     keeper = RollingKeeper(watch, known, turns, log, (cards, beside))
-    profiles = SlackProfiles(desk, poster, books.wishes, background, log)
+    profiles = SlackProfiles(desk, poster, books.chat_requests, background, log)
     return SlackCaptures(profiles, cards, keeper)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from bot.actions import ACTIONS
 from bot.app.waves import WaveParts, known_causes, start_wave
+from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import Log
 from bot.domain.node import Node
 from bot.domain.wave import Wave
-from bot.domain.wish import Wishes
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.waves import WaveWish
 from bot.surfaces.slack.background import Background
@@ -19,7 +19,12 @@ from bot.surfaces.view.plan_words import PlanWords
 
 
 def slack_waves(
-    parts: WaveParts, poster: Poster, background: Background, watching: Background, log: Log, wishes: Wishes
+    parts: WaveParts,
+    poster: Poster,
+    background: Background,
+    watching: Background,
+    log: Log,
+    chat_requests: ChatRequests,
 ) -> WaveCards:
     """Return the cards of waves in Slack; `watching` is cancelled at once when the bot stops."""
 
@@ -28,4 +33,4 @@ def slack_waves(
         wish = WaveWish(ask.words, known_causes(playbook, ask.causes), by, control=ask.control, channel=channel)
         return await start_wave(parts, wish, nodes, playbook, lambda _: None, wave_id=name)
 
-    return WaveCards(parts.desk, start, PlanWords(ACTIONS), poster, background, watching, log, wishes)
+    return WaveCards(parts.desk, start, PlanWords(ACTIONS), poster, background, watching, log, chat_requests)

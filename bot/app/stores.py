@@ -11,18 +11,18 @@ from datetime import timedelta
 from bot.app.parts import runner_name
 from bot.domain.alarm_contracts import DedupStore, Inbox
 from bot.domain.case import CaseStore, Readings, SweepReports
+from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Leases, Outbox
 from bot.domain.wave_contracts import WaveLedger
-from bot.domain.wish import Wishes
 from bot.ledger import Database, Ledger, ReadingStore, SweepStore, on_threads
 from bot.ledger import KeptCases as BlockingKeptCases
 from bot.ledger import Leases as BlockingLeases
 from bot.ledger import Outbox as BlockingOutbox
 from bot.ledger import Waves as BlockingWaves
+from bot.ledger.chat_requests import ChatRequestStore
 from bot.ledger.dedup_store import DedupStore as BlockingCases
 from bot.ledger.inbox import KNOWN_FOR
 from bot.ledger.inbox import Inbox as BlockingInbox
-from bot.ledger.wishes import WishStore
 from bot.surfaces import SURFACES
 from bot.surfaces.pagerduty import PARTS
 
@@ -48,7 +48,7 @@ class Stores:
     inbox: Inbox
     cases: DedupStore
     pages: Outbox
-    wishes: Wishes
+    chat_requests: ChatRequests
     waves: WaveLedger
     kept_cases: CaseStore
     readings: Readings
@@ -78,7 +78,7 @@ def books(database_url: str, known_for: timedelta = KNOWN_FOR) -> Iterator[Store
             on_threads(BlockingInbox(database, runner, leases=leases, known_for=known_for), threads, {"keep": doors}),
             on_threads(BlockingCases(database), threads),
             on_threads(BlockingOutbox(database, PAGES_LENT_FOR, parts=PARTS, at_once=1), threads),
-            on_threads(WishStore(database, leases), threads, {"keep": doors}),
+            on_threads(ChatRequestStore(database, leases), threads, {"keep": doors}),
             on_threads(BlockingWaves(database), threads),
             on_threads(BlockingKeptCases(database), threads),
             on_threads(ReadingStore(database), threads),

@@ -10,12 +10,12 @@ from datetime import datetime
 
 from bot.causes import CAUSES
 from bot.domain.case import Readings, SweepReports
+from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.growth import Growth, Look, growth
 from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.playbook import Playbook
-from bot.domain.wish import Wishes
 from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.desk import FleetDesk
@@ -44,7 +44,7 @@ def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[Sc
 class Sweeps:
     """Runs due sweeps.
 
-    Shape: a sweep's slot is a wish, which only one live program can take; those of a dead program are redone.
+    Shape: a sweep's slot is a chat request, which only one live program can take; those of a dead program are redone.
     `tells` posts a digest in its channel.
     """
 
@@ -52,7 +52,7 @@ class Sweeps:
         self,
         sweeps: Sequence[ScheduledSweep],
         desk: FleetDesk,
-        wishes: Wishes,
+        chat_requests: ChatRequests,
         readings: Readings,
         store: SweepReports,
         tells: Tells,
@@ -61,7 +61,7 @@ class Sweeps:
     ) -> None:
         self._sweeps = sweeps
         self._desk = desk
-        self._wishes = wishes
+        self._chat_requests = chat_requests
         self._readings = readings
         self._store = store
         self._tells = tells
@@ -79,9 +79,9 @@ class Sweeps:
         for sweep in self._sweeps:
             key = f"sweep-{sweep.name}-{sweep.slot(self._now())}"
             try:
-                if await self._wishes.keep(key):
+                if await self._chat_requests.keep(key):
                     await self._swept(sweep, key)
-                    await self._wishes.done(key)
+                    await self._chat_requests.done(key)
             except LedgerError as no:
                 self._log("ledger_unavailable", error=str(no))
 

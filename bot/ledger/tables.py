@@ -170,7 +170,7 @@ DELIVERIES = Table(
 )
 
 # What people asked for in a chat, by the chat's id of each delivery. `runner` handles it, or did when it died.
-WISHES = Table(
+CHAT_REQUESTS = Table(
     "wishes",
     _METADATA,
     Column("id", Text, primary_key=True),

@@ -32,7 +32,7 @@ def test_refusals_of_one_kind_and_person_are_counted_once_they_are_many(database
 def test_refusals_of_people_without_end_are_counted_too_and_told_by_the_next(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever has the signing secret can make up people, and wishes, as many as they like."""
+    """Whoever has the signing secret can make up people, and requests, as many as they like."""
     monkeypatch.setattr(refusals, "WRITTEN_IN_ALL", 5)
     now = [datetime(2026, 11, 22, 9, tzinfo=UTC)]
     with Database.open(database_url) as database:

@@ -16,7 +16,7 @@ from bot.domain.errors import UsageError
 from bot.domain.growth import HarmAt
 from bot.domain.node import Node
 from bot.ledger import Database, Leases, ReadingStore, SweepStore, on_threads
-from bot.ledger.wishes import WishStore
+from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.fleet.answer import Came, Counted, Found, NodeAnswer
 from bot.response.fleet.report import report
 from bot.response.fleet.sweep import Judged
@@ -67,7 +67,7 @@ class Replica:
         self.sweeps = Sweeps(
             scheduled((SAID,), PLAYBOOK),
             cast(Any, desk),
-            on_threads(WishStore(database, leases), threads),
+            on_threads(ChatRequestStore(database, leases), threads),
             on_threads(ReadingStore(database), threads),
             on_threads(SweepStore(database), threads),
             tells,
@@ -122,7 +122,7 @@ async def test_a_sweep_that_a_dead_program_had_begun_is_taken_over(database_url:
         dead, heir = (Replica(database, threads, name, desk, clock) for name in ("dead", "heir"))
         dead.leases.beat()
         (sweep,) = scheduled((SAID,), PLAYBOOK)
-        assert WishStore(database, dead.leases).keep(f"sweep-{sweep.name}-{sweep.slot(clock[0])}")
+        assert ChatRequestStore(database, dead.leases).keep(f"sweep-{sweep.name}-{sweep.slot(clock[0])}")
         await heir.sweeps.due()
         assert desk.runs == 0
         dead.leases.leave()

@@ -14,7 +14,7 @@ from bot.domain.clock_offset import ClockOffset
 from bot.domain.node import Node
 from bot.domain.rolling import RollingRequest
 from bot.ledger import Leases
-from bot.ledger.wishes import WishStore
+from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.capture.keeper import RollingKeeper
 from bot.response.capture.ring_access import RingAccess
 from bot.response.capture.rolling_look import LogLine
@@ -80,8 +80,8 @@ def looks_of(patient: Patient, runner: str) -> tuple[LookTurns, Leases]:
     """What one of several programs at the record looks at."""
     leases = Leases(patient.database, runner)
     leases.beat()
-    wishes: Any = Asynchronous(WishStore(patient.database, leases))
-    return LookTurns(wishes), leases
+    chat_requests: Any = Asynchronous(ChatRequestStore(patient.database, leases))
+    return LookTurns(chat_requests), leases
 
 
 async def test_a_serving_bot_looks_by_itself_and_says_what_it_found(patient: Patient) -> None:

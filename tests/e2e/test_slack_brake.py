@@ -205,7 +205,7 @@ async def test_pull_that_was_acknowledged_before_a_crash_is_carried_on_once(
 
 async def test_pull_whose_runner_died_after_it_is_not_made_again(slack: SlackWorkspace, team: ActingTeam) -> None:
     opened = await dialog(slack, await home(slack, "Pull the brake"))
-    team.wishes.is_gone_for = "done"
+    team.chat_requests.is_gone_for = "done"
     await slack.submit("bob", opened, {"reason": "it burns"})
     await team.idle()
     number = (await team.ledger.braked()).seq
@@ -220,13 +220,13 @@ async def test_yes_that_was_acknowledged_before_a_crash_is_said_once(slack: Slac
     team.run_plans = False
     offer = await team.proposed("node-1")
     view = await team.dialog("bob", offer)
-    team.wishes.is_gone_for = "done"
+    team.chat_requests.is_gone_for = "done"
     team.is_dying = True
     await slack.submit("bob", view, {"reason": "it leaks"})
     team.is_dying = False
     for runner in ("runner-2", "runner-3"):  # the first of them dies before it has noted that it is done
         next_run = team.restarted(runner)
-        team.wishes.is_gone_for = "done"
+        team.chat_requests.is_gone_for = "done"
         await next_run.clicks.carry_on()
         await team.idle()
     (one,) = await team.ledger.incidents()
@@ -241,10 +241,10 @@ async def test_submission_that_cannot_be_kept_says_so_in_the_dialog_and_decides_
     slack: SlackWorkspace, team: ActingTeam
 ) -> None:
     opened = await dialog(slack, await home(slack, "Pull the brake"))
-    team.wishes.is_gone = True
+    team.chat_requests.is_gone = True
     sent = await slack.submit("bob", opened, {"reason": "it burns"})
     assert sent.errors["reason"].startswith("The ledger cannot be written now")
-    team.wishes.is_gone = False
+    team.chat_requests.is_gone = False
     assert await moves(team) == []
     again = await slack.submit("bob", opened, {"reason": "it burns"})
     assert dict(again.errors) == {}

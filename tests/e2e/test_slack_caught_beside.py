@@ -40,7 +40,7 @@ class Parts:
         log = Journal(team.log).log
         sketches = Sketches(cases, lambda: datetime.now(UTC), "zombie", log)
         leases: Any = on_threads(Leases(self.database, "runner-1"), self.threads)
-        return CaughtBeside(sketches, team.ledger, team.poster, outbox, leases, team.wishes, team, log), sketches
+        return CaughtBeside(sketches, team.ledger, team.poster, outbox, leases, team.chat_requests, team, log), sketches
 
 
 def caught(at: datetime, sketch: str = "", mono: float = 4400.25) -> Rolling:
@@ -92,7 +92,7 @@ async def test_what_belongs_to_no_incident_waits_for_one_and_what_has_a_card_is_
         await team.idle()
         await slack.until(lambda: len(told(slack, card)) == 2, what="both, under the card that came after the first")
 
-        await team.wishes.keep(card_name(ID), "{}")
+        await team.chat_requests.keep(card_name(ID), "{}")
         asked_in_slack, _ = parts.made()
         asked_in_slack.news(RollingNews(caught(team.world.clock(), mono=99.0)))
         await team.idle()

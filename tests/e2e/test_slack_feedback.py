@@ -83,7 +83,7 @@ async def test_a_click_that_is_delivered_again_later_changes_nothing(tmp_path: P
         desk.clicked(replace(click, key="click-2", value=f"right-{incident}"))
         await team.idle()
         again = team.restarted("runner-2")  # it never heard of the first
-        team.wishes.is_gone_for = "keep"  # and nothing noted the click
+        team.chat_requests.is_gone_for = "keep"  # and nothing noted the click
         again.clicks.clicked(click)
         await team.idle()
         assert await marks(team) == [("U0ALICE001", False), ("U0ALICE001", True)]

@@ -15,7 +15,7 @@ from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.rolling import Places, RollingRequest, rolling_rights
 from bot.ledger import Database, Ledger
-from bot.ledger.wishes import WishStore
+from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.capture.ring_access import RingAccess
 from bot.response.capture.roller import Roller, RollingLimits
 from bot.response.capture.rolling_watch import RollingNews, RollingWatch
@@ -133,7 +133,7 @@ class Patient:
 class Asynchronous:
     """A part of the record whose verbs can be awaited."""
 
-    def __init__(self, ledger: Ledger | WishStore) -> None:
+    def __init__(self, ledger: Ledger | ChatRequestStore) -> None:
         self._ledger = ledger
 
     def __getattr__(self, name: str) -> Any:

@@ -12,7 +12,7 @@ import pytest
 from bot.domain.entry import Entry
 from bot.domain.fence import Barred, Fence
 from bot.ledger import Ledger, holds
-from bot.ledger.wishes import WishStore
+from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.decision import braking, guards
 from bot.response.decision.counting import Counting
 from bot.response.execution.node_access import NodeAccess
@@ -87,7 +87,7 @@ def answered_by_any_dialog(patch: pytest.MonkeyPatch) -> None:
 
 
 def delivery_not_known(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(WishStore, "keep", lambda self, key, body="": True)
+    patch.setattr(ChatRequestStore, "keep", lambda self, key, body="": True)
     patch.setattr("bot.ledger.ledger.pull_of", lambda connection, request: None)
 
 

@@ -13,7 +13,7 @@ from bot.domain.events import GIVE_UP, GO_ON
 from bot.domain.fold import fold
 from bot.domain.policy import Approval
 from bot.ledger import Database, Leases
-from bot.ledger.wishes import WishStore
+from bot.ledger.chat_requests import ChatRequestStore
 from tests.schedules.stage import Stage
 
 OLD_CARD = "of an older card"
@@ -115,15 +115,15 @@ class People:
         await world.sleep(world.random.uniform(0, 45))
         self.replicas += 1
         leases = Leases(self.database, f"replica {self.replicas} of {key}", time=lambda: world.now)
-        wishes = WishStore(self.database, leases, lambda: world.now)
+        chat_requests = ChatRequestStore(self.database, leases, lambda: world.now)
         leases.beat()
         await world.boundary()
-        if not wishes.keep(key):
+        if not chat_requests.keep(key):
             return
         await world.boundary()
         await wish(key)
         await world.boundary()
-        wishes.done(key)
+        chat_requests.done(key)
 
     async def _pull(self, key: str) -> None:
         await self._tried(lambda: self.stage.responder().brake(True, Approval("terminal:bob", key), request=key))

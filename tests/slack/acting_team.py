@@ -35,8 +35,8 @@ from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
+from bot.ledger.chat_requests import ChatRequestStore
 from bot.ledger.inbox import Inbox
-from bot.ledger.wishes import WishStore
 from bot.response.decision.binding import binds
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.figures import figures
@@ -96,7 +96,7 @@ class ActingTeam:
     run_plans: bool = True
     acting: SlackActing = field(init=False)
     restarted: Callable[[str], SlackActing] = field(init=False)  # the same again, as another runner
-    wishes: Any = None
+    chat_requests: Any = None
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     fleet: Any = None  # the cards of sweeps and waves, where the test has some
     needed: int = 1  # how many have to say yes
@@ -296,7 +296,7 @@ async def acting_team(
         team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log)
 
         def runs(runner: str) -> SlackActing:
-            team.wishes = Gone(on_threads(WishStore(database, Leases(database, runner)), threads))
+            team.chat_requests = Gone(on_threads(ChatRequestStore(database, Leases(database, runner)), threads))
             team.fleet = fleet(team, connection, database, threads)
             return slack_acting(
                 connection,
@@ -312,7 +312,7 @@ async def acting_team(
                 team,
                 deliveries=on_threads(Inbox(database, "runner-1"), threads),
                 known=Names(tuple(team.stage.nodes)),
-                wishes=team.wishes,
+                chat_requests=team.chat_requests,
                 fleet=team.fleet,
             )
 

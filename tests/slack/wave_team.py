@@ -89,11 +89,13 @@ class Fleet:
         self.desk = Waves(
             team.responder.policy, team.responder.book, team.ledger, kept, team.world.clock, chance, voices, _log(team)
         )
-        words, work, wishes = PlanWords(ACTIONS), self._work, team.wishes
-        waves = WaveCards(self.desk, self._start, words, team.poster, work, self.watching, _log(team), wishes, SOON)
+        words, work, chat_requests = PlanWords(ACTIONS), self._work, team.chat_requests
+        waves = WaveCards(
+            self.desk, self._start, words, team.poster, work, self.watching, _log(team), chat_requests, SOON
+        )
         askers = Askers(connection, people, asyncio.get_running_loop().time)
         opener: Any = None  # no check is begun from here
-        return FleetCards(self._fleet_desk(), team.poster, opener, askers, work, _log(team), wishes, waves, SOON)
+        return FleetCards(self._fleet_desk(), team.poster, opener, askers, work, _log(team), chat_requests, waves, SOON)
 
     @property
     def _work(self) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bot.domain.wish import Wishes
+from bot.domain.chat_request import ChatRequests
 
 _LOOKS = "look-"
 
@@ -16,16 +16,16 @@ class LookTurns:
     Raises: every verb raises LedgerUnavailable when the database cannot be asked.
     """
 
-    wishes: Wishes
+    chat_requests: ChatRequests
     _mine: set[str] = field(default_factory=set)
 
     async def take(self, capture: str) -> bool:
         """Look at it from now on; False while another program that is alive does."""
-        if capture not in self._mine and await self.wishes.keep(_LOOKS + capture):
+        if capture not in self._mine and await self.chat_requests.keep(_LOOKS + capture):
             self._mine.add(capture)
         return capture in self._mine
 
     async def over(self, capture: str) -> None:
         """Say that nobody has to look at it any more."""
         self._mine.discard(capture)
-        await self.wishes.done(_LOOKS + capture)
+        await self.chat_requests.done(_LOOKS + capture)

@@ -1,6 +1,6 @@
 """Rolling captures in Slack: a card for each, from request to end, with everything caught in its thread.
 
-The record holds the capture; a card only shows it. The program that shows it keeps a wish for it, so that each thing
+The record holds the capture; a card only shows it. The program that shows it stores a chat request for it, so that each thing
 caught is posted once, and after a crash or restart the next program goes on with the same card.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from bot.domain.chat_request import ChatRequest, ChatRequests
 from bot.domain.contracts import ActingLedger, Log, NodeDirectory, Outbox
 from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable, UsageError, ZombieError
 from bot.domain.house_events import SymptomCaught
@@ -20,7 +21,6 @@ from bot.domain.node import Node
 from bot.domain.rolling import RollingRequest
 from bot.domain.rolling_record import Rolling, RollingState
 from bot.domain.safe_text import one_line
-from bot.domain.wish import KeptWish, Wishes
 from bot.response.capture.belonging import incident_of
 from bot.response.capture.rolling_watch import RollingNews, RollingWatch
 from bot.response.capture.turns import LookTurns
@@ -60,11 +60,11 @@ class CaptureCards:
         background: Background,
         watching: Background,
         log: Log,
-        wishes: Wishes,
+        chat_requests: ChatRequests,
     ) -> None:
         self.watch = watch
         self.roller = watch.roller
-        self.wishes = wishes
+        self.chat_requests = chat_requests
         self._turns = turns
         self._known = known
         self._ledger = ledger
@@ -83,13 +83,13 @@ class CaptureCards:
         """
         capture = short_id(CARD, target.channel, key)
         body = {"channel": target.channel, "thread_ts": target.thread_ts, "node": node.name, "by": by}
-        if not await self.wishes.keep(card_name(capture), json.dumps(body)):
+        if not await self.chat_requests.keep(card_name(capture), json.dumps(body)):
             return  # another delivery of the same command
         await self._poster.enqueue(card_name(capture), CARD, target, looking_card(node, request))
         self._background.begin(self._ask(node, request, target, capture, by), f"capture {capture}")
 
-    def takes(self, kept: KeptWish) -> bool:
-        """Go on with the card of a capture; False for any other wish."""
+    def takes(self, kept: ChatRequest) -> bool:
+        """Go on with the card of a capture; False for any other request."""
         if not (capture := capture_of(kept.key)):
             return False
         self._watching.begin(self._again(capture, kept), f"{kept.key} carried on")
@@ -140,7 +140,7 @@ class CaptureCards:
             return
         self._watching.begin(self._show(capture, target), card_name(capture))
 
-    async def _again(self, capture: str, kept: KeptWish) -> None:
+    async def _again(self, capture: str, kept: ChatRequest) -> None:
         self._log("capture_card_carried_on", key=one_line(kept.key, 80))
         body: Mapping[str, Any] = json.loads(kept.body)
         target = MessageTarget(str(body["channel"]), str(body.get("thread_ts", "")))
@@ -217,4 +217,4 @@ class CaptureCards:
     async def _done(self, name: str) -> None:
         self._poster.finished(name)
         with contextlib.suppress(ZombieError):
-            await self.wishes.done(name)
+            await self.chat_requests.done(name)

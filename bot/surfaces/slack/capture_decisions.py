@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.domain.chat_request import ChatRequest
 from bot.domain.contracts import Log
 from bot.domain.errors import (
     AlreadyDecided,
@@ -15,7 +16,6 @@ from bot.domain.errors import (
 from bot.domain.policy import Approval
 from bot.domain.rolling_record import Rolling, RollingState
 from bot.domain.safe_text import one_line
-from bot.domain.wish import KeptWish
 from bot.response.capture.rolling_words import lines
 from bot.surfaces.slack.capture_card import SHOW, STOP, capture_of, card_name, dialog_words, listed
 from bot.surfaces.slack.capture_cards import CaptureCards
@@ -37,7 +37,7 @@ class CaptureDecisions:
         self._cards = cards
         self._log = log
 
-    def takes(self, kept: KeptWish) -> bool:
+    def takes(self, kept: ChatRequest) -> bool:
         """Go on with the card of a capture; False for what is none."""
         return self._cards.takes(kept)
 
@@ -102,7 +102,7 @@ class CaptureDecisions:
             return
         roller.may_approve(rolling, approval)
         # If two people say yes at once, here or in another program, only the first starts it.
-        if not await self._cards.wishes.keep(f"yes-{card_name(rolling.id)}"):
+        if not await self._cards.chat_requests.keep(f"yes-{card_name(rolling.id)}"):
             raise AlreadyDecided("Another person was first.", "Look at its card.")
         await roller.approve(self._cards.node(rolling), rolling, approval)
 

@@ -6,12 +6,12 @@ people look then. A capture that was asked for in Slack tells it on its own card
 
 from __future__ import annotations
 
+from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Leases, Log, Outbox
 from bot.domain.errors import LedgerError
 from bot.domain.house_events import SymptomCaught
 from bot.domain.rolling_record import Rolling
 from bot.domain.safe_text import one_line
-from bot.domain.wish import Wishes
 from bot.response.capture.belonging import incident_of
 from bot.response.capture.rolling_watch import RollingNews
 from bot.response.capture.sketches import Sketches
@@ -37,7 +37,7 @@ class CaughtBeside:
         poster: Poster,
         outbox: Outbox,
         leases: Leases,
-        wishes: Wishes,
+        chat_requests: ChatRequests,
         background: Background,
         log: Log,
     ) -> None:
@@ -46,7 +46,7 @@ class CaughtBeside:
         self._poster = poster
         self._outbox = outbox
         self._leases = leases
-        self._wishes = wishes
+        self._chat_requests = chat_requests
         self._background = background
         self._log = log
         self._told: dict[str, set[str]] = {}  # by capture, while it is looked at
@@ -75,7 +75,7 @@ class CaughtBeside:
 
     async def _has_card(self, capture: str) -> bool:
         name = card_name(capture)
-        return await self._wishes.is_open(name) or await self._outbox.place(name, CARD) is not None
+        return await self._chat_requests.is_open(name) or await self._outbox.place(name, CARD) is not None
 
     async def _told_of(self, name: str, rolling: Rolling, caught: SymptomCaught) -> bool:
         """Say it; False while there is no card to say it under."""

@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 from collections.abc import Collection
 
+from bot.domain.chat_request import ChatRequests
 from bot.domain.errors import LedgerError, Refused, UsageError
 from bot.domain.redaction import redacted_text
-from bot.domain.wish import Wishes
 from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
@@ -44,7 +44,7 @@ class CommandHandler:
     """Takes what people type, each delivery once.
 
     Shape: `channels` is where checks may be asked for, anywhere if empty, and always in a direct message, because they
-    only look. `opener` begins them; `fleet` takes requests about many nodes at once. `wishes` know what any program
+    only look. `opener` begins them; `fleet` takes requests about many nodes at once. `chat_requests` know what any program
     has taken before; None where nothing is stored.
     """
 
@@ -57,7 +57,7 @@ class CommandHandler:
         background: Background,
         channels: Collection[str],
         askers: Askers,
-        wishes: Wishes | None = None,
+        chat_requests: ChatRequests | None = None,
         fleet: FleetCards | None = None,
         profiles: SlackProfiles | None = None,
         captures: CaptureCards | None = None,
@@ -71,7 +71,7 @@ class CommandHandler:
         self._background = background
         self._channels = channels
         self._askers = askers
-        self._wishes = wishes
+        self._chat_requests = chat_requests
         self._fleet = fleet
         self._seen: dict[str, None] = {}
 
@@ -87,7 +87,7 @@ class CommandHandler:
     async def _once(self, request: CommandRequest) -> None:
         asked = await asyncio.to_thread(parse, request.text, self._known)  # the search for near names takes time
         try:
-            if self._wishes is not None and not await self._wishes.keep(request.key):
+            if self._chat_requests is not None and not await self._chat_requests.keep(request.key):
                 return
         except LedgerError:
             # Without a ledger checks are read and the brake is tried. Anything else could be a repetition.
@@ -95,9 +95,9 @@ class CommandHandler:
                 await self._ephemeral.say(request, NOT_KNOWN)
                 return
         await self._handle(request, asked)
-        if self._wishes is not None:
+        if self._chat_requests is not None:
             with contextlib.suppress(LedgerError):
-                await self._wishes.done(request.key)
+                await self._chat_requests.done(request.key)
 
     async def _handle(self, request: CommandRequest, asked: Request) -> None:
         if isinstance(asked, HelpRequest):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.alert import BOT, is_who, person_of
+from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -26,7 +27,6 @@ from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
-from bot.domain.wish import Wishes
 from bot.response.decision.marking import Marking
 from bot.response.decision.responder import Responder
 from bot.surfaces.slack.askers import Askers
@@ -64,7 +64,7 @@ class SlackContext:
     """The parts of the bot that decisions made in Slack use.
 
     Shape: `picker` is None where no alert asks which node it means, `profiles` where nodes are not profiled, `opener`
-    where no check begins here, `wishes` where deliveries are not stored, `suggestions` where no names are suggested.
+    where no check begins here, `chat_requests` where deliveries are not stored, `suggestions` where no names are suggested.
     """
 
     responder: Responder
@@ -80,7 +80,7 @@ class SlackContext:
     picker: NodePicker | None = None
     profiles: SlackProfiles | None = None
     opener: CheckOpener | None = None
-    wishes: Wishes | None = None
+    chat_requests: ChatRequests | None = None
     suggestions: NodeSuggestions | None = None
 
     @property

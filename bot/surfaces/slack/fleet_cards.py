@@ -1,6 +1,6 @@
 """Sweeps that people ask for in Slack: a card for each, from the question to its counts, with its buttons.
 
-A sweep is stored with the wishes until its counts are posted: after a crash or a restart the next program begins it
+A sweep is stored with the chat requests until its counts are posted: after a crash or a restart the next program begins it
 again on the same card, because a sweep only reads.
 """
 
@@ -12,11 +12,11 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
+from bot.domain.chat_request import ChatRequest, ChatRequests
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, NothingProposed, UsageError
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
-from bot.domain.wish import KeptWish, Wishes
 from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.desk import MANY_CHECKS, FleetDesk
@@ -51,7 +51,7 @@ class FleetCards:
         askers: Askers,
         background: Background,
         log: Log,
-        wishes: Wishes | None = None,
+        chat_requests: ChatRequests | None = None,
         waves: WaveCards | None = None,
         looks_every: float = LOOKS_EVERY,
     ) -> None:
@@ -62,7 +62,7 @@ class FleetCards:
         self._askers = askers
         self._background = background
         self._log = log
-        self._wishes = wishes
+        self._chat_requests = chat_requests
         self.waves = waves
         self._looks_every = looks_every
         self._running: dict[str, tuple[asyncio.Task[None], list[str]]] = {}
@@ -134,8 +134,8 @@ class FleetCards:
         ask = self._desk.peers(incident.node, verdict.cause)
         await self.ask(ask, click.key, MessageTarget(click.channel, click.thread_ts or click.ts), click.person.by)
 
-    def takes(self, kept: KeptWish) -> bool:
-        """Go on with a stored sweep or a wave's card; False for any other wish."""
+    def takes(self, kept: ChatRequest) -> bool:
+        """Go on with a stored sweep or a wave's card; False for any other request."""
         if self.waves is not None and self.waves.takes(kept):
             return True
         if not kept.key.startswith(PREFIX):
@@ -143,7 +143,7 @@ class FleetCards:
         self._background.begin(self._again(kept), "sweep carried on")
         return True
 
-    async def _again(self, kept: KeptWish) -> None:
+    async def _again(self, kept: ChatRequest) -> None:
         try:
             body = json.loads(kept.body)
             ask = FleetAsk.of(body["ask"])
@@ -184,9 +184,9 @@ class FleetCards:
 
     async def _keep(self, name: str, ask: FleetAsk, spot: MessageTarget, by: str) -> None:
         body = {"ask": ask.text, "channel": spot.channel, "thread_ts": spot.thread_ts, "by": by}
-        if self._wishes is not None and ask.text:
+        if self._chat_requests is not None and ask.text:
             with contextlib.suppress(LedgerError):  # a failure only means that a crash ends it
-                await self._wishes.keep(name, json.dumps(body))
+                await self._chat_requests.keep(name, json.dumps(body))
 
     def _begin(self, name: str, ask: FleetAsk, run: FleetRun, spot: MessageTarget, by: str) -> None:
         stopped: list[str] = []
@@ -246,10 +246,10 @@ class FleetCards:
     async def _stop(self, name: str, person: Person) -> None:
         """Stop a sweep here, or tell the program that runs it to stop. Raises: NothingProposed, LedgerError."""
         if not self._stop_here(name):
-            wishes = self._wishes if name.startswith(PREFIX) else None
-            if wishes is None or not await wishes.is_open(name):
+            chat_requests = self._chat_requests if name.startswith(PREFIX) else None
+            if chat_requests is None or not await chat_requests.is_open(name):
                 raise NothingProposed("That is no longer running.")
-            await wishes.keep(_stop_of(name))
+            await chat_requests.keep(_stop_of(name))
         self._log("sweep_stopped", card=one_line(name, 80), by=person.by)
 
     def _stop_here(self, name: str) -> bool:
@@ -263,21 +263,21 @@ class FleetCards:
         return True
 
     async def _is_stopped_elsewhere(self, name: str) -> bool:
-        if self._wishes is None:
+        if self._chat_requests is None:
             return False
         with contextlib.suppress(LedgerError):
-            return await self._wishes.is_open(_stop_of(name))
+            return await self._chat_requests.is_open(_stop_of(name))
         return False
 
     async def _done(self, name: str) -> None:
-        if self._wishes is not None:
+        if self._chat_requests is not None:
             with contextlib.suppress(LedgerError):
-                await self._wishes.done(name)
-                await self._wishes.done(_stop_of(name))
+                await self._chat_requests.done(name)
+                await self._chat_requests.done(_stop_of(name))
 
 
 def _stop_of(name: str) -> str:
-    """The wish to stop a sweep, which the program that runs it reads."""
+    """The request to stop a sweep, which the program that runs it reads."""
     return f"{fleet_card.STOP} {name}"
 
 

@@ -44,7 +44,7 @@ class InteractionHandler:
     ) -> None:
         self._context = context
         self._takes = [part for part in (fleet, captures, context.profiles) if part is not None]
-        self._wishes = context.wishes
+        self._chat_requests = context.chat_requests
         self._background = background
         waves = WaveDecisions(context, fleet.waves) if fleet is not None and fleet.waves is not None else None
         plans = WavePlans(context, fleet) if fleet is not None and fleet.waves is not None else None
@@ -78,7 +78,7 @@ class InteractionHandler:
 
         Raises: LedgerError.
         """
-        for kept in await self._wishes.left() if self._wishes is not None else ():
+        for kept in await self._chat_requests.left() if self._chat_requests is not None else ():
             if any(part.takes(kept) for part in self._takes):
                 continue
             submission = kept_submission(kept.body)
@@ -90,9 +90,9 @@ class InteractionHandler:
                 self._background.begin(self._decide(submission, again=True), "submission carried on")
 
     async def _click(self, click: Click) -> None:
-        if self._wishes is not None:
+        if self._chat_requests is not None:
             try:
-                if not await self._wishes.keep(click.key):
+                if not await self._chat_requests.keep(click.key):
                     return
             except LedgerError as error:  # everything it leads to needs the ledger, too
                 self._context.log("ledger_unavailable", error=one_line(str(error)), action=one_line(click.action, 40))
@@ -108,8 +108,8 @@ class InteractionHandler:
             return errors
         if submission.key in self._seen:
             return {}
-        if self._wishes is not None:
-            keeping = asyncio.ensure_future(self._wishes.keep(submission.key, submission.text))
+        if self._chat_requests is not None:
+            keeping = asyncio.ensure_future(self._chat_requests.keep(submission.key, submission.text))
             try:
                 async with asyncio.timeout(KEEP_SECONDS):
                     is_first = await asyncio.shield(keeping)
@@ -141,9 +141,9 @@ class InteractionHandler:
                 await self._done(key)
 
     async def _done(self, key: str) -> None:
-        if self._wishes is not None:
+        if self._chat_requests is not None:
             with contextlib.suppress(LedgerError):
-                await self._wishes.done(key)
+                await self._chat_requests.done(key)
 
     def _is_new(self, key: str) -> bool:
         if key in self._seen:

@@ -8,11 +8,11 @@ import json
 import re
 
 from bot.domain.capture import CaptureRequest
+from bot.domain.chat_request import ChatRequest, ChatRequests
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, ZombieError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
-from bot.domain.wish import KeptWish, Wishes
 from bot.profile.sketch import Sketch
 from bot.response.capture.desk import ProfileAnswer, ProfileDesk, why_not
 from bot.surfaces.slack.background import Background
@@ -29,12 +29,14 @@ _NAME = re.compile(rf"{PROFILE}[0-9a-f]{{20}}\Z")
 
 
 class SlackProfiles:
-    """Shows profiles in channels and in the threads of cards; `wishes` know which were begun and not answered."""
+    """Shows profiles in channels and in the threads of cards; `chat_requests` know which were begun and not answered."""
 
-    def __init__(self, desk: ProfileDesk, poster: Poster, wishes: Wishes, background: Background, log: Log) -> None:
+    def __init__(
+        self, desk: ProfileDesk, poster: Poster, chat_requests: ChatRequests, background: Background, log: Log
+    ) -> None:
         self._desk = desk
         self._poster = poster
-        self._wishes = wishes
+        self._chat_requests = chat_requests
         self._background = background
         self._log = log
 
@@ -47,7 +49,7 @@ class SlackProfiles:
         """
         name = PROFILE + hashlib.sha256(key.encode(errors="replace")).hexdigest()[:20]
         body = {"channel": target.channel, "thread_ts": target.thread_ts, "node": node.name}
-        if not await self._wishes.keep(name, json.dumps(body)):
+        if not await self._chat_requests.keep(name, json.dumps(body)):
             return  # another delivery of the same request
         await self._poster.enqueue(name, CARD, target, _begun(node, request))
         drawn = None
@@ -59,14 +61,14 @@ class SlackProfiles:
         await self._end(name, target, message)
         await self._draw(name, target, drawn)
 
-    def takes(self, kept: KeptWish) -> bool:
+    def takes(self, kept: ChatRequest) -> bool:
         """End the message of a profile that a crash broke off; False for any other wish."""
         if _NAME.match(kept.key) is None:
             return False
         self._background.begin(self._broken_off(kept), f"{kept.key} broken off")
         return True
 
-    async def _broken_off(self, kept: KeptWish) -> None:
+    async def _broken_off(self, kept: ChatRequest) -> None:
         self._log("profile_broken_off", key=one_line(kept.key, 80))
         body = json.loads(kept.body)
         target, node = MessageTarget(str(body["channel"]), str(body["thread_ts"])), one_line(str(body["node"]), 80)
@@ -77,7 +79,7 @@ class SlackProfiles:
         await self._poster.enqueue(name, CARD, target, message)
         self._poster.finished(name)
         with contextlib.suppress(LedgerError):
-            await self._wishes.done(name)
+            await self._chat_requests.done(name)
 
     async def _draw(self, name: str, target: MessageTarget, drawn: Sketch | None) -> None:
         """Send the pictures into the thread; the words are there already, so nothing is lost without pictures."""

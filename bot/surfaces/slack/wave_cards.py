@@ -1,6 +1,6 @@
 """Waves in Slack: a card for each, from *Plan* to its end.
 
-The record holds the wave; a card only shows it. The program that shows it keeps a wish for it, so that after a crash
+The record holds the wave; a card only shows it. The program that shows it stores a chat request for it, so that after a crash
 or a restart the next program goes on with the same card.
 """
 
@@ -12,12 +12,12 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
+from bot.domain.chat_request import ChatRequest, ChatRequests
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, UnknownIncident, UsageError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.wave import Wave, WaveState
-from bot.domain.wish import KeptWish, Wishes
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.waves import Waves
 from bot.surfaces.slack.background import Background
@@ -45,7 +45,7 @@ class WaveCards:
         background: Background,
         watching: Background,
         log: Log,
-        wishes: Wishes | None = None,
+        chat_requests: ChatRequests | None = None,
         looks_every: float = LOOKS_EVERY,
     ) -> None:
         self.desk = desk
@@ -55,20 +55,22 @@ class WaveCards:
         self._background = background
         self._watching = watching
         self._log = log
-        self._wishes = wishes
+        self._chat_requests = chat_requests
         self._looks_every = looks_every
 
     async def begin(self, ask: FleetAsk, nodes: Sequence[Node], key: str, channel: str, by: str) -> None:
         """Check the nodes and propose the wave, on a new card. Raises: LedgerError."""
         name = PREFIX + hashlib.sha256(f"{channel}/{key}".encode()).hexdigest()[:16]
-        if self._wishes is not None and not await self._wishes.keep(name, json.dumps({"channel": channel, "by": by})):
+        if self._chat_requests is not None and not await self._chat_requests.keep(
+            name, json.dumps({"channel": channel, "by": by})
+        ):
             return  # another delivery of the same click
         spot = MessageTarget(channel)
         await self._poster.enqueue(name, CARD, spot, checking_card(ask, len(nodes), by))
         self._background.begin(self._propose(name, ask, nodes, spot, by), f"proposal of {name}")
 
-    def takes(self, kept: KeptWish) -> bool:
-        """Go on with the card of a wave; False for any other wish."""
+    def takes(self, kept: ChatRequest) -> bool:
+        """Go on with the card of a wave; False for any other request."""
         if not kept.key.startswith(PREFIX):
             return False
         self._watching.begin(self._again(kept), f"{kept.key} carried on")
@@ -102,7 +104,7 @@ class WaveCards:
             return
         self._watching.begin(self._show(name, spot), name)
 
-    async def _again(self, kept: KeptWish) -> None:
+    async def _again(self, kept: ChatRequest) -> None:
         self._log("wave_card_carried_on", key=one_line(kept.key, 80))
         body = json.loads(kept.body)
         spot = MessageTarget(str(body["channel"]))
@@ -146,5 +148,5 @@ class WaveCards:
 
     async def _done(self, name: str) -> None:
         self._poster.finished(name)
-        if self._wishes is not None:
-            await self._wishes.done(name)
+        if self._chat_requests is not None:
+            await self._chat_requests.done(name)

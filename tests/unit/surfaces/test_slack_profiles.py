@@ -13,11 +13,11 @@ from typing import Any, cast
 import pytest
 
 from bot.domain.capture import CaptureRequest
+from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import UsageError
 from bot.domain.node import Node
-from bot.domain.wish import KeptWish
 from bot.ledger import Database, Leases, Outbox, on_threads
-from bot.ledger.wishes import WishStore
+from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.capture.desk import ProfileDesk
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Calls
@@ -53,7 +53,7 @@ class Program:
     profiles: SlackProfiles
     desk: Desk
     leases: Leases
-    wishes: Any
+    chat_requests: Any
     poster: Poster
     background: Background
 
@@ -77,10 +77,10 @@ class Bench:
 
         desk, leases, background = Desk(fails), Leases(self.database, name), Background(log)
         outbox: Any = on_threads(Outbox(self.database, leases=leases), self.threads)
-        wishes: Any = on_threads(WishStore(self.database, leases), self.threads)
+        chat_requests: Any = on_threads(ChatRequestStore(self.database, leases), self.threads)
         poster = Poster(cast(Calls, self.channel), outbox, QUICK, lambda: datetime.now(UTC), log)
-        profiles = SlackProfiles(cast(ProfileDesk, desk), poster, wishes, background, log)
-        return Program(profiles, desk, leases, wishes, poster, background)
+        profiles = SlackProfiles(cast(ProfileDesk, desk), poster, chat_requests, background, log)
+        return Program(profiles, desk, leases, chat_requests, poster, background)
 
 
 @pytest.fixture
@@ -95,20 +95,20 @@ async def test_profile_that_a_kill_broke_off_is_answered_by_the_next_run(bench: 
     await until(lambda: bench.channel.posts, "its first words")
     assert "every core is sampled" in bench.channel.posts[0]
     beside = bench.program("b")
-    assert await beside.wishes.left() == (), "its program is alive"
+    assert await beside.chat_requests.left() == (), "its program is alive"
     await beside.asked()
     assert beside.desk.begun == 0, "another delivery of the click"
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     killed.leases.leave()
 
-    (kept,) = await beside.wishes.left()
+    (kept,) = await beside.chat_requests.left()
     assert beside.profiles.takes(kept)
     await until(lambda: bench.channel.edits, "the answer")
     assert bench.channel.edits == ["node-1 was not profiled: the bot was restarted. Ask again."]
     await beside.ends()
     assert (len(bench.channel.posts), bench.channel.threads) == (1, [AT.thread_ts])
-    assert await bench.program("c").wishes.left() == ()
+    assert await bench.program("c").chat_requests.left() == ()
 
 
 async def test_profile_that_fails_for_any_reason_is_answered_and_done(bench: Bench) -> None:
@@ -118,10 +118,10 @@ async def test_profile_that_fails_for_any_reason_is_answered_and_done(bench: Ben
     said = [*bench.channel.posts, *bench.channel.edits]
     assert said[-1] == "node-1 was not profiled: The key file is gone. Put it back."
     program.leases.leave()
-    assert await bench.program("b").wishes.left() == ()
+    assert await bench.program("b").chat_requests.left() == ()
 
 
 def test_other_wishes_are_left_to_others(bench: Bench) -> None:
     profiles = bench.program("a").profiles
     for key in ("profile", "capture-0123456789ab", "V0123:profile", f"profile{'g' * 20}"):
-        assert not profiles.takes(KeptWish(key, "{}", datetime.now(UTC)))
+        assert not profiles.takes(ChatRequest(key, "{}", datetime.now(UTC)))

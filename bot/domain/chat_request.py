@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class KeptWish:
+class ChatRequest:
     """A request that was acknowledged and is not done yet; `key` is the chat's id of it, `body` what was stored."""
 
     key: str
@@ -16,7 +16,7 @@ class KeptWish:
     kept_at: datetime
 
 
-class Wishes(Protocol):
+class ChatRequests(Protocol):
     """The chat requests of all programs that share a database.
 
     Raises: every method raises LedgerUnavailable when the database does not answer.
@@ -37,6 +37,6 @@ class Wishes(Protocol):
         """True for a request that any program has taken and that is not done."""
         ...
 
-    async def left(self) -> tuple[KeptWish, ...]:
+    async def left(self) -> tuple[ChatRequest, ...]:
         """Take over the requests that no live program is handling, and return them, oldest first."""
         ...

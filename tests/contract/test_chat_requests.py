@@ -1,4 +1,4 @@
-"""The promises of the wishes of a chat, on every database they may be kept in."""
+"""The promises of chat requests, on every database they may be kept in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.ledger import Database, Leases
-from bot.ledger.wishes import KNOWN_FOR, SWEPT_EVERY, WishStore
+from bot.ledger.chat_requests import KNOWN_FOR, SWEPT_EVERY, ChatRequestStore
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 DEAD = timedelta(minutes=1)
@@ -34,14 +34,14 @@ def database(database_url: str) -> Iterator[Database]:
         yield opened
 
 
-def wishes(database: Database, clock: Clock, runner: str = "one") -> WishStore:
+def chat_requests(database: Database, clock: Clock, runner: str = "one") -> ChatRequestStore:
     leases = Leases(database, runner, time=clock)
     leases.beat()
-    return WishStore(database, leases, clock)
+    return ChatRequestStore(database, leases, clock)
 
 
 def test_wish_is_taken_once_whoever_hears_of_it(database: Database, clock: Clock) -> None:
-    one, two = wishes(database, clock), wishes(database, clock, "two")
+    one, two = chat_requests(database, clock), chat_requests(database, clock, "two")
     assert one.keep("cmd-1\ud800\x00")
     assert not one.keep("cmd-1\ud800\x00")
     assert not two.keep("cmd-1\ud800\x00")
@@ -52,15 +52,15 @@ def test_wish_is_taken_once_whoever_hears_of_it(database: Database, clock: Clock
 
 
 def test_wish_of_a_runner_that_died_over_it_is_taken_when_it_is_told_again(database: Database, clock: Clock) -> None:
-    one = wishes(database, clock)
+    one = chat_requests(database, clock)
     assert one.keep("cmd-1")
     clock.now += DEAD
-    assert wishes(database, clock, "two").keep("cmd-1")
-    assert not wishes(database, clock, "three").keep("cmd-1"), "two is alive, and at it"
+    assert chat_requests(database, clock, "two").keep("cmd-1")
+    assert not chat_requests(database, clock, "three").keep("cmd-1"), "two is alive, and at it"
 
 
 def test_what_a_runner_left_is_carried_on_by_one_other(database: Database, clock: Clock) -> None:
-    one, two = wishes(database, clock), wishes(database, clock, "two")
+    one, two = chat_requests(database, clock), chat_requests(database, clock, "two")
     one.keep("sent-1", '{"reason": "it leaks"}')
     one.keep("cmd-1")
     one.keep("sent-2", "{}")
@@ -68,7 +68,7 @@ def test_what_a_runner_left_is_carried_on_by_one_other(database: Database, clock
     assert two.left() == (), "one is alive, and at it"
     assert one.left() == ()
     clock.now += DEAD
-    two, three = wishes(database, clock, "two"), wishes(database, clock, "three")
+    two, three = chat_requests(database, clock, "two"), chat_requests(database, clock, "three")
     (left,) = two.left()
     assert (left.key, left.body, left.kept_at) == ("sent-1", '{"reason": "it leaks"}', BEGAN_AT)
     assert three.left() == ()
@@ -76,7 +76,7 @@ def test_what_a_runner_left_is_carried_on_by_one_other(database: Database, clock
 
 
 def test_wish_is_open_for_everybody_until_it_is_done(database: Database, clock: Clock) -> None:
-    one, two = wishes(database, clock), wishes(database, clock, "two")
+    one, two = chat_requests(database, clock), chat_requests(database, clock, "two")
     assert not two.is_open("fleet-stop x")
     one.keep("fleet-stop x")
     assert two.is_open("fleet-stop x")
@@ -87,18 +87,18 @@ def test_wish_is_open_for_everybody_until_it_is_done(database: Database, clock: 
 
 
 def test_many_at_once_take_it_once(database: Database, clock: Clock) -> None:
-    runners = [wishes(database, clock, f"runner-{number}") for number in range(4)]
+    runners = [chat_requests(database, clock, f"runner-{number}") for number in range(4)]
     with ThreadPoolExecutor(4) as threads:
         taken = list(threads.map(lambda store: [store.keep(f"cmd-{number}") for number in range(10)], runners))
     assert [sum(column) for column in zip(*taken, strict=True)] == [1] * 10
 
 
 def test_what_is_long_over_is_forgotten(database: Database, clock: Clock) -> None:
-    store = wishes(database, clock)
+    store = chat_requests(database, clock)
     store.keep("cmd-1")
     store.done("cmd-1")
     clock.now += KNOWN_FOR + SWEPT_EVERY
-    store = wishes(database, clock)
+    store = chat_requests(database, clock)
     store.keep("cmd-2")
     store.done("cmd-2")
     assert store.keep("cmd-1")

@@ -1,4 +1,4 @@
-"""The wishes of a chat: each delivery is noted before it is handled, so that a repetition does nothing."""
+"""Requests in a chat: each delivery is noted before it is handled, so that a repetition does nothing."""
 
 from __future__ import annotations
 
@@ -10,28 +10,32 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.dialects import postgresql
 
+from bot.domain.chat_request import ChatRequest
 from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
-from bot.domain.wish import KeptWish
 from bot.ledger.database import Database
 from bot.ledger.leases import Leases
-from bot.ledger.tables import WISHES
+from bot.ledger.tables import CHAT_REQUESTS
 
 KNOWN_FOR = timedelta(days=7)  # far longer than Slack repeats anything
 SWEPT_EVERY = timedelta(hours=1)
 
-_OF = WISHES.c.id == bindparam("of_id")
-_KNOWN = select(WISHES).where(_OF)
-_INSERT = insert(WISHES)
-_ADD = postgresql.insert(WISHES).on_conflict_do_nothing().returning(WISHES.c.id)
-_TAKE = update(WISHES).where(_OF, ~WISHES.c.done, WISHES.c.runner == bindparam("of_runner"))
-_DONE = update(WISHES).where(_OF).values(done=True, body="")
-_LEFT = select(WISHES).where(~WISHES.c.done, WISHES.c.body != "").order_by(WISHES.c.kept_at, WISHES.c.id)
-_OLD = delete(WISHES).where(WISHES.c.kept_at < bindparam("before"))
+_OF = CHAT_REQUESTS.c.id == bindparam("of_id")
+_KNOWN = select(CHAT_REQUESTS).where(_OF)
+_INSERT = insert(CHAT_REQUESTS)
+_ADD = postgresql.insert(CHAT_REQUESTS).on_conflict_do_nothing().returning(CHAT_REQUESTS.c.id)
+_TAKE = update(CHAT_REQUESTS).where(_OF, ~CHAT_REQUESTS.c.done, CHAT_REQUESTS.c.runner == bindparam("of_runner"))
+_DONE = update(CHAT_REQUESTS).where(_OF).values(done=True, body="")
+_LEFT = (
+    select(CHAT_REQUESTS)
+    .where(~CHAT_REQUESTS.c.done, CHAT_REQUESTS.c.body != "")
+    .order_by(CHAT_REQUESTS.c.kept_at, CHAT_REQUESTS.c.id)
+)
+_OLD = delete(CHAT_REQUESTS).where(CHAT_REQUESTS.c.kept_at < bindparam("before"))
 
 
-class WishStore:
-    """A runner's view. Each method is a blocking transaction; `domain/wish.py` says what it guarantees.
+class ChatRequestStore:
+    """A runner's view. Each method is a blocking transaction; `domain/chat_request.py` says what it guarantees.
 
     Shape: `leases` say which runners are alive. `time` replaces the database's clock in tests.
     """
@@ -43,7 +47,7 @@ class WishStore:
         self._swept_at: datetime | None = None
 
     def keep(self, key: str, body: str = "") -> bool:
-        """Note a wish; False if it is done, or a live runner handles it."""
+        """Note a request; False if it is done, or a live runner handles it."""
         row: dict[str, Any] = {"id": _id(key), "key": _plain(key), "body": body, "done": False}
         row["runner"] = self._leases.runner
         with self._database.adding() as connection:
@@ -62,7 +66,7 @@ class WishStore:
             return self._take(connection, row["id"], known.runner)
 
     def done(self, key: str) -> None:
-        """Record that a wish is handled."""
+        """Record that a request is handled."""
         with self._database.adding() as connection:
             connection.execute(_DONE, {"of_id": _id(key)})
             now = self._now(connection)
@@ -71,19 +75,19 @@ class WishStore:
                 self._swept_at = now
 
     def is_open(self, key: str) -> bool:
-        """True while a stored wish is not done, also while another runner handles it."""
+        """True while a stored request is not done, also while another runner handles it."""
         with self._database.reading() as connection:
             known = connection.execute(_KNOWN, {"of_id": _id(key)}).one_or_none()
         return known is not None and not known.done
 
-    def left(self) -> tuple[KeptWish, ...]:
-        """Take over wishes without a live runner."""
+    def left(self) -> tuple[ChatRequest, ...]:
+        """Take over requests without a live runner."""
         with self._database.reading() as connection:  # polled often, and mostly empty
             if not self._unowned(connection):
                 return ()
         with self._database.writing() as connection:
             return tuple(
-                KeptWish(row.key, row.body, instant_of(row.kept_at))
+                ChatRequest(row.key, row.body, instant_of(row.kept_at))
                 for row in self._unowned(connection)
                 if self._take(connection, row.id, row.runner)
             )
