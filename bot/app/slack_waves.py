@@ -11,7 +11,7 @@ from bot.domain.contracts import Log
 from bot.domain.node import Node
 from bot.domain.wave import Wave
 from bot.response.fleet.ask import FleetAsk
-from bot.response.fleet.waves import WaveWish
+from bot.response.fleet.waves import WaveRequest
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.wave_cards import WaveCards
@@ -30,7 +30,7 @@ def slack_waves(
 
     async def start(name: str, ask: FleetAsk, nodes: Sequence[Node], by: str, channel: str) -> Wave:
         playbook = parts.acting.playbooks.get("")
-        wish = WaveWish(ask.words, known_causes(playbook, ask.causes), by, control=ask.control, channel=channel)
-        return await start_wave(parts, wish, nodes, playbook, lambda _: None, wave_id=name)
+        request = WaveRequest(ask.words, known_causes(playbook, ask.causes), by, control=ask.control, channel=channel)
+        return await start_wave(parts, request, nodes, playbook, lambda _: None, wave_id=name)
 
     return WaveCards(parts.desk, start, PlanWords(ACTIONS), poster, background, watching, log, chat_requests)

@@ -28,7 +28,7 @@ from bot.engine.work import Work
 from bot.inventory import Inventory
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.triage import without_secrets
-from bot.response.fleet.waves import Waves, WaveWish
+from bot.response.fleet.waves import WaveRequest, Waves
 from bot.response.fleet.waves_run import WaveRun
 from bot.response.record import Opening, Record, unheard
 
@@ -80,7 +80,7 @@ def known_causes(playbook: Playbook, causes: Sequence[str]) -> tuple[str, ...]:
 
 async def start_wave(
     parts: WaveParts,
-    wish: WaveWish,
+    request: WaveRequest,
     nodes: Sequence[Node],
     playbook: Playbook,
     heard: Callable[[Verdict], None],
@@ -101,9 +101,9 @@ async def start_wave(
         heard(verdict)
         return verdict
 
-    verdicts = [verdict for verdict in await asyncio.gather(*map(check, nodes)) if verdict.cause in wish.causes]
-    text = f"wave {' '.join(wish.selectors)} {' '.join(wish.causes)}"
-    opening = Opening(kind, wave_id, wish.by, text, playbook.name, os_user=wish.os_user, wave=wave_id)
+    verdicts = [verdict for verdict in await asyncio.gather(*map(check, nodes)) if verdict.cause in request.causes]
+    text = f"wave {' '.join(request.selectors)} {' '.join(request.causes)}"
+    opening = Opening(kind, wave_id, request.by, text, playbook.name, os_user=request.os_user, wave=wave_id)
     now = parts.acting.remediation.stepping.clock()
     opened = [(opening.unrecorded(verdict.node, now), verdict) for verdict in verdicts]
     for incident, _ in opened:  # before any plan: the number of approvals needed may depend on the number of incidents
@@ -114,7 +114,7 @@ async def start_wave(
             return await parts.recorder.record(incident, verdict, playbook)
 
     found = await asyncio.gather(*(record(incident, verdict) for incident, verdict in opened))
-    return await parts.desk.propose(wave_id, wish, found, playbook.name)
+    return await parts.desk.propose(wave_id, request, found, playbook.name)
 
 
 async def run_here(parts: WaveParts, wave_id: str, says: Callable[[Wave, str], None]) -> Wave:

@@ -210,8 +210,8 @@ async def open_incidents(
     from bot.response.record import Opening, unheard
 
     recorder = VerdictRecorder(ledger, proposer, unheard, cases, readings)
-    wish = f"check {' '.join(verdict.node for verdict in verdicts)}"
-    opening = Opening(TERMINAL, incident_id(), by, wish, playbook.name, os_user=by.removeprefix(f"{TERMINAL}:"))
+    what = f"check {' '.join(verdict.node for verdict in verdicts)}"
+    opening = Opening(TERMINAL, incident_id(), by, what, playbook.name, os_user=by.removeprefix(f"{TERMINAL}:"))
     incidents = [opening.unrecorded(verdict.node, now()) for verdict in verdicts]
     for incident in incidents:  # before any plan: the number of approvals needed may depend on the number of incidents
         await recorder.opened(incident)

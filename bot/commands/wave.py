@@ -113,7 +113,7 @@ def _start(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.app.selecting import selected
     from bot.app.waves import known_causes, start_wave
     from bot.commands.login import terminal_user
-    from bot.response.fleet.waves import WaveWish
+    from bot.response.fleet.waves import WaveRequest
     from bot.surfaces.waves import proposal_lines, wave_document
 
     settings = options.settings(arguments)
@@ -123,8 +123,8 @@ def _start(words: list[str], arguments: argparse.Namespace) -> int:
         playbook = parts.acting.playbooks.get(arguments.playbook or "")
         causes = known_causes(playbook, arguments.cause)
         nodes = selected(words, known, settings, arguments.environ, arguments.namespace)
-        wish = WaveWish(tuple(words), causes, by, by.removeprefix("terminal:"), arguments.control or "")
-        wave = asyncio.run(start_wave(parts, wish, nodes, playbook, _heard))
+        request = WaveRequest(tuple(words), causes, by, by.removeprefix("terminal:"), arguments.control or "")
+        wave = asyncio.run(start_wave(parts, request, nodes, playbook, _heard))
     if arguments.json:
         print(wave_document(wave))
         return 0

@@ -24,7 +24,7 @@ from bot.response.fleet.chunk import Hears
 from bot.response.fleet.desk import FleetDesk
 from bot.response.fleet.run import FleetRun
 from bot.response.fleet.sweep import Sweep
-from bot.response.fleet.waves import Waves, WaveWish
+from bot.response.fleet.waves import WaveRequest, Waves
 from bot.response.fleet.waves_run import WaveRun
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
@@ -126,7 +126,7 @@ class Fleet:
             for incident in await self.team.ledger.incidents()
             if incident.id[0] == "i"
         ]
-        wish = WaveWish(ask.words, ask.causes, by, control=ask.control, channel=channel)
+        wish = WaveRequest(ask.words, ask.causes, by, control=ask.control, channel=channel)
         return await self.desk.propose(name, wish, found, PLAYBOOK.name)
 
     async def waves(self) -> list[Wave]:

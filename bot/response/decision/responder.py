@@ -230,10 +230,10 @@ class Responder:
         raise CannotTell(_TOO_FAST, "Try again.")
 
     async def _told(
-        self, wish: str, incident_id: str, approval: Approval, event_of: Callable[[Incident], IncidentEvent]
+        self, action: str, incident_id: str, approval: Approval, event_of: Callable[[Incident], IncidentEvent]
     ) -> Incident:
         """Append the event that follows from the incident; worked out again where another entry was first."""
-        async with self._on_record(wish, incident_id, approval):
+        async with self._on_record(action, incident_id, approval):
             for _ in range(_TRIES):
                 incident = await self.book.find(incident_id)
                 with contextlib.suppress(Conflict):
@@ -304,14 +304,14 @@ class Responder:
             await self.book.tell(incident, event, BOT)
 
     @contextlib.asynccontextmanager
-    async def _on_record(self, wish: str, incident: str, approval: Approval) -> AsyncIterator[None]:
+    async def _on_record(self, action: str, incident: str, approval: Approval) -> AsyncIterator[None]:
         """Record a refusal; the asker is told even when the ledger cannot be written."""
         try:
             yield
         except (Refused, UnknownIncident) as no:
             name = no.name if isinstance(no, Refused) else UnknownIncident.__name__
             with contextlib.suppress(LedgerError):
-                refused = WishRefused(name, no.sentence, wish, one_line(incident, 64))
+                refused = WishRefused(name, no.sentence, action, one_line(incident, 64))
                 await self.ledger.refused(refused, approval.by)
             raise
 

@@ -57,7 +57,7 @@ HELD_BACK = "The wave leaves this node alone, drawn at random, to see what happe
 
 
 @dataclass(frozen=True, slots=True)
-class WaveWish:
+class WaveRequest:
     """A request: which nodes, which causes, and which share is left alone (empty: none)."""
 
     selectors: tuple[str, ...]
@@ -90,25 +90,25 @@ class Waves:
             raise UnknownIncident(f"There is no wave {one_line(wave_id, 60)!r}.", "zombie wave lists them.")
         return wave
 
-    async def propose(self, wave_id: str, wish: WaveWish, found: Sequence[Incident], playbook: str) -> Wave:
+    async def propose(self, wave_id: str, request: WaveRequest, found: Sequence[Incident], playbook: str) -> Wave:
         """Propose a wave over the incidents with a proposed plan, in random order.
 
         Raises: UsageError when none of them has an offered plan, or they are too many.
         """
-        fit = [incident for incident in found if _fits(incident, wave_id, wish.causes)]
+        fit = [incident for incident in found if _fits(incident, wave_id, request.causes)]
         if not fit:
             raise UsageError(f"No node can be cured by a wave. {why_none(found)}", "Look at a node: zombie check NODE")
         if len(fit) > MOST_MEMBERS:
             raise UsageError(f"{len(fit)} nodes are too many for a wave; the limit is {MOST_MEMBERS}.")
         drawn = [fit[at] for at in self.chance.sample(range(len(fit)), len(fit))]
-        held_back = Sample.of(wish.control).size(len(drawn)) if wish.control else 0
+        held_back = Sample.of(request.control).size(len(drawn)) if request.control else 0
         if held_back >= len(drawn):
             raise UsageError(f"{held_back} of {len(drawn)} nodes would be left alone: nothing is left to cure.")
         controls, members = drawn[:held_back], drawn[held_back:]
         voices = [incident.proposal.approvals_needed for incident in members if incident.proposal is not None]
         proposed = WaveProposed(
-            wish.selectors,
-            wish.causes,
+            request.selectors,
+            request.causes,
             tuple(map(_member, members)),
             tuple(map(_member, controls)),
             stages_of(len(members)),
@@ -117,10 +117,10 @@ class Waves:
             "",
             playbook,
             max([self.policy.approvals_needed(len(members), strange=False), *voices]),
-            wish.os_user,
-            wish.channel,
+            request.os_user,
+            request.channel,
         ).sealed()
-        entry = await self.append(wave_id, 0, proposed, wish.by)
+        entry = await self.append(wave_id, 0, proposed, request.by)
         for incident in controls:
             await self.call_off(incident, HELD_BACK)
         return fold_wave((entry,))
@@ -246,9 +246,9 @@ class Waves:
         return said(digest, approval.reason.strip(), approval.os_user, needed, tuple(lapsed))
 
     async def _told(
-        self, wish: str, wave_id: str, approval: Approval, event_of: Callable[[Wave], Awaitable[WaveEvent]]
+        self, action: str, wave_id: str, approval: Approval, event_of: Callable[[Wave], Awaitable[WaveEvent]]
     ) -> Wave:
-        async with self._on_record(wish, wave_id, approval):
+        async with self._on_record(action, wave_id, approval):
             for _ in range(_TRIES):
                 wave = await self.find(wave_id)
                 event = await event_of(wave)
@@ -257,13 +257,13 @@ class Waves:
             raise CannotTell("The wave changes faster than it can be decided.", "Try again.")
 
     @contextlib.asynccontextmanager
-    async def _on_record(self, wish: str, wave_id: str, approval: Approval) -> AsyncIterator[None]:
+    async def _on_record(self, action: str, wave_id: str, approval: Approval) -> AsyncIterator[None]:
         try:
             yield
         except (Refused, UnknownIncident) as no:
             name = no.name if isinstance(no, Refused) else UnknownIncident.__name__
             with contextlib.suppress(LedgerError):
-                await self.ledger.refused(WishRefused(name, no.sentence, wish, one_line(wave_id, 64)), approval.by)
+                await self.ledger.refused(WishRefused(name, no.sentence, action, one_line(wave_id, 64)), approval.by)
             raise
 
 

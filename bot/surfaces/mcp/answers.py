@@ -174,11 +174,11 @@ class RecordedAnswers:
         said = "\n".join(why_text(told.verdict, told.changes, self.words)) + "\n"
         return Answer(why_body(told.verdict, told.changes, self.words), said)
 
-    async def refused(self, no: Refused, wish: str) -> None:
+    async def refused(self, no: Refused, action: str) -> None:
         """Put on record that something was not done, where there is a record."""
         if self.ledger is not None:
             with contextlib.suppress(LedgerError):
-                await self.ledger.refused(WishRefused(no.name, no.sentence, wish), self.asker.by)
+                await self.ledger.refused(WishRefused(no.name, no.sentence, action), self.asker.by)
 
     def _there(self, incident_id: str) -> ActingLedger:
         if self.ledger is None:

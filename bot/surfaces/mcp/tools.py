@@ -61,7 +61,7 @@ class Answers(Protocol):
         """Return what would change the verdict."""
         ...
 
-    async def refused(self, no: Refused, wish: str) -> None:
+    async def refused(self, no: Refused, action: str) -> None:
         """Put on record that a call was refused."""
         ...
 

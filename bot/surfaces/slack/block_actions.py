@@ -82,8 +82,8 @@ class BlockActions:
 
     async def handle(self, click: Click) -> None:
         """Open the dialog of a click, or tell the person why not."""
-        wish = self._wish_of(click)
-        async with self._context.answering(wish, click.person, click.channel, click.thread, click.value):
+        action = self._action_of(click)
+        async with self._context.answering(action, click.person, click.channel, click.thread, click.value):
             self._context.check_workspace(click.person)
             if self._plans is not None and click.action == PLAN:
                 await self._plans.ask(click)
@@ -98,12 +98,12 @@ class BlockActions:
                 if other.is_about(click.action, click.value):
                     await other.ask(click)
                     return
-            handler = self._handlers.get(wish)
+            handler = self._handlers.get(action)
             if handler is None:
                 raise NothingProposed(UNKNOWN_BUTTON)
             await handler(click)
 
-    def _wish_of(self, click: Click) -> str:
+    def _action_of(self, click: Click) -> str:
         """Return what a click asks for, as a word from a fixed list: refusals are counted by it."""
         begins = (*(f"{kind}-" for kind in _NUMBERED), OF_FLEET, FEEDBACK)
         if kind := next((word for word in begins if click.action.startswith(word)), ""):

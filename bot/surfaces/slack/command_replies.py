@@ -62,9 +62,9 @@ class CommandReplies:
                 words = refusal_words(no.refusal if isinstance(no, _OnRecord) else no)
             await self._context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
 
-    async def refuse(self, request: CommandRequest, wish: str, no: Refused) -> None:
+    async def refuse(self, request: CommandRequest, action: str, no: Refused) -> None:
         """Tell a person in private why their request is refused, and record that."""
-        await self._context.note(wish, request.by, no)
+        await self._context.note(action, request.by, no)
         words = refusal_words(no)
         await self._context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
 

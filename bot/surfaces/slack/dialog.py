@@ -42,23 +42,23 @@ _PLACEHOLDERS = {
 
 
 def reason_dialog(
-    wish: str, sealed: str, plans: Sequence[IncidentView], words: Sequence[str] = (), objection: str = ""
+    action: str, sealed: str, plans: Sequence[IncidentView], words: Sequence[str] = (), objection: str = ""
 ) -> dict[str, Any]:
     """Return the view.
 
     Shape: `plans` are shown whole, with every node and command. `words` are paragraphs for a dialog that is about
     no plan; `objection` is what would refuse it now.
     """
-    title, submit = _TITLES[wish]
+    title, submit = _TITLES[action]
     blocks: list[Block] = [paragraph(f"As it stands, this will be refused: {objection}")] if objection else []
     if len(plans) > 1:
         blocks.append(titled(f"{len(plans)} nodes: {', '.join(one_line(view.node, 60) for view in plans)}"))
     blocks += [paragraph(sentence) for sentence in words if sentence.strip()]
     for view in plans:
         blocks += _plan(view)
-    if plans and wish == "approve":
+    if plans and action == "approve":
         blocks.append(footnote("Each node is read again first; a node that is not as shown here is left alone."))
-    blocks.append(_input(_PLACEHOLDERS.get(wish, "Why")))
+    blocks.append(_input(_PLACEHOLDERS.get(action, "Why")))
     return {
         "type": "modal",
         "callback_id": REASON,

@@ -57,12 +57,12 @@ def wave_card(wave: Wave, does: str) -> Message:
     return Message(clipped(escaped(f"{title}. {closing}".strip()), TEXT), blocks)
 
 
-def dialog_words(wave: Wave, wish: str, does: str) -> Iterator[str]:
+def dialog_words(wave: Wave, action: str, does: str) -> Iterator[str]:
     """Yield what the person who decides has to know: every node, what is done there, and in which order."""
-    if wish == STOP:
+    if action == STOP:
         yield "No further node of the wave begins. What has begun is finished, and its proof is read."
         return
-    if wish == RESUME and wave.stop is not None:
+    if action == RESUME and wave.stop is not None:
         yield f"It stopped: {one_line(wave.stop.because, SAID)}"
     members, proposal = wave.proposal.members, wave.proposal
     yield f"{wave.id}: {', '.join(proposal.causes)}. Stages: {' → '.join(map(str, proposal.stages))} cured."
@@ -71,7 +71,7 @@ def dialog_words(wave: Wave, wish: str, does: str) -> Iterator[str]:
         yield from _listed("Left alone: ", [member.node for member in proposal.controls])
     yield _does(does)
     yield f"A yes lasts {span(proposal.expires)}. Digest of the whole: {proposal.digest[:16]}"
-    if wish == APPROVE:
+    if action == APPROVE:
         yield f"The plan of the first node, {members[0].node}, with every command:"
 
 
