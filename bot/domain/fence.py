@@ -24,7 +24,7 @@ _SAYS = "not run: "
 _WORD = r"('[^']*'|[A-Za-z0-9_@%+=:,./-]+)"
 
 
-class Barred(enum.Enum):
+class FenceRefusal(enum.Enum):
     """Why a fence did not let its command run, by exit status."""
 
     MACHINE = 91
@@ -32,7 +32,7 @@ class Barred(enum.Enum):
     LATE = 93
 
 
-_WHY = {Barred.MACHINE: "another machine", Barred.BOOT: "another boot", Barred.LATE: "too late"}
+_WHY = {FenceRefusal.MACHINE: "another machine", FenceRefusal.BOOT: "another boot", FenceRefusal.LATE: "too late"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +57,20 @@ class Fence:
         'test "$(tr A-F a-f </etc/machine-id)" = m || { echo "not run: another machine" '
         """
         return (
-            f'test "$(tr A-F a-f <{MACHINE_ID})" = {shlex.quote(self.machine_id)} || {_no(Barred.MACHINE)}; '
-            f'test "$(cat {BOOT_ID})" = {shlex.quote(self.boot_id)} || {_no(Barred.BOOT)}; '
-            f'up=$(cat {UPTIME}); test "${{up%%.*}}" -lt {self.until:d} || {_no(Barred.LATE)}; '
+            f'test "$(tr A-F a-f <{MACHINE_ID})" = {shlex.quote(self.machine_id)} || {_no(FenceRefusal.MACHINE)}; '
+            f'test "$(cat {BOOT_ID})" = {shlex.quote(self.boot_id)} || {_no(FenceRefusal.BOOT)}; '
+            f'up=$(cat {UPTIME}); test "${{up%%.*}}" -lt {self.until:d} || {_no(FenceRefusal.LATE)}; '
             f"{line}"
         )
 
-    def bars(self, files: Mapping[str, str]) -> Barred | None:
+    def refusal(self, files: Mapping[str, str]) -> FenceRefusal | None:
         """Return why the fence stops its command on a node with these files, None if not; for simulated nodes."""
         if files.get(MACHINE_ID, "").strip().lower() != self.machine_id:
-            return Barred.MACHINE
+            return FenceRefusal.MACHINE
         if files.get(BOOT_ID, "").strip() != self.boot_id:
-            return Barred.BOOT
+            return FenceRefusal.BOOT
         up = files.get(UPTIME, "").partition(".")[0]
-        return None if up.isdecimal() and int(up) < self.until else Barred.LATE
+        return None if up.isdecimal() and int(up) < self.until else FenceRefusal.LATE
 
 
 def fenced(text: str) -> tuple[Fence, str] | None:
@@ -87,21 +87,21 @@ def fenced(text: str) -> tuple[Fence, str] | None:
     return Fence(shlex.split(boot_id)[0], shlex.split(machine_id)[0], "", int(until)), line
 
 
-def said(why: Barred) -> str:
+def refusal_text(why: FenceRefusal) -> str:
     """Return what a fence prints on stderr when it stops its command."""
     return _SAYS + _WHY[why]
 
 
-def barred(ended: Completed) -> Barred | None:
+def refusal_of(ended: Completed) -> FenceRefusal | None:
     """Return why the fence stopped a command; None if the command ran or this is not known."""
-    for why in Barred:
-        if ended.exit_status == why.value and said(why) in ended.stderr:
+    for why in FenceRefusal:
+        if ended.exit_status == why.value and refusal_text(why) in ended.stderr:
             return why
     return None
 
 
-def _no(why: Barred) -> str:
-    return f'{{ echo "{said(why)}" >&2; exit {why.value}; }}'
+def _no(why: FenceRefusal) -> str:
+    return f'{{ echo "{refusal_text(why)}" >&2; exit {why.value}; }}'
 
 
 _AROUND = re.compile(

@@ -15,7 +15,7 @@ import pytest
 from bot.actions import ACTIONS
 from bot.domain.action import Step
 from bot.domain.errors import HostKeyRejected
-from bot.domain.fence import SENT_WITHIN, Barred, Fence
+from bot.domain.fence import SENT_WITHIN, Fence, FenceRefusal
 from bot.domain.node import Node
 from bot.response.execution.node_access import NodeAccess, NotRun
 from bot.transport.ssh import SshTransport
@@ -66,14 +66,14 @@ async def test_command_runs_on_the_machine_in_the_boot_and_in_the_time_that_were
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        (lambda fence: replace(fence, machine_id="0" * 32), Barred.MACHINE),
-        (lambda fence: replace(fence, boot_id="0" * 8 + fence.boot_id[8:]), Barred.BOOT),
-        (lambda fence: replace(fence, until=fence.until - int(SENT_WITHIN.total_seconds() * 4)), Barred.LATE),
+        (lambda fence: replace(fence, machine_id="0" * 32), FenceRefusal.MACHINE),
+        (lambda fence: replace(fence, boot_id="0" * 8 + fence.boot_id[8:]), FenceRefusal.BOOT),
+        (lambda fence: replace(fence, until=fence.until - int(SENT_WITHIN.total_seconds() * 4)), FenceRefusal.LATE),
     ],
     ids=["another machine", "another boot", "too late"],
 )
 async def test_command_for_another_machine_boot_or_time_does_nothing(
-    sshd: Sshd, other: Callable[[Fence], Fence], why: Barred
+    sshd: Sshd, other: Callable[[Fence], Fence], why: FenceRefusal
 ) -> None:
     here = await reached(sshd)
     with pytest.raises(NotRun) as kept_back:
@@ -150,6 +150,6 @@ def test_fence_that_cannot_read_what_it_compares_lets_nothing_run(name: str) -> 
 def test_deadline_is_by_the_nodes_own_uptime_and_not_a_second_longer() -> None:
     fence = fits()
     files = {"/etc/machine-id": fence.machine_id, "/proc/sys/kernel/random/boot_id": fence.boot_id}
-    assert fence.bars({**files, "/proc/uptime": f"{fence.until - 1}.99 5.00\n"}) is None
-    assert fence.bars({**files, "/proc/uptime": f"{fence.until}.00 5.00\n"}) is Barred.LATE
+    assert fence.refusal({**files, "/proc/uptime": f"{fence.until - 1}.99 5.00\n"}) is None
+    assert fence.refusal({**files, "/proc/uptime": f"{fence.until}.00 5.00\n"}) is FenceRefusal.LATE
     assert timedelta(seconds=20) > SENT_WITHIN, "what is cut is sent again, and proved, within a minute"

@@ -22,7 +22,7 @@ from bot.domain.command import Completed
 from bot.domain.contracts import ActingLedger
 from bot.domain.errors import ConnectionRefused
 from bot.domain.events import AlertReceived, IncidentEvent, Triaged
-from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, said
+from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, refusal_text
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
@@ -116,8 +116,8 @@ class Machine:
             assert found is not None, argv
             fence, line = found
             files = {BOOT_ID: self.boot_id(), MACHINE_ID: "m" * 32, UPTIME: f"{self.uptime():.2f} 0.00"}
-            if (why := fence.bars(files)) is not None:
-                return "", said(why), why.value
+            if (why := fence.refusal(files)) is not None:
+                return "", refusal_text(why), why.value
             if "disable" in line:
                 self.enabled = False
             elif f"= {self.boot_id()} " not in line:
@@ -163,8 +163,8 @@ class Yard:
         snapshot = Snapshot("n1", self.now, timedelta(seconds=5), {"host": host})
         if self.machine.boot or not self.machine.enabled:
             return Verdict("n1", Status.HEALTHY, None, None, "Healthy", snapshot=snapshot)
-        said = Evidence("stuck", "kernel_log", "core 3 is stuck", ("BUG: soft lockup",))
-        sick = Verdict("n1", Status.CRITICAL, "lockup", Confidence.CONFIRMED, "core 3 is stuck", (said,),
+        refusal_text = Evidence("stuck", "kernel_log", "core 3 is stuck", ("BUG: soft lockup",))
+        sick = Verdict("n1", Status.CRITICAL, "lockup", Confidence.CONFIRMED, "core 3 is stuck", (refusal_text,),
                        remedy=self.remedy, snapshot=snapshot)  # fmt: skip
         return with_plan(sick, PLAYBOOK, ACTIONS, self.node, self.draining)
 

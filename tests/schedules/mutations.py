@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.domain.entry import Entry
-from bot.domain.fence import Barred, Fence
+from bot.domain.fence import Fence, FenceRefusal
 from bot.ledger import Ledger, holds
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.decision import braking, guards
@@ -31,7 +31,7 @@ class Mutation:
         return self.name
 
 
-def fence_without(why: Barred) -> Callable[[pytest.MonkeyPatch], None]:
+def fence_without(why: FenceRefusal) -> Callable[[pytest.MonkeyPatch], None]:
     """Return what leaves one condition out of every fence."""
     whole = Fence.around
     condition = re.compile(rf'(up=\S+ \S+ )?test "[^"]+" \S+ \S+ \|\| \{{ echo "[^"]*" >&2; exit {why.value}; \}}; ')
@@ -120,9 +120,9 @@ def older_card_counts(patch: pytest.MonkeyPatch) -> None:
 
 
 MUTATIONS = (
-    Mutation("fence without the machine", fence_without(Barred.MACHINE), "another machine was acted on"),
-    Mutation("fence without the boot", fence_without(Barred.BOOT), "changes by commands from long ago"),
-    Mutation("fence without the deadline", fence_without(Barred.LATE), "changes by commands from long ago"),
+    Mutation("fence without the machine", fence_without(FenceRefusal.MACHINE), "another machine was acted on"),
+    Mutation("fence without the boot", fence_without(FenceRefusal.BOOT), "changes by commands from long ago"),
+    Mutation("fence without the deadline", fence_without(FenceRefusal.LATE), "changes by commands from long ago"),
     Mutation("host key not demanded", key_not_demanded, "another machine was acted on"),
     Mutation("sent again without waiting", sent_again_at_once, "while an earlier one could still begin"),
     Mutation("hold by name only", held_by_name, "one machine was acted on by two incidents"),

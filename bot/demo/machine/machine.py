@@ -15,7 +15,7 @@ from bot.demo.machine.files import Files
 from bot.demo.machine.fragments import FRAGMENTS
 from bot.demo.machine.recorder import Recorder
 from bot.demo.machine.state import Moment, State
-from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, said
+from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, refusal_text
 
 # An action is a shell command behind its fence; a reboot's asks for the boot once more.
 _ONE_BOOT = re.compile(r'test "\$\(cat /proc/sys/kernel/random/boot_id\)" = (\S+) && exec (?:sudo -n systemctl reboot)')
@@ -74,8 +74,8 @@ class Machine:
         if (found := fenced(argv[-1])) is not None:
             fence, line = found
             files = {path: self._files.read(path, self.now()) or "" for path in (MACHINE_ID, BOOT_ID, UPTIME)}
-            if (why := fence.bars(files)) is not None:
-                return Answer.error(said(why), why.value)
+            if (why := fence.refusal(files)) is not None:
+                return Answer.error(refusal_text(why), why.value)
             return await self.run(("sh", "-c", line))
         if argv[0] == "sh" and (told := self.recorder.answer(argv[-1], self.state, self.now())) is not None:
             return told

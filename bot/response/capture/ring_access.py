@@ -13,7 +13,7 @@ from bot.domain.capture_wire import CaptureEnd, CaptureWire
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ActingTransport, Fresh, TakesBytes
 from bot.domain.errors import CannotRead, ConnectionLost, MissingRight, StateChanged
-from bot.domain.fence import SENT_WITHIN, Fence, barred
+from bot.domain.fence import SENT_WITHIN, Fence, refusal_of
 from bot.domain.house_events import CaptureStarting
 from bot.domain.node import Node
 from bot.domain.rolling import HERE, READ_SECONDS, Places
@@ -84,7 +84,7 @@ class RingAccess:
         ended = next(iter(runs.get("run", ())), None)
         if ended is None:
             raise ConnectionLost(f"{node.name} did not say how the command ended.")
-        if (why := barred(ended)) is not None:
+        if (why := refusal_of(ended)) is not None:
             raise StateChanged(f"{node.name} is not as it was a moment ago ({why.name.lower()}): nothing was run.")
         said = ended.stderr.lower()
         if ended.exit_status and "sudo:" in said and ("password" in said or "not allowed" in said):

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from bot.domain.command import Completed
 from bot.domain.contracts import Again
 from bot.domain.errors import Braked
-from bot.domain.fence import Barred
+from bot.domain.fence import FenceRefusal
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.response.timing import POLL
@@ -55,12 +55,12 @@ class Attempts:
         self.strange[key] = because
         return self.not_sent(key, because)
 
-    def kept_back(self, key: Attempt, node: Node, why: Barred) -> Again:
+    def kept_back(self, key: Attempt, node: Node, why: FenceRefusal) -> Again:
         """Note that the fence let nothing run, and why."""
-        if why is Barred.BOOT:
+        if why is FenceRefusal.BOOT:
             self.ran[key] = _BOOTED
             return Again(POLL, _BOOTED)
-        if why is Barred.MACHINE:
+        if why is FenceRefusal.MACHINE:
             return self.not_there(key, f"Another machine answers as {node.name}: nothing was run there.")
         return self.not_sent(key, "its command came too late, and was not run")
 

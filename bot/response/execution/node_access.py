@@ -16,7 +16,7 @@ from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ActingTransport
 from bot.domain.errors import CannotDrain, CannotRead
-from bot.domain.fence import BOOT_ID, MACHINE_ID, Barred, Fence, barred
+from bot.domain.fence import BOOT_ID, MACHINE_ID, Fence, FenceRefusal, refusal_of
 from bot.domain.node import Node
 from bot.response.diagnosis.planning import Draining
 from bot.response.execution.cluster import ClusterReach, TooLate, unbraked
@@ -49,7 +49,7 @@ class Seen:
 class NotRun(Exception):
     """A command's fence refused it, so nothing was done. No ZombieError: the caller handles it."""
 
-    def __init__(self, why: Barred) -> None:
+    def __init__(self, why: FenceRefusal) -> None:
         super().__init__(why)
         self.why = why
 
@@ -204,7 +204,7 @@ class NodeAccess:
             command = Command("run", ("sh", "-c", own.around(line)), limit=limit, output_limit_bytes=16 * 1024)
             runs = await self._runs(self._acting(node), [("step", command)], limit + _BEYOND_LIMIT, fence.host_key)
             ended = next(iter(runs.get("step", ())), None)
-            if ended is not None and (why := barred(ended)) is not None:
+            if ended is not None and (why := refusal_of(ended)) is not None:
                 raise NotRun(why)
             if ended is None or ended.exit_status != 0:
                 break
