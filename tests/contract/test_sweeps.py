@@ -17,7 +17,7 @@ from bot.domain.growth import HarmAt
 from bot.domain.node import Node
 from bot.ledger import Database, Leases, ReadingStore, SweepStore, on_threads
 from bot.ledger.chat_requests import ChatRequestStore
-from bot.response.fleet.answer import Came, Counted, Found, NodeAnswer
+from bot.response.fleet.answer import Counted, Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.report import report
 from bot.response.fleet.sweep import Judged
 from bot.settings.tables import SweepSettings
@@ -42,7 +42,7 @@ class Desk:
             raise UsageError("No node fits.")
         found = (Found(LEAK, "degraded", "possible", "many"),)
         counted = (Counted(LEAK, self.dying, "boot", HarmAt(28_571, "a core is held")),)
-        answers = [NodeAnswer("gpu-1", Came.ANSWERED, "degraded", found=found, counted=counted)]
+        answers = [NodeAnswer("gpu-1", NodeOutcome.ANSWERED, "degraded", found=found, counted=counted)]
         told = report([Node("gpu-1", "x")], answers, {LEAK: Judged.SIGNATURE}, selected=1, seconds=0.1)
         return SimpleNamespace(answers=answers, report=told)
 

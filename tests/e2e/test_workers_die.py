@@ -18,7 +18,7 @@ from bot.app.workers import elsewhere_of
 from bot.domain.errors import SchedulerError
 from bot.domain.node import Node
 from bot.inventory import Inventory
-from bot.response.fleet.answer import Came, NodeAnswer
+from bot.response.fleet.answer import NodeAnswer, NodeOutcome
 from bot.response.fleet.sweep import Sweep
 from bot.settings import Settings
 from tests.nodes.simulated_fleet import fleet_of
@@ -68,16 +68,16 @@ async def killed_in(cluster: Cluster, chance: random.Random) -> None:
     due, victim = chance.randrange(NODES), cluster.workers.pop(chance.randrange(3))
     heard = list[NodeAnswer]()
 
-    def came(answer: NodeAnswer) -> None:
+    def outcome(answer: NodeAnswer) -> None:
         heard.append(answer)
         if len(heard) > due and victim.process.poll() is None:
             os.kill(victim.process.pid, signal.SIGKILL)
             victim.process.wait(10)
 
-    await cluster.answers(came)
+    await cluster.answers(outcome)
     assert victim.end() == -signal.SIGKILL
     assert Counter(answer.node for answer in heard) == Counter(node.name for node in cluster.nodes)
-    assert {answer.came for answer in heard} == {Came.ANSWERED}
+    assert {answer.outcome for answer in heard} == {NodeOutcome.ANSWERED}
     cluster.joins()
 
 
@@ -101,16 +101,16 @@ async def test_scheduler_that_goes_away_is_told_and_what_came_stays(cluster: Clu
     """The last test of this file: it takes the cluster with it."""
     heard = list[NodeAnswer]()
 
-    def came(answer: NodeAnswer) -> None:
+    def outcome(answer: NodeAnswer) -> None:
         heard.append(answer)
         if cluster.shop.scheduler.process.poll() is None:
             cluster.shop.scheduler.process.kill()
 
     with pytest.raises(SchedulerError, match="is gone"):
-        await cluster.answers(came)
+        await cluster.answers(outcome)
     assert 0 < len(heard) < NODES
     for worker in cluster.workers:
         assert worker.end(signal.SIGCONT) == 2  # a signal that does nothing: it ends by itself
         assert "is gone" in worker.said
     with pytest.raises(SchedulerError, match="does not answer"):
-        await replace(cluster).answers(came)
+        await replace(cluster).answers(outcome)

@@ -18,7 +18,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.wave import Wave
 from bot.ledger import Database, on_threads
 from bot.ledger import Waves as BlockingWaves
-from bot.response.fleet.answer import Came, Found, NodeAnswer
+from bot.response.fleet.answer import Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.chunk import Hears
 from bot.response.fleet.desk import FleetDesk
@@ -49,7 +49,9 @@ class HeldReader:
 
     async def answers(self, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
         leak = Found(LEAK, "degraded", "possible", "68,700 dying memory cgroups")
-        found = [NodeAnswer(node.name, Came.ANSWERED, "degraded", LEAK, "possible", found=(leak,)) for node in nodes]
+        found = [
+            NodeAnswer(node.name, NodeOutcome.ANSWERED, "degraded", LEAK, "possible", found=(leak,)) for node in nodes
+        ]
         heard(found[0])
         await self.let_go.wait()
         for answer in found[1:]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from bot.domain.growth import HarmAt
 
 
-class Came(enum.StrEnum):
+class NodeOutcome(enum.StrEnum):
     """The outcome of asking a node."""
 
     ANSWERED = "answered"
@@ -49,7 +49,7 @@ class NodeAnswer:
     """
 
     node: str
-    came: Came
+    outcome: NodeOutcome
     status: str = ""
     cause: str = ""
     confidence: str = ""

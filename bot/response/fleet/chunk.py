@@ -15,7 +15,7 @@ from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Finding, Status, Undecided, Verdict
 from bot.probes.host import HostReading
 from bot.response.diagnosis.triage import Triage
-from bot.response.fleet.answer import Came, Counted, Found, NodeAnswer
+from bot.response.fleet.answer import Counted, Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.facts import facts_of
 from bot.response.fleet.sweep import Sweep
 
@@ -68,7 +68,7 @@ class ChunkReader:
         except Unreachable as no:
             return NodeAnswer(
                 node.name,
-                Came.UNREACHABLE,
+                NodeOutcome.UNREACHABLE,
                 Status.UNREACHABLE.value,
                 because=_shown(no.sentence),
                 unreachable_class=no.kind,
@@ -90,7 +90,7 @@ class ChunkReader:
         host = snapshot.get(HostReading)
         return NodeAnswer(
             node=verdict.node,
-            came=Came.UNKNOWN if verdict.status is Status.UNKNOWN else Came.ANSWERED,
+            outcome=NodeOutcome.UNKNOWN if verdict.status is Status.UNKNOWN else NodeOutcome.ANSWERED,
             status=verdict.status.value,
             cause=verdict.cause or "",
             confidence=verdict.confidence.value if verdict.confidence is not None else "",

@@ -12,7 +12,7 @@ from bot.domain.errors import SchedulerError
 from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Status
-from bot.response.fleet.answer import Came, Counted, Found, NodeAnswer
+from bot.response.fleet.answer import Counted, Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.sweep import Judged, Sweep
 
 LONGEST = 300  # characters of a sentence, as in an answer that was made here
@@ -77,13 +77,13 @@ class ChunkReply:
 
 def _checked(answer: NodeAnswer, sweep: Sweep) -> NodeAnswer:
     """The answer, made safe. Raises: SchedulerError when no node can have given it."""
-    is_read = answer.came is not Came.UNREACHABLE
-    came = {Status.UNREACHABLE.value: Came.UNREACHABLE, Status.UNKNOWN.value: Came.UNKNOWN}
+    is_read = answer.outcome is not NodeOutcome.UNREACHABLE
+    outcome = {Status.UNREACHABLE.value: NodeOutcome.UNREACHABLE, Status.UNKNOWN.value: NodeOutcome.UNKNOWN}
     counted = set(sweep.judged)
     is_look = Judged.FULL not in sweep.judged.values()
     if (
         answer.status not in {status.value for status in Status}
-        or answer.came is not came.get(answer.status, Came.ANSWERED)
+        or answer.outcome is not outcome.get(answer.status, NodeOutcome.ANSWERED)
         or (is_look and answer.status == Status.CRITICAL.value)
         or (bool(answer.unreachable_class) is is_read)
         or (not is_read and (answer.found or answer.cause))
@@ -99,7 +99,7 @@ def _checked(answer: NodeAnswer, sweep: Sweep) -> NodeAnswer:
         raise SchedulerError(f"its answer of {one_line(answer.node, 80)} cannot be.")
     return NodeAnswer(
         node=answer.node,
-        came=answer.came,
+        outcome=answer.outcome,
         status=answer.status,
         cause=_shown(answer.cause),
         confidence=answer.confidence,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from bot.response.fleet.answer import Came, NodeAnswer
+from bot.response.fleet.answer import NodeAnswer, NodeOutcome
 from bot.response.fleet.facts import ABSENT, READ, is_band
 from bot.response.fleet.healthy_by_accident import Accident, accidents
 
@@ -81,7 +81,7 @@ def compare(
     only by accident is left out too, as long as another peer is there.
     """
     signatures = signatures or {}
-    sick = [answer for answer in here if answer.came is not Came.UNREACHABLE]
+    sick = [answer for answer in here if answer.outcome is not NodeOutcome.UNREACHABLE]
     left_out = [LeftOut(answer.node, f"unreachable: {answer.because}") for answer in here if answer not in sick]
     causes = tuple(dict.fromkeys(cause for answer in sick for cause in answer.causes))
     named, healthy = {answer.node for answer in here}, list[NodeAnswer]()
@@ -134,7 +134,7 @@ def _log_choose(n: int, k: int) -> float:
 
 def _not_healthy(peer: NodeAnswer, causes: Sequence[str]) -> str:
     """Why a peer does not count; empty if it has none of the causes of the sick."""
-    if peer.came is Came.UNREACHABLE:
+    if peer.outcome is NodeOutcome.UNREACHABLE:
         return f"unreachable: {peer.because}"
     if has := [cause for cause in causes if cause in peer.causes]:
         return f"has {', '.join(has)} too"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.domain.node import Node
 from bot.domain.prevalence import Prevalence
 from bot.domain.verdict import Status
-from bot.response.fleet.answer import Came, NodeAnswer
+from bot.response.fleet.answer import NodeAnswer, NodeOutcome
 from bot.response.fleet.sweep import Judged
 
 # Labels that name a node; counting by them would say nothing.
@@ -58,17 +58,17 @@ class FleetReport:
     @property
     def answered(self) -> int:
         """How many answered, including unknown ones."""
-        return sum(answer.came is not Came.UNREACHABLE for answer in self.answers)
+        return sum(answer.outcome is not NodeOutcome.UNREACHABLE for answer in self.answers)
 
     @property
     def unreachable(self) -> tuple[NodeAnswer, ...]:
         """The unreachable nodes."""
-        return tuple(answer for answer in self.answers if answer.came is Came.UNREACHABLE)
+        return tuple(answer for answer in self.answers if answer.outcome is NodeOutcome.UNREACHABLE)
 
     @property
     def unknown(self) -> tuple[NodeAnswer, ...]:
         """The nodes that answered, but the question stays open."""
-        return tuple(answer for answer in self.answers if answer.came is Came.UNKNOWN)
+        return tuple(answer for answer in self.answers if answer.outcome is NodeOutcome.UNKNOWN)
 
     @property
     def figures(self) -> Mapping[str, int | float]:
@@ -110,7 +110,7 @@ def report(
     order = {node.name: at for at, node in enumerate(nodes)}
     told = {answer.node: answer for answer in answers if answer.node in order}
     answers = sorted(told.values(), key=lambda answer: order[answer.node])
-    reached = [answer for answer in answers if answer.came is not Came.UNREACHABLE]
+    reached = [answer for answer in answers if answer.outcome is not NodeOutcome.UNREACHABLE]
     is_exact = selected == len(nodes) == len(reached)
     causes = []
     for cause, how in judged.items():
@@ -156,4 +156,4 @@ def _group(names: Sequence[str], told: Mapping[str, NodeAnswer]) -> GroupCount:
     for answer in answers:
         for cause in answer.causes:
             counts[cause] = counts.get(cause, 0) + 1
-    return GroupCount(len(names), sum(answer.came is not Came.UNREACHABLE for answer in answers), counts)
+    return GroupCount(len(names), sum(answer.outcome is not NodeOutcome.UNREACHABLE for answer in answers), counts)

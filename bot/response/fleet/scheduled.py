@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from bot.domain.growth import Growth
-from bot.response.fleet.answer import Came
+from bot.response.fleet.answer import NodeOutcome
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.report import FleetReport
 
@@ -76,15 +76,15 @@ class Digest:
 
 def digest(before: SweepTold, report: FleetReport, growths: Mapping[tuple[str, str], Growth]) -> Digest:
     """Compare a sweep with what was posted last; `growths` are by node and cause."""
-    silent = {answer.node for answer in report.answers if answer.came is Came.UNREACHABLE}
+    silent = {answer.node for answer in report.answers if answer.outcome is NodeOutcome.UNREACHABLE}
     silent |= {node for node in report.labels if node not in {answer.node for answer in report.answers}}
     new: dict[str, tuple[str, ...]] = {}
     gone: dict[str, tuple[str, ...]] = {}
     nodes: dict[str, tuple[str, ...]] = {}
     for count in report.causes:
         earlier, open_ = before.nodes.get(count.cause, ()), {*count.undecided, *silent}
-        if came := tuple(node for node in count.nodes if node not in earlier):
-            new[count.cause] = came
+        if outcome := tuple(node for node in count.nodes if node not in earlier):
+            new[count.cause] = outcome
         if left := tuple(node for node in earlier if node not in count.nodes and node not in open_):
             gone[count.cause] = left
         # A node that did not answer has not recovered: it is not new when it answers again.

@@ -9,7 +9,7 @@ from datetime import timedelta
 from bot.domain.duration import span
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status
-from bot.response.fleet.answer import Came, NodeAnswer
+from bot.response.fleet.answer import NodeAnswer, NodeOutcome
 from bot.response.fleet.ask import MOST_WORDS, FleetAsk
 from bot.response.fleet.difference import Comparison, Difference
 from bot.response.fleet.report import FleetReport
@@ -149,7 +149,7 @@ def _title(ask: FleetAsk, report: FleetReport) -> str:
 
 def _shown(report: FleetReport) -> list[NodeAnswer]:
     """Every node that is not healthy, the gravest first; the healthy ones are counted above."""
-    shown = [answer for answer in report.answers if answer.found or answer.came is not Came.ANSWERED]
+    shown = [answer for answer in report.answers if answer.found or answer.outcome is not NodeOutcome.ANSWERED]
     return sorted(shown, key=lambda answer: (_ORDER[Status(answer.status)], answer.node))
 
 

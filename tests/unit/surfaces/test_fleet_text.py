@@ -1,7 +1,7 @@
 """What a sweep says in a terminal."""
 
 from bot.domain.node import Node
-from bot.response.fleet.answer import Came, NodeAnswer
+from bot.response.fleet.answer import NodeAnswer, NodeOutcome
 from bot.response.fleet.report import report
 from bot.response.fleet.sweep import Judged
 from bot.surfaces.fleet import fleet_text
@@ -15,7 +15,7 @@ def text(*answers: NodeAnswer) -> str:
 
 
 def test_nothing_counts_as_not_found_where_nobody_answered() -> None:
-    gone = NodeAnswer("n2", Came.UNREACHABLE, "unreachable", unreachable_class="refused")
-    assert f"Not found: {LEAK}" in text(NodeAnswer("n1", Came.ANSWERED, "healthy"), gone)
+    gone = NodeAnswer("n2", NodeOutcome.UNREACHABLE, "unreachable", unreachable_class="refused")
+    assert f"Not found: {LEAK}" in text(NodeAnswer("n1", NodeOutcome.ANSWERED, "healthy"), gone)
     assert "Not found" not in text(gone)
     assert "Not found" not in text()

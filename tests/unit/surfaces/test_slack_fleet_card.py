@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.domain.node import Node
-from bot.response.fleet.answer import Came, Found, NodeAnswer
+from bot.response.fleet.answer import Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.report import FleetReport, report
 from bot.response.fleet.sweep import Judged
@@ -29,7 +29,7 @@ def told(nodes: int, words: tuple[str, ...], length_of_name: int = 4) -> FleetRe
         name = f"n{at}".ljust(length_of_name, "x")
         known.append(Node(name, "10.0.0.1", labels={"az": word, "role": word, "team": word}))
         found = (Found(LEAK, "degraded", "possible", f"70,000 dying {word}"),)
-        answers.append(NodeAnswer(name, Came.ANSWERED, "degraded", found=found, traits={"kernel": word}))
+        answers.append(NodeAnswer(name, NodeOutcome.ANSWERED, "degraded", found=found, traits={"kernel": word}))
     return report(known, answers, {LEAK: Judged.SIGNATURE}, selected=nodes, seconds=1.0)
 
 
@@ -79,9 +79,12 @@ def test_card_of_any_fleet_fits_shows_a_table_and_says_how_many_more(nodes: int,
 
 def test_cell_says_what_a_node_has_in_one_short_line_and_nothing_is_cut() -> None:
     says = "68,440 dying memory cgroups beside 240 alive: present, not proven; the leaker was not found; units unread"
-    has = NodeAnswer("n1", Came.ANSWERED, "degraded", found=(Found(LEAK, "degraded", "possible", says),))
+    has = NodeAnswer("n1", NodeOutcome.ANSWERED, "degraded", found=(Found(LEAK, "degraded", "possible", says),))
     silent = NodeAnswer(
-        "n2", Came.UNREACHABLE, "unreachable", because="n2 (10.0.0.2:22) accepted the connection and then said nothing."
+        "n2",
+        NodeOutcome.UNREACHABLE,
+        "unreachable",
+        because="n2 (10.0.0.2:22) accepted the connection and then said nothing.",
     )
     known = [Node(answer.node, "10.0.0.1") for answer in (has, silent)]
     found = report(known, [has, silent], {LEAK: Judged.SIGNATURE}, selected=2, seconds=1.0)

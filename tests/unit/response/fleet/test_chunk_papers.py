@@ -19,7 +19,7 @@ from bot.domain.growth import HarmAt
 from bot.domain.node import Node
 from bot.probes import PROBES
 from bot.response.diagnosis.triage import Triage
-from bot.response.fleet.answer import Came, Counted, Found, NodeAnswer
+from bot.response.fleet.answer import Counted, Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.chunk_desk import ChunkDesk, ReadingOnly
 from bot.response.fleet.chunk_order import ChunkOrder, Question
 from bot.response.fleet.chunk_reply import ChunkReply
@@ -38,7 +38,7 @@ FOUND = Found(LEAK, "degraded", "possible", "60,000 of them", ("ecs.service",))
 COUNTED = Counted(LEAK, 60_000.0, "boot-1", HarmAt(80_000.0, "each read holds a core for 2 s"))
 SICK = NodeAnswer(
     "node-1",
-    Came.ANSWERED,
+    NodeOutcome.ANSWERED,
     "degraded",
     LEAK,
     "possible",
@@ -48,7 +48,7 @@ SICK = NodeAnswer(
     counted=(COUNTED,),
     seconds=1.5,
 )
-GONE = NodeAnswer("node-2", Came.UNREACHABLE, "unreachable", because="no route", unreachable_class="timed-out")
+GONE = NodeAnswer("node-2", NodeOutcome.UNREACHABLE, "unreachable", because="no route", unreachable_class="timed-out")
 REPLY = ChunkReply(PROGRAM, "worker-a", "tcp://127.0.0.1:1", NOW, (SICK, GONE))
 
 
@@ -180,8 +180,8 @@ def changed(**change: Any) -> Callable[[NodeAnswer], NodeAnswer]:
         changed(node="node-2"),
         changed(status="fine"),
         changed(status="critical"),
-        changed(came=Came.UNREACHABLE),
-        changed(came=Came.UNKNOWN),
+        changed(outcome=NodeOutcome.UNREACHABLE),
+        changed(outcome=NodeOutcome.UNKNOWN),
         changed(unreachable_class="refused"),
         changed(confidence="certain"),
         changed(found=(replace(FOUND, confidence="confirmed"),)),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.response.fleet.answer import Came, Found, NodeAnswer
+from bot.response.fleet.answer import Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.difference import compare, fisher
 from bot.response.fleet.facts import band, facts_of, is_band
 from tests.unit.causes import builders as b
@@ -21,7 +21,7 @@ SEEDS = range(200)
 
 def answer(name: str, facts: Mapping[str, str], *causes: str, **more: Any) -> NodeAnswer:
     found = tuple(Found(cause, "degraded", "possible", "", ("ecs.service",)) for cause in causes)
-    return NodeAnswer(name, Came.ANSWERED, "degraded" if causes else "healthy", found=found, facts=facts, **more)
+    return NodeAnswer(name, NodeOutcome.ANSWERED, "degraded" if causes else "healthy", found=found, facts=facts, **more)
 
 
 def noisy(random: Random, planted: float) -> dict[str, str]:
@@ -79,7 +79,7 @@ def test_peers_that_are_not_healthy_are_left_out_and_said() -> None:
     peers = [
         answer("sick-too", {"host": "read"}, LEAK),
         answer("open", {"host": "read"}, undecided={LEAK: "permission denied"}),
-        NodeAnswer("gone", Came.UNREACHABLE, "unreachable", because="refused", unreachable_class="refused"),
+        NodeAnswer("gone", NodeOutcome.UNREACHABLE, "unreachable", because="refused", unreachable_class="refused"),
         answer("well", {"host": "read"}),
     ]
     told = compare([answer("s", {"host": "read"}, LEAK)], peers)

@@ -7,7 +7,7 @@ import pytest
 from bot.domain.node import Node
 from bot.domain.prevalence import Prevalence
 from bot.domain.sample import Sample
-from bot.response.fleet.answer import Came, Found, NodeAnswer
+from bot.response.fleet.answer import Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.report import FleetReport, report
 from bot.response.fleet.sweep import Judged
 
@@ -25,11 +25,11 @@ def nodes(count: int) -> list[Node]:
 
 def answer(name: str, *, sick: bool = False, **more: object) -> NodeAnswer:
     found = (Found(LEAK, "degraded", "possible", "70,000 dying"),) if sick else ()
-    return NodeAnswer(name, Came.ANSWERED, "degraded" if sick else "healthy", found=found, **more)  # type: ignore[arg-type]
+    return NodeAnswer(name, NodeOutcome.ANSWERED, "degraded" if sick else "healthy", found=found, **more)  # type: ignore[arg-type]
 
 
 def unreachable(name: str) -> NodeAnswer:
-    return NodeAnswer(name, Came.UNREACHABLE, "unreachable", unreachable_class="refused")
+    return NodeAnswer(name, NodeOutcome.UNREACHABLE, "unreachable", unreachable_class="refused")
 
 
 def counted(asked: list[Node], answers: list[NodeAnswer], selected: int | None = None) -> FleetReport:
@@ -61,7 +61,7 @@ def test_whole_fleet_that_was_read_is_exact() -> None:
 
 def test_fleet_of_which_one_node_cannot_be_told_is_not_exact() -> None:
     fleet = nodes(3)
-    open_ = NodeAnswer("n2", Came.ANSWERED, "healthy", undecided={LEAK: "permission denied"})
+    open_ = NodeAnswer("n2", NodeOutcome.ANSWERED, "healthy", undecided={LEAK: "permission denied"})
     told = counted(fleet, [answer("n0", sick=True), answer("n1"), open_]).causes[0]
     assert (told.undecided, told.prevalence.is_exact) == (("n2",), False)
     assert told.prevalence.says == "1 of 3: 33 % (6 to 79 % of all)"
@@ -69,7 +69,7 @@ def test_fleet_of_which_one_node_cannot_be_told_is_not_exact() -> None:
 
 def test_share_is_of_those_who_answered_and_who_did_not_is_not_healthy() -> None:
     fleet = nodes(6)
-    unknown = NodeAnswer("n2", Came.UNKNOWN, "unknown", undecided={LEAK: "permission denied"})
+    unknown = NodeAnswer("n2", NodeOutcome.UNKNOWN, "unknown", undecided={LEAK: "permission denied"})
     told = counted(fleet, [answer("n0", sick=True), answer("n1"), unknown, unreachable("n3")])
     count = told.causes[0]
     assert (told.asked, told.answered, told.is_whole) == (6, 3, False)

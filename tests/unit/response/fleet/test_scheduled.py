@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from bot.domain.growth import Growth, HarmAt, Look
 from bot.domain.json_form import plain, read
 from bot.domain.node import Node
-from bot.response.fleet.answer import Came, Found, NodeAnswer
+from bot.response.fleet.answer import Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.report import FleetReport, report
 from bot.response.fleet.scheduled import ScheduledSweep, SweepTold, digest
@@ -25,11 +25,11 @@ def seen(**nodes: str) -> FleetReport:
     """A report: by node "sick", "well", "silent" or "unknown"."""
     answers = []
     for name, how in nodes.items():
-        came = {"silent": Came.UNREACHABLE, "unknown": Came.UNKNOWN}.get(how, Came.ANSWERED)
+        outcome = {"silent": NodeOutcome.UNREACHABLE, "unknown": NodeOutcome.UNKNOWN}.get(how, NodeOutcome.ANSWERED)
         found = (Found(LEAK, "degraded", "possible", "many"),) if how == "sick" else ()
         undecided = {LEAK: "not read"} if how == "unknown" else {}
         status = {"silent": "unreachable", "unknown": "unknown", "sick": "degraded"}.get(how, "healthy")
-        answers.append(NodeAnswer(name, came, status, found=found, undecided=undecided))
+        answers.append(NodeAnswer(name, outcome, status, found=found, undecided=undecided))
     known = [Node(name, name) for name in nodes]
     return report(known, answers, {LEAK: Judged.SIGNATURE}, selected=len(known), seconds=1.0)
 
