@@ -50,6 +50,7 @@ from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES
 from bot.surfaces.member import SurfaceMember
+from bot.surfaces.slack.approver_lookup import SlackApproverLookup
 from bot.surfaces.slack.askers import Askers, groups_among
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
@@ -67,7 +68,6 @@ from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.sweep_card import digest_card
-from bot.surfaces.slack.voices import SlackVoices
 from bot.surfaces.slack.why_replies import WhyReplies
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.web import WebEdge
@@ -182,9 +182,9 @@ class Service:
             now,
             log,
         )
-        voices = SlackVoices(self._slack.people(policy.approver_groups), policy)
+        lookup = SlackApproverLookup(self._slack.people(policy.approver_groups), policy)
         kept = wave_parts(
-            self._acting, known, books.ledger, books.waves, cases=books.kept_cases, voices=voices, log=log
+            self._acting, known, books.ledger, books.waves, cases=books.kept_cases, lookup=lookup, log=log
         )
         waves = slack_waves(kept, self._poster, self._background, self._storming, log, books.chat_requests)
         fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, books.chat_requests, waves)

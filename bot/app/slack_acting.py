@@ -14,6 +14,7 @@ from bot.domain.policy import Policy
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.progress import Readings
 from bot.response.execution.usual import UsualTimes
+from bot.surfaces.slack.approver_lookup import SlackApproverLookup
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
@@ -31,7 +32,6 @@ from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.suggestions import NodeNames, NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
-from bot.surfaces.slack.voices import SlackVoices
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def slack_acting(
     Without `askers` every full member may ask.
     """
     people = slack.people(policy.approver_groups)
-    responder = replace(responder, voices=SlackVoices(people, policy))
+    responder = replace(responder, lookup=SlackApproverLookup(people, policy))
     usual = UsualTimes(ledger, responder.nodes, log)
     surface = SlackSurface(
         poster,

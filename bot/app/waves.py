@@ -18,7 +18,7 @@ from bot.domain.incident import Incident
 from bot.domain.nearest import did_you_mean
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
-from bot.domain.policy import Voices
+from bot.domain.policy import ApproverLookup
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
@@ -55,13 +55,13 @@ def wave_parts(
     waves: WaveLedger,
     *,
     cases: KeptCases | None = None,
-    voices: Voices | None = None,
+    lookup: ApproverLookup | None = None,
     log: Log = unheard,
 ) -> WaveParts:
-    """Put them together; without `voices` people's present standing cannot be asked."""
+    """Put them together; without `lookup` people's present standing cannot be asked."""
     stepping, remediation = acting.remediation.stepping, acting.remediation
     book = Record(ledger, log)
-    desk = Waves(acting.policy, book, ledger, waves, stepping.clock, secrets.SystemRandom(), voices, log)
+    desk = Waves(acting.policy, book, ledger, waves, stepping.clock, secrets.SystemRandom(), lookup, log)
     kinds = acting.policy.kinds | {TERMINAL}
     run = WaveRun(desk, acting.responder, known, remediation.diagnose, kinds, stepping.runner)
     return WaveParts(desk, run, VerdictRecorder(ledger, acting.proposer, log, cases), known, acting)

@@ -142,7 +142,7 @@ class Incident:
         return tuple(dict.fromkeys(person for person in everybody if person))
 
     @property
-    def voices_needed(self) -> int:
+    def approvals_needed(self) -> int:
         """How many people must approve, as last recorded."""
         said = [decision.event for decision in (*self.endorsements, self.decision) if decision is not None]
         counted = [event.needed for event in said if not isinstance(event, Declined)]

@@ -53,7 +53,7 @@ class Policy:
         return bool(self.approvers or self.approver_groups)
 
     @property
-    def most_voices(self) -> int | None:
+    def most_approvers(self) -> int | None:
         """How many people could approve, each counted once under all names; None if a group decides."""
         if self.approver_groups:
             return None
@@ -170,7 +170,7 @@ class Approval:
     os_user: str = ""
 
 
-class Voices(Protocol):
+class ApproverLookup(Protocol):
     """Looks up earlier approvers again."""
 
     async def again(self, by: str, /) -> Approval:

@@ -281,4 +281,4 @@ async def test_voice_of_somebody_who_is_deactivated_meanwhile_counts_no_more(
             CAROL.id,
             dave.id,
         ]
-        assert incident.voices_needed == 3
+        assert incident.approvals_needed == 3

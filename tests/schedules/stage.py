@@ -15,7 +15,7 @@ from bot.domain.errors import LedgerUnavailable, Refused
 from bot.domain.events import AlertReceived, PlanProposed, Triaged
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
-from bot.domain.policy import Approval, Policy, Voices
+from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Leases, Ledger
 from bot.response.decision.binding import binds
@@ -45,7 +45,7 @@ class Stage:
     recorder: Recorder
     refusals: Counter[str] = field(default_factory=Counter)
     runners: int = 0
-    voices: Voices | None = None
+    lookup: ApproverLookup | None = None
     labels: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @classmethod
@@ -112,8 +112,8 @@ class Stage:
 
     def responder(self) -> Responder:
         reach = NodeAccess(self.wire, ACTIONS)
-        clock, voices = self.world.clock, self.voices
-        return Responder(self.policy, self.book, self.recorder, reach, self, self.diagnose, clock, voices=voices)
+        clock, lookup = self.world.clock, self.lookup
+        return Responder(self.policy, self.book, self.recorder, reach, self, self.diagnose, clock, lookup=lookup)
 
     def remediation(self) -> Remediation:
         self.runners += 1

@@ -26,11 +26,11 @@ from bot.response.fleet.run import FleetRun
 from bot.response.fleet.sweep import Sweep
 from bot.response.fleet.waves import WaveRequest, Waves
 from bot.response.fleet.waves_run import WaveRun
+from bot.surfaces.slack.approver_lookup import SlackApproverLookup
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.fleet_cards import FleetCards
-from bot.surfaces.slack.voices import SlackVoices
 from bot.surfaces.slack.wave_cards import WaveCards
 from bot.surfaces.view.plan_words import PlanWords
 from tests.schedules.stage import PLAYBOOK
@@ -86,10 +86,10 @@ class Fleet:
     ) -> FleetCards:
         people = connection.people(team.responder.policy.approver_groups)
         kept: Any = on_threads(BlockingWaves(database, team.world.clock), threads)
-        voices = SlackVoices(people, team.responder.policy)
+        lookup = SlackApproverLookup(people, team.responder.policy)
         self.team, chance = team, random.Random(7)
         self.desk = Waves(
-            team.responder.policy, team.responder.book, team.ledger, kept, team.world.clock, chance, voices, _log(team)
+            team.responder.policy, team.responder.book, team.ledger, kept, team.world.clock, chance, lookup, _log(team)
         )
         words, work, chat_requests = PlanWords(ACTIONS), self._work, team.chat_requests
         waves = WaveCards(

@@ -8,19 +8,19 @@ from bot.domain.contracts import Ledger
 from bot.domain.errors import CannotTell, NotAnApprover
 from bot.domain.events import PlanProposed
 from bot.domain.incident import Decision, Incident
-from bot.domain.policy import Approval, Policy, Voices
+from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.response.decision import guards
 from bot.response.record import Record
 
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """Counts yeses. `voices` is None where people's present standing cannot be asked."""
+    """Counts yeses. `lookup` is None where people's present standing cannot be asked."""
 
     policy: Policy
     ledger: Ledger
     book: Record
-    voices: Voices | None = None
+    lookup: ApproverLookup | None = None
 
     async def needed(self, incident: Incident, proposal: PlanProposed) -> tuple[int, tuple[str, ...]]:
         """Return how many have to say yes now, and whose earlier yes no longer counts.
@@ -48,10 +48,10 @@ class Counting:
         )  # in a terminal a name is only claimed: the login may ask
         asked = not self.policy.self_approval and guards.has_asked(self.policy, incident, earlier)
         try:
-            again = await self.voices.again(by) if self.voices is not None else Approval(by, "")
+            again = await self.lookup.again(by) if self.lookup is not None else Approval(by, "")
             guards.is_named(self.policy, again)
         except NotAnApprover as no:
-            if self.voices is None and self.policy.approver_groups and not asked:  # a group may still name them
+            if self.lookup is None and self.policy.approver_groups and not asked:  # a group may still name them
                 raise CannotTell(
                     f"{by} has said yes, and it cannot be checked here whether they still may.",
                     "Say the last yes in the chat.",

@@ -114,8 +114,8 @@ class Explaining:
         again = await self.ledger.tried(plan, machine_id, SAME_AGAIN)
         tried = again not in (None, incident.id)
         told.append(AlreadyTried(f"Incident {again} did the same today.") if tried else "not tried in the last 24 h")
-        if incident.voices_needed > 1:
-            told.append(f"{len(incident.endorsements)} of {incident.voices_needed} have said yes so far")
+        if incident.approvals_needed > 1:
+            told.append(f"{len(incident.endorsements)} of {incident.approvals_needed} have said yes so far")
         return told
 
     async def _incident(self, node: str, verb: str) -> Incident | None:

@@ -43,7 +43,7 @@ from bot.domain.events import (
 )
 from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
-from bot.domain.policy import SAME_AGAIN, Approval, Policy, Voices
+from bot.domain.policy import SAME_AGAIN, Approval, ApproverLookup, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.response.decision.braking import set_brake
@@ -63,7 +63,7 @@ _TOO_FAST = "The incident changes faster than it can be decided."
 
 @dataclass(frozen=True, slots=True)
 class Responder:
-    """Takes decisions; what it needs is handed in. `voices` is None where people's present standing cannot be asked."""
+    """Takes decisions; what it needs is handed in. `lookup` is None where people's present standing cannot be asked."""
 
     policy: Policy
     book: Record
@@ -73,7 +73,7 @@ class Responder:
     diagnose: Diagnose
     clock: Clock
     glance: Recheck | None = None
-    voices: Voices | None = None
+    lookup: ApproverLookup | None = None
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def decide(self, incident_id: str, approval: Approval) -> Incident:
@@ -213,7 +213,7 @@ class Responder:
     async def _decided(self, incident_id: str, approval: Approval) -> Incident:
         """Decide in turn: of many at the same time the first has the node read, and the others are told."""
         looked = False
-        counting = Counting(self.policy, self.ledger, self.book, self.voices)
+        counting = Counting(self.policy, self.ledger, self.book, self.lookup)
         for _ in range(_TRIES):
             incident = await self.book.find(incident_id)
             proposal = await self._guarded(incident, approval)

@@ -77,7 +77,7 @@ class Proposer:
             )
         if doubt := score_of(marks, verdict.cause or "", self._policy.counted).doubt:
             return PlanWithheld(doubt)
-        if (voices := self._policy.most_voices) is not None and voices < needed:
+        if (voices := self._policy.most_approvers) is not None and voices < needed:
             return PlanWithheld(f"{needed} people have to approve this, and [policy] names {voices}.")
         assert node is not None
         found = await self._seen(verdict, plan, node, playbook)

@@ -30,7 +30,7 @@ from bot.domain.errors import (
 from bot.domain.events import Cancelled, PlanWithheld
 from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
-from bot.domain.policy import Approval, Policy, Voices
+from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.sample import Chance, Sample
 from bot.domain.transitions import State
@@ -48,7 +48,7 @@ from bot.domain.wave_events import (
     WaveStopped,
 )
 from bot.response.decision import guards
-from bot.response.fleet.wave_voices import WaveVoices
+from bot.response.fleet.wave_approvers import WaveApprovers
 from bot.response.record import Record, unheard
 
 _TRIES = 5  # on Conflict: read again, decide again
@@ -70,7 +70,7 @@ class WaveRequest:
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """Handles people's requests about waves. `voices` is None where people's present standing cannot be asked.
+    """Handles people's requests about waves. `lookup` is None where people's present standing cannot be asked.
 
     Shape: each recorded entry is a line `wave` of the `log`.
     """
@@ -81,7 +81,7 @@ class Waves:
     waves: WaveLedger
     clock: Clock
     chance: Chance
-    voices: Voices | None = None
+    lookup: ApproverLookup | None = None
     log: Log = unheard
 
     async def find(self, wave_id: str) -> Wave:
@@ -130,7 +130,7 @@ class Waves:
 
         Raises: Refused, by its name, when it may not run; the refusal is recorded too. UnknownIncident.
         """
-        people = WaveVoices(self.policy, self.voices)
+        people = WaveApprovers(self.policy, self.lookup)
 
         async def approved(wave: Wave) -> WaveEvent:
             guards.reason_given(approval)
@@ -159,7 +159,7 @@ class Waves:
         """
 
         async def stopped(wave: Wave) -> WaveEvent:
-            if not anybody and not WaveVoices(self.policy).has_asked(wave, approval):
+            if not anybody and not WaveApprovers(self.policy).has_asked(wave, approval):
                 guards.is_named(self.policy, approval)
             reason = one_line(approval.reason.strip(), 500) or "no reason given"
             if wave.state is WaveState.PROPOSED:
@@ -184,7 +184,7 @@ class Waves:
         async def resumed(wave: Wave) -> WaveEvent:
             guards.reason_given(approval)
             guards.is_approver(self.policy, approval)
-            WaveVoices(self.policy).is_not_the_asker(wave, approval)
+            WaveApprovers(self.policy).is_not_the_asker(wave, approval)
             if wave.state is not WaveState.STOPPED:
                 raise StateChanged(f"The wave is {wave.state}, not stopped.")
             if stopped_at is not None and stopped_at != wave.stopped_at:
@@ -229,18 +229,18 @@ class Waves:
 
     def _is_first_yes(self, wave: Wave, approval: Approval) -> None:
         mine = self.policy.people_of(approval.by, approval.os_user)
-        if any(mine & self.policy.people_of(voice.by, voice.event.os_user) for voice in wave.endorsements):
+        if any(mine & self.policy.people_of(earlier.by, earlier.event.os_user) for earlier in wave.endorsements):
             raise NotEnoughApprovers("You have said yes already.", "Ask another approver.")
 
-    async def _counted(self, wave: Wave, approval: Approval, people: WaveVoices) -> WaveEvent:
+    async def _counted(self, wave: Wave, approval: Approval, people: WaveApprovers) -> WaveEvent:
         """The event of a yes: at the last yes, the earlier ones are checked again."""
         digest, needed, lapsed = wave.proposal.digest, wave.proposal.approvals_needed, list[str]()
         if len(wave.endorsements) + 1 >= needed:
-            for voice in wave.endorsements:
+            for earlier in wave.endorsements:
                 try:
-                    await people.as_now(voice, digest, wave)
+                    await people.as_now(earlier, digest, wave)
                 except (NotAnApprover, SelfApproval):
-                    lapsed.append(voice.by)
+                    lapsed.append(earlier.by)
         needed += len(lapsed)
         said = WaveApproved if len(wave.endorsements) + 1 >= needed else WaveEndorsed
         return said(digest, approval.reason.strip(), approval.os_user, needed, tuple(lapsed))

@@ -61,7 +61,7 @@ from bot.domain.wave_events import (
 )
 from bot.domain.wave_rules import USUAL, why_stop
 from bot.response.decision.responder import Diagnose, Responder
-from bot.response.fleet.wave_voices import WaveVoices
+from bot.response.fleet.wave_approvers import WaveApprovers
 from bot.response.fleet.waves import Waves
 
 Look: TypeAlias = Callable[[], Awaitable["bool | None"]]
@@ -204,9 +204,9 @@ class WaveRun:
             return await self._called_off(incident, because)
         if wave.state is not WaveState.RUNNING:
             return None
-        people = WaveVoices(self.policy, self.desk.voices)
+        people = WaveApprovers(self.policy, self.desk.lookup)
         try:
-            voices = [await people.as_now(voice, turn.member.digest, wave) for voice in wave.voices]
+            voices = [await people.as_now(earlier, turn.member.digest, wave) for earlier in wave.voices]
             await self.responder.decide_in_wave(incident, voices)
         except _STOPS as no:
             return await self._tell(wave, WaveStopped(f"{no.name}: {no.sentence}"))

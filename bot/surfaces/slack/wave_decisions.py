@@ -19,7 +19,7 @@ from bot.domain.errors import (
 from bot.domain.policy import Approval
 from bot.domain.wave import Wave, WaveState, is_wave
 from bot.response.decision import guards
-from bot.response.fleet.wave_voices import WaveVoices
+from bot.response.fleet.wave_approvers import WaveApprovers
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
@@ -111,7 +111,7 @@ class WaveDecisions:
     async def _objection(self, wave: Wave, person: Person) -> str:
         """Return what would refuse it now; the decision itself is made when the dialog is sent."""
         try:
-            WaveVoices(self._context.policy).is_not_the_asker(wave, Approval(person.by, ""))
+            WaveApprovers(self._context.policy).is_not_the_asker(wave, Approval(person.by, ""))
             guards.is_released(await self._context.ledger.braked())
         except (SelfApproval, Braked) as no:
             return refusal_words(no)

@@ -148,7 +148,7 @@ def on_call_of(context: ViewContext) -> Sentence:
 
 
 def _needed(group: Sequence[Incident]) -> int:
-    return max((incident.voices_needed for incident in group if incident.proposal is not None), default=1)
+    return max((incident.approvals_needed for incident in group if incident.proposal is not None), default=1)
 
 
 def _waits(incident: Incident, context: ViewContext) -> Iterator[Sentence]:

@@ -142,7 +142,7 @@ def test_stranger_who_is_named_after_the_proposal_makes_another_voice_necessary(
     told(stage, AlertJoined(STRANGER))
     first = do(stage, stage.responder().decide("of-x1", BOB))
     assert isinstance(first, Incident), first
-    assert (first.state, first.voices_needed) == ("proposed", 2)
+    assert (first.state, first.approvals_needed) == ("proposed", 2)
     second = do(stage, stage.responder().decide("of-x1", CAROL))
     assert isinstance(second, Incident), second
     assert second.state == "approved"
@@ -153,7 +153,7 @@ def test_node_that_is_added_after_the_proposal_makes_it_several(stage: Stage) ->
     stage.ledger.append("of-x2", 0, AlertReceived(ALARM, "x2", "g", PLAYBOOK.name), BOT)
     first = do(stage, stage.responder().decide("of-x1", BOB))
     assert isinstance(first, Incident), first
-    assert (first.state, first.voices_needed) == ("proposed", 2)
+    assert (first.state, first.approvals_needed) == ("proposed", 2)
 
 
 def test_whoever_picked_the_node_has_asked(stage: Stage) -> None:
@@ -175,7 +175,7 @@ def test_earlier_voice_that_turns_out_to_have_asked_counts_no_more(stage: Stage)
     told(stage, AlertJoined(Alert("pagerduty", "Q1", BOB.by)))
     second = do(stage, stage.responder().decide("of-x1", ANN))
     assert isinstance(second, Incident), second
-    assert (second.state, second.voices_needed) == ("proposed", 3)
+    assert (second.state, second.approvals_needed) == ("proposed", 3)
     assert second.endorsements[-1].event == Endorsed(
         second.proposal.digest if second.proposal else "", ANN.reason, "", 3, (BOB.by,)
     )
@@ -198,7 +198,7 @@ def test_earlier_voice_whose_login_turns_out_to_have_asked_counts_no_more(stage:
     told(stage, AlertJoined(Alert("pagerduty", "Q1", "slack:T1/U2")))
     second = do(stage, stage.responder().decide("of-x1", Approval("terminal:carol", "it leaks", os_user="carol")))
     assert isinstance(second, Incident), second
-    assert (second.state, second.voices_needed) == ("proposed", 3)
+    assert (second.state, second.approvals_needed) == ("proposed", 3)
     last = second.endorsements[-1].event
     assert isinstance(last, Endorsed)
     assert last.lapsed == ("terminal:ann",)

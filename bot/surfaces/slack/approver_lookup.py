@@ -10,8 +10,8 @@ from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.people import People
 
 
-class SlackVoices:
-    """Asks Slack about its own people; knows only the names of others: `bot.domain.policy.Voices`."""
+class SlackApproverLookup:
+    """Asks Slack about its own people; knows only the names of others: `bot.domain.policy.ApproverLookup`."""
 
     def __init__(self, people: People, policy: Policy) -> None:
         self._people = people

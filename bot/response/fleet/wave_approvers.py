@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bot.domain.errors import CannotTell, NotAnApprover, SelfApproval
-from bot.domain.policy import Approval, Policy, Voices
+from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.wave import Voice, Wave
 from bot.response.decision import guards
 
 
 @dataclass(frozen=True, slots=True)
-class WaveVoices:
-    """Checks the people of a wave. `voices` is None where people's present standing cannot be asked."""
+class WaveApprovers:
+    """Checks the people of a wave. `lookup` is None where people's present standing cannot be asked."""
 
     policy: Policy
-    voices: Voices | None = None
+    lookup: ApproverLookup | None = None
 
     def has_asked(self, wave: Wave, approval: Approval) -> bool:
         """True if this person asked for the wave, under any name or from the same login."""
@@ -30,23 +30,27 @@ class WaveVoices:
                 "A login counts as one person, whatever name it claims.",
             )
 
-    async def as_now(self, voice: Voice, digest: str, wave: Wave) -> Approval:
+    async def as_now(self, earlier: Voice, digest: str, wave: Wave) -> Approval:
         """Return a yes to the wave as a yes to a plan, with the person's present standing.
 
         Raises: NotAnApprover or SelfApproval when it no longer counts; CannotTell when that is not known here.
         """
-        again = await self.voices.again(voice.by) if self.voices is not None else Approval(voice.by, "")
+        again = await self.lookup.again(earlier.by) if self.lookup is not None else Approval(earlier.by, "")
         said = replace(
-            again, by=voice.by, reason=f"{wave.id}: {voice.event.reason}", digest=digest, os_user=voice.event.os_user
+            again,
+            by=earlier.by,
+            reason=f"{wave.id}: {earlier.event.reason}",
+            digest=digest,
+            os_user=earlier.event.os_user,
         )
         self.is_not_the_asker(wave, said)
         try:
             guards.is_approver(self.policy, said)
         except NotAnApprover as no:
             # A group may still name them.
-            if self.voices is None and self.policy.acting and self.policy.approver_groups:
+            if self.lookup is None and self.policy.acting and self.policy.approver_groups:
                 raise CannotTell(
-                    f"{voice.by} has said yes, and it cannot be checked here whether they still may.",
+                    f"{earlier.by} has said yes, and it cannot be checked here whether they still may.",
                     "A running `zombie serve` can ask Slack, and continues the wave.",
                 ) from no
             raise
