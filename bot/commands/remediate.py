@@ -109,8 +109,8 @@ async def _run_to_the_end(
         if decided is not None:
             await _show(parts, decided.id, shown)
         if decided is not None and decided.state == "proposed" and decided.proposal is not None:
-            voices = f"{len(decided.endorsements)} of {decided.approvals_needed}"
-            print(f"{voices} have said yes; it begins after the last yes.")
+            approvals = f"{len(decided.endorsements)} of {decided.approvals_needed}"
+            print(f"{approvals} have said yes; it begins after the last yes.")
         if decided is not None and (decided.ended or decided.state == "proposed"):
             return decided
         return await _executed(parts, arguments.id, shown if decided is None else decided.seq)

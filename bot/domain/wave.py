@@ -75,7 +75,7 @@ def stages_of(members: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class WaveApproval:
     """Somebody's approval of a wave; `by` is the person as the ledger writes people."""
 
     by: str
@@ -111,8 +111,8 @@ class Wave:
     updated_at: datetime
     seq: int
     head: str
-    endorsements: tuple[Voice, ...] = ()
-    approval: Voice | None = None
+    endorsements: tuple[WaveApproval, ...] = ()
+    approval: WaveApproval | None = None
     turns: tuple[Turn, ...] = ()
     stop: WaveStopped | None = None
     stopped_by: str = ""
@@ -127,12 +127,12 @@ class Wave:
         return self.state not in OPEN
 
     @property
-    def voices(self) -> tuple[Voice, ...]:
+    def approvals(self) -> tuple[WaveApproval, ...]:
         """The approvals that count for the wave, in order; without those that had lapsed."""
         if self.approval is None:
             return self.endorsements
         lapsed = self.approval.event.lapsed
-        return (*(voice for voice in self.endorsements if voice.by not in lapsed), self.approval)
+        return (*(approval for approval in self.endorsements if approval.by not in lapsed), self.approval)
 
     @property
     def until(self) -> datetime | None:
@@ -256,7 +256,7 @@ def _about_voice(wave: Wave, event: WaveYes, by: str) -> str:
         return "it is for another plan"
     if by == BOT:
         return "only a person can approve"
-    if by in {voice.by for voice in wave.endorsements}:
+    if by in {approval.by for approval in wave.endorsements}:
         return f"{by} has approved already"
     needed = max(wave.proposal.approvals_needed, event.needed)
     is_last = len(wave.endorsements) + 1 >= needed
@@ -279,10 +279,10 @@ def _about_turn(wave: Wave, event: TurnGiven, at: datetime) -> str:
 def _changed_fields(wave: Wave, event: Event, entry: Entry) -> dict[str, Any]:
     match event:
         case WaveEndorsed():
-            return {"endorsements": (*wave.endorsements, Voice(entry.by, entry.at, event))}
+            return {"endorsements": (*wave.endorsements, WaveApproval(entry.by, entry.at, event))}
         case WaveApproved():
-            voice = Voice(entry.by, entry.at, event)
-            return {"approval": voice, "state": WaveState.RUNNING, "looked_since": entry.at}
+            approval = WaveApproval(entry.by, entry.at, event)
+            return {"approval": approval, "state": WaveState.RUNNING, "looked_since": entry.at}
         case WaveDeclined():
             return {"state": WaveState.DECLINED, "ending": event}
         case TurnGiven(incident=incident):

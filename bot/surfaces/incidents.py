@@ -133,8 +133,8 @@ def said(entry: Entry, words: PlanWords = BY_NAME) -> str:
         case PlanProposed(plan=plan, digest=digest, binds=binds, affects=affects, approvals_needed=needed):
             also = [sentence.rstrip(".") for sentence in words.view(plan, binds=binds).also]
             moves = [f"moves {len(affects)}: {'; '.join(affects)}"] if affects else []
-            voices = [f"{needed} people have to say yes"] if needed > 1 else []
-            return "; ".join([f"{words.plan(plan)} [{digest[:16]}]", *voices, *also, *moves, *plan.notes])
+            approvals = [f"{needed} people have to say yes"] if needed > 1 else []
+            return "; ".join([f"{words.plan(plan)} [{digest[:16]}]", *approvals, *also, *moves, *plan.notes])
         case StepStarted(number=number, attempt=attempt, kept_says=kept):
             return (
                 f"step {number}" + (f", attempt {attempt}" if attempt > 1 else "") + (f"; kept: {kept}" if kept else "")

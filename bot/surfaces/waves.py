@@ -48,7 +48,7 @@ def wave_lines(wave: Wave) -> tuple[str, ...]:
         told.append(f"left alone: {len(proposal.controls)}: {_names([member.node for member in proposal.controls])}")
     if wave.until is not None:
         until = "" if wave.ended else f" until {wave.until:%Y-%m-%d %H:%M} UTC"
-        told.append(f"approved by {_names([voice.by for voice in wave.voices])}{until}")
+        told.append(f"approved by {_names([approval.by for approval in wave.approvals])}{until}")
     match wave.ending:
         case WaveDeclined(reason=reason):
             told.append(f"Declined: {reason}")
@@ -82,7 +82,7 @@ def wave_body(wave: Wave) -> dict[str, Any]:
         "causes": list(map(safe, proposal.causes)),
         "selectors": list(map(safe, proposal.selectors)),
         "asked_by": wave.asked_by,
-        "approved_by": [voice.by for voice in wave.voices],
+        "approved_by": [approval.by for approval in wave.approvals],
         "digest": proposal.digest,
         "opened_at": instant_text(wave.opened_at),
         "until": instant_text(wave.until) if wave.until is not None else None,

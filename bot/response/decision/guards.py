@@ -104,8 +104,8 @@ def is_first_yes(policy: Policy, incident: Incident, approval: Approval) -> None
     """Raises: NotEnoughApprovers for a second yes of a person, also under another name of the same login."""
     mine = policy.people_of(approval.by, approval.os_user)
     if any(mine & policy.people_of(earlier.by, earlier.event.os_user) for earlier in incident.endorsements):
-        voices = f"{len(incident.endorsements)} of {incident.approvals_needed}"
-        raise NotEnoughApprovers(f"You have said yes already; {voices} have.", "Ask another approver.")
+        approvals = f"{len(incident.endorsements)} of {incident.approvals_needed}"
+        raise NotEnoughApprovers(f"You have said yes already; {approvals} have.", "Ask another approver.")
 
 
 def has_not_begun(incident: Incident) -> None:

@@ -90,28 +90,28 @@ class Responder:
             async with turn:
                 return await self._decided(incident_id, approval)
 
-    async def decide_in_wave(self, incident: Incident, voices: Sequence[Approval]) -> Incident:
+    async def decide_in_wave(self, incident: Incident, approvals: Sequence[Approval]) -> Incident:
         """Approve an incident of a wave with all yeses of the wave, the last yes last.
 
         Shape: the guards and the look at the node are those of `decide`, for each yes.
         Raises: Refused as `decide`; Conflict when the incident changed meanwhile.
         """
         proposal = None
-        for voice in voices:
-            proposal = await self._guarded(incident, voice, in_wave=True)
+        for approval in approvals:
+            proposal = await self._guarded(incident, approval, in_wave=True)
         if proposal is None:
             raise NotEnoughApprovers("Nobody has said yes to the wave.")
         await self._look_again(incident)
         await self._is_in_time(incident)
-        needed = max(proposal.approvals_needed, len(voices))
-        if len(voices) < needed:
-            raise NotEnoughApprovers(f"{needed} have to say yes, and {len(voices)} have.")
+        needed = max(proposal.approvals_needed, len(approvals))
+        if len(approvals) < needed:
+            raise NotEnoughApprovers(f"{needed} have to say yes, and {len(approvals)} have.")
         before = {earlier.by for earlier in incident.endorsements}  # recorded by a program that died on the way
-        for voice in voices[:-1]:
-            if voice.by not in before:
-                yes = Endorsed(proposal.digest, voice.reason, voice.os_user, needed)
-                incident = await self.book.tell(incident, yes, voice.by)
-        last = voices[-1]
+        for approval in approvals[:-1]:
+            if approval.by not in before:
+                yes = Endorsed(proposal.digest, approval.reason, approval.os_user, needed)
+                incident = await self.book.tell(incident, yes, approval.by)
+        last = approvals[-1]
         return await self.book.tell(incident, Approved(proposal.digest, last.reason, last.os_user, needed), last.by)
 
     async def decline(self, incident_id: str, approval: Approval) -> Incident:

@@ -77,8 +77,8 @@ class Proposer:
             )
         if doubt := score_of(marks, verdict.cause or "", self._policy.counted).doubt:
             return PlanWithheld(doubt)
-        if (voices := self._policy.most_approvers) is not None and voices < needed:
-            return PlanWithheld(f"{needed} people have to approve this, and [policy] names {voices}.")
+        if (approvals := self._policy.most_approvers) is not None and approvals < needed:
+            return PlanWithheld(f"{needed} people have to approve this, and [policy] names {approvals}.")
         assert node is not None
         found = await self._seen(verdict, plan, node, playbook)
         if not isinstance(found, PlanProposed):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain.errors import CannotTell, NotAnApprover, SelfApproval
 from bot.domain.policy import Approval, ApproverLookup, Policy
-from bot.domain.wave import Voice, Wave
+from bot.domain.wave import Wave, WaveApproval
 from bot.response.decision import guards
 
 
@@ -30,7 +30,7 @@ class WaveApprovers:
                 "A login counts as one person, whatever name it claims.",
             )
 
-    async def as_now(self, earlier: Voice, digest: str, wave: Wave) -> Approval:
+    async def as_now(self, earlier: WaveApproval, digest: str, wave: Wave) -> Approval:
         """Return a yes to the wave as a yes to a plan, with the person's present standing.
 
         Raises: NotAnApprover or SelfApproval when it no longer counts; CannotTell when that is not known here.

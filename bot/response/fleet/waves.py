@@ -105,7 +105,7 @@ class Waves:
         if held_back >= len(drawn):
             raise UsageError(f"{held_back} of {len(drawn)} nodes would be left alone: nothing is left to cure.")
         controls, members = drawn[:held_back], drawn[held_back:]
-        voices = [incident.proposal.approvals_needed for incident in members if incident.proposal is not None]
+        approvals = [incident.proposal.approvals_needed for incident in members if incident.proposal is not None]
         proposed = WaveProposed(
             request.selectors,
             request.causes,
@@ -116,7 +116,7 @@ class Waves:
             self.policy.digest,
             "",
             playbook,
-            max([self.policy.approvals_needed(len(members), strange=False), *voices]),
+            max([self.policy.approvals_needed(len(members), strange=False), *approvals]),
             request.os_user,
             request.channel,
         ).sealed()

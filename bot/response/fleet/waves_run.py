@@ -206,8 +206,8 @@ class WaveRun:
             return None
         people = WaveApprovers(self.policy, self.desk.lookup)
         try:
-            voices = [await people.as_now(earlier, turn.member.digest, wave) for earlier in wave.voices]
-            await self.responder.decide_in_wave(incident, voices)
+            approvals = [await people.as_now(earlier, turn.member.digest, wave) for earlier in wave.approvals]
+            await self.responder.decide_in_wave(incident, approvals)
         except _STOPS as no:
             return await self._tell(wave, WaveStopped(f"{no.name}: {no.sentence}"))
         except MissingRight as no:

@@ -108,7 +108,7 @@ def replies(incident: Incident, words: PlanWords = BY_NAME, *, of_several: bool 
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class ApprovalReply:
     """A person's yes to some nodes of a card, with the name under which its reply is stored."""
 
     part: str
@@ -122,20 +122,20 @@ class Voice:
         return Message(f"{marked_up(said)} record {head}", (line(*drawn(said)), record_line(head)))
 
 
-def voices(group: Sequence[Incident]) -> tuple[Voice, ...]:
+def approval_replies(group: Sequence[Incident]) -> tuple[ApprovalReply, ...]:
     """Return every yes to a card's incidents, the oldest first; a dialog may cover several nodes."""
     said = [
         (decision.at, incident.id, number, decision, incident.node)
         for incident in group
         for number, decision in enumerate(_yeses(incident), 1)
     ]
-    found: list[Voice] = []
+    found: list[ApprovalReply] = []
     last: Decision | None = None
     for at, incident_id, number, decision, node in sorted(said, key=lambda each: each[:3]):
         if last is not None and last.by == decision.by and at - last.at <= TOGETHER:
-            found[-1] = Voice(found[-1].part, decision.by, (*found[-1].nodes, node))
+            found[-1] = ApprovalReply(found[-1].part, decision.by, (*found[-1].nodes, node))
         else:
-            found.append(Voice(f"yes-{number}-{incident_id}", decision.by, (node,)))
+            found.append(ApprovalReply(f"yes-{number}-{incident_id}", decision.by, (node,)))
         last = decision
     return tuple(found)
 

@@ -12,7 +12,7 @@ from bot.surfaces.slack.enclosures import FileAsked
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.thread import Reply, details_part, replies, voices
+from bot.surfaces.slack.thread import Reply, approval_replies, details_part, replies
 from bot.surfaces.view.plan_words import PlanWords
 
 
@@ -29,13 +29,13 @@ class ThreadReplies:
     async def show(self, name: str, spot: MessageTarget, group: Sequence[Incident]) -> None:
         """Bring a card's thread up to date. Raises: LedgerError when the record cannot be asked."""
         said = self._said.setdefault(name, set())
-        for voice in voices(group):
-            if voice.part in said:
+        for reply in approval_replies(group):
+            if reply.part in said:
                 continue
-            if await self._outbox.place(name, voice.part) is None:
+            if await self._outbox.place(name, reply.part) is None:
                 head = (await self._ledger.head(HOUSE)).noted
-                await self._poster.enqueue(name, voice.part, spot, voice.message(head), under=CARD)
-            said.add(voice.part)
+                await self._poster.enqueue(name, reply.part, spot, reply.message(head), under=CARD)
+            said.add(reply.part)
         for incident in group:
             if incident.ended and incident.steps:  # for others the report comes on request
                 await self._poster.enclose(name, spot, FileAsked(REPORT, incident.id))

@@ -104,7 +104,7 @@ def _buttons(wave: Wave) -> Iterator[Block]:
 
 def _people(wave: Wave) -> frozenset[str]:
     """All people in Slack whom the card's sentences may name."""
-    everybody = (wave.asked_by, wave.stopped_by, *(voice.by for voice in wave.voices))
+    everybody = (wave.asked_by, wave.stopped_by, *(approval.by for approval in wave.approvals))
     return frozenset(by for by in everybody if slack_user(by))
 
 

@@ -125,5 +125,5 @@ def _is_in_time(action: str, wave: Wave) -> None:
 
 def _is_done(action: str, wave: Wave, by: str) -> bool:
     if action == APPROVE:
-        return by in {voice.by for voice in (*wave.endorsements, *wave.voices)}
+        return by in {approval.by for approval in (*wave.endorsements, *wave.approvals)}
     return wave.state is not _IN[action]
