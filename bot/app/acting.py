@@ -30,8 +30,8 @@ from bot.response.decision.recheck import Recheck
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.diagnosis.triage import Triage
+from bot.response.execution.before_reboot import PreRebootReader
 from bot.response.execution.cluster import ClusterReach
-from bot.response.execution.last_words import LastWords
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import rights_as_root
 from bot.response.execution.remediation import Remediation
@@ -104,8 +104,8 @@ def acting(
 
     proposer = Proposer(policy, reach, ledger, known, str(login.get("user", "")))
 
-    last_words = LastWords(transport, cases, clock, PROGRAM) if cases is not None else None
-    stepping = StepExecutor(policy, ledger, reach, known, clock, asyncio.sleep, runner or runner_name(), last_words)
+    before_reboot = PreRebootReader(transport, cases, clock, PROGRAM) if cases is not None else None
+    stepping = StepExecutor(policy, ledger, reach, known, clock, asyncio.sleep, runner or runner_name(), before_reboot)
     return Acting(
         policy,
         proposer,

@@ -64,7 +64,7 @@ class Conversation:
                 if self._answered:
                     return  # commands without an answer are unread
                 raise ShellStalled(
-                    f"{self._where} accepted the login and then did not answer in time{self._last_words()}.",
+                    f"{self._where} accepted the login and then did not answer in time{self._stderr_words()}.",
                     "Its login shell hangs (look at its start-up files), or the node is starved.",
                 ) from error
             if not chunk:
@@ -73,7 +73,7 @@ class Conversation:
                 if self._answered:
                     return
                 raise ConnectionLost(
-                    f"{self._where} accepted the login and then closed the session{self._last_words()}.",
+                    f"{self._where} accepted the login and then closed the session{self._stderr_words()}.",
                     "Does the user have a real shell, and does the key have no forced command?",
                 )
             for line in self._lines(chunk):
@@ -97,6 +97,6 @@ class Conversation:
             self._heard = next((line for line in reversed(lines) if line.strip() and line not in ours), self._heard)
         return [line.decode("ascii", "replace").rstrip("\r") for line in ours if len(line) <= LINE_LIMIT_BYTES]
 
-    def _last_words(self) -> str:
+    def _stderr_words(self) -> str:
         heard = one_line(decode(self._heard or self._rest[:1000]), 120)
         return f"; it said: {heard}" if heard else ""

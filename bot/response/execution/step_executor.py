@@ -49,7 +49,7 @@ from bot.domain.policy import Policy
 from bot.response.decision import guards
 from bot.response.decision.binding import another_boot, another_machine, another_reach, further_reach
 from bot.response.execution.attempts import HELD_UP, Attempt, Attempts
-from bot.response.execution.last_words import NOTHING, Kept, LastWords
+from bot.response.execution.before_reboot import NOTHING, PreRebootReader, StoredReadings
 from bot.response.execution.node_access import NodeAccess, NotRun, Seen, TooLate
 from bot.response.record import as_evidence, asked, earlier, expired, facts_of, plan_of, recorded, rest_of, stopped
 from bot.response.timing import POLL, lives_since, lives_until, now_of, pause_of
@@ -67,7 +67,7 @@ Outcome: TypeAlias = Again | IncidentEvent
 class StepExecutor:
     """Begins and ends steps. `runner` names this program among those that share the ledger.
 
-    Shape: `last_words` stores what a reboot destroys; None: nothing is stored.
+    Shape: `before_reboot` stores what a reboot destroys; None: nothing is stored.
     """
 
     policy: Policy
@@ -77,7 +77,7 @@ class StepExecutor:
     clock: Clock
     sleep: Sleep
     runner: str
-    last_words: LastWords | None = None
+    before_reboot: PreRebootReader | None = None
     _attempts: Attempts = field(default_factory=Attempts)
 
     # --- a step that has not begun
@@ -127,13 +127,15 @@ class StepExecutor:
             return Again(POLL, HELD_UP)
         return await self._start(incident, node, steps[-1], seen, bool(booted), kept)
 
-    async def _kept(self, incident: Incident, node: Node, step: Step, left: timedelta) -> Kept:
+    async def _kept(self, incident: Incident, node: Node, step: Step, left: timedelta) -> StoredReadings:
         """Store what the step destroys, if it reboots the node; takes seconds at most, and never stops the step."""
-        if self.last_words is None or not self.reach.actions[step.action].reboots:
+        if self.before_reboot is None or not self.reach.actions[step.action].reboots:
             return NOTHING
-        return await self.last_words.of(incident, node, left)
+        return await self.before_reboot.of(incident, node, left)
 
-    async def _start(self, incident: Incident, node: Node, step: Step, seen: Seen, booted: bool, kept: Kept) -> Outcome:
+    async def _start(
+        self, incident: Incident, node: Node, step: Step, seen: Seen, booted: bool, kept: StoredReadings
+    ) -> Outcome:
         number, action, facts = incident.next_step, self.reach.actions[step.action], seen.facts[-1]
         try:
             guards.has_no_protected_alias(action, facts)

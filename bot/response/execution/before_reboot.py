@@ -41,18 +41,18 @@ QUESTIONS: tuple[tuple[str, Command], ...] = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredReadings:
     """What was stored: its content hash, and what it is in words; both empty where nothing was asked for."""
 
     case: str = ""
     says: str = ""
 
 
-NOTHING = Kept()
+NOTHING = StoredReadings()
 
 
 @dataclass(slots=True)
-class LastWords:
+class PreRebootReader:
     """Reads what a reboot destroys and stores it; `program` names this program in what is stored."""
 
     transport: ActingTransport
@@ -60,19 +60,19 @@ class LastWords:
     clock: Clock
     program: str
     limit: timedelta = LIMIT
-    _lately: dict[tuple[str, int], tuple[float, Kept]] = field(default_factory=dict)
+    _lately: dict[tuple[str, int], tuple[float, StoredReadings]] = field(default_factory=dict)
 
-    async def of(self, incident: Incident, node: Node, left: timedelta) -> Kept:
+    async def of(self, incident: Incident, node: Node, left: timedelta) -> StoredReadings:
         """Read and store, within the limit; `left` is how long the step may still begin. It never raises."""
         if left < self.limit + SPARE:
-            return Kept(says="nothing was read: the approval's time is nearly over")
+            return StoredReadings(says="nothing was read: the approval's time is nearly over")
         key, now = (incident.id, incident.next_step), asyncio.get_running_loop().time()
         self._lately = {k: told for k, told in self._lately.items() if now - told[0] < GOOD_FOR.total_seconds()}
         if key not in self._lately:
             self._lately[key] = (now, await self._read(incident, node))
         return self._lately[key][1]
 
-    async def _read(self, incident: Incident, node: Node) -> Kept:
+    async def _read(self, incident: Incident, node: Node) -> StoredReadings:
         batch, runs = Batch.of(QUESTIONS, Sampling(1)), list[Completed]()
         taken_at, began = self.clock(), asyncio.get_running_loop().time()
         why = ""
@@ -88,17 +88,17 @@ class LastWords:
             why = no.sentence
         said = [run for run in runs if run.stdout.strip()]
         if not said:
-            return Kept(says=one_line(f"nothing was kept: {why or 'the node said nothing'}", 300))
+            return StoredReadings(says=one_line(f"nothing was kept: {why or 'the node said nothing'}", 300))
         try:
             head = Head(node.name, taken_at, 1, self.program)
             async with asyncio.timeout(self.limit.total_seconds()):
                 case = await self.cases.keep(incident.id, Case(head, tuple(said), asked_by(batch)))
         except LedgerError as no:
-            return Kept(says=one_line(f"nothing was kept: {no.sentence}", 300))
+            return StoredReadings(says=one_line(f"nothing was kept: {no.sentence}", 300))
         except TimeoutError:
-            return Kept(says="nothing was kept: the database took too long")
+            return StoredReadings(says="nothing was kept: the database took too long")
         took = asyncio.get_running_loop().time() - began
-        return Kept(case, _words(said, took, why) if case else "nothing was kept: it is too large")
+        return StoredReadings(case, _words(said, took, why) if case else "nothing was kept: it is too large")
 
 
 def _words(said: Sequence[Completed], took: float, why: str) -> str:

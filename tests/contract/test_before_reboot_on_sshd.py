@@ -12,7 +12,7 @@ import pytest
 from bot.domain.case import Case
 from bot.domain.fold import fold
 from bot.domain.transitions import State
-from bot.response.execution.last_words import LastWords
+from bot.response.execution.before_reboot import PreRebootReader
 from bot.transport.ssh import SshTransport
 from tests.contract.ways import over_ssh
 from tests.nodes.sshd import Sshd
@@ -26,7 +26,7 @@ async def words(sshd: Sshd, cases: Cases, limit: timedelta, host_key: str = "") 
     """Keep the last words of a real node; return the hash, what was said of it, and the seconds that it took."""
     way = over_ssh(sshd)
     assert isinstance(way.transport, SshTransport)
-    last = LastWords(way.transport, cases, lambda: BEGAN_AT, "zombie 0.1.0", limit)
+    last = PreRebootReader(way.transport, cases, lambda: BEGAN_AT, "zombie 0.1.0", limit)
     incident = fold(entries(WAYS[State.APPROVED]))
     if host_key:
         bound = type(PROPOSED).of(PROPOSED.plan, {"host_key": host_key})

@@ -18,7 +18,7 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.transitions import State
 from bot.ledger import Database, KeptCases
-from bot.response.execution.last_words import LIMIT, MOST_BYTES, QUESTIONS, SPARE, LastWords
+from bot.response.execution.before_reboot import LIMIT, MOST_BYTES, QUESTIONS, SPARE, PreRebootReader
 from tests.record.incidents import BEGAN_AT, WAYS, entries
 
 NODE = Node("node-gpu-01", "10.0.0.7")
@@ -66,8 +66,8 @@ def approved() -> Incident:
     return fold(entries(WAYS[State.APPROVED]))
 
 
-def words(way: Answering, cases: Cases, limit: timedelta = LIMIT) -> LastWords:
-    return LastWords(way, cases, lambda: BEGAN_AT, "zombie 0.1.0", limit)
+def words(way: Answering, cases: Cases, limit: timedelta = LIMIT) -> PreRebootReader:
+    return PreRebootReader(way, cases, lambda: BEGAN_AT, "zombie 0.1.0", limit)
 
 
 def everything(probe: str) -> str:
