@@ -25,7 +25,7 @@ from bot.surfaces.slack.message import Message
 from tests.browser import PHONE, chromium
 from tests.e2e.test_demo_page import FOUNDING as NODE
 from tests.e2e.test_demo_page import demo
-from tests.unit.surfaces.report.accounts import of
+from tests.unit.surfaces.report.report_data import of
 from tests.unit.surfaces.test_slack_card import card
 from tests.unit.surfaces.test_slack_fleet_card import ASK, BY, told
 from tests.unit.surfaces.verdicts import FOUNDING

@@ -28,10 +28,10 @@ from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.ledger import Database, KeptCases, Ledger
 from bot.ledger.excerpt import excerpt
-from bot.surfaces.report.account import Account, Kept
 from bot.surfaces.report.page import page
 from bot.surfaces.report.parts import Picture
 from bot.surfaces.report.report import whole_report
+from bot.surfaces.report.report_data import KeptAnswer, ReportData
 from bot.surfaces.view.growth_words import growth_words
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.what_if_words import sentence
@@ -45,13 +45,13 @@ def _unknown(node: str) -> Mapping[str, str]:
     return {}
 
 
-def account_of(
+def report_data(
     database: Database,
     incident_id: str,
     playbooks: Playbooks,
     at: datetime,
     labels: Callable[[str], Mapping[str, str]] = _unknown,
-) -> Account:
+) -> ReportData:
     """Return all data for a report about an incident.
 
     Shape: `labels` returns a node's labels from the inventory; those in the stored case win.
@@ -71,7 +71,7 @@ def account_of(
     together = ledger.together(incident.summary.card)
     captures, ended = ledger.captures(), incident.updated_at if incident.ended else None
     heat = (incident.verdict.heat if incident.verdict is not None else None) or (again.heat if again else None)
-    return Account(
+    return ReportData(
         incident,
         entries,
         PROGRAM,
@@ -101,11 +101,11 @@ class ReportMaker:
     known: Inventory
 
     async def page(self, incident_id: str) -> str:
-        """Return an incident's page; raises as `account_of`."""
+        """Return an incident's page; raises as `report_data`."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, self._page, incident_id)
 
     def _page(self, incident_id: str) -> str:
-        return page(whole_report(account_of(self.database, incident_id, self.playbooks, now(), self._labels)))
+        return page(whole_report(report_data(self.database, incident_id, self.playbooks, now(), self._labels)))
 
     def _labels(self, node: str) -> Mapping[str, str]:
         found = self.known.by_name.get(node)
@@ -134,21 +134,21 @@ def _case(database: Database, incident_id: str, entries: tuple[Entry, ...]) -> t
         return None, no.sentence
 
 
-def _kept(database: Database, incident: Incident) -> Iterator[Kept]:
+def _kept(database: Database, incident: Incident) -> Iterator[KeptAnswer]:
     """Yield what was stored before each step that destroyed it."""
     for step in incident.steps:
         if step.started is None or not (step.started.kept or step.started.kept_says):
             continue
-        yield Kept(f"Before step {step.number}: {step.started.kept_says}.", "")
+        yield KeptAnswer(f"Before step {step.number}: {step.started.kept_says}.", "")
         text = KeptCases(database).text(incident.id, step.started.kept) if step.started.kept else None
         try:
             runs = read_case(text, "What was kept", incident.node).runs if text is not None else ()
         except CaseError as no:
-            yield Kept(no.sentence, "")
+            yield KeptAnswer(no.sentence, "")
             continue
         if step.started.kept and text is None:
-            yield Kept("It is no longer kept.", "")
-        yield from (Kept(run.probe, run.stdout) for run in runs)
+            yield KeptAnswer("It is no longer kept.", "")
+        yield from (KeptAnswer(run.probe, run.stdout) for run in runs)
 
 
 def _pictures(incident: Incident, heat: CoreHeat | None) -> Iterator[Picture]:

@@ -11,7 +11,7 @@ from bot.commands import options
 from bot.domain.errors import InventoryError, UsageError
 
 if TYPE_CHECKING:
-    from bot.surfaces.report.account import Account
+    from bot.surfaces.report.report_data import ReportData
 
 _EXAMPLES = """examples:
   zombie report 7k3m9x2qpv                       writes report-7k3m9x2qpv.html into this folder
@@ -54,27 +54,27 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot.surfaces.report.report import post_incident, whole_report
 
-    account = _account(arguments)
+    data = _report_data(arguments)
     if arguments.markdown:
         from bot.surfaces.report.markdown import markdown
 
-        print(markdown(post_incident(account)), end="")
+        print(markdown(post_incident(data)), end="")
         return 0
     from bot.surfaces.report.page import page
 
-    path = arguments.out or Path(f"report-{account.incident.id}.html")
+    path = arguments.out or Path(f"report-{data.incident.id}.html")
     try:
-        path.write_text(page(whole_report(account)), encoding="utf-8")
+        path.write_text(page(whole_report(data)), encoding="utf-8")
     except OSError as no:
         raise UsageError(f"{path} cannot be written: {no.strerror}.", "Name another file: --out FILE.html") from no
     print(path)
     return 0
 
 
-def _account(arguments: argparse.Namespace) -> Account:
+def _report_data(arguments: argparse.Namespace) -> ReportData:
     from bot import app
     from bot.app.parts import now
-    from bot.app.reports import account_of
+    from bot.app.reports import report_data
     from bot.commands import record
 
     settings = options.settings(arguments)
@@ -91,4 +91,4 @@ def _account(arguments: argparse.Namespace) -> Account:
             return {}
 
     with record.existing(arguments.environ) as database:
-        return account_of(database, incident, playbooks, now(), labels)
+        return report_data(database, incident, playbooks, now(), labels)

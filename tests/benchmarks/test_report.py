@@ -13,11 +13,11 @@ import pytest
 
 from bot import app
 from bot.app.parts import now
-from bot.app.reports import account_of
-from bot.surfaces.report.account import Account
+from bot.app.reports import report_data
 from bot.surfaces.report.markdown import markdown
 from bot.surfaces.report.page import page
 from bot.surfaces.report.report import post_incident, whole_report
+from bot.surfaces.report.report_data import Account
 from tests.record.exporting import ended, record_of
 
 RUNS = 7
@@ -35,7 +35,7 @@ def test_report_of_the_founding_incident_is_made_in_a_moment(
 
         def made() -> tuple[Account, str]:
             began = time.perf_counter()
-            account = account_of(database, incident, playbooks, now())
+            account = report_data(database, incident, playbooks, now())
             told = time.perf_counter()
             text = page(whole_report(account))
             gathered.append(told - began)

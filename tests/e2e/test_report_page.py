@@ -10,7 +10,7 @@ from bot.domain.transitions import State
 from bot.surfaces.report.page import page
 from bot.surfaces.report.report import whole_report
 from tests.browser import CHROMIUM, chromium
-from tests.unit.surfaces.report.accounts import of, told_all
+from tests.unit.surfaces.report.report_data import of, told_all
 from tests.unit.surfaces.report.test_page import HOSTILE
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")

@@ -20,7 +20,7 @@ from bot.domain.events import (
 )
 from bot.domain.node import GPUS_LABEL
 from bot.domain.safe_text import one_line
-from bot.surfaces.report.account import Account
+from bot.surfaces.report.report_data import ReportData
 
 _COUNT = re.compile(r"\d{1,4}(\.\d{1,3})?\Z", re.ASCII)
 
@@ -60,10 +60,10 @@ class Cost:
         return f"{minutes}, {self.gpu_hours:,.2f} GPU-hours ({self.gpus:g} GPUs by the label {GPUS_LABEL})."
 
 
-def cost_of(account: Account) -> Cost:
+def cost_of(data: ReportData) -> Cost:
     """Return what an incident cost."""
-    lasted = max(timedelta(0), (account.ended_at or account.made_at) - account.incident.opened_at)
-    label = account.labels.get(GPUS_LABEL)
+    lasted = max(timedelta(0), (data.ended_at or data.made_at) - data.incident.opened_at)
+    label = data.labels.get(GPUS_LABEL)
     if label is None:
         return Cost(lasted, None, f"GPU-hours are not known: the node has no label {GPUS_LABEL}.")
     if _COUNT.match(label) is None:
@@ -71,16 +71,16 @@ def cost_of(account: Account) -> Cost:
     return Cost(lasted, float(label))
 
 
-def spans(account: Account) -> Iterator[tuple[str, datetime, datetime]]:
+def spans(data: ReportData) -> Iterator[tuple[str, datetime, datetime]]:
     """Yield where the time went: the phase, its start, its end."""
-    ended = account.ended_at or account.made_at
-    decided = account.at(Approved, Declined, Expired, Cancelled, Escalated)
+    ended = data.ended_at or data.made_at
+    decided = data.at(Approved, Declined, Expired, Cancelled, Escalated)
     marks = (
-        ("read and judged", account.incident.opened_at, account.at(Triaged)),
-        ("waited for a decision", account.at(PlanProposed), decided),
-        ("waited to begin", account.at(Approved), account.at(StepStarted)),
-        ("acted", account.at(StepStarted), account.at(ValidationStarted)),
-        ("watched the cure", account.at(ValidationStarted), account.ended_at),
+        ("read and judged", data.incident.opened_at, data.at(Triaged)),
+        ("waited for a decision", data.at(PlanProposed), decided),
+        ("waited to begin", data.at(Approved), data.at(StepStarted)),
+        ("acted", data.at(StepStarted), data.at(ValidationStarted)),
+        ("watched the cure", data.at(ValidationStarted), data.ended_at),
     )
     for what, since, until in marks:
         if since is not None:

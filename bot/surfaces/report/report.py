@@ -5,66 +5,66 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.surfaces.report import sections
-from bot.surfaces.report.account import Account
 from bot.surfaces.report.parts import Grid, Points, Report, Section, said
+from bot.surfaces.report.report_data import ReportData
 from bot.surfaces.report.timeline import timeline
 
 
-def whole_report(account: Account) -> Report:
+def whole_report(data: ReportData) -> Report:
     """Return everything that is known of an incident, for a page."""
-    view = sections.view_of(account)
+    view = sections.view_of(data)
     return _report(
-        account,
-        sections.summary(account, view),
-        sections.evidence(account, view),
-        sections.profiles(account),
-        sections.why(account),
+        data,
+        sections.summary(data, view),
+        sections.evidence(data, view),
+        sections.profiles(data),
+        sections.why(data),
         sections.open_causes(view),
         sections.ruled_out(view),
         sections.unread(view),
         sections.actions(view),
-        sections.approvals(account),
-        sections.before_and_after(account, view),
-        sections.before_reboot(account),
-        timeline(account),
-        replace(sections.impact(account, view), title="Impact and cost"),
+        sections.approvals(data),
+        sections.before_and_after(data, view),
+        sections.before_reboot(data),
+        timeline(data),
+        replace(sections.impact(data, view), title="Impact and cost"),
         sections.to_do(view),
-        sections.provenance(account),
+        sections.provenance(data),
     )
 
 
-def post_incident(account: Account) -> Report:
+def post_incident(data: ReportData) -> Report:
     """Return the sections that people expect of a post-incident document."""
-    view = sections.view_of(account)
+    view = sections.view_of(data)
     causes = (
-        sections.evidence(account, view),
-        sections.profiles(account),
-        sections.why(account),
+        sections.evidence(data, view),
+        sections.profiles(data),
+        sections.why(data),
         sections.open_causes(view),
         sections.ruled_out(view),
     )
     cause = Section(
         "Root cause", tuple(part for each in causes if _has(each) for part in (said(f"{each.title}:"), *each.parts))
     )
-    after = sections.before_and_after(account, view)
+    after = sections.before_and_after(data, view)
     done = sections.actions(view)
-    worked = sections.worked(account, view)
+    worked = sections.worked(data, view)
     return _report(
-        account,
-        sections.summary(account, view),
-        sections.impact(account, view),
-        timeline(account),
+        data,
+        sections.summary(data, view),
+        sections.impact(data, view),
+        timeline(data),
         cause,
         replace(worked, parts=(*worked.parts, *(done.parts if view.has_acted else ()), *after.parts)),
-        sections.approvals(account),
+        sections.approvals(data),
         sections.to_do(view),
-        sections.provenance(account),
+        sections.provenance(data),
     )
 
 
-def _report(account: Account, *told: Section) -> Report:
-    view = sections.view_of(account)
-    return Report(view.headline, sections.about(account), tuple(filter(None, map(_kept, told))))
+def _report(data: ReportData, *told: Section) -> Report:
+    view = sections.view_of(data)
+    return Report(view.headline, sections.about(data), tuple(filter(None, map(_kept, told))))
 
 
 def _kept(section: Section) -> Section | None:

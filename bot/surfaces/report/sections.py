@@ -10,9 +10,9 @@ from bot.domain.events import Approved, Endorsed, SampleTaken, StepFailed, StepV
 from bot.domain.incident import Decision
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
-from bot.surfaces.report.account import Account
 from bot.surfaces.report.cost import cost_of, spans
 from bot.surfaces.report.parts import Grid, Lines, Paragraph, Part, Point, Points, Section, cells, said
+from bot.surfaces.report.report_data import ReportData
 from bot.surfaces.text import facts
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import StepView
@@ -24,38 +24,38 @@ FIGURES = "figures"  # the finding that holds the figures measured on a watched 
 NOT_OVER = "It is not over: this is its present state."
 
 
-def view_of(account: Account) -> IncidentView:
+def view_of(data: ReportData) -> IncidentView:
     """Return the incident as every surface words it."""
-    return incident_view(account.incident, ViewContext(words=account.words, head=account.head))
+    return incident_view(data.incident, ViewContext(words=data.words, head=data.head))
 
 
-def about(account: Account) -> str:
+def about(data: ReportData) -> str:
     """Return a line: which incident, and when."""
-    incident = account.incident
-    until = account.ended_at
+    incident = data.incident
+    until = data.ended_at
     when = f"{incident.opened_at:%Y-%m-%d %H:%M} UTC"
     lasted = f", {span(until - incident.opened_at)}" if until is not None else ", not over"
     return one_line(f"Incident {incident.id} · {incident.node or 'node not known'} · {when}{lasted}", 300)
 
 
-def summary(account: Account, view: IncidentView) -> Section:
+def summary(data: ReportData, view: IncidentView) -> Section:
     """The state and the findings, in a few sentences."""
-    parts: list[Part] = [] if account.incident.ended else [said(NOT_OVER)]
-    if account.broken:
-        parts.append(said(f"The record of this incident is broken: {account.broken}"))
+    parts: list[Part] = [] if data.incident.ended else [said(NOT_OVER)]
+    if data.broken:
+        parts.append(said(f"The record of this incident is broken: {data.broken}"))
     if view.story:
         parts.append(Paragraph(view.story))
     if view.verdict is not None:
         told = (view.verdict.summary, view.verdict.try_next, *mute_words(view.verdict))
         parts += [said(words) for words in told if words.strip()]
-    alarms = [alert for alert in account.incident.alerts if is_alarm(alert)]
-    asked = [alert for alert in account.incident.alerts if not is_alarm(alert)]
+    alarms = [alert for alert in data.incident.alerts if is_alarm(alert)]
+    asked = [alert for alert in data.incident.alerts if not is_alarm(alert)]
     points = [Point(f"{alert.kind} {alert.id}", (alert.text,)) for alert in alarms]
     points += [Point(f"asked by {alert.asked_by or alert.kind}", (alert.text,)) for alert in asked]
     return Section("Summary", (*parts, Points(tuple(points))))
 
 
-def impact(account: Account, view: IncidentView) -> Section:
+def impact(data: ReportData, view: IncidentView) -> Section:
     """What it meant for the node and its workload, and what it cost."""
     parts: list[Part] = []
     if view.verdict is not None:
@@ -63,44 +63,42 @@ def impact(account: Account, view: IncidentView) -> Section:
     if view.plan is not None and view.has_acted:
         parts.append(said(f"What was done meant: {view.plan.impact}"))
         parts += [Points(tuple(Point(line) for line in view.plan.moves))] if view.plan.moves else []
-    parts += cost(account).parts
-    if account.others:
-        parts.append(said(f"From the same alert, each with its own report: {', '.join(account.others)}."))
+    parts += cost(data).parts
+    if data.others:
+        parts.append(said(f"From the same alert, each with its own report: {', '.join(data.others)}."))
     return Section("Impact", tuple(parts))
 
 
-def cost(account: Account) -> Section:
+def cost(data: ReportData) -> Section:
     """Node-minutes and GPU-hours, and where the time went."""
-    counted = cost_of(account)
-    rows = tuple(
-        ((what,), (Instant(since, exact=True),), (span(until - since),)) for what, since, until in spans(account)
-    )
-    open_ = () if account.ended_at is not None else (said("Counted until this report was made."),)
+    counted = cost_of(data)
+    rows = tuple(((what,), (Instant(since, exact=True),), (span(until - since),)) for what, since, until in spans(data))
+    open_ = () if data.ended_at is not None else (said("Counted until this report was made."),)
     return Section("What it cost", (said(counted.words), *open_, Grid(("what", "from", "for"), rows)))
 
 
-def evidence(account: Account, view: IncidentView) -> Section:
+def evidence(data: ReportData, view: IncidentView) -> Section:
     """What was seen: the node's own lines, and pictures."""
     if view.verdict is None:
         return Section("Evidence", ())
     points = Points(tuple(Point(item.probe, (item.says,), item.source) for item in view.verdict.evidence))
     suspects = [said(f"Suspected: {', '.join(view.verdict.suspects)}.")] if view.verdict.suspects else []
-    environment = " · ".join((account.case.environment if account.case is not None else {}).values())
+    environment = " · ".join((data.case.environment if data.case is not None else {}).values())
     read = f"Read in {view.verdict.took.total_seconds():.1f} s."
     known = facts(view.verdict.snapshot) or environment
-    return Section("Evidence", (*account.pictures, points, *suspects, said(f"{known}. {read}" if known else read)))
+    return Section("Evidence", (*data.pictures, points, *suspects, said(f"{known}. {read}" if known else read)))
 
 
-def profiles(account: Account) -> Section:
+def profiles(data: ReportData) -> Section:
     """What the hot core ran, from profiles and from what captures caught."""
-    return Section("Profiles", account.profiles)
+    return Section("Profiles", data.profiles)
 
 
-def why(account: Account) -> Section:
+def why(data: ReportData) -> Section:
     """What would change the verdict."""
-    if account.why:
-        return Section("Why this verdict", (Points(tuple(Point("", (words,)) for words in account.why)),))
-    return Section("Why this verdict", (said(account.no_why),) if account.no_why else ())
+    if data.why:
+        return Section("Why this verdict", (Points(tuple(Point("", (words,)) for words in data.why)),))
+    return Section("Why this verdict", (said(data.no_why),) if data.no_why else ())
 
 
 def open_causes(view: IncidentView) -> Section:
@@ -124,9 +122,9 @@ def unread(view: IncidentView) -> Section:
     )
 
 
-def approvals(account: Account) -> Section:
+def approvals(data: ReportData) -> Section:
     """Who decided what and why, and exactly what they approved."""
-    incident = account.incident
+    incident = data.incident
     said_by = [each for each in (*incident.endorsements, incident.decision) if each is not None]
     rows = tuple(_voice(each) for each in said_by)
     parts: list[Part] = [Grid(("who", "when", "what", "because", "login"), rows)] if rows else []
@@ -148,13 +146,13 @@ def actions(view: IncidentView) -> Section:
     return Section("What was done" if view.has_acted else "What would help", (Points(points), *notes))
 
 
-def before_and_after(account: Account, view: IncidentView) -> Section:
+def before_and_after(data: ReportData, view: IncidentView) -> Section:
     """The figures before and after, and each reading while the node was watched."""
     parts: list[Part] = []
     if view.resolved is not None and view.resolved.compared:
         rows = tuple(cells(row.name, row.before, row.after) for row in view.resolved.compared)
         parts.append(Grid(("figure", "before", "after"), rows))
-    looks = list(_looks(account))
+    looks = list(_looks(data))
     names = tuple(dict.fromkeys(name for _, _, figures in looks for name in figures))
     if looks and names:
         rows = tuple(
@@ -165,28 +163,28 @@ def before_and_after(account: Account, view: IncidentView) -> Section:
     return Section("Before and after", tuple(parts))
 
 
-def before_reboot(account: Account) -> Section:
+def before_reboot(data: ReportData) -> Section:
     """What the node said last, before its reboot destroyed it."""
     parts: list[Part] = []
-    for kept in account.before_reboot:
+    for kept in data.before_reboot:
         parts += [Paragraph((kept.title,)), *([Lines(tuple(kept.text.splitlines()))] if kept.text else [])]
     return Section("Kept before the reboot", tuple(parts))
 
 
-def worked(account: Account, view: IncidentView) -> Section:
+def worked(data: ReportData, view: IncidentView) -> Section:
     """What worked and what did not, as far as the record proves it."""
     points: list[Point] = []
-    steps = zip(account.incident.steps, view.plan.steps, strict=False) if view.plan is not None else ()
+    steps = zip(data.incident.steps, view.plan.steps, strict=False) if view.plan is not None else ()
     for record, step in steps:
         word = "Worked" if isinstance(record.outcome, StepVerified) else "Did not work"
         if isinstance(record.outcome, StepVerified | StepFailed):
             points.append(Point(word, (f"{step.words}: {step.outcome}.",)))
-    if account.incident.samples:
-        held = sum(sample.holds for sample in account.incident.samples)
-        points.append(Point("Watched", (f"The cure held in {held} of {len(account.incident.samples)} readings.",)))
+    if data.incident.samples:
+        held = sum(sample.holds for sample in data.incident.samples)
+        points.append(Point("Watched", (f"The cure held in {held} of {len(data.incident.samples)} readings.",)))
     if view.escalated is not None:
         points.append(Point("Did not work", (view.escalated.because,)))
-    nothing = (said(nothing_done(account.incident)),) if not points else ()
+    nothing = (said(nothing_done(data.incident)),) if not points else ()
     return Section("What worked", (*nothing, Points(tuple(points))))
 
 
@@ -207,10 +205,10 @@ def to_do(view: IncidentView) -> Section:
     return Section("Action items", (*nothing, Points(tuple(points), to_do=True)))
 
 
-def provenance(account: Account) -> Section:
+def provenance(data: ReportData) -> Section:
     """Which versions made it, and how to verify it."""
-    incident, case, triage = account.incident, account.case, account.incident.triage
-    rows = [("report by", account.program), ("report made", plain((f"{account.made_at:%Y-%m-%d %H:%M:%S} UTC",)))]
+    incident, case, triage = data.incident, data.case, data.incident.triage
+    rows = [("report by", data.program), ("report made", plain((f"{data.made_at:%Y-%m-%d %H:%M:%S} UTC",)))]
     if triage is not None:
         rows.append(("playbook", f"{triage.playbook} {triage.playbook_version}"))
     if case is not None:
@@ -219,8 +217,8 @@ def provenance(account: Account) -> Section:
         kept = "" if case is not None else "  (no longer kept)"
         rows.append(("what the node said, SHA-256", triage.case + kept))
     rows += [("entries", str(incident.seq)), ("hash of the last entry", incident.head)]
-    if account.head:
-        rows += [("record", account.head), ("to verify it", f"zombie audit verify --head {account.head}")]
+    if data.head:
+        rows += [("record", data.head), ("to verify it", f"zombie audit verify --head {data.head}")]
     return Section("Record", (Grid(("", ""), tuple(cells(*row) for row in rows)),))
 
 
@@ -242,12 +240,12 @@ def _step(step: StepView) -> str:
     return " ".join((f"{outcome} What it means: {with_full_stop(step.impact)}", *also, *seen))
 
 
-def _looks(account: Account) -> Iterator[tuple[datetime, str, dict[str, str]]]:
+def _looks(data: ReportData) -> Iterator[tuple[datetime, str, dict[str, str]]]:
     """What was measured when the plan was proposed, and each time while the node was watched."""
-    incident = account.incident
+    incident = data.incident
     if incident.proposal is not None and incident.proposed_at is not None and incident.proposal.figures:
         yield incident.proposed_at, "before", dict(incident.proposal.figures)
-    for entry in account.entries:
+    for entry in data.entries:
         if entry.kind == SampleTaken.__name__ and isinstance(event := entry.event, SampleTaken):
             lines = [line for seen in event.seen if seen.finding == FIGURES for line in seen.source if "=" in line]
             yield entry.at, "holds" if event.holds else "does not hold", dict(line.split("=", 1) for line in lines)

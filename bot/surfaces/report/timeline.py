@@ -16,9 +16,9 @@ from bot.domain.errors import UnreadableEntry
 from bot.domain.events import AlertJoined, AlertReceived
 from bot.domain.safe_text import one_line
 from bot.surfaces.incidents import said as entry_words
-from bot.surfaces.report.account import Account
 from bot.surfaces.report.moment import Moment
 from bot.surfaces.report.parts import Grid, Section, said
+from bot.surfaces.report.report_data import ReportData
 from bot.surfaces.view.words import Instant, Person, Sentence
 
 SAID = 2000  # characters of a row's words
@@ -38,10 +38,10 @@ class _Row:
     words: str
 
 
-def timeline(account: Account) -> Section:
+def timeline(data: ReportData) -> Section:
     """Everything that happened, in the order of time."""
-    begun = account.incident.opened_at
-    rows = sorted(_rows(account), key=lambda row: row.at)  # entries of the same instant keep their order
+    begun = data.incident.opened_at
+    rows = sorted(_rows(data), key=lambda row: row.at)  # entries of the same instant keep their order
     grid = Grid(
         _HEADS,
         tuple(
@@ -59,11 +59,11 @@ def timeline(account: Account) -> Section:
     return Section("Timeline", (said(_CLOCK), grid))
 
 
-def _rows(account: Account) -> Iterator[_Row]:
-    for entry in account.entries:
+def _rows(data: ReportData) -> Iterator[_Row]:
+    for entry in data.entries:
         yield from _fired(entry)
-        yield _Row(entry.at, "", (Person(entry.by),), entry.kind, entry_words(entry, account.words))
-    for moment in account.moments:
+        yield _Row(entry.at, "", (Person(entry.by),), entry.kind, entry_words(entry, data.words))
+    for moment in data.moments:
         yield _Row(moment.at, _within(moment), (moment.source,), moment.what, moment.words)
 
 

@@ -19,7 +19,7 @@ from bot.ledger import Ledger
 from bot.ledger.tables import KEPT_CASES
 from tests.record.exporting import NODE, SECRET, ended, judged, record_of
 from tests.record.keeping import keep
-from tests.unit.surfaces.report.accounts import everything
+from tests.unit.surfaces.report.report_data import everything
 from tests.unit.surfaces.report.test_page import HOSTILE, Skeleton
 
 Run = Callable[..., tuple[int, str, str]]

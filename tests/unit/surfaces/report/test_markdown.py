@@ -12,7 +12,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.surfaces.report.markdown import inert, markdown
 from bot.surfaces.report.report import post_incident
-from tests.unit.surfaces.report.accounts import of, told_all
+from tests.unit.surfaces.report.report_data import of, told_all
 
 SIGN = r"[!-/:-@\[-`{-~]"  # CommonMark: a backslash before one of these is not shown
 HOSTILE = (

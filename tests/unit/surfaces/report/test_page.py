@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.surfaces.report.account import Kept
 from bot.surfaces.report.page import page
 from bot.surfaces.report.parts import Picture
 from bot.surfaces.report.report import whole_report
+from bot.surfaces.report.report_data import KeptAnswer
 from tests.record.incidents import APPROVER, PROPOSED, VERDICT, WAYS
-from tests.unit.surfaces.report.accounts import of, told_all
+from tests.unit.surfaces.report.report_data import of, told_all
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -144,7 +144,7 @@ def test_pictures_stand_in_the_page_and_say_in_words_what_they_show() -> None:
 
 
 def test_what_was_kept_before_the_reboot_is_told_line_by_line() -> None:
-    text = page(whole_report(of(State.RESOLVED, before_reboot=(Kept("kernel log", "[1.0] one\n[2.0] two"),))))
+    text = page(whole_report(of(State.RESOLVED, before_reboot=(KeptAnswer("kernel log", "[1.0] one\n[2.0] two"),))))
     assert "<p>kernel log</p><pre>[1.0] one\n[2.0] two</pre>" in text
 
 

@@ -7,20 +7,20 @@ from datetime import timedelta
 
 from bot.domain.alert import Alert
 from bot.domain.transitions import State
-from bot.surfaces.report.account import Account
 from bot.surfaces.report.moment import Moment
 from bot.surfaces.report.parts import Grid
+from bot.surfaces.report.report_data import ReportData
 from bot.surfaces.report.timeline import timeline
 from bot.surfaces.view.words import Instant, plain
 from tests.record.incidents import BEGAN_AT, OPENING, WAYS
-from tests.unit.surfaces.report.accounts import account, of
+from tests.unit.surfaces.report.report_data import of, report_data
 
 
-def grid(told: Account) -> Grid:
+def grid(told: ReportData) -> Grid:
     return next(part for part in timeline(told).parts if isinstance(part, Grid))
 
 
-def rows(told: Account) -> list[tuple[str, ...]]:
+def rows(told: ReportData) -> list[tuple[str, ...]]:
     return [tuple(plain(cell) for cell in row) for row in grid(told).rows]
 
 
@@ -31,7 +31,7 @@ def test_what_the_node_and_the_source_said_stands_between_the_entries_in_the_ord
     )
     caught = Moment(BEGAN_AT - timedelta(seconds=89), "capture abc123", "nic-reset", "reset at …", timedelta(0, 0.004))
     unsure = Moment(BEGAN_AT - timedelta(seconds=80), "capture abc123", "lockup", "soft lockup")
-    found = rows(account((fired, *WAYS[State.TRIAGED][1:]), moments=(unsure, reset, caught)))
+    found = rows(report_data((fired, *WAYS[State.TRIAGED][1:]), moments=(unsure, reset, caught)))
     assert [row[4] for row in found[:5]] == ["alert fired", "nic-reset", "nic-reset", "lockup", "AlertReceived"]
     assert [row[1] for row in found[:5]] == [
         "its source's clock",

@@ -27,24 +27,24 @@ from bot.domain.fold import fold
 from bot.domain.probe import Unread
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, RuledOut, Undecided
-from bot.surfaces.report.account import Account, Kept
 from bot.surfaces.report.moment import Moment
 from bot.surfaces.report.parts import Picture
+from bot.surfaces.report.report_data import KeptAnswer, ReportData
 from bot.surfaces.view.plan_words import PlanWords
 from tests.record.incidents import BEGAN_AT, EVIDENCE, OPENING, PLAN, STARTED, TRIAGED, WAYS, entries
 
 WORDS = PlanWords(ACTIONS)
 
 
-def account(events: Iterable[IncidentEvent], **more: Any) -> Account:
-    """The account of an incident with these entries."""
+def report_data(events: Iterable[IncidentEvent], **more: Any) -> ReportData:
+    """The report data of an incident with these entries."""
     told = entries(events)
-    return replace(Account(fold(told), told, "zombie 0.1.0", BEGAN_AT + timedelta(minutes=5), WORDS), **more)
+    return replace(ReportData(fold(told), told, "zombie 0.1.0", BEGAN_AT + timedelta(minutes=5), WORDS), **more)
 
 
-def of(state: State, **more: Any) -> Account:
-    """The account of an incident in that state."""
-    return account(WAYS[state], **more)
+def of(state: State, **more: Any) -> ReportData:
+    """The report data of an incident in that state."""
+    return report_data(WAYS[state], **more)
 
 
 def everything(words: str, cured: bool = True) -> tuple[IncidentEvent, ...]:
@@ -83,16 +83,16 @@ def everything(words: str, cured: bool = True) -> tuple[IncidentEvent, ...]:
     )
 
 
-def told_all(words: str, cured: bool = True) -> Account:
-    """The account of such an incident, with whatever else stands beside its record."""
-    return account(
+def told_all(words: str, cured: bool = True) -> ReportData:
+    """The report data of such an incident, with whatever else stands beside its record."""
+    return report_data(
         everything(words, cured),
         head="4:" + "ab" * 16,
         broken=words,
         case=Head("node-gpu-01", environment={"kernel": words}, labels={"gpus": words}),
         why=(words,),
         labels={"gpus": words},
-        before_reboot=(Kept(words, words),),
+        before_reboot=(KeptAnswer(words, words),),
         others=(words,),
         profiles=(Picture(b"\x89PNG\r\n\x1a\n", words),),
         moments=(Moment(BEGAN_AT + timedelta(minutes=1), words, words, words, timedelta(seconds=1)),),

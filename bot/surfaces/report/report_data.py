@@ -15,7 +15,7 @@ from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptAnswer:
     """A command's answer, kept from just before a node was rebooted; `text` is without secrets."""
 
     title: str
@@ -23,7 +23,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ReportData:
     """The data of a report about an incident.
 
     Shape: `head` is the record's head at the end, as `SEQ:HASH`; `broken` says what is wrong with the record.
@@ -47,7 +47,7 @@ class Account:
     labels: Mapping[str, str] = field(default_factory=dict)
     pictures: tuple[Picture, ...] = ()
     profiles: tuple[Picture, ...] = ()
-    before_reboot: tuple[Kept, ...] = ()
+    before_reboot: tuple[KeptAnswer, ...] = ()
     others: tuple[str, ...] = ()
     moments: tuple[Moment, ...] = ()
 
