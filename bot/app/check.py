@@ -25,7 +25,7 @@ from bot.domain.verdict import Status, Verdict
 from bot.probes.host import HostReading
 from bot.response.diagnosis.growing import grown_since
 from bot.response.diagnosis.planning import Draining
-from bot.response.diagnosis.triage import Thinking, Triage, without_secrets
+from bot.response.diagnosis.triage import CpuLock, Triage, without_secrets
 
 # Beyond the window: connecting, logging in, and the slowest command's own limit.
 DEADLINE_BEYOND_WINDOW = timedelta(seconds=15)
@@ -79,16 +79,16 @@ async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:
     async def judge(node: Node, told: Listener) -> None:
         concluded(without_secrets(await triage.diagnose(node, what.playbook, told), redactor))
 
-    await in_turn(what, heard, triage.thinking, judge)
+    await in_turn(what, heard, triage.cpu_lock, judge)
 
 
-async def in_turn(what: Check, heard: Listener, thinking: Thinking, judge: Judges) -> None:
+async def in_turn(what: Check, heard: Listener, cpu_lock: CpuLock, judge: Judges) -> None:
     """Judge every node, `parallel` at a time, none sooner than this program can follow; see `pace.py`.
 
     Raises: UsageError of any node, once all others are through.
     """
     wrong: list[UsageError] = []
-    waiting, pace = iter(what.nodes), Pace(thinking)
+    waiting, pace = iter(what.nodes), Pace(cpu_lock)
 
     def told(event: Progress) -> None:
         pace.heard(event)

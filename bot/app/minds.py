@@ -30,7 +30,7 @@ from bot.domain.entry import Entry
 from bot.domain.errors import LedgerError, Unreachable
 from bot.domain.growth import Look
 from bot.domain.node import Node
-from bot.response.diagnosis.triage import Thinking
+from bot.response.diagnosis.triage import CpuLock
 
 AHEAD = 16  # jobs that wait at each: while this process does other things, none stands idle
 Looks: TypeAlias = Mapping[str, tuple[Look, ...]]
@@ -209,7 +209,7 @@ async def check_beside(
         async def judge(node: Node, told: Listener) -> None:
             concluded(await minds.judged(node, told, looks_of(node.name) if tells_json else {}))
 
-        await in_turn(what, heard, Thinking(), judge)
+        await in_turn(what, heard, CpuLock(), judge)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.domain.contracts import Concluded, ProbeAnswered, Progress
-from bot.response.diagnosis.triage import Thinking
+from bot.response.diagnosis.triage import CpuLock
 
 ROUND_SECONDS = 0.02  # a turn of the event loop; when idle it takes microseconds
 MOST_WAITING = 300  # answers to parse: a tenth of a second
@@ -21,8 +21,8 @@ PAUSE_SECONDS = 0.005
 class Pace:
     """Lets one node after another start; `heard` has to be called with their progress."""
 
-    def __init__(self, thinking: Thinking) -> None:
-        self._thinking = thinking
+    def __init__(self, cpu_lock: CpuLock) -> None:
+        self._cpu_lock = cpu_lock
         self._turn = asyncio.Lock()
         self._silent: dict[str, float] = {}  # when each was started, the earliest first
 
@@ -42,7 +42,7 @@ class Pace:
                 before = loop.time()
                 await asyncio.sleep(0)
                 now = loop.time()
-                if now - before < ROUND_SECONDS and self._thinking.waiting < MOST_WAITING and self._has_room(now):
+                if now - before < ROUND_SECONDS and self._cpu_lock.waiting < MOST_WAITING and self._has_room(now):
                     break
                 await asyncio.sleep(PAUSE_SECONDS)
             self._silent[name] = now

@@ -19,7 +19,7 @@ from bot.domain.node import Node
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Evidence, RuledOut, Verdict
 from bot.probes.processes import ProcessesReading
-from bot.response.diagnosis.triage import Thinking, without_secrets
+from bot.response.diagnosis.triage import CpuLock, without_secrets
 from bot.surfaces.document import document
 from bot.surfaces.text import verdict_text
 from tests.readings.secrets import seeded
@@ -86,7 +86,7 @@ async def test_check_in_a_terminal_prints_none() -> None:
         nodes = (Node("node-1", "127.0.0.1"), Node("node-2", "127.0.0.1"))
         parallel = 2
         playbook = None
-        thinking = Thinking()
+        cpu_lock = CpuLock()
 
         def triage(self) -> Talkative:
             return self

@@ -30,14 +30,14 @@ from bot.response.diagnosis.planning import PLAN_LABELS, Draining, with_plan
 
 BATCHES_KEPT = 8  # playbooks are few; those made for a single look are dropped again
 NOT_LISTENED = "this program did not get the processor, and did not hear the answer"
-THINKS_SECONDS = 0.005  # at a stretch; a person's answer in a chat may wait this much longer
+CPU_SECONDS = 0.005  # at a stretch; a person's answer in a chat may wait this much longer
 
 
 def _nobody(_: object) -> None:
     """Takes progress that nobody listens to."""
 
 
-class Thinking:
+class CpuLock:
     """A lock for parsing and judging; after some milliseconds the event loop runs once before the next holder."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Thinking:
     async def __aexit__(self, *_: object) -> None:
         try:
             self._spent += asyncio.get_running_loop().time() - self._since
-            if self._spent >= THINKS_SECONDS:
+            if self._spent >= CPU_SECONDS:
                 self._spent = 0.0
                 await asyncio.sleep(0)  # still locked: nothing else is parsed before the loop has run
         finally:
@@ -68,7 +68,7 @@ class Thinking:
 class Triage:
     """What a diagnosis needs, handed in once; `diagnose` may run for many nodes at a time.
 
-    Shape: `thinking` is held while a probe is parsed or a node judged. When many nodes end at the same moment, other
+    Shape: `cpu_lock` is held while a probe is parsed or a node judged. When many nodes end at the same moment, other
     work of this event loop gets a turn after a few of them, not after all. `mutes` says which causes are known and
     accepted; where it cannot be read, nothing counts as accepted. `program` names this program where snapshots keep
     their cases; then the stored case, without secrets, is judged.
@@ -79,7 +79,7 @@ class Triage:
     clock: Clock
     sampling: Sampling = field(default_factory=Sampling)
     deadline: timedelta = timedelta(seconds=20)
-    thinking: Thinking = field(default_factory=Thinking)
+    cpu_lock: CpuLock = field(default_factory=CpuLock)
     draining: Draining = field(default_factory=Draining)
     mutes: MuteRecord | None = None
     program: str = ""
@@ -115,7 +115,7 @@ class Triage:
     async def judged(self, node: Node, playbook: Playbook, snapshot: Snapshot) -> Verdict:
         """Return the verdict on what was read."""
         mutes = await self._mutes_of(node)
-        async with self.thinking:
+        async with self.cpu_lock:
             verdict = with_plan(conclude(snapshot, playbook, mutes), playbook, self.actions, node, self.draining)
             return replace(verdict, heat=core_heat(snapshot))
 
@@ -170,7 +170,7 @@ class Triage:
                     runs[run.probe].append(run)
                     waiting[run.probe] -= 1
                     if not waiting[run.probe]:
-                        async with self.thinking:
+                        async with self.cpu_lock:
                             answered[run.probe] = self._answer(node, probes[run.probe], runs[run.probe], heard)
         except StoodStill:
             missing = NOT_LISTENED

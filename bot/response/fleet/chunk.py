@@ -80,7 +80,7 @@ class ChunkReader:
     async def _verdict(self, node: Node, snapshot: Snapshot) -> Verdict:
         if self.sweep.is_full:
             return await self.triage.judged(node, self.sweep.playbook, snapshot)
-        async with self.triage.thinking:
+        async with self.triage.cpu_lock:
             verdict = self.sweep.verdict(snapshot)
             await asyncio.sleep(0)  # other work on this event loop gets a turn
             return verdict

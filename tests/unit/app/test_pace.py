@@ -8,7 +8,7 @@ import resource
 from bot.app.many_nodes import FILES_A_NODE, FILES_BESIDE, room_for
 from bot.app.pace import MOST_SILENT, MOST_WAITING, SILENT_SECONDS, Pace
 from bot.domain.contracts import ProbeAnswered
-from bot.response.diagnosis.triage import Thinking
+from bot.response.diagnosis.triage import CpuLock
 
 
 async def begun(pace: Pace, names: list[str], within: float) -> int:
@@ -25,7 +25,7 @@ async def begun(pace: Pace, names: list[str], within: float) -> int:
 
 
 async def test_so_many_are_silent_at_once_and_each_answer_makes_room() -> None:
-    pace = Pace(Thinking())
+    pace = Pace(CpuLock())
     assert await begun(pace, [f"n{number}" for number in range(MOST_SILENT + 50)], 2) == MOST_SILENT
     for number in range(10):
         pace.heard(ProbeAnswered(f"n{number}", "cpu", None))
@@ -33,17 +33,17 @@ async def test_so_many_are_silent_at_once_and_each_answer_makes_room() -> None:
 
 
 async def test_black_holes_soon_stop_counting() -> None:
-    pace = Pace(Thinking())
+    pace = Pace(CpuLock())
     names = [f"n{number}" for number in range(2 * MOST_SILENT)]
     assert await begun(pace, names, 2 * SILENT_SECONDS) == len(names)
 
 
 async def test_nothing_is_begun_while_answers_wait_to_be_parsed() -> None:
-    thinking = Thinking()
-    pace = Pace(thinking)
-    thinking.waiting = MOST_WAITING
+    cpu_lock = CpuLock()
+    pace = Pace(cpu_lock)
+    cpu_lock.waiting = MOST_WAITING
     assert await begun(pace, ["n"], 0.2) == 0
-    thinking.waiting = 0
+    cpu_lock.waiting = 0
     assert await begun(pace, ["n"], 5) == 1
 
 
