@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from bot import __version__
 from bot.actions import ACTIONS
-from bot.app.pace import Pace
 from bot.app.parts import now
+from bot.app.start_limiter import StartLimiter
 from bot.domain.batch import Sampling
 from bot.domain.contracts import Listener, Progress, Transport
 from bot.domain.errors import UsageError
@@ -83,20 +83,20 @@ async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:
 
 
 async def in_turn(what: Check, heard: Listener, cpu_lock: CpuLock, judge: Judges) -> None:
-    """Judge every node, `parallel` at a time, none sooner than this program can follow; see `pace.py`.
+    """Judge every node, `parallel` at a time, none sooner than this program can follow; see `limiter.py`.
 
     Raises: UsageError of any node, once all others are through.
     """
     wrong: list[UsageError] = []
-    waiting, pace = iter(what.nodes), Pace(cpu_lock)
+    waiting, limiter = iter(what.nodes), StartLimiter(cpu_lock)
 
     def told(event: Progress) -> None:
-        pace.heard(event)
+        limiter.heard(event)
         heard(event)
 
     async def worker() -> None:
         for node in waiting:
-            await pace.begin(node.name)
+            await limiter.begin(node.name)
             try:
                 await judge(node, told)
             except UsageError as error:

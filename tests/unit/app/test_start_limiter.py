@@ -6,18 +6,18 @@ import asyncio
 import resource
 
 from bot.app.many_nodes import FILES_A_NODE, FILES_BESIDE, room_for
-from bot.app.pace import MOST_SILENT, MOST_WAITING, SILENT_SECONDS, Pace
+from bot.app.start_limiter import MOST_SILENT, MOST_WAITING, SILENT_SECONDS, StartLimiter
 from bot.domain.contracts import ProbeAnswered
 from bot.response.diagnosis.triage import CpuLock
 
 
-async def begun(pace: Pace, names: list[str], within: float) -> int:
+async def begun(limiter: StartLimiter, names: list[str], within: float) -> int:
     """Begin these nodes and return how many could be, within so many seconds."""
     count = 0
     try:
         async with asyncio.timeout(within):
             for name in names:
-                await pace.begin(name)
+                await limiter.begin(name)
                 count += 1
     except TimeoutError:
         pass
@@ -25,26 +25,26 @@ async def begun(pace: Pace, names: list[str], within: float) -> int:
 
 
 async def test_so_many_are_silent_at_once_and_each_answer_makes_room() -> None:
-    pace = Pace(CpuLock())
-    assert await begun(pace, [f"n{number}" for number in range(MOST_SILENT + 50)], 2) == MOST_SILENT
+    limiter = StartLimiter(CpuLock())
+    assert await begun(limiter, [f"n{number}" for number in range(MOST_SILENT + 50)], 2) == MOST_SILENT
     for number in range(10):
-        pace.heard(ProbeAnswered(f"n{number}", "cpu", None))
-    assert await begun(pace, [f"m{number}" for number in range(50)], 2) == 10
+        limiter.heard(ProbeAnswered(f"n{number}", "cpu", None))
+    assert await begun(limiter, [f"m{number}" for number in range(50)], 2) == 10
 
 
 async def test_black_holes_soon_stop_counting() -> None:
-    pace = Pace(CpuLock())
+    limiter = StartLimiter(CpuLock())
     names = [f"n{number}" for number in range(2 * MOST_SILENT)]
-    assert await begun(pace, names, 2 * SILENT_SECONDS) == len(names)
+    assert await begun(limiter, names, 2 * SILENT_SECONDS) == len(names)
 
 
 async def test_nothing_is_begun_while_answers_wait_to_be_parsed() -> None:
     cpu_lock = CpuLock()
-    pace = Pace(cpu_lock)
+    limiter = StartLimiter(cpu_lock)
     cpu_lock.waiting = MOST_WAITING
-    assert await begun(pace, ["n"], 0.2) == 0
+    assert await begun(limiter, ["n"], 0.2) == 0
     cpu_lock.waiting = 0
-    assert await begun(pace, ["n"], 5) == 1
+    assert await begun(limiter, ["n"], 5) == 1
 
 
 def test_limit_of_open_files_is_raised_and_bounds_how_many_are_read() -> None:

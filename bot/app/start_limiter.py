@@ -18,7 +18,7 @@ MOST_SILENT, SILENT_SECONDS = 200, 8.0  # after that a login is given up
 PAUSE_SECONDS = 0.005
 
 
-class Pace:
+class StartLimiter:
     """Lets one node after another start; `heard` has to be called with their progress."""
 
     def __init__(self, cpu_lock: CpuLock) -> None:
