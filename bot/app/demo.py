@@ -13,7 +13,7 @@ from pathlib import Path
 from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check
 from bot.app.demo_pagerduty import demo_pagerduty, environment_of
-from bot.app.journal import Journal
+from bot.app.json_log import JsonLog
 from bot.app.parts import inventory, library, now, ssh_transport
 from bot.app.service import Service
 from bot.app.stores import books
@@ -161,7 +161,7 @@ async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncI
                 SlackTokens.of(*settings.slack.access),
                 kept,
                 environment,
-                Journal(log),
+                JsonLog(log),
             )
             await service.start()
             slack.page.guide = _guide(known.names, pagerduty.page_url)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bot.actions import ACTIONS
 from bot.app.acting import Playbooks, triage_of
 from bot.app.explaining import Explainer
-from bot.app.journal import Journal
+from bot.app.json_log import JsonLog
 from bot.app.parts import incident_id, library, now, ssh_transport
 from bot.domain.case import CaseStore
 from bot.domain.contracts import ActingLedger, Log
@@ -158,26 +158,26 @@ def serving_mcp(
     return ServingMcp(endpoint_of(toolbox, settings.mcp.token))
 
 
-async def serve_alone(settings: Settings, toolbox: Toolbox, journal: Journal, listen: str) -> None:
+async def serve_alone(settings: Settings, toolbox: Toolbox, json_log: JsonLog, listen: str) -> None:
     """Serve /mcp, /healthz and /readyz alone, until SIGTERM or Ctrl-C.
 
     Raises: SettingsError when the address cannot be used, or the package is not installed.
     """
     endpoint, stopping = endpoint_of(toolbox, settings.mcp.token), asyncio.Event()
     loop = asyncio.get_running_loop()
-    journal.hear(loop)
+    json_log.hear(loop)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
 
     async def why_not() -> str:
         return "stopping" if stopping.is_set() else ""
 
-    web = WebEdge(listen, why_not, [(PATH, endpoint.answer)], log=journal.log)
+    web = WebEdge(listen, why_not, [(PATH, endpoint.answer)], log=json_log.log)
     await endpoint.start()
     try:
-        journal.log("listening", address=await web.start(), path=PATH)
+        json_log.log("listening", address=await web.start(), path=PATH)
         await stopping.wait()
     finally:
-        journal.log("stopping")
+        json_log.log("stopping")
         await endpoint.stop()
         await web.stop()

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 from bot import __version__
 from bot.actions import ACTIONS
-from bot.app.journal import Journal
+from bot.app.json_log import JsonLog
 from bot.app.parts import now
 from bot.app.policing import rules_of_acting
 from bot.app.stores import Stores
@@ -42,14 +42,14 @@ class Metering:
     def __init__(
         self,
         settings: Settings,
-        journal: Journal,
+        json_log: JsonLog,
         tallies: ReadTally,
         patience: float = SCRAPE_SECONDS,
     ) -> None:
         """`tallies` reads the record's counts; marks of a person under two names count once."""
         self.metrics = Metrics(__version__, ACTIONS)
         self.counted = self.metrics.counted
-        self.incident_log = IncidentLog(journal.log, now())
+        self.incident_log = IncidentLog(json_log.log, now())
         self.scrape = Scrape(settings.metrics_token, self.exposition)
         self._tallies = tallies
         self._patience = patience
@@ -58,7 +58,7 @@ class Metering:
         self._nodes = 0
         self._readings: Readings | None = None
         self._readiness: Readiness | None = None
-        journal.listen(self.metrics.heard)
+        json_log.listen(self.metrics.heard)
 
     def looks_at(self, nodes: int, readings: Readings, readiness: Readiness) -> None:
         """Set the sources of gauges that are not in the record."""
@@ -104,11 +104,11 @@ class Metering:
             return None
 
 
-def metering(settings: Settings, journal: Journal, books: Stores) -> Metering:
+def metering(settings: Settings, json_log: JsonLog, books: Stores) -> Metering:
     """Return it for a bot with these stores."""
     tallies = Tallies(books.database)
 
     async def read() -> Tally:
         return await asyncio.get_running_loop().run_in_executor(books.threads, tallies.read)
 
-    return Metering(settings, journal, read)
+    return Metering(settings, json_log, read)

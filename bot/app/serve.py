@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from bot.app.journal import Journal
+from bot.app.json_log import JsonLog
 from bot.app.mcp import asker_of, lone_toolbox, serve_alone
 from bot.app.service import Service
 from bot.app.stores import Stores, books
@@ -23,21 +23,21 @@ def serve(settings: Settings, known: Inventory, database_url: str, environment: 
     if settings.mcp.token and not (bot or app or signing):
         return _serve_mcp(settings, known, database_url, environment)
     tokens = SlackTokens.of(*settings.slack.access)
-    journal = Journal(secrets=settings.secrets)
-    with journal.everything(), books(database_url, settings.retention.deliveries) as kept:
-        asyncio.run(_run(settings, known, tokens, kept, environment, journal))
+    json_log = JsonLog(secrets=settings.secrets)
+    with json_log.everything(), books(database_url, settings.retention.deliveries) as kept:
+        asyncio.run(_run(settings, known, tokens, kept, environment, json_log))
     return 0
 
 
 def _serve_mcp(settings: Settings, known: Inventory, database_url: str, environment: Mapping[str, str]) -> int:
     """Serve only /mcp, where no Slack is configured: without Slack nobody would see alerts' incidents."""
-    journal = Journal(secrets=settings.secrets)
-    with journal.everything(), books(database_url, settings.retention.deliveries) as kept:
-        journal.log("slack_off", because="no Slack token is set: only /mcp is served, and no alerts are accepted")
+    json_log = JsonLog(secrets=settings.secrets)
+    with json_log.everything(), books(database_url, settings.retention.deliveries) as kept:
+        json_log.log("slack_off", because="no Slack token is set: only /mcp is served, and no alerts are accepted")
         toolbox = lone_toolbox(
-            settings, known, asker_of(settings), kept.ledger, kept.kept_cases, environment, journal.log
+            settings, known, asker_of(settings), kept.ledger, kept.kept_cases, environment, json_log.log
         )
-        asyncio.run(serve_alone(settings, toolbox, journal, settings.listen))
+        asyncio.run(serve_alone(settings, toolbox, json_log, settings.listen))
     return 0
 
 
@@ -47,6 +47,6 @@ async def _run(
     tokens: SlackTokens,
     kept: Stores,
     environment: Mapping[str, str],
-    journal: Journal,
+    json_log: JsonLog,
 ) -> None:
-    await Service(settings, known, tokens, kept, environment, journal).run()
+    await Service(settings, known, tokens, kept, environment, json_log).run()

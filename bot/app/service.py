@@ -16,7 +16,7 @@ from bot.app.acting import acting
 from bot.app.alerts import alerts, channel_of, rules_of
 from bot.app.explaining import Explainer
 from bot.app.fleet import fleet_desk
-from bot.app.journal import Journal
+from bot.app.json_log import JsonLog
 from bot.app.listings import Renewal
 from bot.app.machines import note_machines
 from bot.app.mcp import serving_mcp
@@ -89,7 +89,7 @@ class Service:
         tokens: SlackTokens,
         books: Stores,
         environment: Mapping[str, str],
-        journal: Journal,
+        json_log: JsonLog,
         *,
         diagnose: Diagnose | None = None,
         timing: Timing | None = None,
@@ -97,8 +97,8 @@ class Service:
         surfaces: Sequence[SurfaceMember] = SURFACES,
     ) -> None:
         """Put the parts together, each from those before it."""
-        log = journal.log
-        self._journal, self._known, self._books = journal, known, books
+        log = json_log.log
+        self._json_log, self._known, self._books = json_log, known, books
         self._left_out = library(settings.playbooks).left_out
         self._timing = timing or Timing()
         notices, arrivals = NoticeBoard(), asyncio.Event()
@@ -106,9 +106,9 @@ class Service:
         self._acting = acting(settings, known, books.ledger, environment, runner=books.runner, cases=books.kept_cases)
         policy, playbooks = self._acting.policy, self._acting.playbooks
 
-        self._metering = metering(settings, journal, books)
+        self._metering = metering(settings, json_log, books)
         counted = self._metering.counted
-        self._slack = SlackConnection(tokens, self._timing, now, log, journal.logger("slack"), counted)
+        self._slack = SlackConnection(tokens, self._timing, now, log, json_log.logger("slack"), counted)
         pictures = Pictures(self._slack.uploads, books.outbox, self._timing, now, log)
         made = ReportMaker(books.database, books.threads, playbooks.library, known)
         files = slack_files(made, self._slack, books.outbox, self._timing, log)
@@ -271,7 +271,7 @@ class Service:
     async def run(self) -> None:
         """Start, serve until SIGTERM or Ctrl-C, and end cleanly."""
         loop = asyncio.get_running_loop()
-        self._journal.hear(loop)
+        self._json_log.hear(loop)
         loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
         loop.add_signal_handler(signal.SIGINT, self._interrupted)
         try:
@@ -291,13 +291,13 @@ class Service:
         """
         await self._mcp.start()
         self.address = await self._web.start()
-        self._journal.log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._books.runner)
+        self._json_log.log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._books.runner)
         for name, fault in self._left_out.items():
-            self._journal.log("playbook_left_out", playbook=name, says=str(fault))
-        await note_policy(self._acting.policy, self._books.ledger, self._journal.log)
+            self._json_log.log("playbook_left_out", playbook=name, says=str(fault))
+        await note_policy(self._acting.policy, self._books.ledger, self._json_log.log)
         await self._renewal.begin()
         self._renewing = asyncio.create_task(self._renewal.run(), name="inventory")
-        await note_machines(self._known, self._books.ledger, self._journal.log)
+        await note_machines(self._known, self._books.ledger, self._json_log.log)
         listen(self._slack.app, self._desk, self._deeds.home, self._deeds.clicks)
         self._keeping = asyncio.create_task(self._captures.keeper.run(), name="captures")
         self._engine.start()  # approved plans go on even without Slack
@@ -310,7 +310,7 @@ class Service:
     async def stop(self) -> None:
         """Accept nothing more, finish what can be finished, leave the rest to others, and disconnect."""
         self._stopping.set()
-        self._journal.log("stopping")
+        self._json_log.log("stopping")
         await self._slack.stop_listening()
         await asyncio.gather(
             self._alerts.stop(self._timing.post_drain),
@@ -333,7 +333,7 @@ class Service:
             await self._past.close()
         await self._slack.stop()
         await self._web.stop()
-        self._journal.log("stopped")
+        self._json_log.log("stopped")
 
     # --- start
 
@@ -344,12 +344,12 @@ class Service:
             wait = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
             because = f"Slack cannot be reached: {trouble}"
             if because != self._not_yet:
-                self._journal.log("waiting", because=because)
+                self._json_log.log("waiting", because=because)
             self._not_yet = because
             await asyncio.sleep(wait)
             attempt += 1
         self._not_yet = ""
-        self._journal.log("ready", by="socket" if self._slack.by_socket else "http")
+        self._json_log.log("ready", by="socket" if self._slack.by_socket else "http")
         self._sweeping = asyncio.create_task(self._sweep(), name="sweep")
         self._scheduled = asyncio.create_task(self._sweeps.run(), name="scheduled sweeps")
 
@@ -380,9 +380,9 @@ class Service:
                 await self._deeds.surface.nudge(now(), self._engine.mine)
                 await self._deeds.surface.tick(now(), self._engine.mine)
                 if posts := await self._poster.sweep():
-                    self._journal.log("taken_up", posts=posts)
+                    self._json_log.log("taken_up", posts=posts)
             except LedgerError as error:
-                self._journal.log("ledger_unavailable", error=str(error))
+                self._json_log.log("ledger_unavailable", error=str(error))
             await asyncio.sleep(self._timing.sweep_every)
 
     async def why_not(self) -> str:

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: UsageError when the token is missing, or a file is wrong; SettingsError when the package is not installed.
     """
-    from bot.app.journal import Journal
+    from bot.app.json_log import JsonLog
     from bot.app.mcp import asker_of, lone_toolbox, not_installed, serve_alone
     from bot.commands.login import terminal_user
     from bot.surfaces.mcp.answers import Asker
@@ -69,11 +69,11 @@ def run(arguments: argparse.Namespace) -> int:
         )
     login = terminal_user(arguments.environ)
     asker = asker_of(settings) if by_http else Asker(login, login.removeprefix("terminal:"))
-    journal = Journal(secrets=settings.secrets)
-    with journal.everything(), _record(arguments) as (ledger, cases):
-        toolbox = lone_toolbox(settings, known, asker, ledger, cases, arguments.environ, journal.log)
+    json_log = JsonLog(secrets=settings.secrets)
+    with json_log.everything(), _record(arguments) as (ledger, cases):
+        toolbox = lone_toolbox(settings, known, asker, ledger, cases, arguments.environ, json_log.log)
         if by_http:
-            asyncio.run(serve_alone(settings, toolbox, journal, arguments.http or settings.listen))
+            asyncio.run(serve_alone(settings, toolbox, json_log, arguments.http or settings.listen))
             return 0
         try:
             from bot.surfaces.mcp.server import serve_stdio

@@ -11,7 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from bot.app.journal import Journal
+from bot.app.json_log import JsonLog
 from bot.app.service import Service
 from bot.app.stores import books
 from bot.domain.contracts import Concluded, Listener, ReadingStarted
@@ -43,9 +43,9 @@ def main(folder: Path) -> None:
     async def serve() -> None:
         with books(settings.database_url) as kept:
             known = Inventory.load(folder / "nodes.toml")
-            journal = Journal()
+            json_log = JsonLog()
             await Service(
-                settings, known, SlackTokens.of(*settings.slack.access), kept, {}, journal, diagnose=diagnose
+                settings, known, SlackTokens.of(*settings.slack.access), kept, {}, json_log, diagnose=diagnose
             ).run()
 
     asyncio.run(serve())

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from bot.app.journal import Journal
+from bot.app.json_log import JsonLog
 from bot.app.service import Service
 from bot.app.stores import books
 from bot.domain.verdict import Verdict
@@ -32,7 +32,7 @@ async def _serve(folder: Path) -> None:
             SlackTokens.of(*settings.slack.access),
             kept,
             {},
-            Journal(),
+            JsonLog(),
             diagnose=Readings(_verdict),
             timing=replace(QUICK, posts_span=0.001, edits_span=0.001),
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.app.journal import Journal
+from bot.app.json_log import JsonLog
 from bot.app.metrics import Metering
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE, CauseLookedAt, VerdictMarked
@@ -41,9 +41,9 @@ async def tally() -> Tally:
 @asynccontextmanager
 async def edge(
     folder: Path, token: str = "", tallies: Callable[[], Awaitable[Tally]] = tally, patience: float = 5.0
-) -> AsyncIterator[tuple[httpx.AsyncClient, Metering, Journal]]:
+) -> AsyncIterator[tuple[httpx.AsyncClient, Metering, JsonLog]]:
     environment = {"ZOMBIE_METRICS_TOKEN": token} if token else {}
-    journal = Journal(io.StringIO())
+    journal = JsonLog(io.StringIO())
     meter = Metering(Settings.load({}, environment, folder, members=settings_of()), journal, tallies, patience)
     meter.looks_at(7, Standing(), Standing())
     web = WebEdge(

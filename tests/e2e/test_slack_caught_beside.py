@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bot.app.journal import Journal
+from bot.app.json_log import JsonLog
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.house_events import SymptomCaught
@@ -37,7 +37,7 @@ class Parts:
         cases: Any = on_threads(KeptCases(self.database), self.threads)
         outbox: Any = on_threads(Outbox(self.database), self.threads)
         team: Any = self.team
-        log = Journal(team.log).log
+        log = JsonLog(team.log).log
         sketches = Sketches(cases, lambda: datetime.now(UTC), "zombie", log)
         leases: Any = on_threads(Leases(self.database, "runner-1"), self.threads)
         return CaughtBeside(sketches, team.ledger, team.poster, outbox, leases, team.chat_requests, team, log), sketches

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.journal import Journal
+from bot.app.json_log import JsonLog
 from bot.app.parts import library
 from bot.app.reports import ReportMaker
 from bot.app.slack_acting import SlackActing, slack_acting
@@ -261,7 +261,7 @@ async def acting_team(
     """
     world: Any = FastWorld()
     log = io.StringIO()
-    journal = Journal(log)
+    json_log = JsonLog(log)
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(4, "ledger") as threads:
         kept = Ledger(database, world.clock)
         ledger: Any = Gone(on_threads(kept, threads))
@@ -281,16 +281,16 @@ async def acting_team(
         stepping = StepExecutor(policy, ledger, reach, stage, world.clock, world.sleep, "runner-1")
         remediation = Remediation(book, stepping, stage, stage.diagnose)
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
-        connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), journal.log, journal.logger("slack"))
+        connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), json_log.log, json_log.logger("slack"))
         made = ReportMaker(database, threads, library(), Inventory({}, "none"))
         kinds = (EnclosedReport(made.page), EnclosedSketch())
-        sending = Enclosures(kinds, connection.uploads, outbox, QUICK, lambda: datetime.now(UTC), journal.log)
+        sending = Enclosures(kinds, connection.uploads, outbox, QUICK, lambda: datetime.now(UTC), json_log.log)
         poster = Poster(
             connection.calls,
             outbox,
             QUICK,
             lambda: datetime.now(UTC),
-            journal.log,
+            json_log.log,
             files=sending if reports else None,
         )
         team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log)
@@ -306,7 +306,7 @@ async def acting_team(
                 policy,
                 responder,
                 QUICK,
-                journal.log,
+                json_log.log,
                 team,  # type: ignore[arg-type]
                 team,
                 team,

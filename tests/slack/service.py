@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from bot.app.journal import Journal
+from bot.app.json_log import JsonLog
 from bot.app.service import Service
 from bot.app.stores import books
 from bot.demo.slack.message import Message
@@ -185,7 +185,7 @@ async def built(
             SlackTokens.of(*settings.slack.access),
             replace(kept, ledger=ledger, outbox=outbox),
             {},
-            Journal(log),
+            JsonLog(log),
             diagnose=readings,
             timing=timing,
             sources=sources,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.app.journal import LONGEST, Journal
+from bot.app.json_log import LONGEST, JsonLog
 from tests.readings.secrets import Seeded, seeded
 
 
@@ -22,13 +22,13 @@ def line(stream: io.StringIO) -> dict[str, Any]:
 def test_no_secret_is_logged_however_long_the_text_before_it(one: Seeded) -> None:
     for before in ("", "x " * (LONGEST // 2 - 10)):  # the second is cut in the middle of the secret
         stream = io.StringIO()
-        Journal(stream).log("library", says=f"{before}{one.text}")
+        JsonLog(stream).log("library", says=f"{before}{one.text}")
         assert [word for word in one.hidden if word[: len(word) // 2 + 3] in stream.getvalue()] == []
 
 
 def test_our_own_secrets_are_taken_out_whatever_their_form() -> None:
     stream = io.StringIO()
-    journal = Journal(stream, ["correct horse battery", "short"])
+    journal = JsonLog(stream, ["correct horse battery", "short"])
     journal.log("library", says="it said correct horse battery, in short", token="abc")
     assert line(stream)["says"] == "it said [redacted], in short"
     assert line(stream)["token"] == "[redacted]"
@@ -36,7 +36,7 @@ def test_our_own_secrets_are_taken_out_whatever_their_form() -> None:
 
 def test_whoever_listens_hears_events_with_their_figures() -> None:
     heard: list[tuple[str, Mapping[str, Any]]] = []
-    journal = Journal(io.StringIO())
+    journal = JsonLog(io.StringIO())
     journal.listen(lambda event, fields: heard.append((event, fields)))
     journal.log("checked", status="healthy", took_seconds=5.0)
     assert heard == [("checked", {"status": "healthy", "took_seconds": 5.0})]

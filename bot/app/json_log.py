@@ -18,7 +18,7 @@ LONGEST = 2000  # characters of a field
 SHORTEST_SECRET = 8  # a shorter secret may be part of ordinary words
 
 
-class Journal:
+class JsonLog:
     """Writes lines; `log("event", key=value)`. `secrets` are the bot's own, and are redacted everywhere."""
 
     def __init__(self, stream: TextIO = sys.stderr, secrets: Iterable[str] = ()) -> None:
@@ -72,12 +72,12 @@ class Journal:
 
 
 class _Handler(logging.Handler):
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, json_log: JsonLog) -> None:
         super().__init__(logging.WARNING)
-        self._journal = journal
+        self._json_log = json_log
 
     def emit(self, record: logging.LogRecord) -> None:
         error = {"error": repr(record.exc_info[1])} if record.exc_info else {}
-        self._journal.log(
+        self._json_log.log(
             "library", source=record.name, level=record.levelname.lower(), says=record.getMessage(), **error
         )
