@@ -142,8 +142,8 @@ def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
     units = sorted(unit for unit in settings.act.units if not is_protected((unit,)))
     if not units and not starts:
         return ()
-    books = library(settings.playbooks).playbooks
-    offered = {action for book in books for used in book.causes for action in used.remedy} if units else set[str]()
+    playbooks = library(settings.playbooks).playbooks
+    offered = {action for book in playbooks for used in book.causes for action in used.remedy} if units else set[str]()
     return rights_as_root(ACTIONS.values(), units, offered, starts)
 
 

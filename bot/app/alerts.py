@@ -69,7 +69,7 @@ class Alerts:
 def alerts(
     settings: Settings,
     known: Inventory,
-    books: Stores,
+    stores: Stores,
     rules: Rules,
     notices: Notices,
     arrivals: asyncio.Event,
@@ -85,10 +85,10 @@ def alerts(
     Shape: `arrivals` is set when something new was stored. `pagerduty` and `people` give more details of a page, where
     such.
     """
-    book = AlertRecorder(books.ledger, books.cases)
+    book = AlertRecorder(stores.ledger, stores.cases)
     intake = Intake(
-        books.inbox,
-        books.cases,
+        stores.inbox,
+        stores.cases,
         book,
         rules,
         known.nodes,
@@ -102,7 +102,7 @@ def alerts(
     found = webhooks(settings, sources)
     if found and not channel_of(rules):
         log("alerts_unseen", because="[slack] alerts_channel is not set: incidents of alerts have no card in Slack")
-    posts = Hooks(books.inbox, now, log, arrivals, counted).posts(found)
+    posts = Hooks(stores.inbox, now, log, arrivals, counted).posts(found)
     return Alerts(posts, intake, book, known, notices)
 
 

@@ -127,9 +127,9 @@ async def compared(case: Case, pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
     return tuple(_kept(weigher.compared(asked[id(pair.before)], asked[id(pair.after)])) for pair in pairs)
 
 
-def _asks(books: Sequence[Playbook]) -> Playbook:
+def _asks(playbooks: Sequence[Playbook]) -> Playbook:
     """Return a playbook with all probes of these, which judges nothing."""
-    probes = {probe.name: probe for book in books for probe in book.probes}
+    probes = {probe.name: probe for book in playbooks for probe in book.probes}
     return Playbook("asks", "", 1, tuple(probes.values()), (), ())
 
 

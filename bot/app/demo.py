@@ -16,7 +16,7 @@ from bot.app.demo_pagerduty import demo_pagerduty, environment_of
 from bot.app.json_log import JsonLog
 from bot.app.parts import inventory, library, now, ssh_transport
 from bot.app.service import Service
-from bot.app.stores import books
+from bot.app.stores import open_stores
 from bot.app.watching import shown_progress, terminal_width
 from bot.demo.fleet import CLUSTER_SETTINGS
 from bot.demo.pagerduty.account import SCHEDULE
@@ -138,7 +138,7 @@ async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncI
     known = inventory(nodes, os.environ)
     with ExitStack() as stack:
         log = stack.enter_context((folder / "bot.log").open("w", encoding="utf-8"))
-        kept = stack.enter_context(books(f"sqlite:///{folder / 'demo.db'}"))
+        kept = stack.enter_context(open_stores(f"sqlite:///{folder / 'demo.db'}"))
         async with (
             SlackWorkspace.start(clock=now, random_bytes=os.urandom, port=ports.slack) as slack,
             demo_pagerduty(known.nodes, ports.pagerduty) as (pagerduty, subscription),

@@ -104,11 +104,11 @@ class Metering:
             return None
 
 
-def metering(settings: Settings, json_log: JsonLog, books: Stores) -> Metering:
+def metering(settings: Settings, json_log: JsonLog, stores: Stores) -> Metering:
     """Return it for a bot with these stores."""
-    tallies = Tallies(books.database)
+    tallies = Tallies(stores.database)
 
     async def read() -> Tally:
-        return await asyncio.get_running_loop().run_in_executor(books.threads, tallies.read)
+        return await asyncio.get_running_loop().run_in_executor(stores.threads, tallies.read)
 
     return Metering(settings, json_log, read)

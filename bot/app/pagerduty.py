@@ -204,7 +204,7 @@ def pagerduty_parts(
 
 def serving_pagerduty(
     settings: Settings,
-    books: Stores,
+    stores: Stores,
     poster: Poster,
     log: Log,
     arrivals: asyncio.Event,
@@ -222,12 +222,12 @@ def serving_pagerduty(
 
     return pagerduty_parts(
         settings,
-        on_threads(Outbox(books.database, OUTBOX_LEASE, parts=PARTS, at_once=1), books.threads),
-        books.ledger,
+        on_threads(Outbox(stores.database, OUTBOX_LEASE, parts=PARTS, at_once=1), stores.threads),
+        stores.ledger,
         log,
         tell,
-        inbox=books.inbox,
-        cases=books.cases,
+        inbox=stores.inbox,
+        cases=stores.cases,
         arrivals=arrivals,
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from bot.app.json_log import JsonLog
 from bot.app.mcp import asker_of, lone_toolbox, serve_alone
 from bot.app.service import Service
-from bot.app.stores import Stores, books
+from bot.app.stores import Stores, open_stores
 from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.surfaces.slack.member import SlackTokens
@@ -24,7 +24,7 @@ def serve(settings: Settings, known: Inventory, database_url: str, environment: 
         return _serve_mcp(settings, known, database_url, environment)
     tokens = SlackTokens.of(*settings.slack.access)
     json_log = JsonLog(secrets=settings.secrets)
-    with json_log.everything(), books(database_url, settings.retention.deliveries) as kept:
+    with json_log.everything(), open_stores(database_url, settings.retention.deliveries) as kept:
         asyncio.run(_run(settings, known, tokens, kept, environment, json_log))
     return 0
 
@@ -32,7 +32,7 @@ def serve(settings: Settings, known: Inventory, database_url: str, environment: 
 def _serve_mcp(settings: Settings, known: Inventory, database_url: str, environment: Mapping[str, str]) -> int:
     """Serve only /mcp, where no Slack is configured: without Slack nobody would see alerts' incidents."""
     json_log = JsonLog(secrets=settings.secrets)
-    with json_log.everything(), books(database_url, settings.retention.deliveries) as kept:
+    with json_log.everything(), open_stores(database_url, settings.retention.deliveries) as kept:
         json_log.log("slack_off", because="no Slack token is set: only /mcp is served, and no alerts are accepted")
         toolbox = lone_toolbox(
             settings, known, asker_of(settings), kept.ledger, kept.kept_cases, environment, json_log.log

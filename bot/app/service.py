@@ -87,7 +87,7 @@ class Service:
         settings: Settings,
         known: Inventory,
         tokens: SlackTokens,
-        books: Stores,
+        stores: Stores,
         environment: Mapping[str, str],
         json_log: JsonLog,
         *,
@@ -98,27 +98,29 @@ class Service:
     ) -> None:
         """Put the parts together, each from those before it."""
         log = json_log.log
-        self._json_log, self._known, self._books = json_log, known, books
+        self._json_log, self._known, self._stores = json_log, known, stores
         self._left_out = library(settings.playbooks).left_out
         self._timing = timing or Timing()
         notices, arrivals = NoticeBoard(), asyncio.Event()
         self._background, self._storming = Background(log), Background(log)
-        self._acting = acting(settings, known, books.ledger, environment, runner=books.runner, cases=books.kept_cases)
+        self._acting = acting(
+            settings, known, stores.ledger, environment, runner=stores.runner, cases=stores.kept_cases
+        )
         policy, playbooks = self._acting.policy, self._acting.playbooks
 
-        self._metering = metering(settings, json_log, books)
+        self._metering = metering(settings, json_log, stores)
         counted = self._metering.counted
         self._slack = SlackConnection(tokens, self._timing, now, log, json_log.logger("slack"), counted)
-        pictures = Pictures(self._slack.uploads, books.outbox, self._timing, now, log)
-        made = ReportMaker(books.database, books.threads, playbooks.library, known)
-        files = slack_files(made, self._slack, books.outbox, self._timing, log)
-        self._poster = Poster(self._slack.calls, books.outbox, self._timing, now, log, pictures, files)
-        self._pagerduty = serving_pagerduty(settings, books, self._poster, log, arrivals)
+        pictures = Pictures(self._slack.uploads, stores.outbox, self._timing, now, log)
+        made = ReportMaker(stores.database, stores.threads, playbooks.library, known)
+        files = slack_files(made, self._slack, stores.outbox, self._timing, log)
+        self._poster = Poster(self._slack.calls, stores.outbox, self._timing, now, log, pictures, files)
+        self._pagerduty = serving_pagerduty(settings, stores, self._poster, log, arrivals)
         rules = rules_of(settings, playbooks.library, sources)
         storms = StormBoard(
-            books.cases,
+            stores.cases,
             rules.brakes,
-            books.leases,
+            stores.leases,
             self._poster,
             channel_of(rules),
             why_nothing_in_storm(rules.brakes),
@@ -132,10 +134,15 @@ class Service:
 
         read, self._past = informed(diagnose or self._acting.triage.diagnose, settings, known)
         self._scheduler = CheckScheduler(read, log, settings.parallel or AT_ONCE, settings.slack.each_at_once)
-        self._mcp = serving_mcp(settings, known, playbooks, self._scheduler, books.ledger, books.kept_cases, log)
-        book = Record(books.ledger, log)
+        self._mcp = serving_mcp(settings, known, playbooks, self._scheduler, stores.ledger, stores.kept_cases, log)
+        book = Record(stores.ledger, log)
         recorder = VerdictRecorder(
-            books.ledger, self._acting.proposer, log, books.kept_cases, books.readings, past_counts(self._past, known)
+            stores.ledger,
+            self._acting.proposer,
+            log,
+            stores.kept_cases,
+            stores.readings,
+            past_counts(self._past, known),
         )
         self._diagnosis = Diagnosis(
             self._scheduler,
@@ -151,7 +158,7 @@ class Service:
         self._alerts = alerts(
             settings,
             known,
-            books,
+            stores,
             rules,
             notices,
             arrivals,
@@ -169,29 +176,29 @@ class Service:
             settings.slack.checks_per_person,
         )
         opener = CheckOpener(
-            CheckRequests(books.ledger, books.leases, self._diagnosis, now, log), cards, playbooks.get().name
+            CheckRequests(stores.ledger, stores.leases, self._diagnosis, now, log), cards, playbooks.get().name
         )
-        desk = fleet_desk(settings, known, playbooks, ssh_transport(environment), environment, books.ledger)
+        desk = fleet_desk(settings, known, playbooks, ssh_transport(environment), environment, stores.ledger)
         self._sweeps = Sweeps(
             scheduled(settings.sweeps, playbooks.get()),
             desk,
-            books.chat_requests,
-            books.readings,
-            books.sweeps,
+            stores.chat_requests,
+            stores.readings,
+            stores.sweeps,
             self._tell,
             now,
             log,
         )
         lookup = SlackApproverLookup(self._slack.people(policy.approver_groups), policy)
         kept = wave_parts(
-            self._acting, known, books.ledger, books.waves, cases=books.kept_cases, lookup=lookup, log=log
+            self._acting, known, stores.ledger, stores.waves, cases=stores.kept_cases, lookup=lookup, log=log
         )
-        waves = slack_waves(kept, self._poster, self._background, self._storming, log, books.chat_requests)
-        fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, books.chat_requests, waves)
+        waves = slack_waves(kept, self._poster, self._background, self._storming, log, stores.chat_requests)
+        fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, stores.chat_requests, waves)
         self._captures = slack_captures(
             settings,
             known,
-            books,
+            stores,
             environment,
             playbooks,
             self._slack,
@@ -203,8 +210,8 @@ class Service:
         self._deeds = slack_acting(
             self._slack,
             self._poster,
-            books.outbox,
-            books.ledger,
+            stores.outbox,
+            stores.ledger,
             policy,
             self._acting.responder,
             self._timing,
@@ -212,19 +219,19 @@ class Service:
             self._background,
             notices,
             self._scheduler,
-            deliveries=books.inbox,
+            deliveries=stores.inbox,
             known=known,
             askers=asking,
             picker=self._alerts,
             profiles=self._captures.profiles,
             opener=opener,
             pagerduty=self._pagerduty,
-            chat_requests=books.chat_requests,
+            chat_requests=stores.chat_requests,
             fleet=fleet,
             links=settings.links,
             captures=self._captures.cards,
         )
-        self._waves = WaveKeeper(kept.run, books.waves, books.leases, log, self._timing.clock)
+        self._waves = WaveKeeper(kept.run, stores.waves, stores.leases, log, self._timing.clock)
         self._desk = CommandHandler(
             known,
             opener,
@@ -233,7 +240,7 @@ class Service:
             self._background,
             settings.slack.channels,
             asking,
-            books.chat_requests,
+            stores.chat_requests,
             fleet,
             self._captures.profiles,
             self._captures.cards,
@@ -244,8 +251,8 @@ class Service:
         shown += [opened for member in surfaces if (opened := member.opened(settings)) is not None]
         self._engine = Engine(
             Lifecycle(book, self._diagnosis, self._acting.remediation, policy.kinds).advance,
-            books.ledger,
-            books.leases,
+            stores.ledger,
+            stores.leases,
             book,
             shown,
             log,
@@ -253,7 +260,7 @@ class Service:
             notices=notices,
         )
         heard = [self._alerts.intake.knows, *([self._past.knows] if self._past is not None else [])]
-        self._renewal = Renewal(known, lambda: inventory(Path(known.origin), environment), books.ledger, log, heard)
+        self._renewal = Renewal(known, lambda: inventory(Path(known.origin), environment), stores.ledger, log, heard)
         self._metering.looks_at(len(known.nodes), self._scheduler, self)
         gets = (("/metrics", self._metering.scrape.answer),)
         posts = [*self._slack.routes(), *self._alerts.posts, *self._mcp.posts]
@@ -291,13 +298,13 @@ class Service:
         """
         await self._mcp.start()
         self.address = await self._web.start()
-        self._json_log.log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._books.runner)
+        self._json_log.log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._stores.runner)
         for name, fault in self._left_out.items():
             self._json_log.log("playbook_left_out", playbook=name, says=str(fault))
-        await note_policy(self._acting.policy, self._books.ledger, self._json_log.log)
+        await note_policy(self._acting.policy, self._stores.ledger, self._json_log.log)
         await self._renewal.begin()
         self._renewing = asyncio.create_task(self._renewal.run(), name="inventory")
-        await note_machines(self._known, self._books.ledger, self._json_log.log)
+        await note_machines(self._known, self._stores.ledger, self._json_log.log)
         listen(self._slack.app, self._desk, self._deeds.home, self._deeds.clicks)
         self._keeping = asyncio.create_task(self._captures.keeper.run(), name="captures")
         self._engine.start()  # approved plans go on even without Slack
@@ -394,7 +401,7 @@ class Service:
         if not self._slack.is_connected:
             return "not connected to Slack"
         try:
-            await self._books.outbox.waiting()
+            await self._stores.outbox.waiting()
         except LedgerError as error:
             return str(error)
         return ""

@@ -42,7 +42,7 @@ class SlackCaptures:
 def slack_captures(
     settings: Settings,
     known: Inventory,
-    books: Stores,
+    stores: Stores,
     environment: Mapping[str, str],
     playbooks: Playbooks,
     slack: SlackConnection,
@@ -52,27 +52,27 @@ def slack_captures(
     log: Log,
 ) -> SlackCaptures:
     """Put them together; `watching` is cancelled at once when the bot stops."""
-    sketches = Sketches(books.kept_cases, now, PROGRAM, log)
-    book = Record(books.ledger, log)
-    weighing = Reweighing(book, books.ledger, books.kept_cases, judge(playbooks), log)
+    sketches = Sketches(stores.kept_cases, now, PROGRAM, log)
+    book = Record(stores.ledger, log)
+    weighing = Reweighing(book, stores.ledger, stores.kept_cases, judge(playbooks), log)
     desk = ProfileDesk(Profiler(ssh_talks(environment), nonce), book, log, weighing, sketches)
-    watch, turns = RollingWatch(roller(settings, books.ledger, environment), sketches), LookTurns(books.chat_requests)
+    watch, turns = RollingWatch(roller(settings, stores.ledger, environment), sketches), LookTurns(stores.chat_requests)
     cards = CaptureCards(
         watch,
         turns,
         known,
-        books.ledger,
+        stores.ledger,
         poster,
-        books.outbox,
+        stores.outbox,
         slack,
         background,
         watching,
         log,
-        books.chat_requests,
+        stores.chat_requests,
     )
     beside = CaughtBeside(
-        sketches, books.ledger, poster, books.outbox, books.leases, books.chat_requests, background, log
+        sketches, stores.ledger, poster, stores.outbox, stores.leases, stores.chat_requests, background, log
     )
     keeper = RollingKeeper(watch, known, turns, log, (cards, beside))
-    profiles = SlackProfiles(desk, poster, books.chat_requests, background, log)
+    profiles = SlackProfiles(desk, poster, stores.chat_requests, background, log)
     return SlackCaptures(profiles, cards, keeper)

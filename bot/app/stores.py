@@ -58,7 +58,7 @@ class Stores:
 
 
 @contextlib.contextmanager
-def books(database_url: str, known_for: timedelta = KNOWN_FOR) -> Iterator[Stores]:
+def open_stores(database_url: str, known_for: timedelta = KNOWN_FOR) -> Iterator[Stores]:
     """Open them while the block runs; `known_for`: how long handled deliveries are known.
 
     Raises: SettingsError, LedgerUnavailable.

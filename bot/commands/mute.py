@@ -135,9 +135,9 @@ def known_cause(cause: str, settings: Settings) -> None:
     from bot.domain.nearest import did_you_mean
     from bot.domain.safe_text import one_line
 
-    books = app.library(settings.playbooks).playbooks
-    known = {used.cause.name for book in books for used in book.causes}
-    known |= {condition.cause for book in books for condition in book.conditions if condition.cause}
+    playbooks = app.library(settings.playbooks).playbooks
+    known = {used.cause.name for book in playbooks for used in book.causes}
+    known |= {condition.cause for book in playbooks for condition in book.conditions if condition.cause}
     if cause not in known:
         raise UsageError(f"No playbook names a cause “{one_line(cause, 60)}”.", did_you_mean(cause, sorted(known)))
 

@@ -79,9 +79,9 @@ def run_unmissed(arguments: argparse.Namespace) -> int:
     library = options.library(options.settings(arguments))
     folders = {folder.absolute() for folder in arguments.playbooks or ()}
     own = [book for book in library.playbooks if Path(book.origin).absolute().parent in folders]
-    books = [library.get(arguments.playbook)] if arguments.playbook else own or library.playbooks
+    playbooks = [library.get(arguments.playbook)] if arguments.playbook else own or library.playbooks
     files = tuple(case_file.files(arguments.cases))
-    found = list(unmissed(books, files))
+    found = list(unmissed(playbooks, files))
     width = min(100, app.terminal_width()) if sys.stdout.isatty() else 100
     print(
         unmissed_document(found, len(files)) + "\n" if arguments.json else unmissed_text(found, len(files), width),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bot.app.json_log import JsonLog
 from bot.app.service import Service
-from bot.app.stores import books
+from bot.app.stores import open_stores
 from bot.domain.contracts import Concluded, Listener, ReadingStarted
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
@@ -41,7 +41,7 @@ def main(folder: Path) -> None:
         return verdict
 
     async def serve() -> None:
-        with books(settings.database_url) as kept:
+        with open_stores(settings.database_url) as kept:
             known = Inventory.load(folder / "nodes.toml")
             json_log = JsonLog()
             await Service(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.app.json_log import JsonLog
 from bot.app.service import Service
-from bot.app.stores import books
+from bot.app.stores import open_stores
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.settings import Settings
@@ -25,7 +25,7 @@ def _verdict(name: str) -> Verdict:
 
 async def _serve(folder: Path) -> None:
     settings = Settings.load({}, dict(os.environ), folder, members=settings_of())
-    with books(f"sqlite:///{folder / 'zombie.db'}") as kept:
+    with open_stores(f"sqlite:///{folder / 'zombie.db'}") as kept:
         service = Service(
             settings,
             Inventory.load(folder / "inventory.toml"),

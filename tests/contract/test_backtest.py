@@ -41,12 +41,12 @@ def planted(folder: Path, many: int) -> Path:
 
 
 async def test_every_verdict_is_that_of_a_replay() -> None:
-    books = app.library().playbooks
+    playbooks = app.library().playbooks
     usual = app.library().get("node-health")
     for path in CASES[:: len(CASES) // 8]:
         case = load(path)
-        found = await compared(case, [Pair(usual, book) for book in books])
-        for book, comparison in zip(books, found, strict=True):
+        found = await compared(case, [Pair(usual, book) for book in playbooks])
+        for book, comparison in zip(playbooks, found, strict=True):
             assert outcome(comparison.before) == outcome(await replayed(case, usual)), path
             assert outcome(comparison.after) == outcome(await replayed(case, book)), (path, book.name)
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from bot.app.json_log import JsonLog
 from bot.app.service import Service
-from bot.app.stores import books
+from bot.app.stores import open_stores
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.contracts import Concluded, Listener, ProbeAnswered, ReadingStarted
@@ -175,7 +175,7 @@ async def built(
         {}, {name: value for name, value in variables.items() if value}, folder, members=settings_of(sources)
     )
     log = io.StringIO()
-    with books(f"sqlite:///{folder / 'zombie.db'}") as kept:
+    with open_stores(f"sqlite:///{folder / 'zombie.db'}") as kept:
         ledger: Any = Breakable(kept.ledger)
         outbox: Any = Breakable(kept.outbox)
         known = Inventory.load(folder / "nodes.toml")
