@@ -207,7 +207,7 @@ class Service:
             self._storming,
             log,
         )
-        self._deeds = slack_acting(
+        self._slack_acting = slack_acting(
             self._slack,
             self._poster,
             stores.outbox,
@@ -235,7 +235,7 @@ class Service:
         self._desk = CommandHandler(
             known,
             opener,
-            self._deeds.orders,
+            self._slack_acting.orders,
             Ephemeral(self._slack.calls, self._timing, log),
             self._background,
             settings.slack.channels,
@@ -245,7 +245,7 @@ class Service:
             self._captures.profiles,
             self._captures.cards,
         )
-        shown: list[Surface] = [cards, self._deeds.surface, self._metering.incident_log]
+        shown: list[Surface] = [cards, self._slack_acting.surface, self._metering.incident_log]
         if self._pagerduty is not None:
             shown.append(self._pagerduty.surface)
         shown += [opened for member in surfaces if (opened := member.opened(settings)) is not None]
@@ -305,7 +305,7 @@ class Service:
         await self._renewal.begin()
         self._renewing = asyncio.create_task(self._renewal.run(), name="inventory")
         await note_machines(self._known, self._stores.ledger, self._json_log.log)
-        listen(self._slack.app, self._desk, self._deeds.home, self._deeds.clicks)
+        listen(self._slack.app, self._desk, self._slack_acting.home, self._slack_acting.clicks)
         self._keeping = asyncio.create_task(self._captures.keeper.run(), name="captures")
         self._engine.start()  # approved plans go on even without Slack
         self._waves.start()
@@ -383,9 +383,9 @@ class Service:
         """Post what the outbox still holds, continue orphaned decisions, and remind of waiting plans."""
         while True:
             try:
-                await self._deeds.clicks.carry_on()
-                await self._deeds.surface.nudge(now(), self._engine.mine)
-                await self._deeds.surface.tick(now(), self._engine.mine)
+                await self._slack_acting.clicks.carry_on()
+                await self._slack_acting.surface.nudge(now(), self._engine.mine)
+                await self._slack_acting.surface.tick(now(), self._engine.mine)
                 if posts := await self._poster.sweep():
                     self._json_log.log("taken_up", posts=posts)
             except LedgerError as error:

@@ -26,7 +26,7 @@ from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.context import NodePicker, SlackContext
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
-from bot.surfaces.slack.home import Deliveries, HomeDesk
+from bot.surfaces.slack.home import Deliveries, HomePublisher
 from bot.surfaces.slack.interactions import InteractionHandler
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.profiles import SlackProfiles
@@ -41,7 +41,7 @@ class SlackActing:
     surface: SlackSurface
     clicks: InteractionHandler
     orders: CommandReplies
-    home: HomeDesk
+    home: HomePublisher
 
 
 def slack_acting(
@@ -108,7 +108,7 @@ def slack_acting(
         chat_requests=chat_requests,
         suggestions=NodeSuggestions(known, askers) if known is not None else None,
     )
-    home = HomeDesk(
+    home = HomePublisher(
         context, background, outbox, len(known.names) if known is not None else 0, readings, deliveries, pagerduty
     )
     recording = CaptureDecisions(context, captures, log) if captures is not None else None

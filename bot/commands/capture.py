@@ -49,8 +49,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "about what the core ran goes on record.",
         _EXAMPLES,
     )
-    deeds = parser.add_subparsers(dest="deed", required=True, metavar="start|list|show|stop|approve|decline")
-    start = options.add_parser(deeds, "start", "begin to record", "Begin to record on a node.", "")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="start|list|show|stop|approve|decline")
+    start = options.add_parser(verbs, "start", "begin to record", "Begin to record on a node.", "")
     start.add_argument("node", metavar="NODE", help="the node's name")
     start.add_argument("--for", dest="lasts", default="12h", metavar="TIME", help="1h, 6h, 12h or 24h (default 12h)")
     start.add_argument("--segment", default="2m", metavar="TIME", help="how long a segment is: 1m or 2m (default 2m)")
@@ -60,7 +60,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         choices=("nic-reset", "lockup", "core-held"),
         help="what to look for (default: nic-reset and lockup); more than once for several",
     )
-    options.add_parser(deeds, "list", "list what was recorded", "List captures, the newest first.", "").add_argument(
+    options.add_parser(verbs, "list", "list what was recorded", "List captures, the newest first.", "").add_argument(
         "--json", action="store_true", help="print the list as JSON"
     )
     for name, says in (
@@ -69,18 +69,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         ("approve", "say yes to another person's capture"),
         ("decline", "say no to a capture"),
     ):
-        deed = options.add_parser(deeds, name, says, f"{says.capitalize()}.", "")
-        deed.add_argument("capture", metavar="ID", help="its id, or the beginning of it")
+        verb = options.add_parser(verbs, name, says, f"{says.capitalize()}.", "")
+        verb.add_argument("capture", metavar="ID", help="its id, or the beginning of it")
         if name == "show":
-            deed.add_argument("--json", action="store_true", help="print it as JSON")
+            verb.add_argument("--json", action="store_true", help="print it as JSON")
         if name in ("show", "stop"):
-            deed.add_argument("--out", type=Path, metavar="DIR", help="write perf's text around symptoms to DIR")
+            verb.add_argument("--out", type=Path, metavar="DIR", help="write perf's text around symptoms to DIR")
         else:
-            deed.add_argument("--approve-as", type=approvals.name, required=True, metavar="NAME", help="the approver")
-            deed.add_argument("--reason", default="", metavar="TEXT", help="why; it goes on record")
-    for deed in deeds.choices.values():
-        options.add_files(deed)
-        deed.set_defaults(run=run)
+            verb.add_argument("--approve-as", type=approvals.name, required=True, metavar="NAME", help="the approver")
+            verb.add_argument("--reason", default="", metavar="TEXT", help="why; it goes on record")
+    for verb in verbs.choices.values():
+        options.add_files(verb)
+        verb.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.commands import record
     from bot.domain.errors import CannotRead
 
-    deeds: dict[str, Callable[[argparse.Namespace, RollingWatch], Coroutine[Any, Any, int]]] = {
+    verbs: dict[str, Callable[[argparse.Namespace, RollingWatch], Coroutine[Any, Any, int]]] = {
         "start": _start,
         "list": _list,
         "show": _show,
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
             from bot.app.rolling import roller, watch
 
             rolls = roller(options.settings(arguments), ledger, arguments.environ)
-            return asyncio.run(deeds[arguments.deed](arguments, watch(rolls, cases)))
+            return asyncio.run(verbs[arguments.verb](arguments, watch(rolls, cases)))
     except Refused as no:
         return approvals.say_refused(no)
     except (CannotRead, Unreachable) as no:

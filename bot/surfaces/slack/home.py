@@ -52,7 +52,7 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class Deeds:
+class HomeState:
     """Decisions and running incidents, as the person sees them.
 
     Shape: `may_not` is why they may not decide, empty where they may; `braked` is the entry of the pull that is on.
@@ -91,7 +91,7 @@ class Deliveries(Protocol):
         ...
 
 
-class HomeDesk:
+class HomePublisher:
     """Collects what a person's App Home shows, and shows it. `nodes` is how many the inventory has."""
 
     def __init__(
@@ -124,19 +124,19 @@ class HomeDesk:
 
     async def _show(self, user: str) -> None:
         try:
-            waiting, deeds = await self._outbox.waiting(), await self.deeds(user)
+            waiting, state = await self._outbox.waiting(), await self.state(user)
             given_up = await self._deliveries.given_up()
         except LedgerError:
-            waiting, deeds, given_up = None, None, ()
+            waiting, state, given_up = None, None, ()
         trouble = self._pagerduty.trouble if self._pagerduty is not None else ""
-        view = home_view(self._nodes, self._readings.running, waiting, deeds, trouble, given_up)
+        view = home_view(self._nodes, self._readings.running, waiting, state, trouble, given_up)
         if self._context.suggestions is not None and (channel := self._direct.get(user)):
             # Signed, so that the answer to a choice goes to the person who opened it and to nobody else.
             view["private_metadata"] = self._context.slack.signer.sign(Intent(HOME, user, {}, channel))
             view["blocks"].insert(AFTER_WELCOME, find_node_block())
         await self._context.slack.publish_home(user, view)
 
-    async def deeds(self, user: str) -> Deeds:
+    async def state(self, user: str) -> HomeState:
         """Return what this person may decide, what runs, and the brake.
 
         Raises: LedgerError when the record cannot be read.
@@ -150,7 +150,7 @@ class HomeDesk:
             approval = await self._context.approval(viewer, "to look")
             guards.is_approver(self._context.policy, approval)
         except Refused as no:
-            return Deeds((), running, braked, f"You cannot decide anything here. {refusal_words(no)}")
+            return HomeState((), running, braked, f"You cannot decide anything here. {refusal_words(no)}")
         pending: dict[str, list[Incident]] = {}
         proposed = [summary for summary in still_open if summary.state is State.PROPOSED]
         for summary in proposed[:MOST_READ]:
@@ -158,7 +158,7 @@ class HomeDesk:
             if incident is not None:
                 pending.setdefault(group_of(incident), []).append(incident)
         cards = [Pending(tuple(plans)) for plans in pending.values()]
-        return Deeds(cards, running, braked, words=self._context.words)
+        return HomeState(cards, running, braked, words=self._context.words)
 
     async def _decidable(self, incident_id: str, approval: Approval) -> Incident | None:
         """The incident, if it still waits and this person may decide it."""
@@ -174,13 +174,13 @@ def home_view(
     nodes: int,
     running: int,
     waiting: int | None,
-    deeds: Deeds | None = None,
+    state: HomeState | None = None,
     trouble: str = "",
     given_up: Sequence[GivenUpDelivery] = (),
 ) -> dict[str, Any]:
     """Return the view: what waits for this person, what runs, the brake, what to type, and the bot's own state.
 
-    Shape: `waiting` is None where the outbox cannot be read; `deeds` is None where the ledger cannot, or the bot never
+    Shape: `waiting` is None where the outbox cannot be read; `state` is None where the ledger cannot, or the bot never
     acts. `trouble` is why no alerts come, as a sentence; `given_up` are alerts that came and led to nothing.
     """
     posts = (
@@ -195,7 +195,7 @@ def home_view(
             paragraph("I log in to a sick node, read what matters, and post a verdict with its proof."),
             *([paragraph(f"⚠️ {one_line(trouble, 500)}")] if trouble else ()),
             *(_given_up(given_up) if given_up else ()),
-            *(_deeds(deeds) if deeds is not None else ()),
+            *(_state(state) if state is not None else ()),
             bullets(COMMANDS),
             footnote(f"{nodes} nodes in the inventory · {running} being read now · {posts}"),
         ],
@@ -215,26 +215,26 @@ def _given_up(given_up: Sequence[GivenUpDelivery]) -> Iterator[Block]:
         yield footnote(f"And {len(given_up) - MOST_GIVEN_UP} more.")
 
 
-def _deeds(deeds: Deeds) -> Iterator[Block]:
+def _state(state: HomeState) -> Iterator[Block]:
     yield header("Waiting for you")
-    if deeds.may_not:
-        yield paragraph(deeds.may_not)
-    elif not deeds.pending:
+    if state.may_not:
+        yield paragraph(state.may_not)
+    elif not state.pending:
         yield paragraph("Nothing waits for your decision.")
-    for card in deeds.pending[:MOST_PENDING]:
-        yield from _pending(card, deeds.words)
-    if len(deeds.pending) > MOST_PENDING:
-        yield footnote(f"And {len(deeds.pending) - MOST_PENDING} more: /zombie status")
+    for card in state.pending[:MOST_PENDING]:
+        yield from _pending(card, state.words)
+    if len(state.pending) > MOST_PENDING:
+        yield footnote(f"And {len(state.pending) - MOST_PENDING} more: /zombie status")
     yield header("Running")
-    for summary in deeds.running[:MOST_RUNNING]:
+    for summary in state.running[:MOST_RUNNING]:
         said = f" {summary.state.value}" + (f", {one_line(summary.cause, 80)}" if summary.cause else "")
         since = [text(", since "), date(summary.updated_at), text(" — "), code(summary.id)]
         yield line(bold(node_words(summary.node)), text(said), *since)
-    if not deeds.running:
+    if not state.running:
         yield paragraph("Nothing is being done.")
-    elif len(deeds.running) > MOST_RUNNING:
-        yield footnote(f"And {len(deeds.running) - MOST_RUNNING} more: /zombie status")
-    yield from _brake(deeds.braked)
+    elif len(state.running) > MOST_RUNNING:
+        yield footnote(f"And {len(state.running) - MOST_RUNNING} more: /zombie status")
+    yield from _brake(state.braked)
     yield divider()
 
 
