@@ -20,7 +20,7 @@ from bot.library import Library
 from bot.probes import PROBES
 
 if TYPE_CHECKING:
-    from bot.domain.talk import TalkingTransport
+    from bot.domain.script_session import ScriptTransport
     from bot.inventory import Inventory
 
 
@@ -78,12 +78,12 @@ def ssh_transport(environment: Mapping[str, str]) -> ActingTransport:
     return SshTransport(Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK")), nonce)
 
 
-def ssh_talks(environment: Mapping[str, str]) -> TalkingTransport:
+def ssh_scripts(environment: Mapping[str, str]) -> ScriptTransport:
     """Interactive sessions with nodes of an inventory; loads asyncssh."""
     from bot.transport.ssh_options import Keyring
-    from bot.transport.ssh_talk import SshTalks
+    from bot.transport.ssh_script import SshScriptTransport
 
-    return SshTalks(Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK")))
+    return SshScriptTransport(Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK")))
 
 
 def ssh_key(key: Path, environment: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from bot.app.parts import nonce, ssh_talks
+from bot.app.parts import nonce, ssh_scripts
 from bot.domain.capture import CaptureRequest
 from bot.domain.errors import CannotRead, ProfileError, StoodStill, Unreachable, UsageError, ZombieError
 from bot.domain.node import Node
@@ -84,7 +84,7 @@ async def profile_nodes(
     Raises: UsageError (a missing key or known_hosts file, an unknown core) once all others are done.
     """
     gate, wrong = asyncio.Semaphore(what.parallel), list[UsageError]()
-    profiler = Profiler(ssh_talks(environment), nonce)
+    profiler = Profiler(ssh_scripts(environment), nonce)
 
     async def profiled(node: Node) -> NodeProfile | None:
         async with gate:

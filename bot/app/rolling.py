@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bot.app.check import PROGRAM
-from bot.app.parts import incident_id, nonce, now, ssh_talks, ssh_transport
+from bot.app.parts import incident_id, nonce, now, ssh_scripts, ssh_transport
 from bot.app.policing import rules_of_acting
 from bot.domain.case import CaseStore
 from bot.domain.contracts import ActingLedger
@@ -23,7 +23,7 @@ from bot.settings import Settings
 
 def roller(settings: Settings, ledger: ActingLedger, environment: Mapping[str, str]) -> Roller:
     """Return the roller, with the limits of the settings."""
-    access = RingAccess(ssh_transport(environment), ssh_talks(environment), nonce, Places())
+    access = RingAccess(ssh_transport(environment), ssh_scripts(environment), nonce, Places())
     said = settings.capture
     limits = RollingLimits(said.at_once, said.most_hours, said.a_day, said.approval)
     return Roller(access, ledger, rules_of_acting(settings), limits, now, incident_id)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.app.cases import judge
 from bot.app.check import PROGRAM
-from bot.app.parts import nonce, now, ssh_talks
+from bot.app.parts import nonce, now, ssh_scripts
 from bot.app.rolling import roller
 from bot.app.stores import Stores
 from bot.domain.contracts import Log
@@ -55,7 +55,7 @@ def slack_captures(
     sketches = Sketches(stores.kept_cases, now, PROGRAM, log)
     book = Record(stores.ledger, log)
     weighing = Reweighing(book, stores.ledger, stores.kept_cases, judge(playbooks), log)
-    desk = ProfileDesk(Profiler(ssh_talks(environment), nonce), book, log, weighing, sketches)
+    desk = ProfileDesk(Profiler(ssh_scripts(environment), nonce), book, log, weighing, sketches)
     watch, turns = RollingWatch(roller(settings, stores.ledger, environment), sketches), LookTurns(stores.chat_requests)
     cards = CaptureCards(
         watch,

@@ -16,7 +16,7 @@ from bot.domain.node import Node
 from bot.response.capture.profiler import Captured, Profiler
 from bot.response.execution.privilege import capture_text
 from bot.transport.ssh_options import Keyring
-from bot.transport.ssh_talk import SshTalks
+from bot.transport.ssh_script import SshScriptTransport
 from tests.contract.ways import files_of, nonce
 from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
 from tests.waiting import until
@@ -66,7 +66,7 @@ class Patient:
 
     async def profile(self, seconds: int = 5, anyway: bool = False) -> Captured:
         keyring = Keyring(self.sshd.known_hosts)
-        profiler = Profiler(SshTalks(keyring), nonce, str(self.perf))
+        profiler = Profiler(SshScriptTransport(keyring), nonce, str(self.perf))
         return await profiler.profile(self.node, CaptureRequest(49, seconds), self.text.extend, anyway)
 
     def must_be_clean(self) -> None:

@@ -21,7 +21,7 @@ from bot.response.capture.roller import Roller, RollingLimits
 from bot.response.capture.rolling_watch import RollingNews, RollingWatch
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
-from bot.transport.ssh_talk import SshTalks
+from bot.transport.ssh_script import SshScriptTransport
 from tests.contract.ways import files_of, nonce
 from tests.nodes.sshd import Sshd
 from tests.nodes.units import make_units
@@ -75,7 +75,7 @@ class Patient:
     def roller(self, seconds: int = 0) -> Roller:
         """Another program each time: nothing but the record is kept."""
         keyring = Keyring(self.sshd.known_hosts)
-        access = RingAccess(SshTransport(keyring, nonce), SshTalks(keyring), nonce, self.places)
+        access = RingAccess(SshTransport(keyring, nonce), SshScriptTransport(keyring), nonce, self.places)
         ledger: Any = Asynchronous(self.ledger)
         return Roller(
             access, ledger, self.policy, self.limits, lambda: datetime.now(UTC), lambda: next(self.ids), seconds

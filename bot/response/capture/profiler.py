@@ -12,7 +12,7 @@ from bot.domain.contracts import Fresh, TakesBytes
 from bot.domain.errors import CannotRead, ConnectionLost, Unreachable
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
-from bot.domain.talk import Talk, TalkingTransport
+from bot.domain.script_session import ScriptSession, ScriptTransport
 from bot.profile import Selection
 from bot.response.capture.bearing import folder_for_symbols, too_starved
 from bot.response.capture.missing import perf_missing, why_nothing
@@ -59,7 +59,7 @@ def of_the_node(selected: Selection | None = None) -> Selection:
 class Profiler:
     """Profiles nodes. `nonce` makes a new secret for each capture; `perf` is its path on nodes."""
 
-    transport: TalkingTransport
+    transport: ScriptTransport
     nonce: Fresh
     perf: str = PERF
 
@@ -73,12 +73,12 @@ class Profiler:
         lasts = request.seconds + TEXT_SECONDS_MORE + BEFORE_SECONDS
         script = capture_script(request, nonce, timedelta(seconds=lasts - AFTER_SECONDS), self.perf)
         wire = CaptureWire(nonce)
-        async with self.transport.talk(node, script, timedelta(seconds=lasts)) as talk:
-            await _until_ready(talk, wire, node)
+        async with self.transport.run_script(node, script, timedelta(seconds=lasts)) as session:
+            await _until_ready(session, wire, node)
             facts = wire.facts
             event, place = _decided(facts, anyway)
-            talk.say(f"go {event} {place}\n".encode())
-            taken, broke = await _recorded(talk, wire, hand_on)
+            session.say(f"go {event} {place}\n".encode())
+            taken, broke = await _recorded(session, wire, hand_on)
         end = wire.end()
         if not taken:
             if broke is not None and not wire.ended:
@@ -87,9 +87,9 @@ class Profiler:
         return Captured(node.name, request, event, facts, end, _remarks(facts, end), _incomplete(wire, end, broke))
 
 
-async def _until_ready(talk: Talk, wire: CaptureWire, node: Node) -> None:
+async def _until_ready(session: ScriptSession, wire: CaptureWire, node: Node) -> None:
     while not wire.ready:
-        chunk = await talk.read()
+        chunk = await session.read()
         if not chunk:
             raise ConnectionLost(
                 f"{node.name} accepted the login and then closed the session.",
@@ -108,11 +108,11 @@ def _decided(facts: Facts, anyway: bool) -> tuple[str, str]:
     return "cycles" if facts.text("pmu") == "yes" else "cpu-clock", folder_for_symbols(facts)
 
 
-async def _recorded(talk: Talk, wire: CaptureWire, hand_on: TakesBytes) -> tuple[int, Unreachable | None]:
+async def _recorded(session: ScriptSession, wire: CaptureWire, hand_on: TakesBytes) -> tuple[int, Unreachable | None]:
     """Pass on all text; return its size in bytes, and what broke the connection."""
     taken = 0
     try:
-        while not (wire.ended or wire.cut) and (chunk := await talk.read()):
+        while not (wire.ended or wire.cut) and (chunk := await session.read()):
             for text in wire.feed(chunk):
                 taken += len(text)
                 hand_on(text)

@@ -19,7 +19,7 @@ from bot.domain.node import Node
 from bot.domain.rolling import HERE, READ_SECONDS, Places
 from bot.domain.rolling_shell import TEXT_SECONDS, segments_script
 from bot.domain.safe_text import one_line
-from bot.domain.talk import TalkingTransport
+from bot.domain.script_session import ScriptTransport
 from bot.response.capture.missing import RIGHTS
 from bot.response.capture.rolling_look import RollingLook, look_commands, read_look
 from bot.response.execution.node_access import IDENTITY, identity, uptime
@@ -55,7 +55,7 @@ class RingAccess:
     """Reaches rings. `nonce` makes a new secret for each session; `places` are the paths of programs on nodes."""
 
     transport: ActingTransport
-    talks: TalkingTransport
+    scripts: ScriptTransport
     nonce: Fresh
     places: Places = HERE
 
@@ -106,8 +106,8 @@ class RingAccess:
         lasts = TEXT_SECONDS + READ_SECONDS + _LATER
         script = segments_script(names, between, nonce, timedelta(seconds=lasts - _LATER), self.places)
         wire, taken = CaptureWire(nonce), 0
-        async with self.talks.talk(node, script, timedelta(seconds=lasts)) as talk:
-            while not (wire.ended or wire.cut) and (chunk := await talk.read()):
+        async with self.scripts.run_script(node, script, timedelta(seconds=lasts)) as session:
+            while not (wire.ended or wire.cut) and (chunk := await session.read()):
                 for text in wire.feed(chunk):
                     taken += len(text)
                     hand_on(text)

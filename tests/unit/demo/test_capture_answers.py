@@ -20,7 +20,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.node import Node
 from bot.response.capture.profiler import Captured, Profiler
 from bot.transport.ssh_options import Keyring
-from bot.transport.ssh_talk import SshTalks
+from bot.transport.ssh_script import SshScriptTransport
 from tests.contract.ways import nonce
 
 HEAD = re.compile(r"^(\S+) \d+/\d+ \[(\d+)\] ", re.MULTILINE)
@@ -38,7 +38,7 @@ async def profiled(state: State, folder: Path, anyway: bool = False) -> tuple[Ca
         (folder / "known_hosts").write_text(server.known_hosts_line())
         node = Node("simulated", ADDRESS, server.port, USER, folder / "key")
         text = bytearray()
-        profiler = Profiler(SshTalks(Keyring(folder / "known_hosts")), nonce)
+        profiler = Profiler(SshScriptTransport(Keyring(folder / "known_hosts")), nonce)
         captured = await profiler.profile(node, CaptureRequest(49, 5), text.extend, anyway)
         return captured, text.decode()
     finally:

@@ -1,4 +1,4 @@
-"""A talk with a node: a script that sends facts, waits for a word, and sends a stream."""
+"""A session on a node: a script that sends facts, waits for a word, and sends a stream."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 from bot.domain.node import Node
 
 
-class Talk(Protocol):
+class ScriptSession(Protocol):
     """A script that runs on a node."""
 
     async def read(self) -> bytes:
@@ -24,10 +24,10 @@ class Talk(Protocol):
         ...
 
 
-class TalkingTransport(Protocol):
-    """A transport that can talk with a node."""
+class ScriptTransport(Protocol):
+    """A transport that can run a script and talk with it."""
 
-    def talk(self, node: Node, script: str, deadline: timedelta) -> AbstractAsyncContextManager[Talk]:
+    def run_script(self, node: Node, script: str, deadline: timedelta) -> AbstractAsyncContextManager[ScriptSession]:
         """Run a script on the node over its own connection; the end of the block ends both.
 
         Raises: Unreachable when the node could not be talked to; MissingFile when a key or known_hosts file is missing.

@@ -18,7 +18,7 @@ from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_route import route
 
 
-class SshTalk:
+class SshScriptSession:
     """A script that runs on a node, until the limit is over. `where` names the node."""
 
     def __init__(self, process: asyncssh.SSHClientProcess[bytes], limit: Limit, where: str) -> None:
@@ -28,7 +28,7 @@ class SshTalk:
         self.over = False
 
     async def read(self) -> bytes:
-        """Return what came; see `Talk.read`."""
+        """Return what came; see `ScriptSession.read`."""
         try:
             async with self._limit.kept(self._where):
                 chunk: bytes = await self._process.stdout.read(CHUNK_BYTES)
@@ -40,34 +40,34 @@ class SshTalk:
         return chunk
 
     def say(self, words: bytes) -> None:
-        """Send something to the script; see `Talk.say`."""
+        """Send something to the script; see `ScriptSession.say`."""
         with contextlib.suppress(OSError):  # it ended already
             self._process.stdin.write(words)
 
 
-class SshTalks:
-    """Opens talks over SSH, as `SshTransport` runs batches: host keys verified, a limit for every stage."""
+class SshScriptTransport:
+    """Runs scripts over SSH, as `SshTransport` runs batches: host keys verified, a limit for every stage."""
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
         self._heartbeat = Heartbeat()
 
     @contextlib.asynccontextmanager
-    async def talk(self, node: Node, script: str, deadline: timedelta) -> AsyncIterator[SshTalk]:
-        """Connect and start the script; see `TalkingTransport.talk`.
+    async def run_script(self, node: Node, script: str, deadline: timedelta) -> AsyncIterator[SshScriptSession]:
+        """Connect and start the script; see `ScriptTransport.run_script`.
 
-        A talk that is left before its end is aborted: the script's lifeline then ends every process of its session.
+        A session that is left before its end is aborted: the script's lifeline then ends every process of its session.
         """
         hops = route(node, self._keyring)
-        login, talk = Login(), None
+        login, session = Login(), None
         with self._heartbeat.limit(deadline.total_seconds()) as limit:
             try:
                 await login.over(hops, limit, node.connect_timeout)
-                talk = SshTalk(await _started(login, script, limit, hops[-1].where), limit, hops[-1].where)
-                talk.say(script.encode())
-                yield talk
+                session = SshScriptSession(await _started(login, script, limit, hops[-1].where), limit, hops[-1].where)
+                session.say(script.encode())
+                yield session
             finally:
-                await login.hang_up(gently=talk is not None and talk.over)
+                await login.hang_up(gently=session is not None and session.over)
 
 
 async def _started(login: Login, script: str, limit: Limit, where: str) -> asyncssh.SSHClientProcess[bytes]:
