@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
     from bot.domain.node import Node
     from bot.inventory import Inventory
-    from bot.inventory.shelf import Shelf
+    from bot.inventory.listing_cache import ListingCache
 
 FOLDER = "inventory"  # in the state folder
 
 
-def shelf(environment: Mapping[str, str], now: Clock) -> Shelf:
+def listing_cache(environment: Mapping[str, str], now: Clock) -> ListingCache:
     """Return the lists of clouds, stored in the state folder; their clients are loaded on first use."""
-    from bot.inventory.shelf import Shelf
+    from bot.inventory.listing_cache import ListingCache
     from bot.settings import state_folder
 
     listers: dict[str, Lister] = {"ec2": _instances, "kubernetes": partial(_nodes, environment)}
-    return Shelf(state_folder(environment) / FOLDER, listers, now)
+    return ListingCache(state_folder(environment) / FOLDER, listers, now)
 
 
 def _instances(place: Place) -> Sequence[Machine]:

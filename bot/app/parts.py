@@ -58,10 +58,10 @@ def inventory(path: Path, environment: Mapping[str, str]) -> Inventory:
 
     Raises: InventoryError when it cannot be used as written.
     """
-    from bot.app.listings import shelf
+    from bot.app.listings import listing_cache
     from bot.inventory import Inventory
 
-    return Inventory.load(path, home=_home(environment), listings=shelf(environment, now))
+    return Inventory.load(path, home=_home(environment), listings=listing_cache(environment, now))
 
 
 def _home(environment: Mapping[str, str]) -> Path:

@@ -23,7 +23,7 @@ _AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class ListingCache:
     """Listings by place, each in its own file in `folder`.
 
     Shape: `listers` by the kind of place; `now` is the clock. A damaged file counts as missing.

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bot.domain.listing import CannotList, Machine, Place
-from bot.inventory.shelf import GONE_FOR, Shelf
+from bot.inventory.listing_cache import GONE_FOR, ListingCache
 
 PLACE = Place("cloud", "here", {"filters": {"a": ["b"]}})
 FRESH = timedelta(minutes=5)
@@ -19,7 +19,7 @@ FRESH = timedelta(minutes=5)
 class Cloud:
     """A place that lists what it is told to list, and its clock."""
 
-    shelf: Shelf = field(init=False)
+    cache: ListingCache = field(init=False)
     machines: list[str] = field(default_factory=lambda: ["a", "b"])
     at: datetime = datetime(2026, 11, 22, 3, tzinfo=UTC)
     asked: int = 0
@@ -33,12 +33,12 @@ class Cloud:
         return found
 
     def names(self, place: Place = PLACE) -> list[str]:
-        return [machine.id for machine in self.shelf.of([place], FRESH)[0].machines]
+        return [machine.id for machine in self.cache.of([place], FRESH)[0].machines]
 
 
 def cloud(folder: Path) -> Cloud:
     made = Cloud()
-    made.shelf = Shelf(folder / "kept", {"cloud": made.listed}, lambda: made.at)
+    made.cache = ListingCache(folder / "kept", {"cloud": made.listed}, lambda: made.at)
     return made
 
 
@@ -72,7 +72,7 @@ def test_a_listing_that_broke_off_drops_nobody_and_says_why(tmp_path: Path) -> N
     here.names()
     here.machines, here.fails = ["b"], "throttled"
     here.at += timedelta(hours=1)
-    (listing,) = here.shelf.of([PLACE], FRESH)
+    (listing,) = here.cache.of([PLACE], FRESH)
     assert [machine.id for machine in listing.machines] == ["a", "b"]
     assert listing.complaint == "throttled"
     assert listing.read_at == here.at - timedelta(hours=1)
@@ -81,7 +81,7 @@ def test_a_listing_that_broke_off_drops_nobody_and_says_why(tmp_path: Path) -> N
 def test_where_nothing_was_kept_what_came_is_taken(tmp_path: Path) -> None:
     here = cloud(tmp_path)
     here.fails = "throttled"
-    (listing,) = here.shelf.of([PLACE], FRESH)
+    (listing,) = here.cache.of([PLACE], FRESH)
     assert len(listing.machines) == 2
     assert listing.read_at is None
 
@@ -93,14 +93,14 @@ def test_who_left_is_remembered_for_a_week_and_forgotten_when_back(tmp_path: Pat
     here.at += FRESH
     here.names()
     here.at += FRESH
-    (listing,) = here.shelf.of([PLACE], FRESH)
+    (listing,) = here.cache.of([PLACE], FRESH)
     assert [machine.id for machine in listing.gone] == ["a"]
     here.at += GONE_FOR
     here.names()
-    assert here.shelf.of([PLACE], FRESH)[0].gone == ()
+    assert here.cache.of([PLACE], FRESH)[0].gone == ()
     here.machines = ["a", "b"]
     here.at += FRESH
-    assert here.shelf.of([PLACE], FRESH)[0].gone == ()
+    assert here.cache.of([PLACE], FRESH)[0].gone == ()
 
 
 def test_a_damaged_file_is_as_none_and_nobody_else_may_read_it(tmp_path: Path) -> None:
@@ -122,10 +122,10 @@ def test_a_place_that_hangs_holds_up_no_other(tmp_path: Path) -> None:
         hangs.wait(20)
         return ()
 
-    shelf = Shelf(
+    cache = ListingCache(
         tmp_path, {"cloud": here.listed, "stuck": hanging}, lambda: here.at, patience=timedelta(milliseconds=300)
     )
-    stuck, well = shelf.of([Place("stuck", "x"), PLACE], FRESH)
+    stuck, well = cache.of([Place("stuck", "x"), PLACE], FRESH)
     hangs.set()
     assert "did not list its machines within 0.3 s" in stuck.complaint
     assert len(well.machines) == 2
