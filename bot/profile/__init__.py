@@ -11,14 +11,14 @@ connection, plain or gzip:
     profile.folded()                               # the lines that stackcollapse-perf.pl prints
 """
 
-from bot.profile.profile import Burner, CoreCount, Profile
+from bot.profile.profile import CoreCount, HotFunction, Profile
 from bot.profile.reader import Reader, Sample, TimesFallBack
 from bot.profile.selection import Selection
 from bot.profile.signatures import ProfileMeaning, meaning
 
 __all__ = [
-    "Burner",
     "CoreCount",
+    "HotFunction",
     "Profile",
     "ProfileMeaning",
     "Reader",

@@ -33,7 +33,7 @@ class CoreCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Burner:
+class HotFunction:
     """An innermost function: its core, its process, how often it ran, and its share of the non-idle samples."""
 
     core: int | None
@@ -85,7 +85,7 @@ class Profile:
         """Selected samples that were not idle."""
         return self.samples - self.idle_samples
 
-    def burners(self) -> tuple[Burner | None, list[Burner]]:
+    def hot_functions(self) -> tuple[HotFunction | None, list[HotFunction]]:
         """Return the top function of the hottest core, and the top functions of all, most samples first.
 
         The hottest core has the most non-idle samples; without cores the whole node counts as a core.
@@ -102,8 +102,8 @@ class Profile:
                 heapq.heappush(most, entry)
             elif entry > most[0]:
                 heapq.heapreplace(most, entry)
-        top = [self._burner(key, times) for times, _, key in sorted(most, reverse=True)]
-        return (None if on_hottest is None else self._burner(*on_hottest)), top
+        top = [self._hot_function(key, times) for times, _, key in sorted(most, reverse=True)]
+        return (None if on_hottest is None else self._hot_function(*on_hottest)), top
 
     def heatmap(self) -> Iterator[list[int]]:
         """Yield the 50 rows of each second, from the whole second of the first event to that of the last."""
@@ -122,7 +122,7 @@ class Profile:
         """Return the profile as JSON's own types: schema 1 of `zombie profile --format json`."""
         from bot.profile.signatures import meaning  # imported here: it imports this file
 
-        hot, top = self.burners()
+        hot, top = self.hot_functions()
         meant = meaning(self)
         return {
             "schema": 1,
@@ -159,10 +159,10 @@ class Profile:
             "heatmap": {"rows": ROWS, "counts": list(self.heatmap())},
         }
 
-    def _burner(self, key: bytes, times: int) -> Burner:
+    def _hot_function(self, key: bytes, times: int) -> HotFunction:
         core, pid, process, function = key.split(b"\t", 3)
         number = int(core)
-        return Burner(
+        return HotFunction(
             core=None if number < 0 else number,
             process=decode(process),
             pid=int(pid),

@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 from bot.domain.errors import ProfileError
 from bot.profile.counts import Counts
-from bot.profile.event_cutter import SECOND, Event, EventCutter
 from bot.profile.event_line import Who
+from bot.profile.event_splitter import SECOND, Event, EventSplitter
 from bot.profile.packed import Unpacker
 from bot.profile.profile import LONGEST_SECONDS, ROWS, CoreCount, Profile
 from bot.profile.selection import Selection
@@ -74,7 +74,7 @@ class Reader:
         self._unpacker = Unpacker()
         self._pieces: list[bytes] = []  # pieces that wait until there is enough to read
         self._waiting = 0
-        self._cutter = EventCutter(self._selection)
+        self._splitter = EventSplitter(self._selection)
 
         self._stacks = Counts(scratch)
         self._leaves = Counts(scratch)
@@ -104,9 +104,9 @@ class Reader:
         """
         self._pieces.extend(self._unpacker.finish())
         self._read_waiting()
-        self._count(self._cutter.finish())
+        self._count(self._splitter.finish())
         self._flush()
-        if not self._events and self._cutter.has_begun:
+        if not self._events and self._splitter.has_begun:
             raise ProfileError("The text ends within its first event.", "It was cut: make it, or fetch it, again.")
         if not self._events:
             raise ProfileError(
@@ -115,18 +115,18 @@ class Reader:
             )
         if self._window is not None and self._first < self._window_origin:
             raise TimesFallBack(self._first)
-        assert self._cutter.event is not None
+        assert self._splitter.event is not None
         return Profile(
             selection=self._selection,
-            event=self._cutter.event.decode("utf-8", "backslashreplace"),
+            event=self._splitter.event.decode("utf-8", "backslashreplace"),
             events=self._events,
             samples=self._busy + self._idle,
             idle_samples=self._idle,
             first_ns=self.first_ns,
             last_ns=self._last,
-            skipped_lines=self._cutter.skipped_lines + self._odd_lines,
-            skipped_events=self._cutter.skipped_events,
-            is_cut=self._cutter.is_cut or self._unpacker.is_cut,
+            skipped_lines=self._splitter.skipped_lines + self._odd_lines,
+            skipped_events=self._splitter.skipped_events,
+            is_cut=self._splitter.is_cut or self._unpacker.is_cut,
             cores=tuple(CoreCount(core, counted[0], counted[1]) for core, counted in sorted(self._cores.items())),
             seconds_counted=self._seconds,
             stacks=self._stacks,
@@ -142,11 +142,11 @@ class Reader:
         text = b"".join(self._pieces)
         self._pieces.clear()
         self._waiting = 0
-        self._count(self._cutter.events(text))
-        too_many = len(self._cutter.threads) > _MOST_THREADS
-        if too_many or self._cutter.held_bytes > _CACHE_LIMIT_BYTES or self._events - self._since > _MOST_APART:
+        self._count(self._splitter.events(text))
+        too_many = len(self._splitter.threads) > _MOST_THREADS
+        if too_many or self._splitter.held_bytes > _CACHE_LIMIT_BYTES or self._events - self._since > _MOST_APART:
             self._flush()
-            self._cutter.forget(threads=too_many)
+            self._splitter.forget(threads=too_many)
 
     def _count(self, events: Iterable[Event]) -> None:
         """Count events. Everything done for each event is here and in the cutter's `_blocks`."""
@@ -181,7 +181,7 @@ class Reader:
                     busy.append(at // ROW)
             if each is not None:
                 printed = b"" if stamp is None else stamp[1] + b"." + stamp[2]
-                each(Sample(thread.who, self._cutter.event or b"", period, at, printed, lines, stack))
+                each(Sample(thread.who, self._splitter.event or b"", period, at, printed, lines, stack))
         self._events += counted
         self._first, self._last = first, last
         self._refuse_long()
@@ -207,7 +207,7 @@ class Reader:
 
     def _flush(self) -> None:
         """Merge the events into the counts, which are all that is kept."""
-        for thread in self._cutter.threads.values():
+        for thread in self._splitter.threads.values():
             who = thread.who
             core = -1 if who.core is None else who.core
             start = b"%d\t%d\t%s\t" % (core, who.pid, who.raw_process.replace(b"\t", b" "))
@@ -223,7 +223,7 @@ class Reader:
             self._idle += thread.idle
             thread.leaves.clear()
             thread.idle = 0
-        for name, sums in self._cutter.sums.items():
+        for name, sums in self._splitter.sums.items():
             for stack, periods in sums.items():
                 self._stacks.add(name + stack.tail, periods)
             sums.clear()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain.safe_text import safe
-from bot.profile.profile import Burner, Profile
+from bot.profile.profile import HotFunction, Profile
 
 MOST_FRAMES = 12  # from the innermost: outer frames call for many reasons
 
@@ -133,7 +133,7 @@ class ProfileMeaning:
     are the callers, innermost first; `signature` is None if no row has the function; `lock_of` is the row above a lock.
     """
 
-    hot: Burner
+    hot: HotFunction
     share_of_core: float
     under: tuple[str, ...]
     signature: Signature | None
@@ -183,7 +183,7 @@ def signature_of(frames: Sequence[str]) -> tuple[Signature | None, Signature | N
 
 def meaning(profile: Profile) -> ProfileMeaning | None:
     """Return what the hottest core's function means; None if everything is idle."""
-    hot, _ = profile.burners()
+    hot, _ = profile.hot_functions()
     if hot is None:
         return None
     core = next((core for core in profile.cores if core.core == hot.core), None)
@@ -197,7 +197,7 @@ def _of(function: str) -> Signature | None:
     return next((row for row in SIGNATURES if row.functions.fullmatch(function)), None)
 
 
-def _under(profile: Profile, hot: Burner) -> tuple[str, ...]:
+def _under(profile: Profile, hot: HotFunction) -> tuple[str, ...]:
     """The callers in the heaviest stack of this process that ends in this function, innermost first."""
     start, end = hot.process.replace(" ", "_").encode(), f";{hot.function}".encode()
     heaviest, most = b"", 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.domain.safe_text import one_line
-from bot.profile.profile import Burner, Profile
+from bot.profile.profile import HotFunction, Profile
 from bot.profile.signatures import meaning
 
 MOST_LINES = 10
@@ -13,7 +13,7 @@ MOST_LINES = 10
 
 def headline(profile: Profile) -> str:
     """Describe in a sentence what the hottest core does."""
-    hot, _ = profile.burners()
+    hot, _ = profile.hot_functions()
     if not profile.samples:
         return f"Nothing is known of that: none of {_counted(profile.events, 'sample')} was selected."
     if hot is None:
@@ -46,11 +46,11 @@ def _lines(profile: Profile, name: str) -> Iterator[str]:
     if selected:
         yield f"selected: {one_line(selected, 120)}"
     yield from _missing(profile)
-    _, top = profile.burners()
+    _, top = profile.hot_functions()
     if top:
         yield ""
         yield "  share  samples  core  process (pid)             function"
-        yield from (_row(burner) for burner in top[:MOST_LINES])
+        yield from (_row(hot) for hot in top[:MOST_LINES])
 
 
 def _missing(profile: Profile) -> Iterator[str]:
@@ -62,10 +62,10 @@ def _missing(profile: Profile) -> Iterator[str]:
         yield f"Skipped, because they are neither an event nor a frame: {_counted(profile.skipped_lines, 'line')}."
 
 
-def _row(burner: Burner) -> str:
-    core = "?" if burner.core is None else str(burner.core)
-    who = f"{one_line(burner.process, 24)} ({burner.pid})"
-    return f"  {_percent(burner.share):>5}  {burner.samples:>7,}  {core:>4}  {who:<25} {one_line(burner.function, 100)}"
+def _row(hot: HotFunction) -> str:
+    core = "?" if hot.core is None else str(hot.core)
+    who = f"{one_line(hot.process, 24)} ({hot.pid})"
+    return f"  {_percent(hot.share):>5}  {hot.samples:>7,}  {core:>4}  {who:<25} {one_line(hot.function, 100)}"
 
 
 def _counted(number: int, noun: str) -> str:

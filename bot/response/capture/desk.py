@@ -115,7 +115,7 @@ def _answer(captured: Captured, profile: Profile, runs: CoreRuns) -> ProfileAnsw
 
 
 def _sketch(node: str, profile: Profile, runs: CoreRuns, says: str) -> Sketch | None:
-    hot, _ = profile.burners()
+    hot, _ = profile.hot_functions()
     if hot is None or hot.core is None or hot.core not in runs.cores:
         return None
     return sketch(node, hot.core, runs.cores[hot.core], says)

@@ -31,7 +31,7 @@ class ProfileWords:
 
 def says(captured: Captured, profile: Profile) -> ProfileWords:
     """Return the words; everything that the node printed is safe to show."""
-    hot, _ = profile.burners()
+    hot, _ = profile.hot_functions()
     hidden = hot is not None and hot.function.startswith(_NAMELESS_KERNEL)
     unread = _HIDDEN.format(kptr=one_line(captured.facts.text("kptr"), 8)) if hidden else ""
     return ProfileWords(words.headline(profile), safe(_sampled(captured)), safe(unread))

@@ -57,7 +57,7 @@ class _Begun:
 Event: TypeAlias = tuple[Thread, int, int | None, Stack, re.Match[bytes] | None, bytes]
 
 
-class EventCutter:
+class EventSplitter:
     """Takes a text in pieces and yields its events; an incomplete event waits for the next piece.
 
     Shape: `threads` by how their events begin, `event` the first kind of event, None until there is one.
