@@ -32,7 +32,7 @@ from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.planning import Draining
 from bot.response.diagnosis.triage import Triage, without_secrets
 from bot.surfaces.document import node_document, node_text
-from bot.surfaces.json_teller import JsonTeller
+from bot.surfaces.json_converter import JsonConverter
 
 LENGTH = struct.Struct("!I")
 
@@ -104,7 +104,7 @@ class Mind:
     def __init__(self, task: Task, playbook: Playbook) -> None:
         self._task = task
         self._playbook = playbook
-        self._redactor, self._teller = Redactor(), JsonTeller()
+        self._redactor, self._teller = Redactor(), JsonConverter()
 
     async def thought(self, job: Job) -> Thought:
         """Return what comes of a job."""

@@ -11,7 +11,7 @@ from bot.domain.growth import Growth
 from bot.domain.probe import Unread
 from bot.domain.verdict import Verdict
 from bot.surfaces.growth import growth_body
-from bot.surfaces.json_teller import JsonTeller
+from bot.surfaces.json_converter import JsonConverter
 
 SCHEMA_VERSION = 1
 BEGINNING, BETWEEN, END = f'{{"schema": {SCHEMA_VERSION}, "nodes": [\n', ",\n", "\n]}"  # of a document of several nodes
@@ -45,18 +45,18 @@ def documents(
     growths: Mapping[str, Growth] | None = None,
 ) -> dict[str, Any]:
     """Return the document; `incidents` are those that were opened, `growths` the known growth, by node."""
-    teller, known = JsonTeller(), growths or {}
-    nodes = [node_document(verdict, incidents, teller, known.get(verdict.node)) for verdict in verdicts]
+    converter, known = JsonConverter(), growths or {}
+    nodes = [node_document(verdict, incidents, converter, known.get(verdict.node)) for verdict in verdicts]
     return {"schema": SCHEMA_VERSION, "nodes": nodes}
 
 
 def node_document(
     verdict: Verdict,
     incidents: Mapping[str, str] | None = None,
-    teller: JsonTeller | None = None,
+    converter: JsonConverter | None = None,
     growth: Growth | None = None,
 ) -> dict[str, Any]:
-    """Return a node's part of the document; for many nodes, hand in the same teller each time."""
+    """Return a node's part of the document; for many nodes, hand in the same converter each time."""
     readings = verdict.snapshot.readings if verdict.snapshot is not None else {}
     body: dict[str, Any] = {
         "node": verdict.node,
@@ -94,8 +94,8 @@ def node_document(
         body["growth"] = growth_body(growth)
     if incidents and verdict.node in incidents:
         body["incident"] = incidents[verdict.node]
-    teller = JsonTeller() if teller is None else teller
-    clean: dict[str, Any] = teller.told(body)
+    converter = JsonConverter() if converter is None else converter
+    clean: dict[str, Any] = converter.convert(body)
     return clean | {"node": body["node"]}  # the name is the inventory's
 
 

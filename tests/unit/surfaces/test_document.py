@@ -21,14 +21,14 @@ from bot.domain.probe import Unread
 from bot.domain.verdict import Verdict
 from bot.surfaces.document import document, documents, node_document
 from bot.surfaces.document_stream import DocumentStream
-from bot.surfaces.json_teller import JsonTeller
+from bot.surfaces.json_converter import JsonConverter
 from bot.transport import case_file
 from tests.readings.plainly import plainly, redacted
 from tests.unit.surfaces.verdicts import FOUNDING, arbitrary
 from tests.waiting import until
 
 NODES = sorted((Path(__file__).parents[2] / "captures" / "nodes").glob("*.gz"))
-SHARED = JsonTeller()  # one for all, as in a check of a fleet
+SHARED = JsonConverter()  # one for all, as in a check of a fleet
 
 
 @functools.cache

@@ -25,8 +25,8 @@ _LISTS = frozenset({tuple, list, set, frozenset})
 _MOST_REMEMBERED = 16_384  # texts; a few MB
 
 
-class JsonTeller:
-    """Converts the values of many nodes; share a teller, because nodes say much the same.
+class JsonConverter:
+    """Converts the values of many nodes; share a converter, because nodes say much the same.
 
     Shape: text without secrets and without anything to escape takes the quick way. Everything else goes the
     whole way: made plain, then redacted together with its context.
@@ -37,7 +37,7 @@ class JsonTeller:
         self._clean: set[str] = set()  # nothing to escape or redact, and no secret follows
         self._names: set[str] = set()  # the same, and the value under that name is no secret either
 
-    def told(self, value: Any) -> Any:
+    def convert(self, value: Any) -> Any:
         """Return the value as JSON values."""
         kind = type(value)
         if kind in _AS_IT_IS:  # the most frequent first: a node's readings hold some thousand values
@@ -62,7 +62,7 @@ class JsonTeller:
         told: dict[str, Any] = {}
         for name, item in value.items():
             kind = type(item)
-            told[str(name)] = item if kind in _AS_IT_IS or (kind is str and item in clean) else self.told(item)
+            told[str(name)] = item if kind in _AS_IT_IS or (kind is str and item in clean) else self.convert(item)
         return told
 
     def _listed(self, values: Any) -> Any:
@@ -77,7 +77,7 @@ class JsonTeller:
             elif kind is float:
                 told.append(_rounded(item))
             else:
-                told.append(item if kind in _AS_IT_IS else self.told(item))
+                told.append(item if kind in _AS_IT_IS else self.convert(item))
         return told
 
     def _record(self, value: Any) -> Any:
@@ -96,13 +96,13 @@ class JsonTeller:
             elif of in _LISTS:
                 record[name] = self._listed(held) if held else []
             elif of is timedelta:
-                record[f"{name}_seconds"] = self.told(held)
+                record[f"{name}_seconds"] = self.convert(held)
             else:
-                record[name] = self.told(held)
+                record[name] = self.convert(held)
         for name in parts.properties:
             held = getattr(value, name)
             if held is None or isinstance(held, bool | int | float | str):
-                record.setdefault(name, self.told(held))
+                record.setdefault(name, self.convert(held))
         return record
 
     def _whole_way(self, value: Any) -> Any:
