@@ -36,7 +36,7 @@ from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import rights_as_root
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
-from bot.response.record import Record
+from bot.response.record import IncidentRecord
 from bot.response.timing import SteadyClock
 from bot.settings import Settings
 
@@ -88,7 +88,7 @@ def acting(
     login = acting_login(settings, environment) if policy.acting else {}
     cluster, drains = cluster_reach(settings, environment), draining(settings)
     reach = NodeAccess(transport, ACTIONS, lambda node: replace(node, **login) if login else node, cluster, drains)
-    book = Record(ledger)
+    record = IncidentRecord(ledger)
     playbooks, triage = (
         Playbooks(library(settings.playbooks), settings.playbook),
         triage_of(settings, transport, ledger),
@@ -109,8 +109,8 @@ def acting(
     return Acting(
         policy,
         proposer,
-        Responder(policy, book, ledger, reach, known, diagnose, clock, glance),
-        Remediation(book, stepping, known, diagnose, validation),
+        Responder(policy, record, ledger, reach, known, diagnose, clock, glance),
+        Remediation(record, stepping, known, diagnose, validation),
         cluster,
         triage,
         playbooks,
@@ -143,7 +143,9 @@ def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
     if not units and not starts:
         return ()
     playbooks = library(settings.playbooks).playbooks
-    offered = {action for book in playbooks for used in book.causes for action in used.remedy} if units else set[str]()
+    offered = (
+        {action for record in playbooks for used in record.causes for action in used.remedy} if units else set[str]()
+    )
     return rights_as_root(ACTIONS.values(), units, offered, starts)
 
 

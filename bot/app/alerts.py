@@ -37,7 +37,7 @@ class Alerts:
 
     posts: list[tuple[str, Handler]]
     intake: Intake
-    book: AlertRecorder
+    recorder: AlertRecorder
     known: Inventory
     notices: Notices
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Alerts:
         """
         if not self.known.knows(node):
             raise InventoryError(f"{node!r} is not in the inventory.")
-        incident = await self.book.picked(incident_id, node, by)
+        incident = await self.recorder.picked(incident_id, node, by)
         self.notices.changed(incident.summary.card)
         return incident
 
@@ -85,11 +85,11 @@ def alerts(
     Shape: `arrivals` is set when something new was stored. `pagerduty` and `people` give more details of a page, where
     such.
     """
-    book = AlertRecorder(stores.ledger, stores.cases)
+    recorder = AlertRecorder(stores.ledger, stores.cases)
     intake = Intake(
         stores.inbox,
         stores.cases,
-        book,
+        recorder,
         rules,
         known.nodes,
         notices,
@@ -103,7 +103,7 @@ def alerts(
     if found and not channel_of(rules):
         log("alerts_unseen", because="[slack] alerts_channel is not set: incidents of alerts have no card in Slack")
     posts = Hooks(stores.inbox, now, log, arrivals, counted).posts(found)
-    return Alerts(posts, intake, book, known, notices)
+    return Alerts(posts, intake, recorder, known, notices)
 
 
 def webhooks(settings: Settings, sources: Iterable[Source] = SOURCES) -> tuple[Webhook, ...]:

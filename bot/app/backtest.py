@@ -64,7 +64,9 @@ class Backtest:
         self._before, self._after = library(change.against), library([*change.against, *change.changed])
         self._usual, self._only = change.usual, change.only
         folders = {folder.absolute() for folder in change.changed}
-        inside = (book.name for book in self._after.playbooks if Path(book.origin).absolute().parent in folders)
+        inside = (
+            playbook.name for playbook in self._after.playbooks if Path(playbook.origin).absolute().parent in folders
+        )
         self._names = (self._after.get(change.only).name,) if change.only else tuple(inside)
         self._pairs_of: dict[str, tuple[Pair, ...]] = {}
         self._expectations: dict[Path, Mapping[str, str]] = {}
@@ -122,14 +124,14 @@ async def compared(case: Case, pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
         read = await triage.diagnose(node, _asks(together))
         if read.snapshot is None:  # the node was unreachable, for any playbook
             return tuple(Comparison(read, read) for _ in pairs)
-        asked |= {id(book): Asked.of(book, read.snapshot) for book in together}
+        asked |= {id(playbook): Asked.of(playbook, read.snapshot) for playbook in together}
     weigher = Weigher(Judge(_asks(()), ACTIONS, node, draining))
     return tuple(_kept(weigher.compared(asked[id(pair.before)], asked[id(pair.after)])) for pair in pairs)
 
 
 def _asks(playbooks: Sequence[Playbook]) -> Playbook:
     """Return a playbook with all probes of these, which judges nothing."""
-    probes = {probe.name: probe for book in playbooks for probe in book.probes}
+    probes = {probe.name: probe for playbook in playbooks for probe in playbook.probes}
     return Playbook("asks", "", 1, tuple(probes.values()), (), ())
 
 
@@ -139,18 +141,18 @@ def _asking_together(pairs: Sequence[Pair]) -> Iterator[list[Playbook]]:
     Playbooks may define different probes with the same name; these are asked separately.
     """
     groups: list[list[Playbook]] = []
-    for book in {id(book): book for pair in pairs for book in (pair.before, pair.after)}.values():
-        fitting = (group for group in groups if all(_can_be_asked_with(book, other) for other in group))
+    for playbook in {id(playbook): playbook for pair in pairs for playbook in (pair.before, pair.after)}.values():
+        fitting = (group for group in groups if all(_can_be_asked_with(playbook, other) for other in group))
         if (group := next(fitting, None)) is not None:
-            group.append(book)
+            group.append(playbook)
         else:
-            groups.append([book])
+            groups.append([playbook])
     yield from groups
 
 
-def _can_be_asked_with(book: Playbook, other: Playbook) -> bool:
+def _can_be_asked_with(playbook: Playbook, other: Playbook) -> bool:
     probes = {probe.name: probe for probe in other.probes}
-    return not any(_differ(probe, probes.get(probe.name, probe)) for probe in book.probes)
+    return not any(_differ(probe, probes.get(probe.name, probe)) for probe in playbook.probes)
 
 
 def _differ(probe: Probe, other: Probe) -> bool:

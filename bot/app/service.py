@@ -44,7 +44,7 @@ from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler, Diagnose
 from bot.response.fleet.scheduled import Digest, ScheduledSweep
 from bot.response.intake.intake import why_nothing_in_storm
 from bot.response.lifecycle import Lifecycle
-from bot.response.record import Record
+from bot.response.record import IncidentRecord
 from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
@@ -135,7 +135,7 @@ class Service:
         read, self._past = informed(diagnose or self._acting.triage.diagnose, settings, known)
         self._scheduler = CheckScheduler(read, log, settings.parallel or AT_ONCE, settings.slack.each_at_once)
         self._mcp = serving_mcp(settings, known, playbooks, self._scheduler, stores.ledger, stores.kept_cases, log)
-        book = Record(stores.ledger, log)
+        record = IncidentRecord(stores.ledger, log)
         recorder = VerdictRecorder(
             stores.ledger,
             self._acting.proposer,
@@ -146,7 +146,7 @@ class Service:
         )
         self._diagnosis = Diagnosis(
             self._scheduler,
-            book,
+            record,
             recorder,
             known,
             playbooks,
@@ -250,10 +250,10 @@ class Service:
             shown.append(self._pagerduty.surface)
         shown += [opened for member in surfaces if (opened := member.opened(settings)) is not None]
         self._engine = Engine(
-            Lifecycle(book, self._diagnosis, self._acting.remediation, policy.kinds).advance,
+            Lifecycle(record, self._diagnosis, self._acting.remediation, policy.kinds).advance,
             stores.ledger,
             stores.leases,
-            book,
+            record,
             shown,
             log,
             self._timing.clock,

@@ -20,7 +20,7 @@ from bot.response.capture.reweighing import Reweighing
 from bot.response.capture.rolling_watch import RollingWatch
 from bot.response.capture.sketches import Sketches
 from bot.response.capture.turns import LookTurns
-from bot.response.record import Record
+from bot.response.record import IncidentRecord
 from bot.settings import Settings
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.capture_cards import CaptureCards
@@ -53,9 +53,9 @@ def slack_captures(
 ) -> SlackCaptures:
     """Put them together; `watching` is cancelled at once when the bot stops."""
     sketches = Sketches(stores.kept_cases, now, PROGRAM, log)
-    book = Record(stores.ledger, log)
-    weighing = Reweighing(book, stores.ledger, stores.kept_cases, judge(playbooks), log)
-    desk = ProfileDesk(Profiler(ssh_scripts(environment), nonce), book, log, weighing, sketches)
+    record = IncidentRecord(stores.ledger, log)
+    weighing = Reweighing(record, stores.ledger, stores.kept_cases, judge(playbooks), log)
+    desk = ProfileDesk(Profiler(ssh_scripts(environment), nonce), record, log, weighing, sketches)
     watch, turns = RollingWatch(roller(settings, stores.ledger, environment), sketches), LookTurns(stores.chat_requests)
     cards = CaptureCards(
         watch,

@@ -30,7 +30,7 @@ from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.triage import without_secrets
 from bot.response.fleet.waves import WaveRequest, Waves
 from bot.response.fleet.waves_run import WaveRun
-from bot.response.record import Opening, Record, unheard
+from bot.response.record import IncidentRecord, Opening, unheard
 
 AT_ONCE = 20  # nodes that are read for a wave
 LONGEST_PAUSE = timedelta(seconds=5)
@@ -60,8 +60,8 @@ def wave_parts(
 ) -> WaveParts:
     """Put them together; without `lookup` people's present standing cannot be asked."""
     stepping, remediation = acting.remediation.stepping, acting.remediation
-    book = Record(ledger, log)
-    desk = Waves(acting.policy, book, ledger, waves, stepping.clock, secrets.SystemRandom(), lookup, log)
+    record = IncidentRecord(ledger, log)
+    desk = Waves(acting.policy, record, ledger, waves, stepping.clock, secrets.SystemRandom(), lookup, log)
     kinds = acting.policy.kinds | {TERMINAL}
     run = WaveRun(desk, acting.responder, known, remediation.diagnose, kinds, stepping.runner)
     return WaveParts(desk, run, VerdictRecorder(ledger, acting.proposer, log, cases), known, acting)
@@ -109,11 +109,11 @@ async def start_wave(
     for incident, _ in opened:  # before any plan: the number of approvals needed may depend on the number of incidents
         await parts.recorder.opened(incident)
 
-    async def record(incident: Incident, verdict: Verdict) -> Incident:
+    async def put(incident: Incident, verdict: Verdict) -> Incident:
         async with slots:
             return await parts.recorder.record(incident, verdict, playbook)
 
-    found = await asyncio.gather(*(record(incident, verdict) for incident, verdict in opened))
+    found = await asyncio.gather(*(put(incident, verdict) for incident, verdict in opened))
     return await parts.desk.propose(wave_id, request, found, playbook.name)
 
 
@@ -136,7 +136,7 @@ async def run_here(parts: WaveParts, wave_id: str, says: Callable[[Wave, str], N
 
 
 async def _advanced(parts: WaveParts, incident_id: str) -> Again | None:
-    incident = await parts.desk.book.find(incident_id)
+    incident = await parts.desk.record.find(incident_id)
     if incident.ended or incident.state in (State.PROPOSED, State.UNKNOWN):
         return None  # the wave's own next step
     return await parts.acting.remediation.step(incident)

@@ -50,13 +50,13 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.commands.login import terminal_user
     from bot.domain.safe_text import one_line
     from bot.response.decision.marking import Marking
-    from bot.response.record import Record
+    from bot.response.record import IncidentRecord
 
     by = terminal_user(arguments.environ)
     policy = rules_of_acting(options.settings(arguments))
     incident_id = record.whole_id(arguments.environ, arguments.id)
     with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
-        incident = asyncio.run(Record(ledger).find(incident_id))
+        incident = asyncio.run(IncidentRecord(ledger).find(incident_id))
         marking = Marking(policy, ledger, now)
         try:
             done = asyncio.run(

@@ -136,8 +136,8 @@ def known_cause(cause: str, settings: Settings) -> None:
     from bot.domain.safe_text import one_line
 
     playbooks = app.library(settings.playbooks).playbooks
-    known = {used.cause.name for book in playbooks for used in book.causes}
-    known |= {condition.cause for book in playbooks for condition in book.conditions if condition.cause}
+    known = {used.cause.name for playbook in playbooks for used in playbook.causes}
+    known |= {condition.cause for playbook in playbooks for condition in playbook.conditions if condition.cause}
     if cause not in known:
         raise UsageError(f"No playbook names a cause “{one_line(cause, 60)}”.", did_you_mean(cause, sorted(known)))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bot.domain.verdict import Verdict
     from bot.ledger import Database
     from bot.response.diagnosis.proposal import Proposer
-    from bot.response.record import Record
+    from bot.response.record import IncidentRecord
 
 MOST_NAMED = 5
 _SQLITE = "sqlite:///"
@@ -140,8 +140,8 @@ def story(environment: Mapping[str, str], incident: str) -> tuple[Entry, ...]:
 
     Raises: UnknownIncident when there is no such incident.
     """
-    with existing(environment) as database, kept(database) as book:
-        return asyncio.run(book.story(incident))
+    with existing(environment) as database, kept(database) as incidents:
+        return asyncio.run(incidents.story(incident))
 
 
 def kept_case(environment: Mapping[str, str], beginning: str) -> Case | None:
@@ -253,9 +253,9 @@ def readings_of(database: Database) -> Iterator[Readings]:
 
 
 @contextlib.contextmanager
-def kept(database: Database) -> Iterator[Record]:
+def kept(database: Database) -> Iterator[IncidentRecord]:
     """The incidents of a database, for a command."""
-    from bot.response.record import Record
+    from bot.response.record import IncidentRecord
 
     with ledger_of(database) as ledger:
-        yield Record(ledger)
+        yield IncidentRecord(ledger)

@@ -103,7 +103,7 @@ async def _run_to_the_end(
 ) -> Incident:
     from bot.domain.fold import fold
 
-    shown = fold(await parts.responder.book.story(arguments.id)).seq
+    shown = fold(await parts.responder.record.story(arguments.id)).seq
     try:
         decided = await _decided(parts, ledger, arguments, approval)
         if decided is not None:
@@ -170,7 +170,7 @@ async def _show(parts: Acting, incident_id: str, shown: int) -> Incident:
     from bot.surfaces.incidents import entry_line
     from bot.surfaces.view.plan_words import PlanWords
 
-    entries = await parts.responder.book.story(incident_id)
+    entries = await parts.responder.record.story(incident_id)
     for entry in entries[shown:]:
         print(entry_line(entry, PlanWords(ACTIONS)), flush=True)
     return fold(entries)
@@ -180,7 +180,7 @@ async def _was_interrupted(parts: Acting, ledger: ActingLedger, incident_id: str
     """Return whether this person approved it before, and its runner has been silent since."""
     from bot.app import now
 
-    incident = await parts.responder.book.find(incident_id)
+    incident = await parts.responder.record.find(incident_id)
     if incident.ended or incident.question is not None:
         return False
     if incident.approval is None or incident.approval.by != approval.by:

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot.commands import record
 
-    with record.existing(arguments.environ) as database, record.kept(database) as book:
+    with record.existing(arguments.environ) as database, record.kept(database) as incidents:
 
         async def watch() -> None:
             from bot.actions import ACTIONS
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
 
             shown = 0
             while True:
-                entries = await book.story(arguments.id)
+                entries = await incidents.story(arguments.id)
                 for entry in entries[shown:]:
                     print(entry_line(entry, PlanWords(ACTIONS)), flush=True)
                 shown = len(entries)

@@ -153,7 +153,7 @@ class Library:
                 playbooks[draft.shape.name] = assembler.of(draft).playbook
             except PlaybookError as fault:
                 faults[draft.shape.name] = fault
-        return {name: book for name, book in playbooks.items() if name not in faults}, faults
+        return {name: playbook for name, playbook in playbooks.items() if name not in faults}, faults
 
 
 class _Assembler:

@@ -12,7 +12,7 @@ from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.response.diagnosis.diagnosis import LOOK_AGAIN, Diagnosis, is_to_be_read
 from bot.response.execution.remediation import Remediation
-from bot.response.record import Record
+from bot.response.record import IncidentRecord
 
 INTERRUPTED = "The bot was stopped before the plan was offered. Check the node again: /zombie check."
 
@@ -21,7 +21,7 @@ INTERRUPTED = "The bot was stopped before the plan was offered. Check the node a
 class Lifecycle:
     """Takes an incident from its opening to its end. `people` are the kinds of alerts that people ask for."""
 
-    book: Record
+    record: IncidentRecord
     diagnosis: Diagnosis
     remediation: Remediation
     people: frozenset[str]
@@ -33,7 +33,7 @@ class Lifecycle:
         """
         if self.diagnosis.is_reading(incident_id):
             return LOOK_AGAIN
-        incident = await self.book.find(incident_id)
+        incident = await self.record.find(incident_id)
         if is_to_be_read(incident):
             return await self.diagnosis.advance(incident)
         # Where a person asked, another program may be about to offer the plan.
@@ -44,7 +44,7 @@ class Lifecycle:
     async def _withhold(self, incident: Incident) -> Again | None:
         """End an incident that an older program left between its verdict and its proposal."""
         try:
-            told = await self.book.tell(incident, PlanWithheld(incident.withholds or INTERRUPTED), BOT)
+            told = await self.record.tell(incident, PlanWithheld(incident.withholds or INTERRUPTED), BOT)
         except (Conflict, ImpossibleEvent):
             return Again()
         return None if told.ended else Again()

@@ -77,7 +77,7 @@ def received(incident: Incident) -> AlertReceived:
     return AlertReceived(incident.alert, incident.node, incident.group, incident.playbook, wave=incident.wave)
 
 
-class Record:
+class IncidentRecord:
     """Incidents in the ledger: find them, and append to them."""
 
     def __init__(self, ledger: Ledger, log: Log = unheard) -> None:

@@ -52,14 +52,14 @@ class Stage:
         self.ledger = on_threads(Ledger(database, self.clock), threads)
         self.inbox = on_threads(Inbox(database, "one", time=self.clock), threads)
         self.cases = on_threads(DedupStore(database, self.clock), threads)
-        self.book = AlertRecorder(self.ledger, self.cases)
+        self.recorder = AlertRecorder(self.ledger, self.cases)
         self.brakes = StormLimits(storm_alerts=3)
         self.intake = self.build()
 
     def build(self) -> Intake:
         rules = Rules(ROUTES, self.brakes, STALE_AFTER)
         return Intake(
-            self.inbox, self.cases, self.book, rules, NODES, self, asyncio.Event(), self.clock,
+            self.inbox, self.cases, self.recorder, rules, NODES, self, asyncio.Event(), self.clock,
             lambda event, **fields: self.lines.append((event, fields)),
             signals_of=self.signals, person_of=self.person,
         )  # fmt: skip
@@ -104,7 +104,7 @@ class Stage:
     async def incidents(self) -> list[Incident]:
         found: list[Incident] = []
         for group in dict.fromkeys([one.group for one in await self.ledger.incidents()][::-1]):
-            found += await self.book.group(group)
+            found += await self.recorder.group(group)
         return found
 
     async def triage(self) -> None:

@@ -45,10 +45,10 @@ async def test_every_verdict_is_that_of_a_replay() -> None:
     usual = app.library().get("node-health")
     for path in CASES[:: len(CASES) // 8]:
         case = load(path)
-        found = await compared(case, [Pair(usual, book) for book in playbooks])
-        for book, comparison in zip(playbooks, found, strict=True):
+        found = await compared(case, [Pair(usual, playbook) for playbook in playbooks])
+        for playbook, comparison in zip(playbooks, found, strict=True):
             assert outcome(comparison.before) == outcome(await replayed(case, usual)), path
-            assert outcome(comparison.after) == outcome(await replayed(case, book)), (path, book.name)
+            assert outcome(comparison.after) == outcome(await replayed(case, playbook)), (path, playbook.name)
 
 
 def test_planted_threshold_flips_what_it_flips_and_nothing_else(

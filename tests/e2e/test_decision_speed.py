@@ -41,7 +41,7 @@ from bot.response.diagnosis.triage import Triage
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
-from bot.response.record import Record
+from bot.response.record import IncidentRecord
 from bot.settings import Settings
 from bot.sources import settings_of
 from tests.directories import Always, Shelf
@@ -176,11 +176,11 @@ async def test_real_sshd_hears_of_it_within_two_seconds_of_a_yes(sshd: Sshd, tmp
             for seq, event in enumerate((opened, Triaged(verdict, playbook.name, playbook.version), proposed)):
                 await ledger.append(incident, seq, event, BOT)
             assert fold(await ledger.read(incident)).state == "proposed", proposed
-            book = Record(ledger)
+            incidents = IncidentRecord(ledger)
             stepping = StepExecutor(policy, ledger, reach, Always(node), now, asyncio.sleep, "here")
             diagnose = _never
-            responder = Responder(policy, book, ledger, reach, Always(node), diagnose, now, glance)
-            remediation = Remediation(book, stepping, Always(node), diagnose)
+            responder = Responder(policy, incidents, ledger, reach, Always(node), diagnose, now, glance)
+            remediation = Remediation(incidents, stepping, Always(node), diagnose)
             took.append(await first_command_after(responder, remediation, incident, mark.path.exists))
             await ledger.append(incident, (await ledger.head(incident)).seq, _over(), BOT)
     print(f"yes to first command, OpenSSH: {', '.join(f'{one:.2f}' for one in took)} s")

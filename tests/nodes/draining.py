@@ -39,7 +39,7 @@ from bot.response.execution.cluster import ClusterReach
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
-from bot.response.record import Record
+from bot.response.record import IncidentRecord
 from bot.transport.kubernetes import KubernetesApi
 from tests.directories import Always
 
@@ -184,13 +184,13 @@ class Yard:
 
     async def approve(self) -> Incident:
         responder = Responder(
-            POLICY, self.book, self.ledger, self.reach(), Always(self.node), self.diagnose, lambda: self.now
+            POLICY, self.record, self.ledger, self.reach(), Always(self.node), self.diagnose, lambda: self.now
         )
         return await responder.decide("one", Approval("terminal:ann", "it is stuck"))
 
     @property
-    def book(self) -> Record:
-        return Record(self.ledger)
+    def record(self) -> IncidentRecord:
+        return IncidentRecord(self.ledger)
 
     def runner(self) -> Remediation:
         """A program of its own, with nothing in its memory."""
@@ -198,7 +198,7 @@ class Yard:
         stepping = StepExecutor(
             POLICY, self.ledger, self.reach(), Always(self.node), lambda: self.now, self.sleep, f"r{self.runners}"
         )
-        return Remediation(self.book, stepping, Always(self.node), self.diagnose)
+        return Remediation(self.record, stepping, Always(self.node), self.diagnose)
 
     async def run(self, runner: Remediation, until: Callable[[Incident], bool] = lambda one: False) -> Incident:
         """Carry it on by one runner, until it has ended or something is so."""

@@ -23,7 +23,7 @@ from bot.response.decision.responder import Responder
 from bot.response.execution.node_access import NodeAccess, Seen
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
-from bot.response.record import Record
+from bot.response.record import IncidentRecord
 from tests.schedules.parts import KEY, CountingNode, Wire
 from tests.schedules.recorder import Recorder
 from tests.schedules.world import World
@@ -107,13 +107,13 @@ class Stage:
         self.ledger.append(incident, 2, PlanProposed.of(verdict.plan, bound), BOT)
 
     @property
-    def book(self) -> Record:
-        return Record(self.recorder)
+    def record(self) -> IncidentRecord:
+        return IncidentRecord(self.recorder)
 
     def responder(self) -> Responder:
         reach = NodeAccess(self.wire, ACTIONS)
         clock, lookup = self.world.clock, self.lookup
-        return Responder(self.policy, self.book, self.recorder, reach, self, self.diagnose, clock, lookup=lookup)
+        return Responder(self.policy, self.record, self.recorder, reach, self, self.diagnose, clock, lookup=lookup)
 
     def remediation(self) -> Remediation:
         self.runners += 1
@@ -121,7 +121,7 @@ class Stage:
         stepping = StepExecutor(
             self.policy, self.recorder, reach, self, world.clock, world.sleep, f"runner-{self.runners}"
         )
-        return Remediation(self.book, stepping, self, self.diagnose)
+        return Remediation(self.record, stepping, self, self.diagnose)
 
     def decided_by(self, incident: str, name: str) -> None:
         """Let a person approve it."""

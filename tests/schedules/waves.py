@@ -187,7 +187,7 @@ class Play:
         recorder: Any = WaveRecorder(self.world, self.waves, 0.01)
         chance = self.world.random
         policy = self.stage.policy
-        return Waves(policy, self.stage.book, self.stage.recorder, recorder, self.world.clock, chance, self.rights)
+        return Waves(policy, self.stage.record, self.stage.recorder, recorder, self.world.clock, chance, self.rights)
 
     def run_by(self, name: str) -> None:
         """Let a program carry the wave and its incidents to their end, through every death."""

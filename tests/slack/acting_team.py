@@ -43,7 +43,7 @@ from bot.response.diagnosis.figures import figures
 from bot.response.execution.node_access import NodeAccess, Seen
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
-from bot.response.record import Opening, Record
+from bot.response.record import IncidentRecord, Opening
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.enclosed_report import EnclosedReport
 from bot.surfaces.slack.enclosed_sketch import EnclosedSketch
@@ -271,15 +271,15 @@ async def acting_team(
             machine.down_until = world.began_at
         stage = Stage(world, kept, policy, machines, Wire(world, machines, 0), ledger)
         reach = NodeAccess(stage.wire, ACTIONS)
-        book = Record(ledger)
+        record = IncidentRecord(ledger)
 
         async def diagnose(node: Node, playbook: str) -> Verdict:
             team.looks += 1
             return await stage.diagnose(node, playbook)
 
-        responder = Responder(policy, book, ledger, reach, stage, diagnose, world.clock)
+        responder = Responder(policy, record, ledger, reach, stage, diagnose, world.clock)
         stepping = StepExecutor(policy, ledger, reach, stage, world.clock, world.sleep, "runner-1")
-        remediation = Remediation(book, stepping, stage, stage.diagnose)
+        remediation = Remediation(record, stepping, stage, stage.diagnose)
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
         connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), json_log.log, json_log.logger("slack"))
         made = ReportMaker(database, threads, library(), Inventory({}, "none"))

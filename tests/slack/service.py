@@ -28,7 +28,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
-from bot.response.record import Record
+from bot.response.record import IncidentRecord
 from bot.settings import Settings
 from bot.sources import SOURCES, settings_of
 from bot.sources.source import Source
@@ -135,7 +135,7 @@ class Bot:
 
     async def owing(self) -> tuple[tuple[Incident, ...], ...]:
         """Return what a restart would owe."""
-        record = Record(self.ledger)
+        record = IncidentRecord(self.ledger)
         groups = dict.fromkeys(one.card for one in reversed(await self.ledger.incidents(only_open=True)))
         found = [await record.together(card) for card in groups]
         return tuple(group for group in found if any(one.state is State.OPENED for one in group))

@@ -89,7 +89,14 @@ class Fleet:
         lookup = SlackApproverLookup(people, team.responder.policy)
         self.team, chance = team, random.Random(7)
         self.desk = Waves(
-            team.responder.policy, team.responder.book, team.ledger, kept, team.world.clock, chance, lookup, _log(team)
+            team.responder.policy,
+            team.responder.record,
+            team.ledger,
+            kept,
+            team.world.clock,
+            chance,
+            lookup,
+            _log(team),
         )
         words, work, chat_requests = PlanWords(ACTIONS), self._work, team.chat_requests
         waves = WaveCards(

@@ -24,7 +24,7 @@ from bot.response.capture.profiler import Captured, Profiler, of_the_node
 from bot.response.capture.reading import says
 from bot.response.capture.reweighing import Reweighing
 from bot.response.capture.sketches import Sketches
-from bot.response.record import Record
+from bot.response.record import IncidentRecord
 
 AT_ONCE = 2  # profiles at the same time: each keeps a core of the bot's machine busy
 TRIES = 5
@@ -50,7 +50,7 @@ class ProfileDesk:
     """Profiles nodes for people, and records the result if it was asked for on a card."""
 
     profiler: Profiler
-    book: Record
+    record: IncidentRecord
     log: Log
     reweighing: Reweighing | None = None
     sketches: Sketches | None = None
@@ -93,7 +93,7 @@ class ProfileDesk:
         """Append it after the newest entry; a profile that cannot be stored is shown all the same."""
         for _ in range(TRIES):
             try:
-                return await self.book.tell(await self.book.find(incident_id), taken, by)
+                return await self.record.tell(await self.record.find(incident_id), taken, by)
             except Conflict:
                 continue
             except (LedgerError, UnknownIncident) as error:

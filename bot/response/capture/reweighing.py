@@ -18,7 +18,7 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.probes.profile import PROFILE, as_run
 from bot.response.diagnosis.what_if import outcome
-from bot.response.record import Record, short_id
+from bot.response.record import IncidentRecord, short_id
 
 TRIES = 5
 Judge: TypeAlias = Callable[[Case, str], Awaitable[Verdict]]  # a case by a playbook's name
@@ -31,7 +31,7 @@ class Reweighing:
     The kept case decides this without the node; a plan is offered only on new readings.
     """
 
-    book: Record
+    record: IncidentRecord
     ledger: Ledger
     cases: CaseStore
     judge: Judge
@@ -77,7 +77,7 @@ class Reweighing:
 
     async def _newest(self, incident: Incident) -> Incident:
         """Return what the card shows of the node now."""
-        group = newest(await self.book.together(incident.summary.card))
+        group = newest(await self.record.together(incident.summary.card))
         return next((member for member in group if member.node == incident.node), incident)
 
     async def _changed(self, incident: Incident, reading: str) -> str:

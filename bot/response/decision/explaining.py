@@ -23,7 +23,7 @@ from bot.domain.incident import Incident
 from bot.domain.policy import SAME_AGAIN, Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
-from bot.response.record import Record
+from bot.response.record import IncidentRecord
 from bot.response.timing import now_of
 
 VERBS = ("approve", "decline", "cancel", "answer", "undo", "brake", "release")
@@ -34,7 +34,7 @@ class Explaining:
     """Asks the guards without deciding; what it needs is handed in."""
 
     policy: Policy
-    book: Record
+    record: IncidentRecord
     ledger: ActingLedger
     nodes: NodeDirectory
     clock: Clock
@@ -122,7 +122,7 @@ class Explaining:
         """The newest incident of a node to which the verb can apply."""
         for summary in await self.ledger.incidents(only_open=verb != "undo", node=node):
             try:
-                incident = await self.book.find(summary.id)
+                incident = await self.record.find(summary.id)
             except (ImpossibleEvent, UnreadableEntry, UnknownIncident):
                 continue
             if verb != "undo" or (incident.ended and incident.steps):

@@ -53,7 +53,7 @@ from bot.response.decision.preflight import Diagnose, Drifted, Preflight
 from bot.response.decision.recheck import Recheck
 from bot.response.decision.undoing import Undoing
 from bot.response.execution.node_access import NodeAccess
-from bot.response.record import Record, cured_since
+from bot.response.record import IncidentRecord, cured_since
 from bot.response.timing import now_of
 
 __all__ = ["Diagnose", "Responder"]
@@ -66,7 +66,7 @@ class Responder:
     """Takes decisions; what it needs is handed in. `lookup` is None where people's present standing cannot be asked."""
 
     policy: Policy
-    book: Record
+    record: IncidentRecord
     ledger: ActingLedger
     reach: NodeAccess
     nodes: NodeDirectory
@@ -86,7 +86,7 @@ class Responder:
         async with self._on_record("approve", incident_id, approval):
             turn = self._turns.setdefault(incident_id, asyncio.Lock())
             if turn.locked():  # a person who may not decide is told at once, without waiting for the node to be read
-                await self._guarded(await self.book.find(incident_id), approval)
+                await self._guarded(await self.record.find(incident_id), approval)
             async with turn:
                 return await self._decided(incident_id, approval)
 
@@ -110,9 +110,9 @@ class Responder:
         for approval in approvals[:-1]:
             if approval.by not in before:
                 yes = Endorsed(proposal.digest, approval.reason, approval.os_user, needed)
-                incident = await self.book.tell(incident, yes, approval.by)
+                incident = await self.record.tell(incident, yes, approval.by)
         last = approvals[-1]
-        return await self.book.tell(incident, Approved(proposal.digest, last.reason, last.os_user, needed), last.by)
+        return await self.record.tell(incident, Approved(proposal.digest, last.reason, last.os_user, needed), last.by)
 
     async def decline(self, incident_id: str, approval: Approval) -> Incident:
         """Decline the incident's plan; approvers and the asker may do this.
@@ -170,10 +170,10 @@ class Responder:
         Raises: as `decide`; NothingToUndo, and StateChanged when the node is not as the incident left it.
         """
         async with self._on_record("undo", incident_id, approval):
-            incident = await self.book.find(incident_id)
+            incident = await self.record.find(incident_id)
             guards.may_call_off(self.policy, incident, approval)
             guards.acts(self.policy)
-            return await Undoing(self.policy, self.book, self.ledger, self.reach, self.nodes).propose(
+            return await Undoing(self.policy, self.record, self.ledger, self.reach, self.nodes).propose(
                 incident, approval
             )
 
@@ -207,15 +207,15 @@ class Responder:
 
         Shape: the first sentence is the answer. Nothing is changed and nothing is recorded.
         """
-        explaining = Explaining(self.policy, self.book, self.ledger, self.nodes, self.clock, self.reach.actions)
+        explaining = Explaining(self.policy, self.record, self.ledger, self.nodes, self.clock, self.reach.actions)
         return await explaining.sentences(Approval(by, "to explain", groups=frozenset(groups)), verb, node)
 
     async def _decided(self, incident_id: str, approval: Approval) -> Incident:
         """Decide in turn: of many at the same time the first has the node read, and the others are told."""
         looked = False
-        counting = Counting(self.policy, self.ledger, self.book, self.lookup)
+        counting = Counting(self.policy, self.ledger, self.record, self.lookup)
         for _ in range(_TRIES):
-            incident = await self.book.find(incident_id)
+            incident = await self.record.find(incident_id)
             proposal = await self._guarded(incident, approval)
             if not looked:
                 await self._look_again(incident)
@@ -226,7 +226,7 @@ class Responder:
             more = needed if needed > proposal.approvals_needed else 0
             event = said(proposal.digest, approval.reason.strip(), approval.os_user, more, lapsed)
             with contextlib.suppress(Conflict):
-                return await self.book.tell(incident, event, approval.by)
+                return await self.record.tell(incident, event, approval.by)
         raise CannotTell(_TOO_FAST, "Try again.")
 
     async def _told(
@@ -235,9 +235,9 @@ class Responder:
         """Append the event that follows from the incident; worked out again where another entry was first."""
         async with self._on_record(action, incident_id, approval):
             for _ in range(_TRIES):
-                incident = await self.book.find(incident_id)
+                incident = await self.record.find(incident_id)
                 with contextlib.suppress(Conflict):
-                    return await self.book.tell(incident, event_of(incident), approval.by)
+                    return await self.record.tell(incident, event_of(incident), approval.by)
             raise CannotTell(_TOO_FAST, "Try again.")
 
     async def _guarded(self, incident: Incident, approval: Approval, *, in_wave: bool = False) -> PlanProposed:
@@ -270,7 +270,7 @@ class Responder:
     async def _is_not_cured(self, incident: Incident, again: str) -> None:
         """Raises: AlreadyCured, which ends the incident, if another incident cured the node since it was read."""
         with contextlib.suppress(UnknownIncident):
-            if because := cured_since(incident, await self.book.find(again)):
+            if because := cured_since(incident, await self.record.find(again)):
                 await self._end(incident, Cancelled(because))
                 raise AlreadyCured(because, "Check the node again to see how it is now.")
 
@@ -301,7 +301,7 @@ class Responder:
 
     async def _end(self, incident: Incident, event: IncidentEvent) -> None:
         with contextlib.suppress(Conflict):  # the entry that was first says how it goes on
-            await self.book.tell(incident, event, BOT)
+            await self.record.tell(incident, event, BOT)
 
     @contextlib.asynccontextmanager
     async def _on_record(self, action: str, incident: str, approval: Approval) -> AsyncIterator[None]:

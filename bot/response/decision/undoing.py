@@ -32,7 +32,7 @@ from bot.response.decision import guards
 from bot.response.decision.binding import another_machine, bindings
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
-from bot.response.record import Record, recorded, short_id
+from bot.response.record import IncidentRecord, recorded, short_id
 
 _TIMES = 20  # undo proposals that an incident may have, when people do not approve them
 
@@ -51,7 +51,7 @@ class Undoing:
     """Proposes inverse plans; what it needs is handed in."""
 
     policy: Policy
-    book: Record
+    record: IncidentRecord
     ledger: ActingLedger
     reach: NodeAccess
     nodes: NodeDirectory
@@ -138,7 +138,7 @@ class Undoing:
             received = AlertReceived(alert, incident.node, group, incident.playbook, undoes=incident.id)
             try:
                 found = found or fold([await self.ledger.append(name, 0, received, approval.by)])
-                return await self.book.tell_all(found, (triaged, proposal), BOT)
+                return await self.record.tell_all(found, (triaged, proposal), BOT)
             except Conflict as no:
                 raise AlreadyDecided(f"Another person asked for that just now: it is incident {name}.") from no
         raise NothingToUndo(f"Undoing incident {incident.id} was proposed {_TIMES} times, and never carried out.")

@@ -123,10 +123,10 @@ class Weigher:
         return replace(found, turned=turned, otherwise=tuple(_otherwise(was.playbook, now.playbook, found)))
 
     def _verdict(self, asked: Asked) -> Verdict:
-        book, snapshot = asked.playbook, asked.snapshot
-        causes = [self._weighing(asked, used) for used in book.causes]
-        found = [*causes, *(held(condition, snapshot) for condition in book.conditions)]
-        return replace(self._judge, playbook=book).concluded(snapshot, found)
+        playbook, snapshot = asked.playbook, asked.snapshot
+        causes = [self._weighing(asked, used) for used in playbook.causes]
+        found = [*causes, *(held(condition, snapshot) for condition in playbook.conditions)]
+        return replace(self._judge, playbook=playbook).concluded(snapshot, found)
 
     def _weighing(self, asked: Asked, used: WeighedCause) -> Weighing:
         """Weigh a cause once for each tuning: it looks only at the probes that it names."""
@@ -189,11 +189,12 @@ def _otherwise(before: Playbook, after: Playbook, found: Comparison) -> Iterator
         yield from _listed("must_read", before.must_read, after.must_read)
     for cause in dict.fromkeys(filter(None, (found.before.cause, found.after.cause))):
         remedies = [
-            next((used.remedy for used in book.causes if used.cause.name == cause), None) for book in (before, after)
+            next((used.remedy for used in playbook.causes if used.cause.name == cause), None)
+            for playbook in (before, after)
         ]
         if remedies[0] is not None and remedies[1] is not None and remedies[0] != remedies[1]:
             yield from _listed(f"remedy of {cause}", remedies[0], remedies[1])
-    orders = [[used.cause.name for used in book.causes] for book in (before, after)]
+    orders = [[used.cause.name for used in playbook.causes] for playbook in (before, after)]
     both = set(orders[0]) & set(orders[1])
     orders = [[name for name in order if name in both] for order in orders]
     if found.before.cause != found.after.cause and orders[0] != orders[1]:

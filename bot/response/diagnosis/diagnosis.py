@@ -35,7 +35,7 @@ from bot.probes.profile import as_run, profiled
 from bot.response.diagnosis.progress import Follower, Underway
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler, not_judged
-from bot.response.record import Record
+from bot.response.record import IncidentRecord
 
 IN_STORMS = "storms"  # in storms all readings share a person's allowance, so that people's own checks go on
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between tries to record a verdict
@@ -63,7 +63,7 @@ class Diagnosis:
     def __init__(
         self,
         scheduler: CheckScheduler,
-        book: Record,
+        record: IncidentRecord,
         recorder: VerdictRecorder,
         nodes: NodeDirectory,
         playbooks: Playbooks,
@@ -75,7 +75,7 @@ class Diagnosis:
     ) -> None:
         """`people` are the kinds of alerts that people ask for themselves."""
         self._scheduler = scheduler
-        self._book = book
+        self._record = record
         self._recorder = recorder
         self._nodes = nodes
         self._playbooks = playbooks
@@ -100,7 +100,7 @@ class Diagnosis:
         async with self._groups.setdefault(card, asyncio.Lock()):
             if incident.id not in self._jobs:
                 before = set(self._jobs)  # a job that ends while the group is read makes what was read out of date
-                group = newest(await self._book.together(card))
+                group = newest(await self._record.together(card))
                 await self._begin(group, [member for member in group if member.id not in before])
         return LOOK_AGAIN
 

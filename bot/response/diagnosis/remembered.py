@@ -73,15 +73,15 @@ class Weighings:
 
     def changed(self, reading: Any, change: Change, looks: Looks) -> list[Weighing | None]:
         """Return the weighings after a change; `reading` is the changed reading."""
-        before, book, hanging = self._snapshot, self._playbook, self._on(change, looks)
+        before, playbook, hanging = self._snapshot, self._playbook, self._on(change, looks)
         readings = {**before.readings, change.probe: reading}
         figures = dict(hanging.figures)
         now = RememberingSnapshot(before.node, before.taken_at, before.window, readings, figures=figures)
         found = [*self.found]
         for at in hanging.causes:
-            found[at] = weighed(book.causes[at], now)
+            found[at] = weighed(playbook.causes[at], now)
         for at in hanging.conditions:
-            found[len(book.causes) + at] = held(book.conditions[at], now)
+            found[len(playbook.causes) + at] = held(playbook.conditions[at], now)
         return found
 
     def decided(self, found: Sequence[Weighing | None]) -> tuple[tuple[Any, ...], ...]:
@@ -94,10 +94,10 @@ class Weighings:
     def _on(self, change: Change, looks: Looks) -> _Hanging:
         """Return what depends on the changed thing, whatever its new value."""
         if change.what not in self._hanging:
-            book, figures = self._playbook, self._snapshot.figures.items()
+            playbook, figures = self._playbook, self._snapshot.figures.items()
             self._hanging[change.what] = _Hanging(
-                tuple(at for at, used in enumerate(book.causes) if looks.cause_hangs_on(used.cause, change)),
-                tuple(at for at in range(len(book.conditions)) if looks.condition_hangs_on(at, change)),
+                tuple(at for at, used in enumerate(playbook.causes) if looks.cause_hangs_on(used.cause, change)),
+                tuple(at for at in range(len(playbook.conditions)) if looks.condition_hangs_on(at, change)),
                 {name: known for name, known in figures if not looks.figure_hangs_on(name, change)},
             )
         return self._hanging[change.what]

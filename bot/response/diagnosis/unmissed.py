@@ -67,8 +67,8 @@ def _says(weighing: Weighing | None) -> bool:
 
 
 def _without(piece: Piece, judge: Judge, snapshot: Snapshot, found: Sequence[Weighing | None]) -> Verdict:
-    book, at = judge.playbook, piece.at
-    causes = tuple(used for place, used in enumerate(book.causes) if place != at)
-    conditions = tuple(each for place, each in enumerate(book.conditions, len(book.causes)) if place != at)
-    fewer = replace(judge, playbook=replace(book, causes=causes, conditions=conditions))
+    playbook, at = judge.playbook, piece.at
+    causes = tuple(used for place, used in enumerate(playbook.causes) if place != at)
+    conditions = tuple(each for place, each in enumerate(playbook.conditions, len(playbook.causes)) if place != at)
+    fewer = replace(judge, playbook=replace(playbook, causes=causes, conditions=conditions))
     return fewer.concluded(snapshot, [*found[:at], *found[at + 1 :]])

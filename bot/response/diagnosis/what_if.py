@@ -163,11 +163,14 @@ class _Search:
 
     def _edges_of(self, fact: Fact) -> tuple[Number, ...]:
         """Return the thresholds of what looks at a fact, and the numbers next to them, in order."""
-        book, looks, change = self._judge.playbook, self._looks, fact.change
-        weigh = [looks.cause_hangs_on(used.cause, change) for used in book.causes]
-        ask = [looks.condition_hangs_on(at, change) for at in range(len(book.conditions))]
+        playbook, looks, change = self._judge.playbook, self._looks, fact.change
+        weigh = [looks.cause_hangs_on(used.cause, change) for used in playbook.causes]
+        ask = [looks.condition_hangs_on(at, change) for at in range(len(playbook.conditions))]
         if (those := (*weigh, *ask)) not in self._edges:
-            causes, conditions = itertools.compress(book.causes, weigh), itertools.compress(book.conditions, ask)
+            causes, conditions = (
+                itertools.compress(playbook.causes, weigh),
+                itertools.compress(playbook.conditions, ask),
+            )
             self._edges[those] = _edges(causes, conditions)
         return self._edges[those]
 

@@ -21,7 +21,7 @@ from bot.domain.transitions import State
 from bot.response.decision.responder import Diagnose
 from bot.response.execution.step_executor import Outcome, StepExecutor
 from bot.response.execution.validation import next_sample
-from bot.response.record import Record, cured_since, plan_of, rest_of, stopped
+from bot.response.record import IncidentRecord, cured_since, plan_of, rest_of, stopped
 from bot.response.timing import decided_within, now_of
 
 _OUT_OF_BAND = "Use another way in: the console, or the cloud provider's reboot."
@@ -31,7 +31,7 @@ _OUT_OF_BAND = "Use another way in: the console, or the cloud provider's reboot.
 class Remediation:
     """Runs approved plans; everything from outside is handed in. `validation` replaces the policy's duration."""
 
-    book: Record
+    record: IncidentRecord
     stepping: StepExecutor
     nodes: NodeDirectory
     diagnose: Diagnose
@@ -42,7 +42,7 @@ class Remediation:
 
         Raises: UnknownIncident when there is none of that id; LedgerUnavailable when the record cannot be asked.
         """
-        return await self.step(await self.book.find(incident_id))
+        return await self.step(await self.record.find(incident_id))
 
     async def step(self, incident: Incident) -> Again | None:
         """Do the next thing for this incident; None once it has ended.
@@ -56,7 +56,7 @@ class Remediation:
             outcome = await (self._foreign(incident, now) if self._is_foreign(incident) else self._next(incident, now))
             if isinstance(outcome, Again):  # shown without being recorded, so it was not redacted yet
                 return replace(outcome, because=redacted_text(outcome.because))
-            told = await self.book.tell(incident, outcome, BOT)
+            told = await self.record.tell(incident, outcome, BOT)
         except (Conflict, ImpossibleEvent):
             return Again(because="another program went on with it")
         if told.state is State.RESOLVED:
@@ -73,9 +73,9 @@ class Remediation:
                 if summary.state is not State.PROPOSED:
                     continue
                 with contextlib.suppress(LedgerError, UnknownIncident):
-                    beside = await self.book.find(summary.id)
+                    beside = await self.record.find(summary.id)
                     if beside.state is State.PROPOSED and (because := cured_since(beside, cured)):
-                        await self.book.tell(beside, Cancelled(because), BOT)
+                        await self.record.tell(beside, Cancelled(because), BOT)
 
     async def _next(self, incident: Incident, now: datetime) -> Outcome:
         match incident.state:

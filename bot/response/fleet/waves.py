@@ -49,7 +49,7 @@ from bot.domain.wave_events import (
 )
 from bot.response.decision import guards
 from bot.response.fleet.wave_approvers import WaveApprovers
-from bot.response.record import Record, unheard
+from bot.response.record import IncidentRecord, unheard
 
 _TRIES = 5  # on Conflict: read again, decide again
 MOST_MEMBERS = 2_000
@@ -76,7 +76,7 @@ class Waves:
     """
 
     policy: Policy
-    book: Record
+    record: IncidentRecord
     ledger: ActingLedger
     waves: WaveLedger
     clock: Clock
@@ -212,14 +212,14 @@ class Waves:
     async def close(self, wave: Wave) -> None:
         """End the incidents that had no turn, once no turn will come; none of them could begin anyway."""
         for member in wave.waiting:
-            incident = await self.book.find(member.incident)
+            incident = await self.record.find(member.incident)
             if not incident.ended:
                 await self.call_off(incident, f"Wave {wave.id} ended before its turn.")
 
     async def call_off(self, incident: Incident, because: str) -> None:
         """End an incident before anything was done; an incident that changed meanwhile is left as it is."""
         with contextlib.suppress(Conflict, ImpossibleEvent):
-            await self.book.tell(incident, Cancelled(because), BOT)
+            await self.record.tell(incident, Cancelled(because), BOT)
 
     def _is_as_proposed(self, wave: Wave, approval: Approval) -> None:
         if approval.digest and approval.digest != wave.proposal.digest:

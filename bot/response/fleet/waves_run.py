@@ -127,7 +127,7 @@ class WaveRun:
             await self.desk.close(wave)
             return await self._tell(wave, WaveDeclined("Nobody decided in time."))
         for turn in wave.under_way:
-            if (over := _outcome(await self.desk.book.find(turn.member.incident))) is not None:
+            if (over := _outcome(await self.desk.record.find(turn.member.incident))) is not None:
                 outcome, because = over
                 ended = TurnEnded(turn.member.incident, turn.member.node, outcome, one_line(because, 500))
                 return await self._tell(wave, ended)
@@ -172,7 +172,7 @@ class WaveRun:
         return Again(POLL, because)
 
     async def _has_room(self, wave: Wave, member: WaveMember) -> None:
-        incident = await self.desk.book.find(member.incident)
+        incident = await self.desk.record.find(member.incident)
         if incident.ended or incident.proposal is None:
             return  # its turn ends at once
         labels = self._labels(member.node)
@@ -196,7 +196,7 @@ class WaveRun:
 
     async def _hand_over(self, wave: Wave, turn: Turn, now: datetime, is_late: bool) -> Again | None:
         """Apply the wave's approval to the incident that has the turn; None where there is nothing to do for it."""
-        incident = await self.desk.book.find(turn.member.incident)
+        incident = await self.desk.record.find(turn.member.incident)
         if incident.state is not State.PROPOSED:
             return None  # the engine goes on with it
         if is_late or now >= turn.given_at + self.policy.approval_expires:

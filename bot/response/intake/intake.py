@@ -59,7 +59,7 @@ class Intake:
         self,
         inbox: Inbox,
         cases: DedupStore,
-        book: AlertRecorder,
+        recorder: AlertRecorder,
         rules: Rules,
         nodes: Sequence[Node],
         notices: Notices,
@@ -72,7 +72,7 @@ class Intake:
     ) -> None:
         self._inbox = inbox
         self._cases = cases
-        self._book = book
+        self._recorder = recorder
         self._rules = rules
         self._nodes = nodes
         self._notices = notices
@@ -173,7 +173,7 @@ class Intake:
         if alarm.happening is Happening.RESOLVED:
             group = await self._cases.over(kept.delivery)
             if group:
-                await self._book.clears(group, alarm.source, alarm.case)
+                await self._recorder.clears(group, alarm.source, alarm.case)
                 self._notices.changed(group)
             return
         signals = await self._signals(kept, alarm)
@@ -204,12 +204,12 @@ class Intake:
             self._log("alarm_was_over", source=alarm.source, id=alarm.case)
             return
         heading = await self._heading(delivery, alarm, route, course)
-        await self._book.fires(heading, named.nodes)
+        await self._recorder.fires(heading, named.nodes)
         if named.ambiguous or not named.nodes:
-            await self._book.asks(heading, *self._question(named))
+            await self._recorder.asks(heading, *self._question(named))
         if over := [signal for signal in signals if not signal.firing]:
             gone = set(self._found(replace(alarm, title="", body={}, labels={}), over).nodes) - set(named.nodes)
-            await self._book.clears(course.group, alarm.source, alarm.case, gone)
+            await self._recorder.clears(course.group, alarm.source, alarm.case, gone)
         self._log(
             "alarm",
             source=alarm.source,

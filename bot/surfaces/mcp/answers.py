@@ -21,7 +21,7 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.what_if import WhatIf
-from bot.response.record import Opening, Record, received, unheard
+from bot.response.record import IncidentRecord, Opening, received, unheard
 from bot.surfaces.document import documents
 from bot.surfaces.incidents import incident_body, incident_text, incidents_body, incidents_text
 from bot.surfaces.mcp.member import MCP
@@ -146,7 +146,7 @@ class RecordedAnswers:
 
     async def incident(self, incident_id: str) -> Answer:
         """Return an incident. Raises: UnknownIncident."""
-        entries = await Record(self._there(incident_id)).story(incident_id)
+        entries = await IncidentRecord(self._there(incident_id)).story(incident_id)
         incident = fold(entries)
         text = incident_text(incident, entries, context=ViewContext(words=self.words))
         return Answer(incident_body(incident, entries), text)
@@ -156,7 +156,7 @@ class RecordedAnswers:
 
         Raises: UnknownIncident; UsageError when what it said is not kept; CaseError when it is damaged; PlaybookError.
         """
-        entries = await Record(self._there(incident_id)).story(incident_id)
+        entries = await IncidentRecord(self._there(incident_id)).story(incident_id)
         triaged = next((event for entry in entries if isinstance(event := entry.event, Triaged)), None)
         if triaged is None or triaged.verdict.status is Status.UNREACHABLE:
             nobody = "Nobody could talk to its node" if triaged is not None else "There is no verdict yet"

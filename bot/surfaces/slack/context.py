@@ -100,7 +100,7 @@ class SlackContext:
 
     async def find(self, incident_id: str) -> Incident:
         """Return an incident from the record. Raises: UnknownIncident, LedgerError."""
-        return await self.responder.book.find(incident_id)
+        return await self.responder.record.find(incident_id)
 
     def check_workspace(self, person: Person) -> None:
         """Return for a person from the bot's own workspace.

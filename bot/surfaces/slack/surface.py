@@ -20,7 +20,7 @@ from bot.domain.policy import Policy
 from bot.domain.post import MessageRef
 from bot.domain.transitions import State
 from bot.response.execution.usual import UsualTimes
-from bot.response.record import Record, undoable
+from bot.response.record import IncidentRecord, undoable
 from bot.surfaces.slack.calls import FIRST
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.enclosed_report import REPORT
@@ -52,7 +52,7 @@ class SlackSurface:
         outbox: Outbox,
         ledger: ActingLedger,
         policy: Policy,
-        book: Record,
+        record: IncidentRecord,
         notices: Notices,
         actions: Mapping[str, Action],
         links: Mapping[str, str] | None = None,
@@ -63,7 +63,7 @@ class SlackSurface:
         self._outbox = outbox
         self._ledger = ledger
         self._policy = policy
-        self._book = book
+        self._record = record
         self._notices = notices
         self._actions = actions
         self._links = links or {}
@@ -180,7 +180,7 @@ class SlackSurface:
         found = []
         for incident_id in await self._ledger.together(name):
             with contextlib.suppress(UnknownIncident):
-                found.append(await self._book.find(incident_id))
+                found.append(await self._record.find(incident_id))
         return newest(found)
 
     async def place(self, name: str) -> MessageRef | None:
@@ -241,7 +241,7 @@ class SlackSurface:
         first = group[0]
         if first.undoes:
             try:
-                undone = await self._book.find(first.undoes)
+                undone = await self._record.find(first.undoes)
             except UnknownIncident:
                 return None
             beside = await self._spot((undone,))

@@ -85,7 +85,7 @@ class WaveCards:
         """Return what a yes does on each node, in words; names the nodes where the plans differ."""
         found: dict[str, list[str]] = {}
         for member in wave.proposal.members[:MOST_PLANS]:
-            incident = await self.desk.book.find(member.incident)
+            incident = await self.desk.record.find(member.incident)
             if incident.proposal is not None:
                 found.setdefault(self._words.plan(incident.proposal.plan), []).append(member.node)
         more = len(wave.proposal.members) - MOST_PLANS

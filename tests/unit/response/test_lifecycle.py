@@ -16,7 +16,7 @@ from bot.domain.incident import Incident
 from bot.response.diagnosis.diagnosis import LOOK_AGAIN, Diagnosis
 from bot.response.execution.remediation import Remediation
 from bot.response.lifecycle import INTERRUPTED, Lifecycle
-from bot.response.record import Record
+from bot.response.record import IncidentRecord
 from tests.record.incidents import HEALTHY, NODE, TRIAGED, entries
 
 RECEIVED = AlertReceived(Alert("pagerduty", "Q1"), NODE, "g1", "node-health")
@@ -37,8 +37,8 @@ class Parts:
     did: list[Any] = field(default_factory=list)
 
     async def advanced(self) -> Again | None:
-        book, diagnosis = cast("Record", self), cast("Diagnosis", _Diagnosis(self))
-        return await Lifecycle(book, diagnosis, cast("Remediation", self), frozenset(("slack", "terminal"))).advance(
+        record, diagnosis = cast("IncidentRecord", self), cast("Diagnosis", _Diagnosis(self))
+        return await Lifecycle(record, diagnosis, cast("Remediation", self), frozenset(("slack", "terminal"))).advance(
             "i1"
         )
 

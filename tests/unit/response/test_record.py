@@ -15,7 +15,7 @@ from bot.domain.events import Cancelled
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger, on_threads
-from bot.response.record import Opening, Record
+from bot.response.record import IncidentRecord, Opening
 from tests.record.incidents import ASKER, NODE, OPENING, PROPOSED, TRIAGED, VERDICT
 
 PLAYBOOK = Playbook("node-health", "Health", 3, (), (), ())
@@ -29,7 +29,7 @@ def ledger(tmp_path: Path) -> Iterator[ActingLedger]:
 
 
 async def test_who_tells_late_hears_of_it(ledger: ActingLedger) -> None:
-    record = Record(ledger)
+    record = IncidentRecord(ledger)
     await ledger.append(WISH.incident(NODE), 0, WISH.received(NODE), ASKER)
     opened = await record.find(WISH.incident(NODE))
     triaged = await record.tell(opened, TRIAGED, BOT)
@@ -44,4 +44,4 @@ async def test_who_tells_late_hears_of_it(ledger: ActingLedger) -> None:
 @pytest.mark.parametrize("wrong", ["nosuchone0", "house", "../x", ""])
 async def test_incident_that_is_not_there_is_said_to_be_unknown(ledger: ActingLedger, wrong: str) -> None:
     with pytest.raises(UnknownIncident):
-        await Record(ledger).find(wrong)
+        await IncidentRecord(ledger).find(wrong)

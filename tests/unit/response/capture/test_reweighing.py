@@ -21,7 +21,7 @@ from bot.domain.verdict import Confidence, Verdict
 from bot.ledger import Database, KeptCases, Ledger, on_threads
 from bot.probes.profile import PROFILE, ProfileReading, as_text
 from bot.response.capture.reweighing import Reweighing
-from bot.response.record import Record
+from bot.response.record import IncidentRecord
 from tests.record.incidents import APPROVER, BEGAN_AT, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, by_whom
 
 ID = "7k3m9x2qpv"
@@ -72,7 +72,9 @@ class Bench:
     ) -> str:
         ledger: Any = around(on_threads(self.ledger, self.threads))
         cases: Any = on_threads(self.kept, self.threads)
-        weighing = Reweighing(Record(ledger), ledger, cases, self.judge, lambda event, **_: self.lines.append(event))
+        weighing = Reweighing(
+            IncidentRecord(ledger), ledger, cases, self.judge, lambda event, **_: self.lines.append(event)
+        )
         return await weighing.consider(incident, taken)
 
     def others(self) -> Sequence[str]:

@@ -20,7 +20,7 @@ from bot.ledger import on_threads
 from bot.response.decision.recheck import Recheck, RecheckResult
 from bot.response.decision.responder import Responder
 from bot.response.execution.node_access import Seen
-from bot.response.record import Record
+from bot.response.record import IncidentRecord
 from tests.schedules.stage import POLICY, Stage
 
 PEOPLE = tuple(f"p{number}" for number in range(50))
@@ -52,7 +52,7 @@ async def responders(stage: Stage, count: int) -> AsyncIterator[tuple[list[Respo
     with ThreadPoolExecutor(1) as threads:
         ledger = on_threads(stage.ledger, threads)
         made = [
-            replace(stage.responder(), book=Record(ledger), ledger=ledger, glance=cast("Recheck", counted))
+            replace(stage.responder(), record=IncidentRecord(ledger), ledger=ledger, glance=cast("Recheck", counted))
             for _ in range(count)
         ]
         for one in made:  # a program's own turns

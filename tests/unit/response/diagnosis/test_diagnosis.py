@@ -21,7 +21,7 @@ from bot.response.diagnosis.diagnosis import LONGEST_PAUSE, LOOK_AGAIN, Diagnosi
 from bot.response.diagnosis.progress import Underway
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler
-from bot.response.record import Opening, Record
+from bot.response.record import IncidentRecord, Opening
 from tests.record.incidents import BEGAN_AT, HEALTHY, NODE, entries
 
 PLAYBOOK = Playbook("node-health", "", 3, (), (), ())
@@ -53,9 +53,13 @@ class House:
         def log(event: str, **_: Any) -> None:
             self.lines.append(event)
 
-        scheduler, book, recorder = cast("CheckScheduler", self), cast("Record", self), cast("VerdictRecorder", self)
+        scheduler, record, recorder = (
+            cast("CheckScheduler", self),
+            cast("IncidentRecord", self),
+            cast("VerdictRecorder", self),
+        )
         return Diagnosis(
-            scheduler, book, recorder, self, self, log, (self,), self.sleep, people=frozenset(("slack", "terminal"))
+            scheduler, record, recorder, self, self, log, (self,), self.sleep, people=frozenset(("slack", "terminal"))
         )
 
     async def sleep(self, seconds: float) -> None:

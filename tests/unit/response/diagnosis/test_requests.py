@@ -16,7 +16,7 @@ from bot.domain.transitions import State
 from bot.ledger import Database, Leases, Ledger, on_threads
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.requests import CheckRequests
-from bot.response.record import Opening, Record
+from bot.response.record import IncidentRecord, Opening
 from tests.record.incidents import ASKER, BEGAN_AT, NODE
 
 WISH = Opening("slack", "C1/-/7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
@@ -55,7 +55,7 @@ async def test_request_is_opened_once_and_found_again(kept: tuple[Any, Any, Any]
     for _ in range(2):
         await begun.requests(ledger, leases).take(WISH, [NODE, "node-2"])
     ((first, second),) = begun.groups
-    found = await Record(ledger).find(WISH.incident(NODE))
+    found = await IncidentRecord(ledger).find(WISH.incident(NODE))
     assert (found.node, found.group, found.state, found.seq) == (NODE, WISH.group, State.OPENED, 1)
     assert (first.id, first.seq, second.id, second.seq) == (found.id, 1, WISH.incident("node-2"), 0)
 

@@ -37,7 +37,7 @@ async def sick(folder: Path, *pods: DemoPod, cordoned: bool = False) -> AsyncIte
 
 
 def undoing(here: Yard) -> Undoing:
-    return Undoing(POLICY, here.book, here.ledger, here.reach(), Always(here.node))
+    return Undoing(POLICY, here.record, here.ledger, here.reach(), Always(here.node))
 
 
 async def test_node_takes_no_new_pods_keeps_its_own_and_is_handed_to_a_person(tmp_path: Path) -> None:
@@ -67,13 +67,13 @@ async def test_undo_opens_what_it_cordoned_and_only_that(tmp_path: Path) -> None
         assert (step.action, dict(step.args)) == ("uncordon", WHERE)
         assert here.cluster.nodes[NAME].unschedulable, "nothing is done before somebody says yes"
         responder = Responder(
-            POLICY, here.book, here.ledger, here.reach(), Always(here.node), here.diagnose, lambda: here.now
+            POLICY, here.record, here.ledger, here.reach(), Always(here.node), here.diagnose, lambda: here.now
         )
         await responder.decide(undo.id, Approval("terminal:ann", "open it"))
         runner = here.runner()
         while (again := await runner.advance(undo.id)) is not None:
             here.since["began"] += again.after
-        assert isinstance((await here.book.find(undo.id)).ending, Resolved)
+        assert isinstance((await here.record.find(undo.id)).ending, Resolved)
         assert here.cluster.patched == [f"{NAME} unschedulable=True", f"{NAME} unschedulable=None"]
 
 

@@ -92,7 +92,7 @@ def carried_on_by(stage: Stage, wire: CutWire, name: str) -> Iterator[Again]:
     """Let a runner carry it to its end, and yield what it says after each advance."""
     world, reach = stage.world, NodeAccess(wire, ACTIONS)
     stepping = StepExecutor(stage.policy, stage.recorder, reach, stage, world.clock, world.sleep, "r")
-    remediation = Remediation(stage.book, stepping, stage, stage.diagnose)
+    remediation = Remediation(stage.record, stepping, stage, stage.diagnose)
     for _ in range(2000):
         again = do(stage, remediation.advance(name))
         if again is None:

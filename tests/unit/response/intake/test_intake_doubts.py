@@ -29,13 +29,13 @@ def test_doubt_about_the_node_is_a_question_and_never_a_guess(intake: Stage, det
         assert one.question is not None
         assert (one.node, one.state, len(one.question.options)) == ("", State.UNKNOWN, options)
         await intake.page("E1b")  # told of again: asked once
-        picked = await intake.book.picked(one.id, "node-2", "slack:T1/U1")
+        picked = await intake.recorder.picked(one.id, "node-2", "slack:T1/U1")
         assert (picked.node, picked.state) == ("node-2", State.OPENED)
         assert nodes(await intake.incidents()) == ["node-2"]
         with pytest.raises(ImpossibleEvent):
-            await intake.book.picked(one.id, "node-3", "slack:T1/U2")
+            await intake.recorder.picked(one.id, "node-3", "slack:T1/U2")
         with pytest.raises(UnknownIncident):
-            await intake.book.picked("nothing", "node-3", "slack:T1/U2")
+            await intake.recorder.picked("nothing", "node-3", "slack:T1/U2")
 
     do(story())
 
@@ -166,7 +166,7 @@ def test_pages_that_the_bot_raised_itself_start_nothing(intake: Stage) -> None:
             return None
 
         intake.intake = Intake(
-            intake.inbox, intake.cases, intake.book, Rules(ROUTES, StormLimits(), STALE_AFTER), NODES, intake,
+            intake.inbox, intake.cases, intake.recorder, Rules(ROUTES, StormLimits(), STALE_AFTER), NODES, intake,
             asyncio.Event(), intake.clock, lambda event, **fields: None, signals_of=ours,
         )  # fmt: skip
         await intake.page("E1")
@@ -235,7 +235,7 @@ def test_two_who_raise_the_same_at_one_moment_have_both_asked(intake: Stage) -> 
         seed = IncidentSeed(Alert("pagerduty", "Q1", "pagerduty:PANN"), "g1", "node-health", "C1", "E1")
         await intake.ledger.append(incident_id("g1", "node-1"), 0, seed.received("node-1"), "pagerduty:PANN")
         other = replace(seed, alert=Alert("pagerduty", "Q2", "pagerduty:PBOB"))
-        await intake.book._open(incident_id("g1", "node-1"), other.received("node-1"))
+        await intake.recorder._open(incident_id("g1", "node-1"), other.received("node-1"))
         (one,) = [fold(await intake.ledger.read(incident_id("g1", "node-1")))]
         assert one.askers == ("pagerduty:PANN", "pagerduty:PBOB")
 
