@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from bot.app.pagerduty import PagerDutyParts, asker_of
 from bot.app.parts import now
 from bot.app.stores import Stores
-from bot.domain.alarm_contracts import StormLimits
 from bot.domain.alert import AlertGroup, SourceAlert
 from bot.domain.contracts import Log
 from bot.domain.engine_contracts import Notices
 from bot.domain.errors import InventoryError
 from bot.domain.incident import Incident
+from bot.domain.intake_contracts import StormLimits
 from bot.domain.node import Node
 from bot.inventory import Inventory
 from bot.library import Library

@@ -14,7 +14,7 @@ from bot.actions import ACTIONS
 from bot.app.parts import now
 from bot.app.policing import rules_of_acting
 from bot.app.stores import Stores
-from bot.domain import alarm_contracts, contracts
+from bot.domain import contracts, intake_contracts
 from bot.domain.alert import Reporter, SourceAlert
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
@@ -155,8 +155,8 @@ def pagerduty_parts(
     log: Log,
     tell: Tell,
     *,
-    inbox: alarm_contracts.Inbox | None = None,
-    cases: alarm_contracts.DedupStore | None = None,
+    inbox: intake_contracts.Inbox | None = None,
+    cases: intake_contracts.DedupStore | None = None,
     arrivals: asyncio.Event | None = None,
     patience: Patience | None = None,
 ) -> PagerDutyParts | None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.app.parts import runner_name
-from bot.domain.alarm_contracts import DedupStore, Inbox
 from bot.domain.case import CaseStore, Readings, SweepReports
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Leases, Outbox
+from bot.domain.intake_contracts import DedupStore, Inbox
 from bot.domain.wave_contracts import WaveLedger
 from bot.ledger import Database, Ledger, ReadingStore, SweepStore, on_threads
 from bot.ledger import KeptCases as BlockingKeptCases

@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, literal_column, select, update
 
-from bot.domain.alarm_contracts import Correlation, OpenCase, Recurrence, Storm, StormLimits
 from bot.domain.alert import AlertGroup, Delivery, SourceKind
 from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
+from bot.domain.intake_contracts import Correlation, OpenCase, Recurrence, Storm, StormLimits
 from bot.ledger.database import Database
 from bot.ledger.summaries import summary_of
 from bot.ledger.tables import CASES, INCIDENTS

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, literal_column, select, update
 from sqlalchemy.dialects import postgresql
 
-from bot.domain.alarm_contracts import GivenUpDelivery, KeptDelivery
 from bot.domain.alert import Delivery
 from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import UnreadableEntry
+from bot.domain.intake_contracts import GivenUpDelivery, KeptDelivery
 from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database

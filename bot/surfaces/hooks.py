@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 from aiohttp import web
 
-from bot.domain.alarm_contracts import Inbox
 from bot.domain.alert import Delivery
 from bot.domain.contracts import Clock, Log, Seconds
 from bot.domain.errors import LedgerError, MalformedDelivery
+from bot.domain.intake_contracts import Inbox
 from bot.domain.safe_text import one_line
 from bot.sources.source import Webhook
 from bot.surfaces.bodies import AGAIN_SECONDS, UNREAD, body_of

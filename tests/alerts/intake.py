@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.domain.alarm_contracts import StormLimits
 from bot.domain.alert import Reporter, SourceAlert
 from bot.domain.events import Triaged
 from bot.domain.incident import Incident
+from bot.domain.intake_contracts import StormLimits
 from bot.domain.node import Node
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict

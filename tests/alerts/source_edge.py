@@ -14,9 +14,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.domain.alarm_contracts import GivenUpDelivery
 from bot.domain.alert import Delivery
 from bot.domain.errors import LedgerUnavailable
+from bot.domain.intake_contracts import GivenUpDelivery
 from bot.sources.alertmanager import AlertmanagerWebhook
 from bot.sources.grafana import GrafanaSettings, GrafanaWebhook
 from bot.sources.pagerduty import PagerDutyWebhook

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from bot.domain.alarm_contracts import Correlation, GivenUpDelivery, Recurrence, StormLimits
 from bot.domain.alert import AlertGroup, Delivery, Happening, Reporter, SourceAlert
+from bot.domain.intake_contracts import Correlation, GivenUpDelivery, Recurrence, StormLimits
 from bot.ledger import Database, Leases
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import GIVEN_UP, KNOWN_FOR, Inbox

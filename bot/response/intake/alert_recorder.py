@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain.alarm_contracts import DedupStore
 from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.contracts import Ledger
 from bot.domain.errors import Conflict, ImpossibleEvent, UnknownIncident
@@ -20,6 +19,7 @@ from bot.domain.events import (
 )
 from bot.domain.fold import after
 from bot.domain.incident import Incident, newest
+from bot.domain.intake_contracts import DedupStore
 from bot.domain.transitions import State
 from bot.response.record import short_id
 

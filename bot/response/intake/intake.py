@@ -15,12 +15,12 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeAlias
 
-from bot.domain.alarm_contracts import Correlation, DedupStore, Inbox, KeptDelivery, Recurrence, StormLimits
 from bot.domain.alert import Alert, AlertGroup, Delivery, Happening, Reporter, SourceAlert, is_who
 from bot.domain.contracts import Clock, Log
 from bot.domain.duration import written
 from bot.domain.engine_contracts import Notices
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyUnavailable
+from bot.domain.intake_contracts import Correlation, DedupStore, Inbox, KeptDelivery, Recurrence, StormLimits
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.response.intake.alert_recorder import MOST_OPTIONS, AlertRecorder, IncidentSeed, group_name

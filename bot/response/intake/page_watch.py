@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from bot.domain.alarm_contracts import DedupStore, Inbox
 from bot.domain.alert import AlertGroup, Delivery, Happening
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import MalformedDelivery, PagerDutyRefused
+from bot.domain.intake_contracts import DedupStore, Inbox
 from bot.domain.pagerduty import PAGERDUTY, Page, PageReader
 from bot.domain.safe_text import one_line
 

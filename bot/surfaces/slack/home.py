@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bot.domain.alarm_contracts import GivenUpDelivery
 from bot.domain.contracts import Outbox
 from bot.domain.entry import Entry
 from bot.domain.errors import LedgerError, Refused, UnknownIncident
 from bot.domain.incident import Incident, IncidentSummary
+from bot.domain.intake_contracts import GivenUpDelivery
 from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State

@@ -6,10 +6,10 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from bot.domain.alarm_contracts import DedupStore, Storm, StormLimits
 from bot.domain.contracts import Leases, Log
 from bot.domain.errors import LedgerError
 from bot.domain.incident import IncidentSummary
+from bot.domain.intake_contracts import DedupStore, Storm, StormLimits
 from bot.domain.listed import listed
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.alarm_contracts import Storm
 from bot.domain.alert import Alert
 from bot.domain.events import AlertCleared, AlertReceived, IncidentEvent, Triaged
 from bot.domain.fold import after, fold
 from bot.domain.incident import Incident, IncidentSummary
+from bot.domain.intake_contracts import Storm
 from bot.domain.policy import Policy
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict

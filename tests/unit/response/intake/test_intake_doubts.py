@@ -8,11 +8,11 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.alarm_contracts import StormLimits
 from bot.domain.alert import Alert
 from bot.domain.errors import ImpossibleEvent, PagerDutyRefused, PagerDutyUnavailable, UnknownIncident
 from bot.domain.events import AlertReceived
 from bot.domain.fold import fold
+from bot.domain.intake_contracts import StormLimits
 from bot.domain.transitions import State
 from bot.response.intake.alert_recorder import IncidentSeed, incident_id
 from bot.response.intake.intake import GIVEN_UP_AFTER, LONGEST_PAUSE, Intake, Rules

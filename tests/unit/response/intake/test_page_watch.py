@@ -13,9 +13,9 @@ import pytest
 
 from bot.demo.pagerduty.account import Incident
 from bot.demo.pagerduty.server import PagerDuty
-from bot.domain.alarm_contracts import StormLimits
 from bot.domain.alert import Delivery, Happening, Reporter
 from bot.domain.errors import PagerDutyUnavailable
+from bot.domain.intake_contracts import StormLimits
 from bot.ledger import Database, on_threads
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
