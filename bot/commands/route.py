@@ -51,18 +51,18 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: UsageError when the file is not an alert, or the settings cannot be used.
     """
     from bot.app.alerts import explained, rules_of
-    from bot.sources import told_by
+    from bot.sources import parse_file
 
     settings = options.settings(arguments)
     rules = rules_of(settings, options.library(settings))
     try:
-        told = told_by(_raw(arguments.file), arguments.source)
+        parsed = parse_file(_raw(arguments.file), arguments.source)
     except MalformedDelivery as no:
         wanted = "It should be the body of a source's webhook."
         raise UsageError(f"{arguments.file} is not an alert: {no.sentence}", wanted) from no
-    if (alarm := told.delivery.alarm) is None:
-        raise UsageError(f"{arguments.file} starts nothing: {told.delivery.what or 'it contains no alert'}.")
-    named, route = explained(alarm, told.signals, rules, options.inventory(arguments, settings).nodes)
+    if (alarm := parsed.delivery.alarm) is None:
+        raise UsageError(f"{arguments.file} starts nothing: {parsed.delivery.what or 'it contains no alert'}.")
+    named, route = explained(alarm, parsed.signals, rules, options.inventory(arguments, settings).nodes)
     document = _document(alarm, named, route)
     print(json.dumps(document, indent=2, ensure_ascii=False) if arguments.json else _text(alarm, named, route))
     return 0

@@ -58,7 +58,7 @@ def person_of(who: str) -> str:
     return f"{kind}{colon}{name.rpartition('/')[2]}"
 
 
-class Happening(enum.StrEnum):
+class CaseEvent(enum.StrEnum):
     """What happened to a source's case."""
 
     FIRED = "fired"
@@ -102,7 +102,7 @@ class AlertGroup:
 
     source: SourceKind
     case: str
-    happening: Happening
+    happening: CaseEvent
     title: str = ""
     occurred_at: datetime | None = None
     signals: tuple[SourceAlert, ...] = ()

@@ -16,7 +16,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.root_command import in_folders, root_line
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind, kernel_line
-from bot.probes.formats.kernel_story import told_by
+from bot.probes.formats.kernel_story import parse_file
 from bot.probes.formats.log_burst import COUNT, TELL, LogBurst, log_burst
 
 
@@ -213,7 +213,7 @@ def parse(outputs: Outputs) -> KernelLogReading:
         raise CannotRead("kernel_log: the log is empty, which never happens: it could not be read")
     told = {line: burst for line in lines[:-1] if (burst := log_burst(line)) is not None}
     read = (kernel_line(line, origin == "journal") for line in lines[:-1] if line not in told)
-    events = told_by([line for line in read if line is not None])
+    events = parse_file([line for line in read if line is not None])
     kinds = tuple(dict.fromkeys(event.kind.value for event in events))
     bursts = tuple(sorted(told.values(), key=lambda burst: burst.since_boot))
     return KernelLogReading(origin, int(seen), events, kinds, int(left_out), bursts)

@@ -7,7 +7,7 @@ from bot.domain.errors import MalformedDelivery, UsageError
 from bot.domain.nearest import did_you_mean
 from bot.sources import alertmanager, grafana, pagerduty
 from bot.sources.body import read_body
-from bot.sources.source import Source, Told
+from bot.sources.source import ParsedFile, Source
 
 SOURCES: tuple[Source, ...] = (pagerduty.SOURCE, alertmanager.SOURCE, grafana.SOURCE)
 
@@ -17,7 +17,7 @@ def settings_of(sources: Sequence[Source] = SOURCES) -> Mapping[str, type[Any]]:
     return {source.name: source.settings for source in sources}
 
 
-def told_by(raw: bytes, name: str | None = None, sources: Sequence[Source] = SOURCES) -> Told:
+def parse_file(raw: bytes, name: str | None = None, sources: Sequence[Source] = SOURCES) -> ParsedFile:
     """Return the contents of a body, parsed by the source of that name, or else by the source that recognises it.
 
     Raises: MalformedDelivery when it is not a source's body; UsageError when no source has that name.
@@ -29,4 +29,4 @@ def told_by(raw: bytes, name: str | None = None, sources: Sequence[Source] = SOU
     source = next((found for found in sources if (found.name == name if name else found.recognises(body))), None)
     if source is None:
         raise MalformedDelivery("No source recognises it: name its source with --source.")
-    return source.told(body)
+    return source.parse_file(body)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from bot.domain.alert import AlertGroup, Delivery, Happening, SourceAlert
+from bot.domain.alert import AlertGroup, CaseEvent, Delivery, SourceAlert
 from bot.domain.errors import MalformedDelivery
 from bot.domain.setting import secret
 from bot.sources.body import MOST_SIGNALS, TITLE, any_alike, harmless, inner, instant, labels, read_body, table, text
-from bot.sources.source import Body, Source, Told
+from bot.sources.source import Body, ParsedFile, Source
 
 NAME, PATH = "alertmanager", "/alertmanager"
 _LONGEST_CASE = 120
@@ -50,77 +50,77 @@ class AlertmanagerWebhook:
         return group_of(self.kind, read_body(body))
 
 
-def group_of(kind: str, told: Mapping[str, Any]) -> Delivery:
+def group_of(kind: str, body: Mapping[str, Any]) -> Delivery:
     """Return the delivery of a group of alerts; Grafana uses the same form.
 
     Raises: MalformedDelivery when it has no alerts, or a malformed alert.
     """
-    alerts = told.get("alerts")
+    alerts = body.get("alerts")
     if not isinstance(alerts, list):
         raise MalformedDelivery("alerts is not a list.")
     rows = [table(alert, f"alerts[{at}]") for at, alert in enumerate(alerts[:MOST_SIGNALS])]
     if not rows:
-        return Delivery(kind, _digest(kind, "empty", str(told.get("groupKey", ""))), None, "no alerts")
+        return Delivery(kind, _digest(kind, "empty", str(body.get("groupKey", ""))), None, "no alerts")
     signals = tuple(_signal(row) for row in rows)
-    case = _case(told, signals)
-    truncated = told.get("truncatedAlerts")
+    case = _case(body, signals)
+    truncated = body.get("truncatedAlerts")
     unseen = truncated if isinstance(truncated, int) and not isinstance(truncated, bool) and truncated > 0 else 0
     pairs = list(zip(rows, signals, strict=True))
     firing = [(row, signal) for row, signal in pairs if signal.firing]
-    told_by = "startsAt" if firing else "endsAt"
-    instants = [at for row, _ in firing or pairs if (at := instant(row, told_by)) is not None]
-    shared = labels(told, "commonLabels") | labels(told, "groupLabels")
+    parse_file = "startsAt" if firing else "endsAt"
+    instants = [at for row, _ in firing or pairs if (at := instant(row, parse_file)) is not None]
+    shared = labels(body, "commonLabels") | labels(body, "groupLabels")
     alarm = AlertGroup(
         kind,
         case,
-        Happening.FIRED if firing else Happening.RESOLVED,
-        title=_title(told, shared, signals),
+        CaseEvent.FIRED if firing else CaseEvent.RESOLVED,
+        title=_title(body, shared, signals),
         occurred_at=max(instants, default=None),
         signals=signals,
-        labels=shared | {"receiver": text(told, "receiver")},
-        body=harmless({key: told[key] for key in ("groupLabels", "commonLabels", "commonAnnotations") if key in told}),
-        url=_url(text(told, "externalURL", 500)),
+        labels=shared | {"receiver": text(body, "receiver")},
+        body=harmless({key: body[key] for key in ("groupLabels", "commonLabels", "commonAnnotations") if key in body}),
+        url=_url(text(body, "externalURL", 500)),
         unseen=unseen + max(0, len(alerts) - MOST_SIGNALS),
     )
     # A repeated notification has the same alerts with the same start times; a new notification differs.
     turns = sorted(f"{signal.key} {signal.firing} {text(row, 'startsAt')}" for row, signal in pairs)
-    return Delivery(kind, _digest(kind, case, str(alarm.unseen), *turns), alarm, text(told, "status"))
+    return Delivery(kind, _digest(kind, case, str(alarm.unseen), *turns), alarm, text(body, "status"))
 
 
-def told_of_group(kind: str, body: Body) -> Told:
+def parsed_group(kind: str, body: Body) -> ParsedFile:
     """Return the contents of a file with a group of alerts.
 
     Raises: MalformedDelivery when it does not have the documented form.
     """
     delivery = group_of(kind, body)
-    return Told(delivery, delivery.alarm.signals if delivery.alarm is not None else ())
+    return ParsedFile(delivery, delivery.alarm.signals if delivery.alarm is not None else ())
 
 
 def _signal(row: Mapping[str, Any]) -> SourceAlert:
-    told = labels(row, "labels")
+    body = labels(row, "labels")
     notes = inner(row, "annotations")
-    key = text(row, "fingerprint", 100) or _digest(*(f"{label}={value}" for label, value in sorted(told.items())))
+    key = text(row, "fingerprint", 100) or _digest(*(f"{label}={value}" for label, value in sorted(body.items())))
     return SourceAlert(
         key=key,
         firing=row.get("status") != "resolved",
-        title=text(notes, "summary") or text(notes, "description") or told.get("alertname", ""),
-        labels=told,
+        title=text(notes, "summary") or text(notes, "description") or body.get("alertname", ""),
+        labels=body,
         body=harmless({name: row[name] for name in ("labels", "annotations", "values", "valueString") if name in row}),
     )
 
 
-def _case(told: Mapping[str, Any], signals: tuple[SourceAlert, ...]) -> str:
+def _case(body: Mapping[str, Any], signals: tuple[SourceAlert, ...]) -> str:
     """The group's own name; the end of a long name is replaced by its digest."""
-    key = text(told, "groupKey", 100_000)
+    key = text(body, "groupKey", 100_000)
     if not key:
-        shared = sorted(labels(told, "groupLabels").items()) or [("alert", signal.key) for signal in signals[:1]]
+        shared = sorted(labels(body, "groupLabels").items()) or [("alert", signal.key) for signal in signals[:1]]
         key = "{" + ", ".join(f'{label}="{value}"' for label, value in shared) + "}"
     return key if len(key) <= _LONGEST_CASE else f"{key[: _LONGEST_CASE - 20]}…{_digest(key)[:16]}"
 
 
-def _title(told: Mapping[str, Any], shared: Mapping[str, str], signals: tuple[SourceAlert, ...]) -> str:
-    notes = inner(told, "commonAnnotations")
-    said = (text(told, "title"), text(notes, "summary"), text(notes, "description"), shared.get("alertname", ""))
+def _title(body: Mapping[str, Any], shared: Mapping[str, str], signals: tuple[SourceAlert, ...]) -> str:
+    notes = inner(body, "commonAnnotations")
+    said = (text(body, "title"), text(notes, "summary"), text(notes, "description"), shared.get("alertname", ""))
     return next((title[:TITLE] for title in (*said, signals[0].title) if title), "")
 
 
@@ -144,5 +144,5 @@ SOURCE = Source(
     AlertmanagerSettings,
     _webhook,
     recognises=lambda body: "alerts" in body and body.get("version") == "4",
-    told=lambda body: told_of_group(NAME, body),
+    parse_file=lambda body: parsed_group(NAME, body),
 )

@@ -25,13 +25,13 @@ def read_body(raw: bytes) -> Mapping[str, Any]:
     Raises: MalformedDelivery when it is not an object.
     """
     try:
-        told = json.loads(raw.decode("utf-8"), parse_constant=_no_number)
+        body = json.loads(raw.decode("utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise MalformedDelivery(f"The body is not JSON: {one_line(str(error), 100)}.") from error
-    if not isinstance(told, dict):
+    if not isinstance(body, dict):
         raise MalformedDelivery("The body is not a JSON object.")
-    _bounded(told)
-    return told
+    _bounded(body)
+    return body
 
 
 def table(value: Any, where: str) -> Mapping[str, Any]:
@@ -44,38 +44,38 @@ def table(value: Any, where: str) -> Mapping[str, Any]:
     return value
 
 
-def inner(told: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def inner(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """Return the object of that name; empty if it is missing or null."""
-    value = told.get(key)
+    value = body.get(key)
     return value if isinstance(value, dict) else {}
 
 
-def text(told: Mapping[str, Any], key: str, limit: int = TITLE) -> str:
+def text(body: Mapping[str, Any], key: str, limit: int = TITLE) -> str:
     """Return a text on a single line, made safe and without secrets; empty if there is none."""
-    value = told.get(key)
+    value = body.get(key)
     return one_line(str(harmless(value)), limit) if isinstance(value, str) else ""
 
 
-def name(told: Mapping[str, Any], key: str, where: str) -> str:
+def name(body: Mapping[str, Any], key: str, where: str) -> str:
     """Return a source's id of something.
 
     Raises: MalformedDelivery when it is missing or cannot be stored.
     """
-    value = told.get(key)
+    value = body.get(key)
     if not isinstance(value, str) or not value or len(value) > _LONGEST_NAME or not value.isprintable():
         raise MalformedDelivery(f"{where}.{key} is not a name.")
     return value
 
 
-def labels(told: Mapping[str, Any], key: str) -> dict[str, str]:
+def labels(body: Mapping[str, Any], key: str) -> dict[str, str]:
     """Return texts by name, without secrets; other values are left out."""
-    texts = {label: value for label, value in inner(told, key).items() if isinstance(value, str)}
+    texts = {label: value for label, value in inner(body, key).items() if isinstance(value, str)}
     return {one_line(label, 100): one_line(value, 500) for label, value in harmless(texts).items()}
 
 
-def instant(told: Mapping[str, Any], key: str) -> datetime | None:
+def instant(body: Mapping[str, Any], key: str) -> datetime | None:
     """Return an RFC 3339 instant; None if it is missing or has no time zone."""
-    value = told.get(key)
+    value = body.get(key)
     if not isinstance(value, str) or len(value) > 40:
         return None
     try:
@@ -100,8 +100,8 @@ def _safe(value: Any) -> Any:
     return value
 
 
-def _bounded(told: Any) -> None:
-    level: list[Any] = [told]
+def _bounded(body: Any) -> None:
+    level: list[Any] = [body]
     for _ in range(DEEPEST):
         level = [
             item

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from bot.domain.alert import Delivery
 from bot.domain.setting import duration, option, secret
 from bot.domain.toml_table import TomlTable
-from bot.sources.alertmanager import group_of, told_of_group
+from bot.sources.alertmanager import group_of, parsed_group
 from bot.sources.body import any_alike, read_body, signed
 from bot.sources.source import Body, Source
 
@@ -79,5 +79,5 @@ SOURCE = Source(
     GrafanaSettings,
     _webhook,
     _recognises,
-    told=lambda body: told_of_group(NAME, body),
+    parse_file=lambda body: parsed_group(NAME, body),
 )

@@ -8,18 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bot.domain.alert import AlertGroup, Delivery, Happening, Reporter, SourceAlert
+from bot.domain.alert import AlertGroup, CaseEvent, Delivery, Reporter, SourceAlert
 from bot.domain.examined import Examined
 from bot.domain.pagerduty import OURS, PAGERDUTY
 from bot.sources.body import TITLE, any_alike, harmless, inner, instant, labels, name, read_body, signed, table, text
 from bot.sources.pagerduty_settings import PagerDutySettings
-from bot.sources.source import Body, ServingBot, Source, Told
+from bot.sources.source import Body, ParsedFile, ServingBot, Source
 
 PATH = "/pagerduty"
-HAPPENINGS: Mapping[str, Happening] = {
-    "incident.triggered": Happening.FIRED,
-    "incident.reopened": Happening.REOPENED,
-    "incident.resolved": Happening.RESOLVED,
+CASE_EVENTS: Mapping[str, CaseEvent] = {
+    "incident.triggered": CaseEvent.FIRED,
+    "incident.reopened": CaseEvent.REOPENED,
+    "incident.resolved": CaseEvent.RESOLVED,
 }
 
 
@@ -48,14 +48,14 @@ class PagerDutyWebhook:
 def _delivery(body: Body) -> Delivery:
     event = table(body.get("event"), "event")
     event_id, kind = name(event, "id", "event"), name(event, "event_type", "event")
-    happening = HAPPENINGS.get(kind)
+    happening = CASE_EVENTS.get(kind)
     if happening is None:  # also our own notes, sent back as incident.annotated
         return Delivery(PAGERDUTY, event_id, None, kind)
     data = table(event.get("data"), "event.data")
     if is_ours(data):
         return Delivery(PAGERDUTY, event_id, None, kind)
     agent = inner(event, "agent")
-    raiser = _raiser(agent) if happening is not Happening.RESOLVED else None
+    raiser = _raiser(agent) if happening is not CaseEvent.RESOLVED else None
     alarm = alarm_of(data, happening, instant(event, "occurred_at"), raiser)
     # The event's id, not the delivery id in the header: that is not signed, so a replay could change it.
     return Delivery(PAGERDUTY, event_id, alarm, kind)
@@ -67,7 +67,7 @@ def is_ours(incident: Mapping[str, Any]) -> bool:
 
 
 def alarm_of(
-    incident: Mapping[str, Any], happening: Happening, occurred_at: datetime | None, raised_by: Reporter | None = None
+    incident: Mapping[str, Any], happening: CaseEvent, occurred_at: datetime | None, raised_by: Reporter | None = None
 ) -> AlertGroup:
     """Return an incident of PagerDuty as an alert group, from a webhook or from the REST API.
 
@@ -95,7 +95,7 @@ def alarm_of(
     )
 
 
-def alarm_of_page(incident: Mapping[str, Any], happening: Happening, occurred_at: datetime | None) -> AlertGroup | None:
+def alarm_of_page(incident: Mapping[str, Any], happening: CaseEvent, occurred_at: datetime | None) -> AlertGroup | None:
     """Return an incident from the REST API as an alert group; None for an incident that the bot raised.
 
     Shape: who raised it is in `first_trigger_log_entry.agent`, present if the incident was requested with
@@ -133,11 +133,11 @@ def _raiser(agent: Mapping[str, Any]) -> Reporter | None:
     return Reporter(text(agent, "id"), text(agent, "summary"), text(agent, "email"))
 
 
-def _first_raiser(incident: Mapping[str, Any], happening: Happening) -> Reporter | None:
-    if happening is Happening.RESOLVED:
+def _first_raiser(incident: Mapping[str, Any], happening: CaseEvent) -> Reporter | None:
+    if happening is CaseEvent.RESOLVED:
         return None
     agent = inner(inner(incident, "first_trigger_log_entry"), "agent")
-    if happening is Happening.REOPENED or not text(agent, "type"):
+    if happening is CaseEvent.REOPENED or not text(agent, "type"):
         return Reporter("")
     return _raiser(agent)
 
@@ -151,13 +151,13 @@ def _tables(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _told(body: Body) -> Told:
+def _told(body: Body) -> ParsedFile:
     """The contents of a file: an event, or an incident from the REST API; either may come with its alerts."""
     alerts = signals_of(_tables(body.get("alerts")))
     if isinstance(incident := body.get("incident"), dict):
-        alarm = alarm_of(incident, Happening.FIRED, None)
-        return Told(Delivery(PAGERDUTY, alarm.case, alarm), alerts)
-    return Told(_delivery(body), alerts)
+        alarm = alarm_of(incident, CaseEvent.FIRED, None)
+        return ParsedFile(Delivery(PAGERDUTY, alarm.case, alarm), alerts)
+    return ParsedFile(_delivery(body), alerts)
 
 
 def _webhook(settings: PagerDutySettings) -> PagerDutyWebhook | None:
@@ -177,7 +177,7 @@ SOURCE = Source(
     PagerDutySettings,
     _webhook,
     recognises=lambda body: "event" in body or "incident" in body,
-    told=_told,
+    parse_file=_told,
     names_in=lambda settings: (settings.node_paths, settings.node_patterns),
     examine=_examine,
 )

@@ -39,7 +39,7 @@ class Webhook(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ParsedFile:
     """The contents of a file with a body: the delivery that it would be, and its alerts."""
 
     delivery: Delivery
@@ -68,7 +68,7 @@ class Source:
 
     Shape: `name` is its name in the ledger, routes, metrics and zombie.toml; `title` is for people. `settings` is its
     dataclass of settings, which all other fields receive. `webhook(settings)` is None while its secret is not set.
-    `recognises(body)` is true for its own bodies; `told(body)` parses a file with such a body, which may hold more than
+    `recognises(body)` is true for its own bodies; `parse_file(body)` parses a file with such a body, which may hold more than
     a request does. `names_in(settings)` are the paths and patterns for finding node names in its alerts; without any,
     all texts are searched. `examine` checks, for `zombie doctor`, what a secret alone does not show.
     """
@@ -79,6 +79,6 @@ class Source:
     settings: type[Any]
     webhook: Callable[[Any], Webhook | None]
     recognises: Callable[[Body], bool]
-    told: Callable[[Body], Told]
+    parse_file: Callable[[Body], ParsedFile]
     names_in: Callable[[Any], tuple[Sequence[str], Sequence[Any]]] = lambda settings: ((), ())
     examine: Callable[[Any, ServingBot], Awaitable[Sequence[Examined]]] | None = None

@@ -14,7 +14,7 @@ import pytest
 from bot.app.alerts import explained, rules_of
 from bot.app.doctor import Doctor
 from bot.app.parts import library
-from bot.domain.alert import Alert, AlertGroup, Delivery, Happening, SourceAlert
+from bot.domain.alert import Alert, AlertGroup, CaseEvent, Delivery, SourceAlert
 from bot.domain.errors import NotAnApprover, SettingsError
 from bot.domain.examined import Examined, Mark
 from bot.domain.incident import Incident
@@ -24,9 +24,9 @@ from bot.domain.toml_table import TomlTable
 from bot.inventory import Inventory
 from bot.response.decision import guards
 from bot.settings import Settings, all_rows
-from bot.sources import SOURCES, settings_of, told_by
+from bot.sources import SOURCES, parse_file, settings_of
 from bot.sources.body import read_body
-from bot.sources.source import Body, Source, Told
+from bot.sources.source import Body, ParsedFile, Source
 from bot.surfaces import PEOPLE, SURFACES
 from bot.surfaces.member import Looks, SurfaceMember
 from bot.surfaces.view.view import is_alarm
@@ -69,10 +69,10 @@ class SirenWebhook:
         return wailing(read_body(body), self._settings.room).delivery
 
 
-def wailing(body: Body, room: str = "gpu") -> Told:
+def wailing(body: Body, room: str = "gpu") -> ParsedFile:
     signal = SourceAlert("s1", title=f"the siren wails at {body['node']}")
-    alarm = AlertGroup("siren", "S1", Happening.FIRED, signal.title, signals=(signal,), labels={"room": room})
-    return Told(Delivery("siren", "D1", alarm), (signal,))
+    alarm = AlertGroup("siren", "S1", CaseEvent.FIRED, signal.title, signals=(signal,), labels={"room": room})
+    return ParsedFile(Delivery("siren", "D1", alarm), (signal,))
 
 
 SIREN = Source(
@@ -82,7 +82,7 @@ SIREN = Source(
     SirenSettings,
     lambda settings: SirenWebhook(settings) if settings.token else None,
     recognises=lambda body: "siren" in body,
-    told=wailing,
+    parse_file=wailing,
 )
 ALL_SOURCES = (*SOURCES, SIREN)
 
@@ -156,7 +156,7 @@ async def test_its_alert_is_taken_read_and_shown_also_by_a_surface_that_nobody_k
 
 
 def test_a_route_and_its_explanation_know_it(tmp_path: Path) -> None:
-    told = told_by(BODY, sources=ALL_SOURCES)
+    told = parse_file(BODY, sources=ALL_SOURCES)
     assert told.delivery.alarm is not None
     assert is_alarm(Alert("siren", told.delivery.alarm.case))
     (tmp_path / "nodes.toml").write_text(f'[nodes.{NODE}]\naddress = "127.0.0.1"\n')

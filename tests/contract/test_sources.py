@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.domain.alert import Happening
+from bot.domain.alert import CaseEvent
 from bot.surfaces.bodies import Bodies
 from tests.alerts.bodies import page_event, raw
 from tests.alerts.source_edge import PAGERDUTY, SIGNED, Edge, Member, edge, members, over
@@ -21,7 +21,7 @@ def test_genuine_delivery_is_kept_before_it_is_answered(member: Member) -> None:
         assert await at.post(member, member.body) == 202
         (kept,) = at.inbox.found.values()
         assert kept.alarm is not None
-        assert (kept.source, kept.alarm.happening, at.arrived.times) == (member.source.kind, Happening.FIRED, 1)
+        assert (kept.source, kept.alarm.happening, at.arrived.times) == (member.source.kind, CaseEvent.FIRED, 1)
         assert at.counted == [(member.source.kind, "accepted")]
 
     over(member, work)

@@ -27,7 +27,7 @@ _TRACE_LASTS = timedelta(seconds=5)
 _RESET_FOLLOWS_WITHIN = timedelta(seconds=60)
 
 
-def told_by(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
+def parse_file(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
     """Return the events of the lines, oldest first."""
     versions = (version for line in lines if (version := VERSION.search(line.says)))
     known = next((version["version"].rstrip("g") for version in versions), "")

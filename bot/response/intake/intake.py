@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeAlias
 
-from bot.domain.alert import Alert, AlertGroup, Delivery, Happening, Reporter, SourceAlert, is_who
+from bot.domain.alert import Alert, AlertGroup, CaseEvent, Delivery, Reporter, SourceAlert, is_who
 from bot.domain.contracts import Clock, Log
 from bot.domain.duration import written
 from bot.domain.engine_contracts import Notices
@@ -170,7 +170,7 @@ class Intake:
         alarm = kept.delivery.alarm
         if alarm is None:
             return
-        if alarm.happening is Happening.RESOLVED:
+        if alarm.happening is CaseEvent.RESOLVED:
             group = await self._cases.over(kept.delivery)
             if group:
                 await self._recorder.clears(group, alarm.source, alarm.case)
