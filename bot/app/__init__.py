@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM, Check, brief, check, exit_status, growth_of
 from bot.app.kubernetes import draining
-from bot.app.listings import told
+from bot.app.listings import listing_words
 from bot.app.parts import (
     incident_id,
     inventory,
@@ -29,6 +29,7 @@ __all__ = [
     "incident_id",
     "inventory",
     "library",
+    "listing_words",
     "local_transport",
     "now",
     "shown_progress",
@@ -36,5 +37,4 @@ __all__ = [
     "sudoers",
     "terminal_width",
     "this_machine",
-    "told",
 ]

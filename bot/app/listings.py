@@ -14,7 +14,7 @@ from bot.domain.contracts import Clock, ClusterApi, Ledger, Log
 from bot.domain.duration import span
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.listing import CannotList, Lister, Machine, Place
-from bot.inventory.kind import Told
+from bot.inventory.kind import ListingStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,11 +57,11 @@ def _nodes(environment: Mapping[str, str], place: Place) -> Sequence[Machine]:
     return lister(api_of)(place)
 
 
-def told(said: Told, at: datetime) -> str:
+def listing_words(status: ListingStatus, at: datetime) -> str:
     """Return a place's list in words: how many nodes, how old, what is wrong."""
-    nodes = "1 node" if said.count == 1 else f"{said.count} nodes"
-    age = "never listed yet" if said.read_at is None else f"listed {span(at - said.read_at)} ago"
-    return f"{said.place}: {nodes}, {age}" + (f"; {said.complaint}" if said.complaint else "")
+    nodes = "1 node" if status.count == 1 else f"{status.count} nodes"
+    age = "never listed yet" if status.read_at is None else f"listed {span(at - status.read_at)} ago"
+    return f"{status.place}: {nodes}, {age}" + (f"; {status.complaint}" if status.complaint else "")
 
 
 class Renewal:
@@ -116,7 +116,7 @@ class Renewal:
             for hear in self._heard:
                 hear(self._known.nodes)
             self._log("inventory", nodes=len(self._known.by_name), kept_for_open_incidents=list(kept))
-        amiss = tuple((said.place, said.complaint) for said in self._known.told if said.complaint)
+        amiss = tuple((status.place, status.complaint) for status in self._known.listings if status.complaint)
         if amiss != self._said:
             self._said = amiss
             for place, complaint in amiss:

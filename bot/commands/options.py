@@ -215,9 +215,9 @@ def inventory(arguments: argparse.Namespace, settings: Settings) -> Inventory:
             "For this machine: zombie check --local",
         )
     known = app.inventory(settings.inventory, arguments.environ)
-    for said in known.told:
-        if said.complaint:
-            print(f"inventory: {app.told(said, app.now())}", file=sys.stderr)
+    for status in known.listings:
+        if status.complaint:
+            print(f"inventory: {app.listing_words(status, app.now())}", file=sys.stderr)
     return known
 
 

@@ -14,7 +14,7 @@ from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable
 from bot.inventory.inventory_file import InventoryFile, refreshed_every
-from bot.inventory.kind import InventoryKind, Known
+from bot.inventory.kind import InventoryKind, TableNodes
 from bot.inventory.machine_nodes import known_of, labels_of
 
 EC2_KEYS = ("regions", "filters", "profile", "name", "address", "refresh")
@@ -23,17 +23,17 @@ _REGION = re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d{1,2}\Z")
 _OWN = ("az", "instance_type", "image", "private_dns")  # facts that become labels of the same name
 
 
-def load(file: InventoryFile) -> Known:
+def load(file: InventoryFile) -> TableNodes:
     """Return the instances of the regions that `[ec2]` names; faults are noted in the file's problems."""
     table = file.top.table("ec2")
     if table is None:
-        return Known()
+        return TableNodes()
     table.only(EC2_KEYS)
     regions, filters = _regions(table), _filters(table)
     name_of, address, refresh = _name_of(table), _address(table), refreshed_every(table)
     asked = {"filters": filters, "profile": table.text("profile") or ""}
     if len(file.problems) or file.listings is None:
-        return Known()
+        return TableNodes()
     listings = file.listings.of([Place("ec2", region, asked) for region in regions], refresh)
     return replace(known_of(listings, "EC2", name_of, _node_of(file.defaults, address)), refresh=refresh)
 

@@ -17,7 +17,7 @@ from bot.domain.node import Node, is_name, valid_name
 from bot.domain.safe_text import one_line
 from bot.inventory import ec2_nodes, kubernetes_nodes, ssh_hosts, toml_nodes
 from bot.inventory.inventory_file import InventoryFile
-from bot.inventory.kind import InventoryKind, Known, Told
+from bot.inventory.kind import InventoryKind, ListingStatus, TableNodes
 
 # If two kinds know a name, the first in this order wins.
 KINDS = (toml_nodes.KIND, ssh_hosts.KIND, kubernetes_nodes.KIND, ec2_nodes.KIND)
@@ -30,7 +30,7 @@ class Inventory:
 
     by_name: Mapping[str, Node]
     origin: str
-    known: Mapping[str, Known] = field(default_factory=dict)
+    known: Mapping[str, TableNodes] = field(default_factory=dict)
     kept: Mapping[str, Node] = field(default_factory=dict)
 
     @classmethod
@@ -44,10 +44,10 @@ class Inventory:
         """Read an inventory file; `home` is what `~` stands for in it, `listings` lists what clouds have.
 
         Raises: InventoryError, with file and line, when it or a file that it names cannot be used as written. A cloud
-        that does not answer is not an error; `told` says so.
+        that does not answer is not an error; `listings` says so.
         """
         file = InventoryFile.read(path, home, (kind.table for kind in kinds), listings)
-        known: dict[str, Known] = {}
+        known: dict[str, TableNodes] = {}
         for kind in kinds:
             known[kind.title] = kind.load(file)
         file.problems.stop_if_any()
@@ -64,9 +64,9 @@ class Inventory:
         return tuple(kept)
 
     @property
-    def told(self) -> tuple[Told, ...]:
+    def listings(self) -> tuple[ListingStatus, ...]:
         """The result of each cloud listing, by place."""
-        return tuple(told for known in self.known.values() for told in known.told)
+        return tuple(status for known in self.known.values() for status in known.listings)
 
     @property
     def refresh(self) -> timedelta | None:
@@ -122,7 +122,7 @@ class Inventory:
         if not self.by_name and not patterns:
             return f'It has no nodes yet: a line [nodes."{one_line(name, 80)}"] would add this node.'
         fitting = f", and names that fit {' or '.join(patterns)}" if patterns else ""
-        amiss = " ".join(f"{told.place}: {told.complaint}." for told in self.told if told.complaint)
+        amiss = " ".join(f"{status.place}: {status.complaint}." for status in self.listings if status.complaint)
         return f"It has {self.says}{fitting}; none is near. {amiss}".rstrip()
 
 

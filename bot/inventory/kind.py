@@ -11,7 +11,7 @@ from bot.inventory.inventory_file import InventoryFile
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ListingStatus:
     """A place's last listing: how many nodes, when (None: never), and what is wrong (empty: nothing)."""
 
     place: str
@@ -21,18 +21,18 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class TableNodes:
     """What a table provides.
 
     Shape: `nodes` have full names. `patterns` are shown to people; `fitting(name)` returns the node of a name that only
-    fits a pattern, None if it fits none. A table that asks a cloud has `told`, the result of each place; `gone`, the
+    fits a pattern, None if it fits none. A table that asks a cloud has `listings`, the result of each place; `gone`, the
     nodes that were listed there before and are gone; and `refresh`, how old its listing may become.
     """
 
     nodes: tuple[Node, ...] = ()
     patterns: tuple[str, ...] = ()
     fitting: Callable[[str], Node | None] = lambda name: None
-    told: tuple[Told, ...] = ()
+    listings: tuple[ListingStatus, ...] = ()
     gone: tuple[Node, ...] = ()
     refresh: timedelta | None = None
 
@@ -48,4 +48,4 @@ class InventoryKind:
 
     table: str
     title: str
-    load: Callable[[InventoryFile], Known]
+    load: Callable[[InventoryFile], TableNodes]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from bot.domain.listing import Listing, Machine, Place
 from bot.domain.node import Node
 from bot.inventory.inventory_file import InventoryFile, path_of, refreshed_every
-from bot.inventory.kind import InventoryKind, Known
+from bot.inventory.kind import InventoryKind, TableNodes
 from bot.inventory.machine_nodes import known_of, labels_of
 
 KUBERNETES_KEYS = ("context", "selector", "kubeconfig", "refresh")
@@ -24,11 +24,11 @@ _WELL_KNOWN = {
 }
 
 
-def load(file: InventoryFile) -> Known:
+def load(file: InventoryFile) -> TableNodes:
     """Return the nodes of the cluster that `[kubernetes]` names; faults are noted in the file's problems."""
     table = file.top.table("kubernetes")
     if table is None:
-        return Known()
+        return TableNodes()
     table.only(KUBERNETES_KEYS)
     context = table.text("context")
     if context is None and "context" not in table:
@@ -36,7 +36,7 @@ def load(file: InventoryFile) -> Known:
     kubeconfig, refresh = path_of(table, "kubeconfig", file.folder, file.home), refreshed_every(table)
     asked = {"selector": table.text("selector") or "", "kubeconfig": str(kubeconfig or "")}
     if len(file.problems) or file.listings is None or context is None:
-        return Known()
+        return TableNodes()
     listings = file.listings.of([Place("kubernetes", context, asked)], refresh)
     known = known_of(listings, "Kubernetes", lambda machine: machine.id, _node_of(file.defaults, context))
     return replace(known, refresh=refresh)

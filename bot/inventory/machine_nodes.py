@@ -14,7 +14,7 @@ from dataclasses import replace
 from bot.domain.listing import Listing, Machine
 from bot.domain.node import GPUS_LABEL, Node, is_name
 from bot.domain.safe_text import one_line
-from bot.inventory.kind import Known, Told
+from bot.inventory.kind import ListingStatus, TableNodes
 
 ADDRESS = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9._:%-]{0,252}\Z")
 # Labels with a meaning: where alerts find a node, which cluster drains it, whether it is simulated.
@@ -41,7 +41,7 @@ def known_of(
     title: str,
     wanted_name: Callable[[Machine], str],
     node_of: Callable[[Machine, Listing], Node | None],
-) -> Known:
+) -> TableNodes:
     """Return what these listings provide.
 
     Shape: `wanted_name` is what people call a machine; if it is not a valid name, or several machines have it, the
@@ -54,7 +54,7 @@ def known_of(
         return name if is_name(name) and counted[name] <= 1 else machine.id
 
     nodes: dict[str, Node] = {}
-    told: list[Told] = []
+    listings: list[ListingStatus] = []
     for listing in listings:
         usable, unusable = 0, 0
         for machine in listing.machines:
@@ -64,9 +64,11 @@ def known_of(
                 continue
             usable += 1
             nodes.setdefault(name, replace(node, name=name))
-        told.append(Told(f"{title} {listing.place.name}", usable, listing.read_at, _complaint(listing, unusable)))
+        listings.append(
+            ListingStatus(f"{title} {listing.place.name}", usable, listing.read_at, _complaint(listing, unusable))
+        )
     gone = _gone(listings, (wanted_name, lambda machine: machine.id), node_of, nodes)
-    return Known(tuple(nodes.values()), told=tuple(told), gone=gone)
+    return TableNodes(tuple(nodes.values()), listings=tuple(listings), gone=gone)
 
 
 def _complaint(listing: Listing, unusable: int) -> str:

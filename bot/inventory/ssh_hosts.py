@@ -16,7 +16,7 @@ from bot.domain.errors import InventoryError
 from bot.domain.node import Node, is_name
 from bot.domain.problems import Problems, decode_file
 from bot.inventory.inventory_file import InventoryFile
-from bot.inventory.kind import InventoryKind, Known
+from bot.inventory.kind import InventoryKind, TableNodes
 
 _LIMIT_BYTES = 1024 * 1024
 _MOST_FILES = 500
@@ -101,21 +101,23 @@ def _like(pattern: str, name: str) -> bool:
     return not pattern[place:].strip("*")
 
 
-def load(file: InventoryFile) -> Known:
+def load(file: InventoryFile) -> TableNodes:
     """Return the hosts of the configuration that `[ssh] config` names; empty without that key.
 
     Raises: InventoryError, with file and line, when the configuration cannot be read or understood.
     """
     shared = file.defaults
     if shared.ssh_config is None:
-        return Known()
+        return TableNodes()
     file.problems.stop_if_any()  # read the other file only if this has no faults
     hosts = SshHosts.read(shared.ssh_config, file.home)
 
     def node(name: str) -> Node:
         return replace(shared, name=name, address=name)
 
-    return Known(tuple(map(node, hosts.names)), hosts.patterns, lambda name: node(name) if hosts.allows(name) else None)
+    return TableNodes(
+        tuple(map(node, hosts.names)), hosts.patterns, lambda name: node(name) if hosts.allows(name) else None
+    )
 
 
 class _Reader:

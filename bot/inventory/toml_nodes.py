@@ -10,7 +10,7 @@ from bot.domain.problems import Problems
 from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable
 from bot.inventory.inventory_file import InventoryFile, user_of
-from bot.inventory.kind import InventoryKind, Known
+from bot.inventory.kind import InventoryKind, TableNodes
 
 NODE_KEYS = ("address", "port", "user", "labels")
 
@@ -20,7 +20,7 @@ _IN_CLUSTER = "kubernetes_node"
 _CLUSTER_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\Z")
 
 
-def load(file: InventoryFile) -> Known:
+def load(file: InventoryFile) -> TableNodes:
     """Return these nodes; faults are noted in the file's problems."""
     written = file.top.table("nodes")
     tables = {name: written.table(name) for name in written.names} if written is not None else {}
@@ -31,7 +31,7 @@ def load(file: InventoryFile) -> Known:
             says = f'"{one_line(name, 60)}" and "{one_line(earlier, 60)}" differ in letter case only; keep one of them'
             file.problems.add(table.line, says)
     nodes = (_node(name, table, file.defaults, file.problems) for name, table in tables.items() if table is not None)
-    return Known(tuple(nodes))
+    return TableNodes(tuple(nodes))
 
 
 def _node(name: str, table: TomlTable, defaults: Node, problems: Problems) -> Node:

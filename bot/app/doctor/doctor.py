@@ -11,7 +11,7 @@ from bot.app.doctor import home
 from bot.app.doctor.nodes import NodeExamination, sample
 from bot.app.doctor.past import prometheus, pyroscope
 from bot.app.doctor.serving import BotHere
-from bot.app.listings import told
+from bot.app.listings import listing_words
 from bot.app.parts import library, now, ssh_transport
 from bot.app.policing import rules_of_acting
 from bot.domain.contracts import Transport
@@ -20,7 +20,7 @@ from bot.domain.examined import Examined, Mark
 from bot.domain.node import Node
 from bot.domain.setting import rows_of
 from bot.inventory import Inventory
-from bot.inventory.kind import Told
+from bot.inventory.kind import ListingStatus
 from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
@@ -112,13 +112,13 @@ class Doctor:
         seen = f"{self._known.says}, of which {len(self._nodes)} are checked"
         if not self._known.nodes:
             none = Examined("inventory", Mark.WRONG, "it has no nodes", "Add a node: [nodes.NAME], address = …")
-            return (none, *(self._of_place(said) for said in self._known.told))
-        return (Examined("inventory", Mark.OK, seen), *(self._of_place(said) for said in self._known.told))
+            return (none, *(self._of_place(said) for said in self._known.listings))
+        return (Examined("inventory", Mark.OK, seen), *(self._of_place(said) for said in self._known.listings))
 
     @staticmethod
-    def _of_place(said: Told) -> Examined:
+    def _of_place(said: ListingStatus) -> Examined:
         mark = Mark.OK if not said.complaint else Mark.NOTE if said.read_at is not None else Mark.WRONG
-        return Examined("inventory", mark, told(said, now()), "" if mark is Mark.OK else _LISTING)
+        return Examined("inventory", mark, listing_words(said, now()), "" if mark is Mark.OK else _LISTING)
 
     def _of_nodes(self) -> list[tuple[str, Look]]:
         if not self._nodes:

@@ -26,7 +26,7 @@ from bot.surfaces.slack.requests import (
     CheckRequest,
     CommandRequest,
     HelpRequest,
-    Known,
+    KnownNodes,
     Request,
     Subcommand,
     help_words,
@@ -50,7 +50,7 @@ class CommandHandler:
 
     def __init__(
         self,
-        known: Known,
+        known: KnownNodes,
         opener: CheckOpener,
         replies: CommandReplies,
         ephemeral: Ephemeral,

@@ -129,7 +129,7 @@ class HelpRequest:
     sentence: str = ""
 
 
-class Known(Protocol):
+class KnownNodes(Protocol):
     """The nodes that may be asked for."""
 
     def knows(self, name: str) -> bool:
@@ -146,7 +146,7 @@ Request: TypeAlias = (
 )
 
 
-def parse(text: str, known: Known) -> Request:
+def parse(text: str, known: KnownNodes) -> Request:
     """Parse what follows `/zombie` or the mention."""
     if len(text) > LONGEST_REQUEST:
         return HelpRequest(f"That was {len(text)} characters long; I read at most {LONGEST_REQUEST}.")
@@ -181,7 +181,7 @@ def parse(text: str, known: Known) -> Request:
     return CheckRequest(nodes, tuple(sentence for sentence, _ in told), len(missing), tuple(offered))
 
 
-def _profile(verb: str, words: list[str], known: Known) -> Request:
+def _profile(verb: str, words: list[str], known: KnownNodes) -> Request:
     """Parse what follows `profile` or `capture`; an unknown node is answered as in a check."""
     if verb == "captures":
         verb, words = "capture", words or ["list"]
@@ -231,7 +231,7 @@ def is_user_id(person: str) -> bool:
     return _USER_ID.match(person) is not None
 
 
-def _not_known(name: str, known: Known) -> tuple[str, tuple[str, ...]]:
+def _not_known(name: str, known: KnownNodes) -> tuple[str, tuple[str, ...]]:
     """Return a sentence about an unknown name, and the nodes that may have been meant."""
     try:
         known.find(name)
