@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.domain.action import Action, Args, Facts, Proof, RemedyRules, by_sudo
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.probes.cgroups import PROBE
 
@@ -27,7 +27,7 @@ def rights(args: Args) -> tuple[tuple[str, ...], ...]:
 
 def looks(args: Args) -> tuple[Command, ...]:
     """Return the probe's commands that count dying cgroups, for a single look; they need no root."""
-    return tuple(replace(command, looks=Looks.ONCE) for command in PROBE.commands)
+    return tuple(replace(command, looks=SampleTimes.ONCE) for command in PROBE.commands)
 
 
 def facts(args: Args, outputs: Outputs) -> Facts:

@@ -16,7 +16,7 @@ from bot.app.start_limiter import StartLimiter
 from bot.domain.batch import Sampling
 from bot.domain.contracts import Listener, Progress, Transport
 from bot.domain.errors import UsageError
-from bot.domain.growth import Growth, Look
+from bot.domain.growth import CountSample, Growth
 from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
@@ -127,7 +127,7 @@ def brief(verdict: Verdict, again: bool = False) -> Verdict:
     return replace(verdict, evidence=(), ruled_out=(), unread=(), undecided=(), plan=None, heat=None, snapshot=snapshot)
 
 
-def growth_of(verdict: Verdict, playbook: Playbook, looks: Mapping[str, Sequence[Look]]) -> Growth | None:
+def growth_of(verdict: Verdict, playbook: Playbook, looks: Mapping[str, Sequence[CountSample]]) -> Growth | None:
     """Return how what a verdict's cause counts has grown, or else what comes to harm soon; `looks` are by cause."""
     if not looks or verdict.snapshot is None:
         return None

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from bot.causes import CAUSES
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry, UsageError
-from bot.domain.growth import Growth, Look, growth
+from bot.domain.growth import CountSample, Growth, growth
 from bot.domain.nearest import did_you_mean
 from bot.domain.safe_text import one_line
 from bot.ledger import Database, Ledger, ReadingStore
@@ -47,7 +47,7 @@ class KeptCounts:
         for node, cause in self._store.series():
             self._causes.setdefault(node, []).append(cause)
 
-    def looks(self, node: str) -> Mapping[str, tuple[Look, ...]]:
+    def looks(self, node: str) -> Mapping[str, tuple[CountSample, ...]]:
         """Return what was counted on a node, by cause."""
         return {cause: self._store.looks(node, cause) for cause in self._causes.get(node, ())}
 

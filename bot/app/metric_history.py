@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bot.app.parts import now
 from bot.app.profile_history import profiled_by
 from bot.app.web_base import checked_base
-from bot.domain.growth import Look
+from bot.domain.growth import CountSample
 from bot.domain.metric_history import PROFILED
 from bot.domain.node import Node
 from bot.inventory import Inventory
@@ -43,7 +43,7 @@ class KnownPast:
     past: PrometheusPast
     known: Inventory
 
-    async def counted(self, node: str, cause: str, until: datetime) -> tuple[Look, ...]:
+    async def counted(self, node: str, cause: str, until: datetime) -> tuple[CountSample, ...]:
         """Return them; none for a node that is gone. Raises: CannotRead."""
         if not self.known.knows(node):
             return ()

@@ -24,7 +24,7 @@ from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed
 from bot.domain.entry import Entry
 from bot.domain.errors import Unreachable
-from bot.domain.growth import Look
+from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.redaction import Redactor
@@ -57,7 +57,7 @@ class Job:
     taken_at: datetime
     runs: tuple[Completed, ...]
     mutes: tuple[Entry, ...] = ()
-    looks: Mapping[str, tuple[Look, ...]] = field(default_factory=dict)
+    looks: Mapping[str, tuple[CountSample, ...]] = field(default_factory=dict)
     failed: Unreachable | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:

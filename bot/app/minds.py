@@ -28,13 +28,13 @@ from bot.domain.command import Completed
 from bot.domain.contracts import Concluded, Listener, ProbeAnswered, ReadingStarted
 from bot.domain.entry import Entry
 from bot.domain.errors import LedgerError, Unreachable
-from bot.domain.growth import Look
+from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.response.diagnosis.triage import CpuLock
 
 AHEAD = 16  # jobs that wait at each: while this process does other things, none stands idle
-Looks: TypeAlias = Mapping[str, tuple[Look, ...]]
-LooksOf: TypeAlias = Callable[[str], Looks]
+EarlierCounts: TypeAlias = Mapping[str, tuple[CountSample, ...]]
+LooksOf: TypeAlias = Callable[[str], EarlierCounts]
 HearsThought: TypeAlias = Callable[[Thought], None]
 _KEPT = frozenset({"PATH", "LANG", "HOME", "TZ", "TMPDIR"})
 _PROGRAM = "import sys; from bot.app.mind import main; sys.exit(main())"
@@ -101,7 +101,7 @@ class Minds:
         ended = (each.process.wait() for each in self._beside)
         await asyncio.gather(*self._hearing, *ended, return_exceptions=True)
 
-    async def judged(self, node: Node, heard: Listener, looks: Looks) -> Thought:
+    async def judged(self, node: Node, heard: Listener, looks: EarlierCounts) -> Thought:
         """Read a node and return its verdict; an unreachable node has a verdict too.
 
         Shape: `looks` are the counts of the node before, by cause.

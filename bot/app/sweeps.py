@@ -13,7 +13,7 @@ from bot.domain.case import Readings, SweepReports
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import LedgerError, UsageError
-from bot.domain.growth import Growth, Look, growth
+from bot.domain.growth import CountSample, Growth, growth
 from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.playbook import Playbook
 from bot.response.fleet.answer import NodeAnswer
@@ -121,7 +121,7 @@ class Sweeps:
                 cause = CAUSES.get(counted.cause)
                 if cause is None or cause.grows is None:
                     continue
-                await self._readings.keep(answer.node, counted.cause, Look(at, counted.value, counted.boot))
+                await self._readings.keep(answer.node, counted.cause, CountSample(at, counted.value, counted.boot))
                 looks = await self._readings.looks(answer.node, counted.cause)
                 if (told := growth(counted.cause, cause.grows, looks, counted.harm)) is not None:
                     found[answer.node, counted.cause] = told

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bot.app.mind import Thought
     from bot.domain.case import KeptCases, Readings
     from bot.domain.contracts import ActingLedger
-    from bot.domain.growth import Look
+    from bot.domain.growth import CountSample
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
     from bot.ledger import Database
@@ -290,7 +290,7 @@ def _teller(several: bool, colour: bool) -> HearsVerdict:
     return tell
 
 
-def _looks(counts: KeptCounts | None, node: str) -> Mapping[str, tuple[Look, ...]]:
+def _looks(counts: KeptCounts | None, node: str) -> Mapping[str, tuple[CountSample, ...]]:
     """What was counted there before; a record that cannot be read is said, and holds no verdict up."""
     from bot.domain.errors import LedgerError
 

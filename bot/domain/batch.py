@@ -24,7 +24,7 @@ from bot.domain.batch_shell import (
     STDERR_LIMIT_BYTES,
     WIRE_LINE_CHARS,
 )
-from bot.domain.command import Command, Completed, Looks
+from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.errors import ConnectionLost
 from bot.domain.root_command import root_argv
 from bot.domain.safe_text import decode, one_line
@@ -81,7 +81,7 @@ class Batch:
         """Number the looks of every `(probe, command)`."""
         questions: list[Question] = []
         for probe, command in commands:
-            looks = (0, 1) if command.looks is Looks.TWICE else (0,)
+            looks = (0, 1) if command.looks is SampleTimes.TWICE else (0,)
             for look in looks:
                 questions.append(Question(f"q{len(questions)}", probe, command, look))
         return cls(tuple(questions), sampling)
@@ -137,11 +137,11 @@ class Batch:
     def _urgency(self, part: str) -> tuple[int, str]:
         """Lanes that watch throughout start at once; the others start in turn, lanes with second looks first."""
         looks = {question.command.looks for question in self.parts()[part]}
-        return (0 if Looks.THROUGHOUT in looks else 1 if Looks.TWICE in looks else 2), part
+        return (0 if SampleTimes.THROUGHOUT in looks else 1 if SampleTimes.TWICE in looks else 2), part
 
     @property
     def _stagger_seconds(self) -> float:
-        watches = any(question.command.looks is not Looks.ONCE for question in self.questions)
+        watches = any(question.command.looks is not SampleTimes.ONCE for question in self.questions)
         return self.sampling.stagger_seconds / (1 if watches else 5)  # else there is no window to spread lanes over
 
     def _gate(self, lanes: int) -> str:
@@ -153,7 +153,7 @@ class Batch:
 
     def ways(self, command: Command) -> tuple[tuple[tuple[str, ...], float], ...]:
         """Return the argument lists that are tried in order, each with its limit in seconds."""
-        watched = self.sampling.samples if command.looks is Looks.THROUGHOUT else 0
+        watched = self.sampling.samples if command.looks is SampleTimes.THROUGHOUT else 0
         seconds = command.limit.total_seconds() + watched
         ways = [(self._filled(command, argv), seconds) for argv in (command.argv, *command.alternatives)]
         if command.as_root:
@@ -171,7 +171,7 @@ class Batch:
         return " ||\n".join(words)
 
     def _filled(self, command: Command, argv: tuple[str, ...]) -> tuple[str, ...]:
-        if command.looks is not Looks.THROUGHOUT:
+        if command.looks is not SampleTimes.THROUGHOUT:
             return argv
         return tuple(
             word.replace("{samples}", str(self.sampling.samples)).replace("{rest}", f"{self.sampling.rest_seconds:g}")

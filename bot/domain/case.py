@@ -19,7 +19,7 @@ from typing import Any, NoReturn, Protocol
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import CaseError, InventoryError
-from bot.domain.growth import Look
+from bot.domain.growth import CountSample
 from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.node import valid_name
 from bot.domain.redaction import redacted, redacted_text
@@ -161,11 +161,11 @@ class CaseStore(KeptCases, Protocol):
 class Readings(Protocol):
     """Counts on nodes over time. Raises: every method raises LedgerUnavailable."""
 
-    async def keep(self, node: str, cause: str, look: Look) -> None:
+    async def keep(self, node: str, cause: str, look: CountSample) -> None:
         """Store a look; storing it again changes nothing."""
         ...
 
-    async def looks(self, node: str, cause: str) -> tuple[Look, ...]:
+    async def looks(self, node: str, cause: str) -> tuple[CountSample, ...]:
         """Return the latest looks, oldest first."""
         ...
 

@@ -14,7 +14,7 @@ from bot.domain.safe_text import one_line
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 
 
-class Looks(enum.Enum):
+class SampleTimes(enum.Enum):
     """When a command is run inside the sampling window."""
 
     ONCE = "once"
@@ -38,7 +38,7 @@ class Command:
     name: str
     argv: tuple[str, ...]
     alternatives: tuple[tuple[str, ...], ...] = ()
-    looks: Looks = Looks.ONCE
+    looks: SampleTimes = SampleTimes.ONCE
     as_root: bool = False
     lane: str = "files"
     limit: timedelta = timedelta(seconds=8)  # commands are niced, and the node may have no CPU to spare

@@ -24,7 +24,7 @@ FARTHEST = timedelta(days=3650)  # anything later counts as never
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CountSample:
     """A count at a time; `boot` is the boot it was made in, empty if not known."""
 
     at: datetime
@@ -63,7 +63,7 @@ class Growth:
 
     cause: str
     what: str
-    looks: tuple[Look, ...]
+    looks: tuple[CountSample, ...]
     counted: int
     per_hour: float
     low: float | None = None
@@ -71,7 +71,7 @@ class Growth:
     harm: HarmAt | None = None
 
     @property
-    def latest(self) -> Look:
+    def latest(self) -> CountSample:
         """The latest count."""
         return self.looks[-1]
 
@@ -99,13 +99,13 @@ class Growth:
         return (soonest, likely, latest) if likely < FARTHEST else None
 
 
-def since_reset(looks: Sequence[Look]) -> tuple[Look, ...]:
+def since_reset(looks: Sequence[CountSample]) -> tuple[CountSample, ...]:
     """Return the looks of the latest boot since the last fall, in order; repeated times count once.
 
     Example:
     >>> from datetime import UTC
     >>> at = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 3, 4)]
-    >>> looks = [Look(at[0], 10, "a"), Look(at[1], 900, "a"), Look(at[2], 5, "a"), Look(at[3], 9, "a")]
+    >>> looks = [CountSample(at[0], 10, "a"), CountSample(at[1], 900, "a"), CountSample(at[2], 5, "a"), CountSample(at[3], 9, "a")]
     >>> [look.value for look in since_reset(looks)]
     [5, 9]
     """
@@ -119,7 +119,7 @@ def since_reset(looks: Sequence[Look]) -> tuple[Look, ...]:
     return tuple(ordered[begin:])
 
 
-def growth(cause: str, grows: Grows, looks: Sequence[Look], harm: HarmAt | None = None) -> Growth | None:
+def growth(cause: str, grows: Grows, looks: Sequence[CountSample], harm: HarmAt | None = None) -> Growth | None:
     """Return the growth; None with less than two looks, or if all are within minutes."""
     whole = since_reset(looks)
     if len(whole) < 2 or whole[-1].at - whole[0].at < SHORTEST:
@@ -133,7 +133,7 @@ def growth(cause: str, grows: Grows, looks: Sequence[Look], harm: HarmAt | None 
     return Growth(cause, grows.what, spread(whole, KEPT), len(whole), median(slopes), low, high, harm)
 
 
-def spread(looks: Sequence[Look], most: int) -> tuple[Look, ...]:
+def spread(looks: Sequence[CountSample], most: int) -> tuple[CountSample, ...]:
     """Return at most that many of the looks, evenly spread from the first to the last."""
     if len(looks) <= most:
         return tuple(looks)

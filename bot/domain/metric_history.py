@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
-from bot.domain.growth import Look
+from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.domain.verdict import Evidence
 
@@ -17,7 +17,7 @@ PROFILED = "pyroscope"
 class CountedBefore(Protocol):
     """Counts of a cause on nodes, from before the ledger had any."""
 
-    async def counted(self, node: str, cause: str, until: datetime) -> tuple[Look, ...]:
+    async def counted(self, node: str, cause: str, until: datetime) -> tuple[CountSample, ...]:
         """Return a node's counts in the weeks before, oldest first; empty if none are known.
 
         Raises: CannotRead when the store does not answer.

@@ -7,7 +7,7 @@ from datetime import timedelta
 from sqlalchemy import bindparam, delete, func, insert, select
 
 from bot.domain.entry import instant_of, instant_text
-from bot.domain.growth import Look
+from bot.domain.growth import CountSample
 from bot.ledger.database import Database
 from bot.ledger.tables import READINGS
 
@@ -29,7 +29,7 @@ class ReadingStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def keep(self, node: str, cause: str, look: Look) -> None:
+    def keep(self, node: str, cause: str, look: CountSample) -> None:
         """Store a look, once."""
         at = instant_text(look.at)
         row = {"node": node, "cause": cause, "at": at, "value": look.value, "boot": look.boot}
@@ -37,11 +37,11 @@ class ReadingStore:
             if connection.execute(_IS_THERE, {"of_node": node, "of_cause": cause, "of_at": at}).first() is None:
                 connection.execute(insert(READINGS), row)
 
-    def looks(self, node: str, cause: str) -> tuple[Look, ...]:
+    def looks(self, node: str, cause: str) -> tuple[CountSample, ...]:
         """Return the latest looks, the oldest first."""
         with self._database.reading() as connection:
             rows = connection.execute(_LOOKS, {"of_node": node, "of_cause": cause}).all()
-        return tuple(Look(instant_of(row.at), float(row.value), row.boot) for row in reversed(rows))
+        return tuple(CountSample(instant_of(row.at), float(row.value), row.boot) for row in reversed(rows))
 
     def series(self) -> tuple[tuple[str, str], ...]:
         """Return every node and cause with looks."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NoReturn
 
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.duration import parse_duration, written
 from bot.domain.errors import CannotRead
 from bot.domain.json_form import plain
@@ -88,7 +88,7 @@ def make_probe(shape: ProbeShape, complain: Complain) -> CustomProbe:
     command = Command(
         name=shape.name,
         argv=tuple(word.replace("\n", " ") for word in shape.command),
-        looks=Looks.TWICE if twice else Looks.ONCE,
+        looks=SampleTimes.TWICE if twice else SampleTimes.ONCE,
         lane="custom",
         limit=_limit(shape, complain),
         output_limit_bytes=_output_limit(shape, complain),

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
-from bot.probes.formats.cgroup_look import BELOW, END, Look, Row, read_look
+from bot.probes.formats.cgroup_look import BELOW, END, CgroupLook, Row, read_look
 from bot.probes.formats.fragment import fragment
 
 
@@ -164,7 +164,7 @@ def parse(outputs: Outputs) -> CgroupsReading:
     )
 
 
-def _counted(look: Look) -> _Counted:
+def _counted(look: CgroupLook) -> _Counted:
     row = look.rows.get("memory")
     if row is not None and not row.enabled:
         return _Counted("v1", 0, 0, "the memory controller is switched off", (row.line,))
@@ -180,7 +180,7 @@ def _counted(look: Look) -> _Counted:
     raise CannotRead("cgroups: neither /proc/cgroups nor cgroup.stat counts memory cgroups here")
 
 
-def _on_v1(look: Look, row: Row) -> _Counted:
+def _on_v1(look: CgroupLook, row: Row) -> _Counted:
     mode = "hybrid" if any(mount.kind == "cgroup2" for mount in look.mounts) else "v1"
     siblings = {name: other.cgroups for name, other in look.rows.items() if other.hierarchy not in (0, row.hierarchy)}
     source = tuple(line for line in (row.line, look.walked) if line)
@@ -199,7 +199,7 @@ def _on_v1(look: Look, row: Row) -> _Counted:
     raise CannotRead("cgroups: the kernel counts cgroups that cannot be seen from here (a container?)")
 
 
-def _on_v2(look: Look, root: str, counters: Mapping[str, int]) -> _Counted:
+def _on_v2(look: CgroupLook, root: str, counters: Mapping[str, int]) -> _Counted:
     path = f"{root}/cgroup.stat"
     dying, alive = "nr_dying_subsys_memory", "nr_subsys_memory"
     if dying not in counters and alive not in counters:
@@ -223,7 +223,7 @@ def _on_v2(look: Look, root: str, counters: Mapping[str, int]) -> _Counted:
 PROBE = Probe(
     name="cgroups",
     title="memory cgroups, alive and dying",
-    commands=(Command("look", ("sh", "-c", _FRAGMENT), looks=Looks.TWICE, output_limit_bytes=64 * 1024),),
+    commands=(Command("look", ("sh", "-c", _FRAGMENT), looks=SampleTimes.TWICE, output_limit_bytes=64 * 1024),),
     parse=parse,
     reading=CgroupsReading,
 )

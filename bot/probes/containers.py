@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.root_command import in_folders, root_line
@@ -202,7 +202,7 @@ PROBE = Probe(
             "docker",
             ("sh", "-c", f"{_ONLY_WITH_DOCKER}; {shlex.join(_DOCKER_PS)} && {_ENDED}"),
             alternatives=(("sh", "-c", f"{_as_root(_DOCKER_PS)} && {_ENDED}"),),
-            looks=Looks.TWICE,
+            looks=SampleTimes.TWICE,
             lane="containers",
             limit=_LIMIT,
             sudo=_sudo(_DOCKER_PS),
@@ -211,7 +211,7 @@ PROBE = Probe(
             "cri",
             ("sh", "-c", f'{_ONLY_WITH_CRI}; [ -w "$s" ] || exit; {_cri(shlex.join)}'),
             alternatives=(("sh", "-c", _cri(_as_root)),),
-            looks=Looks.TWICE,
+            looks=SampleTimes.TWICE,
             lane="containers",
             limit=_LIMIT,
             output_limit_bytes=2 * 1024 * 1024,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from bot.domain.command import Command, Completed, Looks, Outputs
+from bot.domain.command import Command, Completed, Outputs, SampleTimes
 from bot.domain.probe import Probe
 from bot.probes.formats.core_second import CoreSecond
 from bot.probes.formats.mpstat_json import mpstat_json
@@ -181,7 +181,7 @@ PROBE = Probe(
                 ("mpstat", "-P", "ALL", "1", "{samples}"),  # sysstat before 11.5.1
                 ("sh", "-c", _LOOKS, "sh", "{samples}"),
             ),
-            looks=Looks.THROUGHOUT,
+            looks=SampleTimes.THROUGHOUT,
             lane="cpu",
             limit=timedelta(seconds=6),  # a starved node starts it late; ended too early it prints no complete sample
             output_limit_bytes=4 * 1024 * 1024,  # 192 cores print 30 kB a second

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.root_command import in_folders, root_line
@@ -152,7 +152,7 @@ PROBE = Probe(
                 '[ "$(id -u)" = 0 ] || exit 0;',
             ),
             alternatives=(_way(_as_root, ""),),
-            looks=Looks.TWICE,
+            looks=SampleTimes.TWICE,
             lane="ebs",
             limit=_LIMIT,
             output_limit_bytes=32 * 1024,

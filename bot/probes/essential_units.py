@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.protected import KUBELET_UNITS
@@ -207,7 +207,7 @@ PROBE = Probe(
     name="essential_units",
     title="kubelet, runtime and network units",
     commands=(
-        Command("look", ("sh", "-c", _LOOK), looks=Looks.TWICE, lane="systemd", output_limit_bytes=64 * 1024),
+        Command("look", ("sh", "-c", _LOOK), looks=SampleTimes.TWICE, lane="systemd", output_limit_bytes=64 * 1024),
         Command("complaints", ("sh", "-c", _COMPLAINTS), lane="journal", output_limit_bytes=64 * 1024),
     ),
     parse=parse,

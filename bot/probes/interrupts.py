@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
@@ -200,7 +200,7 @@ PROBE = Probe(
         Command(
             "interrupts",
             ("sh", "-c", f'{{ {_DEVICES}; }} | awk "$1" - /proc/interrupts', "sh", _ROWS),
-            looks=Looks.TWICE,
+            looks=SampleTimes.TWICE,
             output_limit_bytes=512 * 1024,
         ),
         Command("irqbalance", ("sh", "-c", _IRQBALANCE)),

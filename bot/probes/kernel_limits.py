@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.probes.formats.sections import sections
@@ -138,7 +138,7 @@ PROBE = Probe(
     name="kernel_limits",
     title="threads, open files and neighbours against their limits",
     commands=(
-        Command("limits", ("tail", "-v", "-n", "+1", *_PATHS), looks=Looks.TWICE, output_limit_bytes=128 * 1024),
+        Command("limits", ("tail", "-v", "-n", "+1", *_PATHS), looks=SampleTimes.TWICE, output_limit_bytes=128 * 1024),
     ),
     parse=parse,
     reading=KernelLimitsReading,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
@@ -236,7 +236,9 @@ PROBE = Probe(
     name="nic",
     title="network interfaces and their drivers' counters",
     commands=(
-        Command("look", ("sh", "-c", _FRAGMENT), looks=Looks.TWICE, lane="network", output_limit_bytes=512 * 1024),
+        Command(
+            "look", ("sh", "-c", _FRAGMENT), looks=SampleTimes.TWICE, lane="network", output_limit_bytes=512 * 1024
+        ),
     ),
     parse=parse,
     reading=NicReading,

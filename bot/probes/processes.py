@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
@@ -217,7 +217,7 @@ _AWK = fragment(
 PROBE = Probe(
     name="processes",
     title="busiest processes",
-    commands=(Command("processes", ("awk", "-v", "gap={rest}", _AWK), looks=Looks.THROUGHOUT, lane="processes"),),
+    commands=(Command("processes", ("awk", "-v", "gap={rest}", _AWK), looks=SampleTimes.THROUGHOUT, lane="processes"),),
     parse=parse,
     reading=ProcessesReading,
 )

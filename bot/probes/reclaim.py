@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
@@ -179,7 +179,7 @@ _FILES = (_VMSTAT, _MEMINFO, *(f"{_PRESSURE}{kind}" for kind in ("cpu", "io", "m
 PROBE = Probe(
     name="reclaim",
     title="memory, reclaim and pressure",
-    commands=(Command("memory", ("tail", "-v", "-n", "+1", *_FILES), looks=Looks.TWICE),),
+    commands=(Command("memory", ("tail", "-v", "-n", "+1", *_FILES), looks=SampleTimes.TWICE),),
     parse=parse,
     reading=ReclaimReading,
 )

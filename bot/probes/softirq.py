@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
@@ -145,7 +145,7 @@ def _softnet(files: dict[str, tuple[str, ...]]) -> dict[int, tuple[tuple[int, ..
 PROBE = Probe(
     name="softirq",
     title="soft interrupts and network backlog",
-    commands=(Command("softirqs", ("tail", "-v", "-n", "+1", _SOFTIRQS, _SOFTNET, _ONLINE), looks=Looks.TWICE),),
+    commands=(Command("softirqs", ("tail", "-v", "-n", "+1", _SOFTIRQS, _SOFTNET, _ONLINE), looks=SampleTimes.TWICE),),
     parse=parse,
     reading=SoftirqReading,
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
@@ -127,7 +127,9 @@ PROBE = Probe(
     name="storage",
     title="disks: what waits in them, and what they complete",
     commands=(
-        Command("disks", ("tail", "-v", "-n", "+1", _DISKS, _HUNG), looks=Looks.TWICE, output_limit_bytes=512 * 1024),
+        Command(
+            "disks", ("tail", "-v", "-n", "+1", _DISKS, _HUNG), looks=SampleTimes.TWICE, output_limit_bytes=512 * 1024
+        ),
     ),
     parse=parse,
     reading=StorageReading,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
@@ -139,7 +139,7 @@ PROBE = Probe(
         Command(
             "cpu.stat",
             ("sh", "-c", _SCRIPT, "sh", str(MOST_SUBDIRECTORIES + 2), str(MOST_GROUPS)),
-            looks=Looks.TWICE,
+            looks=SampleTimes.TWICE,
             output_limit_bytes=512 * 1024,
         ),
     ),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar
 
-from bot.domain.command import Command, Looks, Outputs
+from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.protected import is_protected
@@ -283,7 +283,7 @@ PROBE = Probe(
     name="units",
     title="systemd services",
     commands=(
-        Command("show", ("sh", "-c", _SHOW), looks=Looks.TWICE, lane="systemd", output_limit_bytes=_MANY),
+        Command("show", ("sh", "-c", _SHOW), looks=SampleTimes.TWICE, lane="systemd", output_limit_bytes=_MANY),
         Command("failed", ("sh", "-c", _FAILED), lane="systemd", limit=_LIMIT),
         Command(
             "restarts",

@@ -19,7 +19,7 @@ import httpx
 from tenacity import AsyncRetrying, RetryError, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from bot.domain.errors import CannotRead
-from bot.domain.growth import Look
+from bot.domain.growth import CountSample
 from bot.domain.metric_history import PAST
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
@@ -96,7 +96,7 @@ class PrometheusPast:
                 raise failure
         raise CannotRead(f"Prometheus has no series of {node.name} by its label instance")
 
-    async def counted(self, node: Node, cause: str, until: datetime) -> tuple[Look, ...]:
+    async def counted(self, node: Node, cause: str, until: datetime) -> tuple[CountSample, ...]:
         """Return the cause's counts in the weeks before; empty if no series has them.
 
         Raises: CannotRead when Prometheus does not answer.
@@ -112,7 +112,9 @@ class PrometheusPast:
             raise CannotRead(f"Prometheus did not answer within {self._limit:g} s") from error
         if len(found) != 1:  # with several it is not known which is the node's
             return ()
-        return tuple(Look(datetime.fromtimestamp(at, UTC), max(value, 0.0)) for at, value in found[0].points if at > 0)
+        return tuple(
+            CountSample(datetime.fromtimestamp(at, UTC), max(value, 0.0)) for at, value in found[0].points if at > 0
+        )
 
     async def _ask(
         self, query: str, until: datetime, span: timedelta = SPAN, step: timedelta = STEP

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from bot.domain.engine_contracts import Surface
     from bot.domain.policy import Policy
 
-Look: TypeAlias = Callable[[], Awaitable[Sequence[Examined]]]
-Looks: TypeAlias = Sequence[tuple[str, Look]]  # each under the name that is shown if it does not answer
+DoctorCheck: TypeAlias = Callable[[], Awaitable[Sequence[Examined]]]
+DoctorChecks: TypeAlias = Sequence[tuple[str, DoctorCheck]]  # each under the name that is shown if it does not answer
 
 
-def nothing_to_look_at(settings: Any, policy: Policy, now: Clock) -> Looks:
+def nothing_to_look_at(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     """For a surface that needs nothing from outside."""
     return ()
 
@@ -37,5 +37,5 @@ class SurfaceMember:
     where: str
     has_people: bool = False
     parts: str = ""
-    looks: Callable[[Any, Policy, Clock], Looks] = nothing_to_look_at
+    looks: Callable[[Any, Policy, Clock], DoctorChecks] = nothing_to_look_at
     opened: Callable[[Any], Surface | None] = lambda settings: None

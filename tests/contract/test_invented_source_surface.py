@@ -28,7 +28,7 @@ from bot.sources import SOURCES, parse_file, settings_of
 from bot.sources.body import read_body
 from bot.sources.source import Body, ParsedFile, Source
 from bot.surfaces import PEOPLE, SURFACES
-from bot.surfaces.member import Looks, SurfaceMember
+from bot.surfaces.member import DoctorChecks, SurfaceMember
 from bot.surfaces.view.view import is_alarm
 from tests.slack.service import Readings, card_saying, serving
 from tests.slack.workspace import workspace
@@ -100,7 +100,7 @@ class Board:
         self.said |= {one.node: one.verdict.cause or "" for one in group if one.verdict is not None}
 
 
-def board_looks(settings: Any, policy: Policy, now: Callable[[], datetime]) -> Looks:
+def board_looks(settings: Any, policy: Policy, now: Callable[[], datetime]) -> DoctorChecks:
     async def look() -> tuple[Examined, ...]:
         return (Examined("Board", Mark.OK, "it hangs there"),)
 

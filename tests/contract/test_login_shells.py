@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.command import Command, Looks
+from bot.domain.command import Command, SampleTimes
 from bot.domain.errors import ConnectionLost, ShellStalled, Unreachable
 from tests.conftest import missing
 from tests.contract.ways import over_ssh, peak_kib, promised, reset_peak, short
@@ -57,7 +57,7 @@ async def test_batch_runs_under_every_login_shell(shell: str) -> None:
     with Sshd(shell=path_of(shell)) as node:
         runs = await over_ssh(node).ask(
             Command("odd", ("printf", "%s", ODD)),
-            Command("twice", ("echo", "twice"), looks=Looks.TWICE, lane="x"),
+            Command("twice", ("echo", "twice"), looks=SampleTimes.TWICE, lane="x"),
             Command("root", ("/usr/bin/false",), as_root=True, lane="y"),
         )
     assert runs["odd", 0].stdout == ODD

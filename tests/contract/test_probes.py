@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.domain.batch import Batch, Sampling
-from bot.domain.command import Completed, Looks, Outputs
+from bot.domain.command import Completed, Outputs, SampleTimes
 from bot.domain.probe import Probe, Unread
 from bot.domain.safe_text import decode
 from bot.probes import PROBES
@@ -33,7 +33,7 @@ every_probe = pytest.mark.parametrize("probe", PROBES.values(), ids=PROBES)
 
 def answers(probe: Probe, **run: Any) -> Outputs:
     """Every command of the probe came to the same, at every look."""
-    looks = {Looks.ONCE: (0,), Looks.TWICE: (0, 1), Looks.THROUGHOUT: (0,)}
+    looks = {SampleTimes.ONCE: (0,), SampleTimes.TWICE: (0, 1), SampleTimes.THROUGHOUT: (0,)}
     run = {"stdout": "", **run}
     return Outputs(*(Completed(probe.name, c.name, look, **run) for c in probe.commands for look in looks[c.looks]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from bot.domain.growth import Look
+from bot.domain.growth import CountSample
 from bot.ledger import Database, ReadingStore
 from bot.ledger.reading_store import MOST_LOOKS
 
@@ -15,7 +15,7 @@ LEAK = "leaked-memory-cgroups"
 def test_looks_are_kept_once_and_come_in_order(database_url: str) -> None:
     with Database.open(database_url) as database:
         store = ReadingStore(database)
-        told = [Look(BEGAN + timedelta(hours=at), 1_000.5 * at, "boot") for at in range(4)]
+        told = [CountSample(BEGAN + timedelta(hours=at), 1_000.5 * at, "boot") for at in range(4)]
         for look in (told[2], told[0], told[3], told[1], told[1]):
             store.keep("gpu-1", LEAK, look)
         store.keep("gpu-2", LEAK, told[0])
@@ -45,7 +45,7 @@ def test_what_is_older_is_forgotten_where_that_is_asked_for(database_url: str) -
     with Database.open(database_url) as database:
         store, now = ReadingStore(database), datetime.now(UTC)
         for days in (1, 20, 40):
-            store.keep("gpu-1", LEAK, Look(now - timedelta(days=days), days, ""))
+            store.keep("gpu-1", LEAK, CountSample(now - timedelta(days=days), days, ""))
         assert store.forget(timedelta(days=30), dry_run=True) == 1
         assert len(store.looks("gpu-1", LEAK)) == 3
         assert store.forget(timedelta(days=30)) == 1

@@ -12,7 +12,7 @@ from bot.app.cases import Recording, replayed
 from bot.app.check import Check, check
 from bot.domain.batch import Sampling
 from bot.domain.case import FORM, Case, Head, NotReached, read_case
-from bot.domain.command import Command, Completed, Looks
+from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.errors import CaseError, HostKeyRejected
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
@@ -44,7 +44,7 @@ async def recorded(case: Case, folder: Path, draining: Draining, node: Node = NO
 
 async def test_case_answers_as_the_node_did(tmp_path: Path) -> None:
     commands = (
-        Command("twice", ("cat", "/proc/uptime"), looks=Looks.TWICE),
+        Command("twice", ("cat", "/proc/uptime"), looks=SampleTimes.TWICE),
         sh("odd", f"printf '{octal(bytes(range(256)))}'; echo err >&2; exit 3"),
         Command("cut", ("yes",), output_limit_bytes=100),
     )

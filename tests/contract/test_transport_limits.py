@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.batch import Batch, Sampling
-from bot.domain.command import Command, Looks
+from bot.domain.command import Command, SampleTimes
 from tests.contract.ways import (
     ALL,
     REAL_SHELL,
@@ -28,7 +28,7 @@ from tests.nodes.sshd import IS_ROOT, Sshd
 
 @members(ALL)
 async def test_second_looks_come_when_the_window_ends(way: Way) -> None:
-    twice = Command("twice", ("cat", "/proc/uptime"), looks=Looks.TWICE)
+    twice = Command("twice", ("cat", "/proc/uptime"), looks=SampleTimes.TWICE)
     runs = await way.ask(twice, sh("once", "echo once"), samples=2)
     assert set(runs) == {("twice", 0), ("twice", 1), ("once", 0)}
     first, second = (float(runs["twice", look].stdout.split()[0]) for look in (0, 1))
@@ -40,7 +40,7 @@ async def test_second_looks_come_when_the_window_ends(way: Way) -> None:
 @members(ALL)
 async def test_run_throughout_gets_the_window_beyond_its_limit(way: Way) -> None:
     runs = await way.ask(
-        Command("long", ("sh", "-c", "sleep {rest}; echo {samples} {rest}"), looks=Looks.THROUGHOUT,
+        Command("long", ("sh", "-c", "sleep {rest}; echo {samples} {rest}"), looks=SampleTimes.THROUGHOUT,
                 limit=timedelta(seconds=1.5), lane="cpu"),
         Command("quick", ("echo", "quick")),
         samples=2,
@@ -164,7 +164,7 @@ async def test_deadline_keeps_what_a_lane_read_before_it_stalled(way: Way) -> No
     started = time.monotonic()
     runs = await way.ask(
         Command("before", ("echo", "before")),
-        Command("twice", ("echo", "twice"), looks=Looks.TWICE),
+        Command("twice", ("echo", "twice"), looks=SampleTimes.TWICE),
         sh("stalled", "trap '' TERM; sleep 60 & sleep 60", limit=timedelta(seconds=50)),
         Command("after", ("echo", "after")),
         deadline=deadline,

@@ -17,8 +17,8 @@ from bot.domain.conclude import weighings
 from bot.domain.errors import UsageError
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Status
-from bot.response.diagnosis.looks import looked_at
-from bot.response.diagnosis.remembered import Weighings
+from bot.response.diagnosis.used_facts import looked_at
+from bot.response.diagnosis.weighing_cache import Weighings
 from bot.response.diagnosis.what_if import Judge, outcome
 from bot.transport.case_file import load
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.domain.batch import Batch, Sampling
-from bot.domain.command import Command, Looks
+from bot.domain.command import Command, SampleTimes
 from bot.domain.contracts import Transport
 from bot.domain.node import Node
 from bot.transport.local import LocalTransport
@@ -32,7 +32,7 @@ def stubborn(mark: str) -> tuple[Command, ...]:
         "writes": f"{deaf} while :; do echo {mark}; sleep 0.{mark}; done",
     }
     commands = [Command(name, ("sh", "-c", script), lane=name, limit=LIMIT) for name, script in scripts.items()]
-    quick = Command("quick", ("echo", "quick"), looks=Looks.TWICE)
+    quick = Command("quick", ("echo", "quick"), looks=SampleTimes.TWICE)
     return (quick, *commands, Command("group", ("sleep", mark), lane="group", limit=LIMIT))
 
 

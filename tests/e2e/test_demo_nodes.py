@@ -12,7 +12,7 @@ import pytest
 from bot.demo.fleet import FLEET, Fleet, running
 from bot.demo.ssh_server import ADDRESS, USER
 from bot.domain.batch import Batch, Sampling, Unframer, launch_command
-from bot.domain.command import Command, Completed, Looks
+from bot.domain.command import Command, Completed, SampleTimes
 from tests.conftest import missing
 
 NONCE = "5eed" * 6
@@ -21,8 +21,8 @@ QUESTIONS = Batch.of(
     [
         ("host", Command("kernel", ("uname", "-r"), lane="files")),
         ("host", Command("files", ("tail", "-v", "-n", "+1", "/proc/uptime", "/etc/os-release"), lane="files")),
-        ("cgroups", Command("rows", ("cat", "/proc/cgroups"), looks=Looks.TWICE, lane="files")),
-        ("cpu", Command("mpstat", ("mpstat", "-P", "ALL", "1", "{samples}"), looks=Looks.THROUGHOUT, lane="cpu")),
+        ("cgroups", Command("rows", ("cat", "/proc/cgroups"), looks=SampleTimes.TWICE, lane="files")),
+        ("cpu", Command("mpstat", ("mpstat", "-P", "ALL", "1", "{samples}"), looks=SampleTimes.THROUGHOUT, lane="cpu")),
         ("units", Command("failed", ("systemctl", "list-units", "--state=failed"), lane="systemd")),
         ("none", Command("nothing", ("no-such-tool",), lane="files")),
     ],

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.domain.fold import fold
-from bot.domain.growth import Look
+from bot.domain.growth import CountSample
 from bot.ledger import Database, Ledger, ReadingStore
 from bot.settings import database_url
 from bot.surfaces.document import SCHEMA_FILE
@@ -39,13 +39,15 @@ async def test_two_checks_have_a_rate_and_more_of_them_a_time_to_harm(tmp_path: 
             assert incident is not None
             assert incident.triage is not None
             assert incident.triage.growth is None, "one look grows nowhere"
-            store.keep(NODE, LEAK, Look(look.at - timedelta(hours=10), look.value - 1_000, look.boot))
+            store.keep(NODE, LEAK, CountSample(look.at - timedelta(hours=10), look.value - 1_000, look.boot))
         second = (await here.opened(NODE))[NODE]
         assert "looks: too few for an interval)." in card_of(here, second)
         with database(here) as opened:
             store = ReadingStore(opened)
             for hours in range(1, 9):
-                store.keep(NODE, LEAK, Look(look.at - timedelta(hours=hours), look.value - 100 * hours, look.boot))
+                store.keep(
+                    NODE, LEAK, CountSample(look.at - timedelta(hours=hours), look.value - 100 * hours, look.boot)
+                )
         third = (await here.opened(NODE))[NODE]
         said = card_of(here, third)
         assert "more dying memory cgroups an hour (" in said

@@ -12,7 +12,7 @@ from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.slack.faults import UPLOAD
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
-from bot.domain.growth import Look
+from bot.domain.growth import CountSample
 from bot.ledger import Database, ReadingStore
 from bot.settings import database_url
 from tests.e2e.test_slack_pictures import BEGIN, COMPLETE, has_strip, picture
@@ -69,7 +69,7 @@ async def test_card_shows_how_the_leak_grew_as_a_strip_and_then_as_a_picture(tmp
             store = ReadingStore(opened)
             (look,) = store.looks("node-1", "leaked-memory-cgroups")
             for hours in range(1, 12):
-                past = Look(look.at - timedelta(hours=hours), look.value - 100 * hours, look.boot)
+                past = CountSample(look.at - timedelta(hours=hours), look.value - 100 * hours, look.boot)
                 store.keep("node-1", "leaked-memory-cgroups", past)
         bot = await serving(slack, here)
         slack.faults.slow(UPLOAD, timedelta(seconds=0.5))

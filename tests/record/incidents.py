@@ -37,7 +37,7 @@ from bot.domain.events import (
     Triaged,
     ValidationStarted,
 )
-from bot.domain.growth import Growth, Look
+from bot.domain.growth import CountSample, Growth
 from bot.domain.house_events import (
     BrakePulled,
     BrakeReleased,
@@ -122,7 +122,7 @@ PROPOSED = PlanProposed.of(
 TRIAGED = Triaged(
     VERDICT, "node-health", 3, BEGAN_AT - timedelta(seconds=6), "kernel 5.15 · up 11 d", "m1", case="cd" * 32
 )
-GROWTH = Growth("leaked-memory-cgroups", "dying memory cgroups", (Look(BEGAN_AT, 68_440.0, BOOT),), 1, 214.0)
+GROWTH = Growth("leaked-memory-cgroups", "dying memory cgroups", (CountSample(BEGAN_AT, 68_440.0, BOOT),), 1, 214.0)
 
 OPENING = AlertReceived(ALERT, NODE, "g7k3m9x2qp", "node-health")
 WITHOUT_NODE = AlertReceived(Alert("pagerduty", "Q1", text="a node is slow"), "")

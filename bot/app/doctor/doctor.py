@@ -25,7 +25,7 @@ from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES
-from bot.surfaces.member import Look, SurfaceMember
+from bot.surfaces.member import DoctorCheck, SurfaceMember
 
 SECONDS = 25.0  # for an examination; all of them run at once
 NODES = 5
@@ -68,7 +68,7 @@ class Doctor:
     async def examined(self) -> tuple[Examined, ...]:
         """Return all results, always in the same order."""
         here = BotHere(self._settings.listen)
-        looks: list[tuple[str, Look]] = [
+        looks: list[tuple[str, DoctorCheck]] = [
             ("database", lambda: home.record(self._url, now)),
             ("disk", lambda: home.disk(self._url)),
             ("policy", lambda: home.policy(self._policy, self._surfaces)),
@@ -83,7 +83,7 @@ class Doctor:
         found = await asyncio.gather(*(self._bounded(name, look) for name, look in looks))
         return tuple(examined for several in found for examined in several)
 
-    async def _bounded(self, name: str, look: Look) -> Sequence[Examined]:
+    async def _bounded(self, name: str, look: DoctorCheck) -> Sequence[Examined]:
         try:
             async with asyncio.timeout(self._seconds):
                 return await look()
@@ -94,7 +94,7 @@ class Doctor:
         except OSError as no:
             return (Examined(name, Mark.WRONG, no.strerror or str(no)),)
 
-    def _of_source(self, source: Source, here: BotHere) -> Look:
+    def _of_source(self, source: Source, here: BotHere) -> DoctorCheck:
         said = self._settings.of(source.settings)
 
         async def look() -> Sequence[Examined]:
@@ -120,13 +120,13 @@ class Doctor:
         mark = Mark.OK if not said.complaint else Mark.NOTE if said.read_at is not None else Mark.WRONG
         return Examined("inventory", mark, listing_words(said, now()), "" if mark is Mark.OK else _LISTING)
 
-    def _of_nodes(self) -> list[tuple[str, Look]]:
+    def _of_nodes(self) -> list[tuple[str, DoctorCheck]]:
         if not self._nodes:
             return []
         probes = {probe.name: probe for book in library(self._settings.playbooks).playbooks for probe in book.probes}
         acting: dict[str, Any] = {}
         acts: tuple[tuple[str, ...], ...] = ()
-        looks: list[tuple[str, Look]] = []
+        looks: list[tuple[str, DoctorCheck]] = []
         if self._policy.acting:
             try:
                 acting, acts = acting_login(self._settings, self._environment), acting_rights(self._settings)
@@ -136,7 +136,7 @@ class Doctor:
         transport = self._transport or ssh_transport(self._environment)
         examination = NodeExamination(transport, tuple(probes.values()), acting, acts)
 
-        def of(node: Node) -> Look:
+        def of(node: Node) -> DoctorCheck:
             async def look() -> Sequence[Examined]:
                 async with self._gate:
                     return await examination.look(node)

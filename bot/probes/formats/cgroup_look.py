@@ -57,7 +57,7 @@ class Below:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CgroupLook:
     """The result of a look. `directories` None: the memory hierarchy is not mounted for us."""
 
     pure_v2: bool
@@ -83,7 +83,7 @@ class Look:
         return self.inside_namespace or not any(mount.root == "/" for mount in memory)
 
 
-def read_look(text: str) -> Look:
+def read_look(text: str) -> CgroupLook:
     """Read the answer of the cgroups fragment.
 
     Raises: CannotRead when it is cut short or has a malformed row.
@@ -93,7 +93,7 @@ def read_look(text: str) -> Look:
     files = sections(text.replace(END, ""))
     said = dict(line.split(" ", 1) for line in text.split("\n")[:2] if " " in line)
     walked = next((found for line in files.get(WALK, ()) if (found := _WALKED.fullmatch(line))), None)
-    return Look(
+    return CgroupLook(
         pure_v2=any(name in said.get("filesystem", "") for name in _CGROUP2),
         namespace=said.get("namespace", "").strip(),
         mounts=tuple(_mounts(files.get(MOUNTINFO, ()))),

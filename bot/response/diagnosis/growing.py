@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from bot.domain.case import Readings
 from bot.domain.errors import CannotRead
-from bot.domain.growth import Growth, Look, growth
+from bot.domain.growth import CountSample, Growth, growth
 from bot.domain.metric_history import CountedBefore
 from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Snapshot
@@ -40,7 +40,7 @@ async def grown(
 
 
 def grown_since(
-    looks: Mapping[str, Sequence[Look]], snapshot: Snapshot, playbook: Playbook, cause: str | None
+    looks: Mapping[str, Sequence[CountSample]], snapshot: Snapshot, playbook: Playbook, cause: str | None
 ) -> Growth | None:
     """Return what `grown` returns, without storing anything; `looks` are the node's earlier counts, by cause."""
     found: dict[str, Growth] = {}
@@ -80,9 +80,9 @@ async def _kept(
     return growth(cause, grows, looks, grows.harm(snapshot, used.tuning))
 
 
-def _look(snapshot: Snapshot, used: WeighedCause) -> Look | None:
+def _look(snapshot: Snapshot, used: WeighedCause) -> CountSample | None:
     """The cause's present count; None where it counts nothing, or it was not read."""
     value = used.cause.grows.read(snapshot) if used.cause.grows is not None else None
     host = snapshot.get(HostReading)
     boot = host.boot_id if isinstance(host, HostReading) else ""
-    return Look(snapshot.taken_at, value, boot) if value is not None else None
+    return CountSample(snapshot.taken_at, value, boot) if value is not None else None

@@ -25,9 +25,9 @@ from bot.domain.playbook import Condition, Playbook, WeighedCause
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.facts import Fact, Number, number
-from bot.response.diagnosis.looks import looked_at
 from bot.response.diagnosis.planning import Draining, with_plan
-from bot.response.diagnosis.remembered import Weighings
+from bot.response.diagnosis.used_facts import looked_at
+from bot.response.diagnosis.weighing_cache import Weighings
 
 _Flip: TypeAlias = tuple[Snapshot, Sequence[Weighing | None]]
 FAR = 1_000_000  # how far up a number is moved, beside a thousand times what was read

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from bot.domain.batch import Batch, Sampling
 from bot.domain.case import Case, Head, KeptCases, asked_by
-from bot.domain.command import Command, Completed, Looks
+from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.contracts import ActingTransport, Clock
 from bot.domain.errors import CannotRead, LedgerError, Unreachable
 from bot.domain.incident import Incident
@@ -33,7 +33,7 @@ QUESTIONS: tuple[tuple[str, Command], ...] = tuple(
     (about, replace(command, lane=about, output_limit_bytes=min(MOST_BYTES, command.output_limit_bytes)))
     for about, command in (
         ("kernel log", kernel_log.TAIL),
-        ("memory cgroups", replace(cgroups.PROBE.commands[0], looks=Looks.ONCE)),
+        ("memory cgroups", replace(cgroups.PROBE.commands[0], looks=SampleTimes.ONCE)),
         ("processes", processes.PROBE.commands[0]),
         ("memory", Command("memory", ("tail", "-v", "-n", "+1", *_MEMORY))),
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.cause import Weighing
-from bot.domain.command import Looks
+from bot.domain.command import SampleTimes
 from bot.domain.conclude import conclude
 from bot.domain.errors import UsageError
 from bot.domain.nearest import did_you_mean
@@ -120,10 +120,10 @@ def _probes(playbook: Playbook, counted: Sequence[WeighedCause]) -> tuple[Probe,
 
 
 def _lasts(probe: Probe) -> bool:
-    return any(command.looks is Looks.THROUGHOUT for command in probe.commands)
+    return any(command.looks is SampleTimes.THROUGHOUT for command in probe.commands)
 
 
 def _one_look(probe: Probe) -> Probe:
     """The same probe without its second look; commands that last a whole window are in no signature."""
-    once = (replace(command, looks=Looks.ONCE) for command in probe.commands)
+    once = (replace(command, looks=SampleTimes.ONCE) for command in probe.commands)
     return replace(probe, commands=tuple(once))

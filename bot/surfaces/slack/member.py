@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bot.domain.contracts import Clock
 from bot.domain.errors import SettingsError
 from bot.domain.examined import Examined, Mark
-from bot.surfaces.member import Looks, SurfaceMember
+from bot.surfaces.member import DoctorChecks, SurfaceMember
 
 if TYPE_CHECKING:
     from bot.domain.policy import Policy
@@ -29,14 +29,14 @@ def ids_of(names: frozenset[str]) -> frozenset[str]:
     return frozenset(name.removeprefix(_PEOPLE) for name in names if name.startswith(_PEOPLE))
 
 
-def _told(examined: Examined) -> Looks:
+def _told(examined: Examined) -> DoctorChecks:
     async def told() -> tuple[Examined, ...]:
         return (examined,)
 
     return ((examined.name, told),)
 
 
-def _looks(settings: Any, policy: Policy, now: Clock) -> Looks:
+def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     from bot.surfaces.slack.examination import SlackExamination
     from bot.surfaces.slack.member import SlackTokens
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from bot.domain.duration import span
-from bot.domain.growth import Growth, Look
+from bot.domain.growth import CountSample, Growth
 
 _BARS = "▁▂▃▄▅▆▇█"
 
@@ -15,9 +15,9 @@ def growth_words(growth: Growth | None) -> str:
 
     Example:
     >>> from datetime import UTC, datetime, timedelta
-    >>> from bot.domain.growth import Look
+    >>> from bot.domain.growth import CountSample
     >>> at = datetime(2026, 1, 1, tzinfo=UTC)
-    >>> looks = (Look(at, 1000), Look(at + timedelta(days=2), 3400))
+    >>> looks = (CountSample(at, 1000), CountSample(at + timedelta(days=2), 3400))
     >>> growth_words(Growth("leaked-memory-cgroups", "dying memory cgroups", looks, 2, 50.0))
     '1,200 more dying memory cgroups a day over 2 d (2 looks: too few for an interval).'
     """
@@ -57,7 +57,7 @@ def sparkline(growth: Growth, width: int = 24) -> str:
     first, last = growth.looks[0].at, growth.latest.at
     most = max(look.value for look in growth.looks) or 1.0
     stretch = (last - first) or timedelta(seconds=1)  # a single look has no stretch of time
-    columns: list[Look | None] = [None] * width
+    columns: list[CountSample | None] = [None] * width
     for look in growth.looks:
         columns[min(width - 1, int((look.at - first) / stretch * (width - 1) + 0.5))] = look
     return "".join(" " if look is None else _BARS[min(7, int(max(look.value, 0) / most * 7.999))] for look in columns)

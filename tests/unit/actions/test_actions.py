@@ -8,7 +8,7 @@ import pytest
 
 from bot.actions import ACTIONS
 from bot.domain.action import Proof
-from bot.domain.command import Completed, Looks, Outputs
+from bot.domain.command import Completed, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Snapshot
 from bot.response.execution.privilege import acting_lines
@@ -182,4 +182,4 @@ def test_dropping_caches_is_one_line_that_sudo_can_list_and_has_no_undo() -> Non
     )
     assert dropping.undo({}, {}) == ()
     assert dropping.inverse({}, {}) == ()
-    assert all(command.looks is Looks.ONCE for command in dropping.looks({}))
+    assert all(command.looks is SampleTimes.ONCE for command in dropping.looks({}))

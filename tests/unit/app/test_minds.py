@@ -21,7 +21,7 @@ from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed
 from bot.domain.contracts import Concluded, ProbeAnswered, Progress
 from bot.domain.errors import ConnectionLost, MissingFile
-from bot.domain.growth import Look
+from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
 from bot.surfaces.document import node_document
@@ -109,7 +109,7 @@ async def test_verdicts_for_people_are_those_that_are_made_here() -> None:
 
 async def test_growth_is_told_of_what_was_counted_before() -> None:
     began = datetime(2020, 1, 1, tzinfo=UTC)
-    looks = tuple(Look(began + timedelta(hours=at), 10.0 * at) for at in range(6))
+    looks = tuple(CountSample(began + timedelta(hours=at), 10.0 * at) for at in range(6))
     there, _ = await thought_beside(["node-0"], tells_json=True, looks=lambda node: {"leaked-memory-cgroups": looks})
     assert json.loads(there["node-0"].text)["growth"]["counts"] == "dying memory cgroups"
 

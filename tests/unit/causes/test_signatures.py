@@ -8,7 +8,7 @@ import pytest
 
 from bot.causes import CAUSES
 from bot.domain.cause import Weighing
-from bot.domain.command import Looks
+from bot.domain.command import SampleTimes
 from bot.domain.verdict import Finding, RuledOut
 from bot.probes import PROBES
 from bot.probes.boot_units import BootUnit, BootUnitsReading
@@ -83,7 +83,7 @@ def test_signature_is_part_of_what_the_cause_looks_at_and_needs_no_window(name: 
     cause = CAUSES[name]
     assert set(cause.signature) <= set(cause.probes)
     looks = {command.looks for probe in cause.signature for command in PROBES[probe].commands}
-    assert Looks.THROUGHOUT not in looks
+    assert SampleTimes.THROUGHOUT not in looks
 
 
 def test_every_signature_has_its_sick_node() -> None:

@@ -12,7 +12,7 @@ from bot.demo.faults import Fault
 from bot.demo.machine.command import Answer
 from bot.demo.ssh_server import ADDRESS, USER, NodeServer
 from bot.domain.batch import Batch, Sampling, Unframer, launch_command
-from bot.domain.command import Command, Completed, Looks
+from bot.domain.command import Command, Completed, SampleTimes
 
 NONCE = "0123456789abcdef"
 KEY = asyncssh.generate_private_key("ssh-ed25519")
@@ -78,9 +78,9 @@ async def test_every_look_of_every_command_comes_back_in_its_frame() -> None:
     async with node() as server:
         done, end = await ask(
             server,
-            Command("a", ("echo", "it's"), looks=Looks.TWICE, lane="x"),
+            Command("a", ("echo", "it's"), looks=SampleTimes.TWICE, lane="x"),
             Command("b", ("echo", "$(touch pwned)"), lane="x"),
-            Command("c", ("mpstat", "{samples}"), looks=Looks.THROUGHOUT, lane="y"),
+            Command("c", ("mpstat", "{samples}"), looks=SampleTimes.THROUGHOUT, lane="y"),
         )
     assert end == "finished"
     assert sorted((run.name, run.look, run.stdout) for run in done) == [
@@ -97,7 +97,7 @@ async def test_second_looks_come_when_the_window_ends() -> None:
     loop = asyncio.get_running_loop()
     async with node() as server:
         started = loop.time()
-        await ask(server, Command("a", ("echo",), looks=Looks.TWICE), samples=1)
+        await ask(server, Command("a", ("echo",), looks=SampleTimes.TWICE), samples=1)
         assert 0.7 <= loop.time() - started < 5
 
 

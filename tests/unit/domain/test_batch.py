@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.domain.batch import Batch, Sampling, Unframer, launch_command
-from bot.domain.command import Command, Completed, Looks
+from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.root_command import root_argv
 from bot.domain.wire import Way, read_script
 
@@ -45,7 +45,7 @@ command = st.builds(
     name=st.text("abc", min_size=1, max_size=3),
     argv=argv,
     alternatives=st.lists(argv, max_size=2).map(tuple),
-    looks=st.sampled_from(Looks),
+    looks=st.sampled_from(SampleTimes),
     as_root=st.booleans(),
     lane=st.sampled_from(["cpu", "files", "systemd", "it's; a lane\n"]),
     limit=st.integers(1, 50).map(lambda tenths: timedelta(seconds=tenths / 10)),
@@ -65,7 +65,7 @@ def ways(asked: Batch) -> dict[str, list[tuple[str, ...]]]:
         one = question.command
         every = [one.argv, *one.alternatives]
         seconds = one.limit.total_seconds()
-        if one.looks is Looks.THROUGHOUT:
+        if one.looks is SampleTimes.THROUGHOUT:
             seconds += asked.sampling.samples
             window = {"{samples}": str(asked.sampling.samples), "{rest}": f"{asked.sampling.rest_seconds:g}"}
             every = [tuple(_replaced(text, window) for text in words) for words in every]
@@ -169,7 +169,7 @@ def test_script_runs_alike_in_every_shell(shell: list[str]) -> None:
     asked = Batch.of(
         [
             ("p", Command("odd", ("printf", "%s|", "it's", "$(id)", "é", "", "\\"))),
-            ("p", Command("twice", ("echo", "twice"), looks=Looks.TWICE, lane="b")),
+            ("p", Command("twice", ("echo", "twice"), looks=SampleTimes.TWICE, lane="b")),
             (
                 "p",
                 Command("other", ("false",), alternatives=(("sh", "-c", "echo out; echo err >&2; exit 3"),), lane="b"),
@@ -237,7 +237,7 @@ def test_lanes_begin_sooner_one_after_another_where_nothing_is_watched() -> None
     command = Command("a", ("x",))
     asked = [("p", replace(command, lane=lane)) for lane in "abc"]
     assert Batch.of(asked, Sampling(5)).script(NONCE).count("\nsleep 0.02; ") == 2
-    watched = ("p", replace(command, name="b", looks=Looks.THROUGHOUT))
+    watched = ("p", replace(command, name="b", looks=SampleTimes.THROUGHOUT))
     assert Batch.of([*asked, watched], Sampling(5)).script(NONCE).count("\nsleep 0.1; ") == 3
 
 

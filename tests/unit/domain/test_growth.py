@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.growth import Grows, Growth, HarmAt, Look, growth, since_reset
+from bot.domain.growth import CountSample, Grows, Growth, HarmAt, growth, since_reset
 from bot.domain.json_form import plain, read
 from bot.surfaces.view.growth_words import growth_words, sparkline
 
@@ -19,11 +19,11 @@ HARM = HarmAt(28_571, "each read of the statistics holds a core for 2 s")
 HOUR = timedelta(hours=1)
 
 
-def looks(*values: float, every: timedelta = HOUR, boot: str = "a") -> list[Look]:
-    return [Look(BEGAN + at * every, value, boot) for at, value in enumerate(values)]
+def looks(*values: float, every: timedelta = HOUR, boot: str = "a") -> list[CountSample]:
+    return [CountSample(BEGAN + at * every, value, boot) for at, value in enumerate(values)]
 
 
-def grown(told: list[Look], harm: HarmAt | None = HARM) -> Growth:
+def grown(told: list[CountSample], harm: HarmAt | None = HARM) -> Growth:
     found = growth("leaked-memory-cgroups", GROWS, told, harm)
     assert found is not None
     return found
@@ -69,13 +69,13 @@ def test_what_only_wavers_never_comes_to_harm_at_this_rate() -> None:
 
 def test_a_reboot_begins_anew() -> None:
     before, after = looks(*range(0, 60_000, 10_000)), looks(10, 20, 30, 40, 50, 60, boot="b")
-    after = [Look(look.at + timedelta(days=1), look.value, "b") for look in after]
+    after = [CountSample(look.at + timedelta(days=1), look.value, "b") for look in after]
     found = grown([*before, *after])
     assert (found.counted, found.per_hour) == (6, 10)
 
 
 def test_a_reboot_is_seen_also_where_the_count_is_higher_by_then() -> None:
-    told = [*looks(10, 20, 30), *(Look(BEGAN + timedelta(days=9) + at * HOUR, 500 + at, "b") for at in range(5))]
+    told = [*looks(10, 20, 30), *(CountSample(BEGAN + timedelta(days=9) + at * HOUR, 500 + at, "b") for at in range(5))]
     assert grown(told).per_hour == 1
 
 
@@ -84,7 +84,7 @@ def test_what_was_freed_begins_anew() -> None:
 
 
 def test_a_boot_that_is_not_known_is_no_reboot() -> None:
-    told = [Look(BEGAN + at * HOUR, 100.0 * at, "a" if at % 2 else "") for at in range(1, 9)]
+    told = [CountSample(BEGAN + at * HOUR, 100.0 * at, "a" if at % 2 else "") for at in range(1, 9)]
     assert grown(told).counted == 8
 
 
@@ -103,7 +103,7 @@ def test_harm_in_a_lifetime_is_years_away() -> None:
 
 def test_looks_out_of_order_twice_and_without_a_number_do_no_harm() -> None:
     told = looks(*range(0, 1_000, 100))
-    shuffled = [*reversed(told), told[3], Look(BEGAN + HOUR / 2, float("nan"), "a")]
+    shuffled = [*reversed(told), told[3], CountSample(BEGAN + HOUR / 2, float("nan"), "a")]
     assert grown(shuffled) == grown(told)
 
 
@@ -121,7 +121,7 @@ def test_it_is_read_from_the_record_as_it_was_written() -> None:
 
 
 def test_the_strip_is_as_wide_as_asked_and_shows_gaps() -> None:
-    told = [Look(BEGAN, 0, "a"), Look(BEGAN + HOUR, 500, "a"), Look(BEGAN + 9 * HOUR, 1_000, "a")]
+    told = [CountSample(BEGAN, 0, "a"), CountSample(BEGAN + HOUR, 500, "a"), CountSample(BEGAN + 9 * HOUR, 1_000, "a")]
     strip = sparkline(grown(told), 10)
     assert len(strip) == 10
     assert (strip[0], strip[1], strip[2], strip[9]) == ("▁", "▄", " ", "█")
@@ -133,7 +133,7 @@ def test_the_interval_holds_the_true_rate_as_often_as_it_says() -> None:
     for seed in range(400):
         chance = random.Random(seed)
         at = sorted(chance.sample(range(1, 400), 24))
-        told = [Look(BEGAN + hour * HOUR, 2_000 + 50 * hour + chance.gauss(0, 1_500), "a") for hour in at]
+        told = [CountSample(BEGAN + hour * HOUR, 2_000 + 50 * hour + chance.gauss(0, 1_500), "a") for hour in at]
         found = grown(told)
         assert found.low is not None
         assert found.high is not None
@@ -154,7 +154,7 @@ def test_noise_alone_is_rarely_called_growth() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 10_000), st.floats(0, 1e9), st.sampled_from(["", "a", "b"])), max_size=40))
 def test_whatever_was_counted_the_interval_is_around_the_rate(rows: list[tuple[int, float, str]]) -> None:
-    told = [Look(BEGAN + timedelta(minutes=at), value, boot) for at, value, boot in rows]
+    told = [CountSample(BEGAN + timedelta(minutes=at), value, boot) for at, value, boot in rows]
     assert list(since_reset(told)) == sorted(since_reset(told), key=lambda look: look.at)
     found = growth("x", GROWS, told, HARM)
     if found is not None:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.domain.batch import Batch, Sampling, Unframer
-from bot.domain.command import Command, Completed, Looks
+from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.errors import ConnectionLost
 from bot.domain.safe_text import decode
 from bot.domain.wire import end, frame
@@ -40,7 +40,7 @@ outcome = st.tuples(raw, raw, st.integers(0, 255), st.integers(1, 10**6), st.int
 def travelled(draw: st.DrawFn) -> tuple[Batch, bytes, list[Completed]]:
     """A batch, what its wire might look like byte for byte, and the runs that it means, by lane."""
     lanes = draw(st.integers(1, 3))
-    looks = st.sampled_from([Looks.ONCE, Looks.TWICE])
+    looks = st.sampled_from([SampleTimes.ONCE, SampleTimes.TWICE])
     commands = [
         Command(f"c{index}", ("x",), lane=f"lane{draw(st.integers(0, lanes - 1))}", looks=draw(looks),
                 output_limit_bytes=draw(st.sampled_from([0, 5, 100, 10**5])))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.batch import Batch, Sampling
-from bot.domain.command import Completed, Looks, Outputs
+from bot.domain.command import Completed, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import CustomReading, Unread
 from bot.library.custom_probes import CustomProbe, make_probe
@@ -193,7 +193,7 @@ def test_probe_that_looks_twice_knows_the_rise() -> None:
     assert isinstance(reading, CustomReading)
     assert reading.fields == {"n": 5, "n_later": 8, "n_rise": 3, "s": "a", "s_later": "b"}
     assert set(made.kinds) == set(reading.fields)
-    assert made.probe.commands[0].looks is Looks.TWICE
+    assert made.probe.commands[0].looks is SampleTimes.TWICE
     assert isinstance(read(made, "n=5\ns=a"), Unread)
 
 

@@ -11,7 +11,7 @@ from bot.domain.alert import Alert
 from bot.domain.case import Case, Head
 from bot.domain.events import AlertCleared, AlertReceived, Triaged
 from bot.domain.fold import fold
-from bot.domain.growth import Growth, Look
+from bot.domain.growth import CountSample, Growth
 from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Verdict
@@ -27,7 +27,7 @@ from tests.record.incidents import HEALTHY, NODE, VERDICT, entries
 
 RECEIVED = AlertReceived(Alert("alertmanager", "g", text="pinned"), NODE, "g1", "node-health", channel="C1")
 BEGAN = datetime(2026, 11, 22, 3, tzinfo=UTC)
-LOOKS = tuple(Look(BEGAN + timedelta(hours=at), 1_000.0 + 50 * at) for at in range(6))
+LOOKS = tuple(CountSample(BEGAN + timedelta(hours=at), 1_000.0 + 50 * at) for at in range(6))
 GROWTH = Growth("leaked-memory-cgroups", "dying memory cgroups", LOOKS, 6, 50.0, 49.0, 51.0)
 ASKED = Alert("slack", "C1/-/x", "slack:T1/U1")
 

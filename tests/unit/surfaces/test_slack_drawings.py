@@ -10,14 +10,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from PIL import Image
 
-from bot.domain.growth import Growth, HarmAt, Look
+from bot.domain.growth import CountSample, Growth, HarmAt
 from bot.domain.json_form import NotOfForm
 from bot.surfaces.slack import drawings
 from bot.surfaces.slack.heat_block import shown_by
 from tests.unit.surfaces.heats import heat_of
 
 AT = datetime(2026, 11, 22, 9, tzinfo=UTC)
-LOOKS = tuple(Look(AT + timedelta(hours=at), 20_000.0 + 600 * at, "boot") for at in range(12))
+LOOKS = tuple(CountSample(AT + timedelta(hours=at), 20_000.0 + 600 * at, "boot") for at in range(12))
 GROWS = Growth("leak", "dying <!channel> cgroups", LOOKS, 12, 600.0, 550.0, 650.0, HarmAt(30_000.0, "a core is held"))
 
 
@@ -41,7 +41,7 @@ def test_what_was_kept_by_nobody_is_no_drawing(content: dict[str, object]) -> No
 def test_strip_is_text_whose_name_goes_with_its_picture_and_changes_with_each_look() -> None:
     block = drawings.growth_strip(GROWS, "abc123")
     assert shown_by(block) == drawings.name_of(GROWS, "abc123")
-    later = replace(GROWS, looks=(*LOOKS, Look(AT + timedelta(hours=12), 27_200.0, "boot")), counted=13)
+    later = replace(GROWS, looks=(*LOOKS, CountSample(AT + timedelta(hours=12), 27_200.0, "boot")), counted=13)
     assert drawings.name_of(later, "abc123") != drawings.name_of(GROWS, "abc123")
     assert "█" in json.dumps(block, ensure_ascii=False)
     assert "mrkdwn" not in json.dumps(block)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from bot.causes import CAUSES
 from bot.domain.cause import Threshold
 from bot.domain.errors import CannotRead
-from bot.domain.growth import Grows, HarmAt, Look
+from bot.domain.growth import CountSample, Grows, HarmAt
 from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
@@ -31,23 +31,23 @@ def playbook(count: float | None = 1_000.0, harm: float = 50_000.0) -> Playbook:
 class Kept:
     """The looks of one node and cause, in memory."""
 
-    def __init__(self, *looks: Look) -> None:
+    def __init__(self, *looks: CountSample) -> None:
         self.all = list(looks)
 
-    async def keep(self, node: str, cause: str, look: Look) -> None:
+    async def keep(self, node: str, cause: str, look: CountSample) -> None:
         self.all.append(look)
 
-    async def looks(self, node: str, cause: str) -> tuple[Look, ...]:
+    async def looks(self, node: str, cause: str) -> tuple[CountSample, ...]:
         return tuple(self.all)
 
 
 class Before:
     """What was counted before the record began; None: it cannot be told."""
 
-    def __init__(self, looks: tuple[Look, ...] | None) -> None:
+    def __init__(self, looks: tuple[CountSample, ...] | None) -> None:
         self.all = looks
 
-    async def counted(self, node: str, cause: str, until: datetime) -> tuple[Look, ...]:
+    async def counted(self, node: str, cause: str, until: datetime) -> tuple[CountSample, ...]:
         if self.all is None:
             raise CannotRead("Prometheus does not answer")
         return self.all
@@ -56,7 +56,7 @@ class Before:
 async def test_a_count_is_kept_with_its_boot_and_one_alone_says_nothing() -> None:
     kept = Kept()
     assert await grown(kept, "gpu-1", SNAPSHOT, playbook(), LEAK) is None
-    assert kept.all == [Look(AT, 1_000.0, "boot")]
+    assert kept.all == [CountSample(AT, 1_000.0, "boot")]
 
 
 async def test_what_was_not_read_is_not_kept() -> None:
@@ -66,27 +66,27 @@ async def test_what_was_not_read_is_not_kept() -> None:
 
 
 async def test_what_was_counted_before_joins_in_as_far_as_this_boot_goes_back() -> None:
-    history = Before(tuple(Look(AT - at * HOUR, 1_000.0 - 10 * at) for at in range(40, 0, -1)))
+    history = Before(tuple(CountSample(AT - at * HOUR, 1_000.0 - 10 * at) for at in range(40, 0, -1)))
     told = await grown(Kept(), "gpu-1", SNAPSHOT, playbook(), LEAK, history)
     assert told is not None
     assert (told.counted, told.per_hour, told.grows) == (20, 10, True)
 
 
 async def test_our_own_looks_count_before_what_others_counted_meanwhile() -> None:
-    ours = [Look(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
-    told = await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, Before((Look(AT - 2.5 * HOUR, 9e9),)))
+    ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
+    told = await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, Before((CountSample(AT - 2.5 * HOUR, 9e9),)))
     assert told is not None
     assert (told.counted, told.per_hour) == (6, 10)
 
 
 async def test_a_past_that_cannot_be_told_changes_nothing() -> None:
-    ours = [Look(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
+    ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
     without = await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK)
     assert await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, Before(None)) == without
 
 
 async def test_without_keeping_anything_the_same_is_told() -> None:
-    ours = [Look(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
+    ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
     told = grown_since({LEAK: ours}, SNAPSHOT, playbook(), LEAK)
     assert told is not None
     assert told == await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK)
@@ -96,7 +96,7 @@ async def test_without_keeping_anything_the_same_is_told() -> None:
 
 
 async def test_of_a_node_that_is_well_only_harm_that_is_near_is_told() -> None:
-    ours = [Look(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
+    ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
     assert await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(harm=50_000), None) is None
     near = await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(harm=1_500), None)
     assert near is not None

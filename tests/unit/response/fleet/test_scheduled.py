@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bot.domain.growth import Growth, HarmAt, Look
+from bot.domain.growth import CountSample, Growth, HarmAt
 from bot.domain.json_form import plain, read
 from bot.domain.node import Node
 from bot.response.fleet.answer import Found, NodeAnswer, NodeOutcome
@@ -35,7 +35,7 @@ def seen(**nodes: str) -> FleetReport:
 
 
 def growing(days_left: float) -> Mapping[tuple[str, str], Growth]:
-    looks = (Look(BEGAN - timedelta(days=1), 1_000), Look(BEGAN, 2_000))
+    looks = (CountSample(BEGAN - timedelta(days=1), 1_000), CountSample(BEGAN, 2_000))
     harm = HarmAt(2_000 + 1_000 * days_left, "each read holds a core for 2 s")
     rate = 1_000 / 24
     return {("a", LEAK): Growth(LEAK, "dying memory cgroups", looks, 9, rate, rate * 0.9, rate * 1.1, harm)}

@@ -13,8 +13,8 @@ from bot.domain.conclude import held, weighed
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Verdict
+from bot.response.diagnosis.fact_watch import Figure, Watch, told
 from bot.response.diagnosis.facts import Fact
-from bot.response.diagnosis.watch import Figure, Watch, told
 
 
 class Judges(Protocol):
@@ -31,7 +31,7 @@ class Judges(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class UsedFacts:
     """What was looked at in a snapshot: the facts, in order of name, and the fields that each cause looked at.
 
     Shape: `by_cause`, `by_condition` (in the playbook's order), `by_figure` (of `Snapshot.once`) and `by_plan` hold
@@ -72,7 +72,7 @@ class Looks:
         return field in seen or f"{field}_later" in seen  # both looks move
 
 
-def looked_at(snapshot: Snapshot, judge: Judges, verdict: Verdict) -> Looks:
+def looked_at(snapshot: Snapshot, judge: Judges, verdict: Verdict) -> UsedFacts:
     """Return what the judge looks at in a snapshot; in lists, the entries named in the verdict are facts."""
     watch, playbook = Watch(told(verdict)), judge.playbook
     watched = watch.snapshot(snapshot)
@@ -93,7 +93,7 @@ def looked_at(snapshot: Snapshot, judge: Judges, verdict: Verdict) -> Looks:
         if not (name.endswith("_seconds") and hasattr(reading, name.removesuffix("_seconds"))):  # once is enough
             watch.named(reading, Change(probe, name))
     facts = tuple(fact for what, fact in sorted(watch.facts.items()) if what in watch.seen)
-    return Looks(
+    return UsedFacts(
         facts,
         by_cause,
         tuple(by_condition),

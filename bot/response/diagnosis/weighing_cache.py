@@ -13,7 +13,7 @@ from bot.domain.conclude import held, weighed, weighings
 from bot.domain.playbook import Playbook
 from bot.domain.probe import CustomReading, RememberingSnapshot, Snapshot, Unread
 from bot.domain.verdict import Finding, RuledOut, Undecided
-from bot.response.diagnosis.looks import Looks
+from bot.response.diagnosis.used_facts import UsedFacts
 
 
 def computing_once(snapshot: Snapshot) -> RememberingSnapshot:
@@ -71,7 +71,7 @@ class Weighings:
         self.decides = tuple(map(_decides, self.found))
         self._hanging: dict[str, _Hanging] = {}
 
-    def changed(self, reading: Any, change: Change, looks: Looks) -> list[Weighing | None]:
+    def changed(self, reading: Any, change: Change, looks: UsedFacts) -> list[Weighing | None]:
         """Return the weighings after a change; `reading` is the changed reading."""
         before, playbook, hanging = self._snapshot, self._playbook, self._on(change, looks)
         readings = {**before.readings, change.probe: reading}
@@ -91,7 +91,7 @@ class Weighings:
             for now, before, decides in zip(found, self.found, self.decides, strict=True)
         )
 
-    def _on(self, change: Change, looks: Looks) -> _Hanging:
+    def _on(self, change: Change, looks: UsedFacts) -> _Hanging:
         """Return what depends on the changed thing, whatever its new value."""
         if change.what not in self._hanging:
             playbook, figures = self._playbook, self._snapshot.figures.items()
