@@ -15,7 +15,7 @@ from bot.domain.batch import Sampling
 from bot.domain.case import Case
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe
-from bot.response.diagnosis.backtest import Asked, Cell, Comparison, Pair, Weigher
+from bot.response.diagnosis.backtest import Cell, Comparison, Pair, PlaybookReadings, Weigher
 from bot.response.diagnosis.triage import Triage, without_secrets
 from bot.response.diagnosis.what_if import Judge, in_short
 from bot.transport import case_file, expectations
@@ -119,12 +119,12 @@ async def compared(case: Case, pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
     head, (node, draining) = case.head, surroundings(case.head)
     triage = Triage(ReplayTransport(case), ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH)
     pairs = [Pair(as_asked(case, pair.before), as_asked(case, pair.after)) for pair in pairs]
-    asked: dict[int, Asked] = {}
+    asked: dict[int, PlaybookReadings] = {}
     for together in _asking_together(pairs):
         read = await triage.diagnose(node, _asks(together))
         if read.snapshot is None:  # the node was unreachable, for any playbook
             return tuple(Comparison(read, read) for _ in pairs)
-        asked |= {id(playbook): Asked.of(playbook, read.snapshot) for playbook in together}
+        asked |= {id(playbook): PlaybookReadings.of(playbook, read.snapshot) for playbook in together}
     weigher = Weigher(Judge(_asks(()), ACTIONS, node, draining))
     return tuple(_kept(weigher.compared(asked[id(pair.before)], asked[id(pair.after)])) for pair in pairs)
 

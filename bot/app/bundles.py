@@ -11,7 +11,7 @@ from bot.app.bundle_kept import Verified, kept_of, look_at_kept
 from bot.app.cases import awaited, replayed
 from bot.app.check import PROGRAM
 from bot.domain.bundle import Bundle, BundleHead, KeptEntry, damage, read_bundle
-from bot.domain.case import Case, Judged, read_case
+from bot.domain.case import Case, RecordedVerdict, read_case
 from bot.domain.entry import ANCHORED, Entry, Head, NotedHead
 from bot.domain.errors import BundleError, CaseError, ImpossibleEvent, PlaybookError, UnknownIncident, UnreadableEntry
 from bot.domain.events import Approved, Endorsed, PlanProposed, Triaged
@@ -146,14 +146,14 @@ class _Look:
             )
             return
         verdict = awaited(replayed(case, playbook))
-        if differs := Judged.of(triaged.verdict).differs_from(verdict):
+        if differs := RecordedVerdict.of(triaged.verdict).differs_from(verdict):
             says = f"the verdict: derived again, it differs: {'; '.join(differs)}"
             if head.program == PROGRAM:
                 told.broken.append(says)
             else:
                 told.unproven.append(f"{says}. It was made by {head.program}, and this is {PROGRAM}")
             return
-        now = Judged.of(verdict)
+        now = RecordedVerdict.of(verdict)
         sure = f" ({now.confidence})" if now.confidence else ""
         plan = f", plan {now.plan[:16]}…" if now.plan else ""
         said = ", ".join(part for part in (now.status, f"{now.cause}{sure}" if now.cause else "") if part)
@@ -218,7 +218,7 @@ def _of_plan(entries: Sequence[Entry]) -> Iterator[str]:
 
 def _head(incident: Incident, entries: Sequence[Entry], found: Excerpt, at: datetime) -> BundleHead:
     triaged = _triaged(entries)
-    judged = Judged.of(triaged.verdict) if triaged is not None else Judged("")
+    judged = RecordedVerdict.of(triaged.verdict) if triaged is not None else RecordedVerdict("")
     voices = [(entry, entry.event) for entry in entries]
     return BundleHead(
         incident=incident.id,

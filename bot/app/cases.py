@@ -13,7 +13,7 @@ from bot.actions import ACTIONS
 from bot.app.check import PROGRAM, Check
 from bot.app.parts import now
 from bot.domain.batch import Sampling
-from bot.domain.case import FORM, Case, Head, Judged
+from bot.domain.case import FORM, Case, Head, RecordedVerdict
 from bot.domain.change import Change, changed_playbook
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead, CaseError
@@ -62,7 +62,7 @@ class Recording:
         node = next(node for node in what.nodes if node.name == verdict.node)
         taken_at, traits = (snapshot.taken_at, snapshot.traits) if snapshot is not None else (now(), {})
         head = replace(what.triage().head(node, what.playbook, taken_at, traits), unreachable=heard.failed)
-        return Case(head, tuple(heard.runs), heard.asked, Judged.of(verdict) if self._judges else None)
+        return Case(head, tuple(heard.runs), heard.asked, RecordedVerdict.of(verdict) if self._judges else None)
 
 
 @dataclass(frozen=True, slots=True)

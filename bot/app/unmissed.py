@@ -8,12 +8,12 @@ from pathlib import Path
 from bot.actions import ACTIONS
 from bot.app.cases import as_asked, awaited, replayed, surroundings
 from bot.domain.playbook import Playbook
-from bot.response.diagnosis.unmissed import Looked, missed, pieces
+from bot.response.diagnosis.unmissed import UnmissedItems, missed, pieces
 from bot.response.diagnosis.what_if import Judge
 from bot.transport import case_file
 
 
-def unmissed(playbooks: Sequence[Playbook], files: Sequence[Path]) -> Iterator[Looked]:
+def unmissed(playbooks: Sequence[Playbook], files: Sequence[Path]) -> Iterator[UnmissedItems]:
     """Yield for each playbook the causes and conditions that no case needs.
 
     Raises: CaseError for the first case that cannot be read.
@@ -30,4 +30,4 @@ def unmissed(playbooks: Sequence[Playbook], files: Sequence[Path]) -> Iterator[L
             judge = Judge(as_asked(case, playbook), ACTIONS, *surroundings(case.head))
             found = set(missed(verdict.snapshot, judge, left))
             left = tuple(piece for piece in left if piece not in found)
-        yield Looked(playbook.name, len(every), left)
+        yield UnmissedItems(playbook.name, len(every), left)

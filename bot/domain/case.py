@@ -33,7 +33,7 @@ _AGAIN = "Copy it again from where it was recorded, or record the node again: zo
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecordedCommand:
     """A command of the batch: the argument lists that were tried in order, and how many times it looked."""
 
     probe: str
@@ -52,7 +52,7 @@ class NotReached:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RecordedVerdict:
     """The verdict that the case was recorded with; `plan` is its plan's digest, empty if it had no plan."""
 
     status: str
@@ -63,7 +63,7 @@ class Judged:
     suspects: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, verdict: Verdict) -> Judged:
+    def of(cls, verdict: Verdict) -> RecordedVerdict:
         """Return the part of a verdict that a case keeps."""
         return cls(
             verdict.status.value,
@@ -76,7 +76,7 @@ class Judged:
 
     def differs_from(self, verdict: Verdict) -> tuple[str, ...]:
         """Return how another verdict differs, a short text for each difference; figures in sentences may differ."""
-        now = Judged.of(verdict)
+        now = RecordedVerdict.of(verdict)
         pairs = {name: (getattr(self, name), getattr(now, name)) for name in ("status", "cause", "confidence", "plan")}
         return tuple(f"{name}: {_brief(was)} → {_brief(is_)}" for name, (was, is_) in pairs.items() if was != is_)
 
@@ -108,8 +108,8 @@ class Case:
 
     head: Head
     runs: tuple[Completed, ...] = ()
-    asked: tuple[Asked, ...] = ()
-    judged: Judged | None = None
+    asked: tuple[RecordedCommand, ...] = ()
+    judged: RecordedVerdict | None = None
     form: int = FORM
 
     @property
@@ -187,7 +187,7 @@ def without_secrets(run: Completed) -> Completed:
     return replace(run, stdout=redacted_text(run.stdout), stderr=redacted_text(run.stderr))
 
 
-def asked_by(batch: Batch) -> tuple[Asked, ...]:
+def asked_by(batch: Batch) -> tuple[RecordedCommand, ...]:
     """Return the commands of a batch, as a case keeps them."""
     looks: dict[tuple[str, str], int] = {}
     commands = {(question.probe, question.command.name): question.command for question in batch.questions}
@@ -195,7 +195,7 @@ def asked_by(batch: Batch) -> tuple[Asked, ...]:
         key = (question.probe, question.command.name)
         looks[key] = looks.get(key, 0) + 1
     return tuple(
-        Asked(probe, name, looks[probe, name], tuple(argv for argv, _ in batch.ways(command)))
+        RecordedCommand(probe, name, looks[probe, name], tuple(argv for argv, _ in batch.ways(command)))
         for (probe, name), command in commands.items()
     )
 
@@ -261,8 +261,8 @@ def _second(text: str, where: str) -> Case:
     return Case(
         said,
         _runs(found["run"]),
-        tuple(read(Asked, row) for row in found["asked"]),
-        read(Judged, found["verdict"][0]) if found["verdict"] else None,
+        tuple(read(RecordedCommand, row) for row in found["asked"]),
+        read(RecordedVerdict, found["verdict"][0]) if found["verdict"] else None,
     )
 
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
-from bot.response.diagnosis.backtest import Cell, Stance, Turned
+from bot.response.diagnosis.backtest import Cell, ChangedOutcome, ItemOutcome
 from bot.surfaces.text import wrapped
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.words import cause_words
@@ -167,13 +167,13 @@ def _outcome(verdict: Verdict) -> Mapping[str, str | None]:
     }
 
 
-def _turned(turned: Turned) -> str:
+def _turned(turned: ChangedOutcome) -> str:
     changed = "".join(f"; {name}: {was} → {now}" for name, (was, now) in turned.changed.items())
-    return _said(f"{turned.name}: {_stance(turned.before)} → {_stance(turned.after)}{changed}")
+    return _said(f"{turned.name}: {_outcome_words(turned.before)} → {_outcome_words(turned.after)}{changed}")
 
 
-def _stance(stance: Stance) -> str:
-    return f"{stance.stands} ({one_line(stance.says, 200)})" if stance.says else stance.stands
+def _outcome_words(outcome: ItemOutcome) -> str:
+    return f"{outcome.stands} ({one_line(outcome.says, 200)})" if outcome.says else outcome.stands
 
 
 def _said(text: str) -> str:

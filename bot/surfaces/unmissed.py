@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 
 from bot.domain.safe_text import one_line
-from bot.response.diagnosis.unmissed import Looked, Piece
+from bot.response.diagnosis.unmissed import PlaybookItem, UnmissedItems
 from bot.surfaces.document import SCHEMA_VERSION
 from bot.surfaces.text import wrapped
 
 
-def unmissed_document(found: Sequence[Looked], cases: int) -> str:
+def unmissed_document(found: Sequence[UnmissedItems], cases: int) -> str:
     """Return it as JSON."""
     playbooks = [
         {
@@ -24,11 +24,11 @@ def unmissed_document(found: Sequence[Looked], cases: int) -> str:
     return json.dumps({"schema": SCHEMA_VERSION, "cases": cases, "playbooks": playbooks}, ensure_ascii=False, indent=2)
 
 
-def unmissed_text(found: Sequence[Looked], cases: int, width: int = 80) -> str:
+def unmissed_text(found: Sequence[UnmissedItems], cases: int, width: int = 80) -> str:
     """Return sentences, a paragraph for each playbook.
 
     Example:
-    >>> print(unmissed_text([Looked("mine", 3, (Piece(2, "never", True),))], 2), end="")
+    >>> print(unmissed_text([UnmissedItems("mine", 3, (PlaybookItem(2, "never", True),))], 2), end="")
     mine: of 3 causes and conditions, nothing on 2 cases would miss 1.
       conditions: never
     """
@@ -45,5 +45,5 @@ def unmissed_text(found: Sequence[Looked], cases: int, width: int = 80) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _names(pieces: Sequence[Piece], is_condition: bool) -> list[str]:
+def _names(pieces: Sequence[PlaybookItem], is_condition: bool) -> list[str]:
     return [one_line(piece.name, 120) for piece in pieces if piece.is_condition is is_condition]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.domain.batch import Batch
-from bot.domain.case import Asked, NotReached, asked_by, without_secrets
+from bot.domain.case import NotReached, RecordedCommand, asked_by, without_secrets
 from bot.domain.command import Completed
 from bot.domain.contracts import Transport
 from bot.domain.errors import Unreachable
@@ -19,7 +19,7 @@ from bot.domain.node import Node
 class Heard:
     """What was asked of a node, what it answered, and how the connection failed, if it did."""
 
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[RecordedCommand, ...] = ()
     runs: list[Completed] = field(default_factory=list)
     failed: NotReached | None = None
 

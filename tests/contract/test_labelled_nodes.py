@@ -21,7 +21,7 @@ from bot.__main__ import main
 from bot.actions import ACTIONS
 from bot.app.cases import replayed
 from bot.domain.batch import Batch
-from bot.domain.case import Judged, read_case
+from bot.domain.case import RecordedVerdict, read_case
 from bot.domain.command import Completed
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
@@ -135,7 +135,7 @@ async def test_taking_secrets_out_changes_no_verdict(path: Path) -> None:
     case = load(path)
     clean = read_case(case.text(), str(path), "")
     playbook = app.library().get("node-health")
-    assert Judged.of(await replayed(clean, playbook)) == Judged.of(await replayed(case, playbook))
+    assert RecordedVerdict.of(await replayed(clean, playbook)) == RecordedVerdict.of(await replayed(case, playbook))
 
 
 def test_every_recording_is_labelled_and_there_are_enough() -> None:

@@ -19,7 +19,7 @@ from bot.ledger import Database, Leases, ReadingStore, SweepStore, on_threads
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.fleet.answer import Counted, Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.report import report
-from bot.response.fleet.sweep import Judged
+from bot.response.fleet.sweep import JudgedBy
 from bot.settings.tables import SweepSettings
 
 PLAYBOOK = library().get("node-health")
@@ -43,7 +43,7 @@ class Desk:
         found = (Found(LEAK, "degraded", "possible", "many"),)
         counted = (Counted(LEAK, self.dying, "boot", HarmAt(28_571, "a core is held")),)
         answers = [NodeAnswer("gpu-1", NodeOutcome.ANSWERED, "degraded", found=found, counted=counted)]
-        told = report([Node("gpu-1", "x")], answers, {LEAK: Judged.SIGNATURE}, selected=1, seconds=0.1)
+        told = report([Node("gpu-1", "x")], answers, {LEAK: JudgedBy.SIGNATURE}, selected=1, seconds=0.1)
         return SimpleNamespace(answers=answers, report=told)
 
     async def run(self, run: Any, heard: Any) -> None:

@@ -27,14 +27,14 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlaybookReadings:
     """A playbook, and the readings that it asks for."""
 
     playbook: Playbook
     snapshot: Snapshot
 
     @classmethod
-    def of(cls, playbook: Playbook, snapshot: Snapshot) -> Asked:
+    def of(cls, playbook: Playbook, snapshot: Snapshot) -> PlaybookReadings:
         """`snapshot` may have more readings than the playbook asks for; the rest is left out."""
         readings = snapshot.readings
         asked = {probe.name: readings[probe.name] for probe in playbook.probes if probe.name in readings}
@@ -42,7 +42,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Stance:
+class ItemOutcome:
     """The outcome of a cause or condition, such as "critical, confirmed" or "ruled out", and why."""
 
     stands: str
@@ -50,15 +50,15 @@ class Stance:
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class ChangedOutcome:
     """A cause or condition with a different outcome under the other playbook.
 
     Shape: `changed` has both playbooks' values, by name: a threshold, or `when` of a condition.
     """
 
     name: str
-    before: Stance
-    after: Stance
+    before: ItemOutcome
+    after: ItemOutcome
     changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
@@ -71,7 +71,7 @@ class Comparison:
 
     before: Verdict
     after: Verdict
-    turned: tuple[Turned, ...] = ()
+    turned: tuple[ChangedOutcome, ...] = ()
     otherwise: tuple[str, ...] = ()
 
     @property
@@ -114,7 +114,7 @@ class Weigher:
         self._judge = judge
         self._weighed: dict[tuple[Any, ...], Weighing] = {}
 
-    def compared(self, was: Asked, now: Asked) -> Comparison:
+    def compared(self, was: PlaybookReadings, now: PlaybookReadings) -> Comparison:
         """Return the two verdicts, and what made them differ."""
         found = Comparison(self._verdict(was), self._verdict(now))
         if not found.flips:
@@ -122,56 +122,56 @@ class Weigher:
         turned = (*self._causes(was, now), *_conditions(was, now))
         return replace(found, turned=turned, otherwise=tuple(_otherwise(was.playbook, now.playbook, found)))
 
-    def _verdict(self, asked: Asked) -> Verdict:
+    def _verdict(self, asked: PlaybookReadings) -> Verdict:
         playbook, snapshot = asked.playbook, asked.snapshot
         causes = [self._weighing(asked, used) for used in playbook.causes]
         found = [*causes, *(held(condition, snapshot) for condition in playbook.conditions)]
         return replace(self._judge, playbook=playbook).concluded(snapshot, found)
 
-    def _weighing(self, asked: Asked, used: WeighedCause) -> Weighing:
+    def _weighing(self, asked: PlaybookReadings, used: WeighedCause) -> Weighing:
         """Weigh a cause once for each tuning: it looks only at the probes that it names."""
         key = (used.cause.name, *(used.tuning[name] for name in used.cause.thresholds), used.allow, used.lasting_fix)
         if key not in self._weighed:
             self._weighed[key] = weighed(used, asked.snapshot)
         return self._weighed[key]
 
-    def _causes(self, was: Asked, now: Asked) -> Iterator[Turned]:
+    def _causes(self, was: PlaybookReadings, now: PlaybookReadings) -> Iterator[ChangedOutcome]:
         were, are = ({used.cause.name: used for used in asked.playbook.causes} for asked in (was, now))
         for name in dict.fromkeys((*were, *are)):
-            before, after = self._stance(was, were.get(name)), self._stance(now, are.get(name))
+            before, after = self._item_outcome(was, were.get(name)), self._item_outcome(now, are.get(name))
             if before.stands != after.stands:
-                yield Turned(name, before, after, _thresholds(were.get(name), are.get(name)))
+                yield ChangedOutcome(name, before, after, _thresholds(were.get(name), are.get(name)))
 
-    def _stance(self, asked: Asked, used: WeighedCause | None) -> Stance:
+    def _item_outcome(self, asked: PlaybookReadings, used: WeighedCause | None) -> ItemOutcome:
         if used is None:
-            return Stance(NOT_WEIGHED)
+            return ItemOutcome(NOT_WEIGHED)
         weighing = self._weighing(asked, used)
         if isinstance(weighing, Finding):
             sure = f", {weighing.confidence}" if weighing.confidence is not None else ""
-            return Stance(f"{weighing.status}{sure}", weighing.summary)
+            return ItemOutcome(f"{weighing.status}{sure}", weighing.summary)
         if isinstance(weighing, RuledOut):
-            return Stance("ruled out", weighing.because)
-        return Stance("undecided", weighing.says)
+            return ItemOutcome("ruled out", weighing.because)
+        return ItemOutcome("undecided", weighing.says)
 
 
-def _conditions(was: Asked, now: Asked) -> Iterator[Turned]:
+def _conditions(was: PlaybookReadings, now: PlaybookReadings) -> Iterator[ChangedOutcome]:
     were, are = ({each.name: each for each in asked.playbook.conditions} for asked in (was, now))
     for name in dict.fromkeys((*were, *are)):
         before, after = _holds(was, were.get(name)), _holds(now, are.get(name))
         if before.stands != after.stands:
             whens = tuple(each.when for each in (were.get(name), are.get(name)) if each is not None)
             changed = {"when": (whens[0], whens[1])} if len(set(whens)) > 1 else {}
-            yield Turned(name, before, after, changed)
+            yield ChangedOutcome(name, before, after, changed)
 
 
-def _holds(asked: Asked, condition: Condition | None) -> Stance:
+def _holds(asked: PlaybookReadings, condition: Condition | None) -> ItemOutcome:
     if condition is None:
-        return Stance(NOT_WEIGHED)
+        return ItemOutcome(NOT_WEIGHED)
     holds = condition.holds(asked.snapshot)
     if isinstance(holds, Unknown):
-        return Stance("unknown", holds.because)
+        return ItemOutcome("unknown", holds.because)
     status = f", {condition.status}" if condition.status is not None else ""
-    return Stance(f"holds{status}", condition.says) if holds else Stance("does not hold")
+    return ItemOutcome(f"holds{status}", condition.says) if holds else ItemOutcome("does not hold")
 
 
 def _thresholds(was: WeighedCause | None, now: WeighedCause | None) -> Mapping[str, tuple[str, str]]:

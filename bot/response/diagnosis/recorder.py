@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.alert import BOT
-from bot.domain.case import Judged, KeptCases, Readings
+from bot.domain.case import KeptCases, Readings, RecordedVerdict
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import Conflict, ImpossibleEvent
 from bot.domain.events import Cancelled, IncidentEvent, PlanProposed, PlanWithheld, Triaged
@@ -101,7 +101,7 @@ class VerdictRecorder:
         snapshot = verdict.snapshot
         kept = ""
         if self._cases is not None and snapshot is not None and snapshot.case is not None:
-            kept = await self._cases.keep(incident.id, replace(snapshot.case, judged=Judged.of(verdict)))
+            kept = await self._cases.keep(incident.id, replace(snapshot.case, judged=RecordedVerdict.of(verdict)))
         growth = None
         if self._readings is not None and snapshot is not None:
             growth = await grown(self._readings, verdict.node, snapshot, playbook, verdict.cause, self._before)

@@ -17,7 +17,7 @@ from bot.response.diagnosis.what_if import Judge, outcome, what_ifs
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PlaybookItem:
     """A cause or a condition of a playbook; `at` is its place among them, causes first."""
 
     at: int
@@ -26,22 +26,22 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class UnmissedItems:
     """A playbook, how many pieces it has, and those that no case needs."""
 
     playbook: str
     pieces: int
-    unmissed: tuple[Piece, ...]
+    unmissed: tuple[PlaybookItem, ...]
 
 
-def pieces(playbook: Playbook) -> tuple[Piece, ...]:
+def pieces(playbook: Playbook) -> tuple[PlaybookItem, ...]:
     """Return the causes and conditions of a playbook, in its order."""
     causes = [used.cause.name for used in playbook.causes]
     names = [*causes, *(condition.name for condition in playbook.conditions)]
-    return tuple(Piece(at, name, at >= len(causes)) for at, name in enumerate(names))
+    return tuple(PlaybookItem(at, name, at >= len(causes)) for at, name in enumerate(names))
 
 
-def missed(snapshot: Snapshot, judge: Judge, among: Sequence[Piece]) -> Iterator[Piece]:
+def missed(snapshot: Snapshot, judge: Judge, among: Sequence[PlaybookItem]) -> Iterator[PlaybookItem]:
     """Yield the pieces without which the verdict on a snapshot, or on a change of it, would differ."""
     left = list(among)
     for now in _snapshots(snapshot, judge):
@@ -66,7 +66,7 @@ def _says(weighing: Weighing | None) -> bool:
     return weighing is not None and not isinstance(weighing, RuledOut)
 
 
-def _without(piece: Piece, judge: Judge, snapshot: Snapshot, found: Sequence[Weighing | None]) -> Verdict:
+def _without(piece: PlaybookItem, judge: Judge, snapshot: Snapshot, found: Sequence[Weighing | None]) -> Verdict:
     playbook, at = judge.playbook, piece.at
     causes = tuple(used for place, used in enumerate(playbook.causes) if place != at)
     conditions = tuple(each for place, each in enumerate(playbook.conditions, len(playbook.causes)) if place != at)

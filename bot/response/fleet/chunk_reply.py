@@ -13,7 +13,7 @@ from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Status
 from bot.response.fleet.answer import Counted, Found, NodeAnswer, NodeOutcome
-from bot.response.fleet.sweep import Judged, Sweep
+from bot.response.fleet.sweep import JudgedBy, Sweep
 
 LONGEST = 300  # characters of a sentence, as in an answer that was made here
 MOST_SUSPECTS = 100
@@ -80,7 +80,7 @@ def _checked(answer: NodeAnswer, sweep: Sweep) -> NodeAnswer:
     is_read = answer.outcome is not NodeOutcome.UNREACHABLE
     outcome = {Status.UNREACHABLE.value: NodeOutcome.UNREACHABLE, Status.UNKNOWN.value: NodeOutcome.UNKNOWN}
     counted = set(sweep.judged)
-    is_look = Judged.FULL not in sweep.judged.values()
+    is_look = JudgedBy.FULL not in sweep.judged.values()
     if (
         answer.status not in {status.value for status in Status}
         or answer.outcome is not outcome.get(answer.status, NodeOutcome.ANSWERED)
@@ -120,7 +120,7 @@ def _found(node: str, found: Found, sweep: Sweep) -> Found:
     is_bold = found.confidence != Confidence.POSSIBLE.value or found.status == Status.CRITICAL.value
     if (
         how is None
-        or (how is Judged.SIGNATURE and is_bold)
+        or (how is JudgedBy.SIGNATURE and is_bold)
         or found.status not in {status.value for status in Status}
         or not _is_confidence(found.confidence)
         or len(found.suspects) > MOST_SUSPECTS

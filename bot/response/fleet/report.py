@@ -9,7 +9,7 @@ from bot.domain.node import Node
 from bot.domain.prevalence import Prevalence
 from bot.domain.verdict import Status
 from bot.response.fleet.answer import NodeAnswer, NodeOutcome
-from bot.response.fleet.sweep import Judged
+from bot.response.fleet.sweep import JudgedBy
 
 # Labels that name a node; counting by them would say nothing.
 NAMES = frozenset({"instance_id", "private_dns", "hostname", "kubernetes_node"})
@@ -22,7 +22,7 @@ class CauseCount:
     """A cause in the fleet. `undecided` are the nodes for which it is not known."""
 
     cause: str
-    judged: Judged
+    judged: JudgedBy
     nodes: tuple[str, ...]
     prevalence: Prevalence
     undecided: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class FleetReport:
 def report(
     nodes: Sequence[Node],
     answers: Sequence[NodeAnswer],
-    judged: Mapping[str, Judged],
+    judged: Mapping[str, JudgedBy],
     *,
     selected: int,
     seconds: float,

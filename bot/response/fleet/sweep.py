@@ -19,7 +19,7 @@ from bot.domain.verdict import Confidence, Finding, Status, Verdict
 HOST = "host"  # read with every signature: fleets are compared by kernel and image
 
 
-class Judged(enum.StrEnum):
+class JudgedBy(enum.StrEnum):
     """How a cause was judged."""
 
     SIGNATURE = "signature"  # a single look, no window: at most possible
@@ -36,7 +36,7 @@ class Sweep:
     """
 
     playbook: Playbook
-    judged: Mapping[str, Judged]
+    judged: Mapping[str, JudgedBy]
     is_full: bool = False
     needs_window: bool = False
 
@@ -56,11 +56,11 @@ class Sweep:
             used for name, used in known.items() if name in causes or (not causes and (full or used.cause.signature))
         ]
         if full:
-            return cls(playbook, {used.cause.name: Judged.FULL for used in counted}, True, True)
+            return cls(playbook, {used.cause.name: JudgedBy.FULL for used in counted}, True, True)
         if not counted:
             says = f"No cause of the playbook {playbook.name} shows in a single look."
             raise UsageError(says, "Ask for whole checks with --full.")
-        judged = {used.cause.name: Judged.SIGNATURE if used.cause.signature else Judged.FULL for used in counted}
+        judged = {used.cause.name: JudgedBy.SIGNATURE if used.cause.signature else JudgedBy.FULL for used in counted}
         probes = _probes(playbook, counted)
         names = {probe.name for probe in probes}
         narrowed = replace(
@@ -70,7 +70,7 @@ class Sweep:
             causes=tuple(counted),
             conditions=(),
         )
-        return cls(narrowed, judged, False, any(how is Judged.FULL for how in judged.values()))
+        return cls(narrowed, judged, False, any(how is JudgedBy.FULL for how in judged.values()))
 
     @classmethod
     def of_facts(cls, playbook: Playbook, more: Sequence[Probe] = ()) -> Sweep:
@@ -82,13 +82,13 @@ class Sweep:
             used for used in playbook.causes if known.issuperset(used.cause.signature) and used.cause.signature
         )
         looked = replace(playbook, probes=tuple(map(_one_look, probes)), must_read=(), causes=signed, conditions=())
-        return cls(looked, {used.cause.name: Judged.SIGNATURE for used in signed})
+        return cls(looked, {used.cause.name: JudgedBy.SIGNATURE for used in signed})
 
     def weighings(self, snapshot: Snapshot) -> tuple[Weighing, ...]:
         """Weigh the causes that are counted, in the order of explanation; a signature is at most possible."""
         return tuple(
             _capped(used.cause.weigh(snapshot, used.tuning))
-            if self.judged[used.cause.name] is Judged.SIGNATURE
+            if self.judged[used.cause.name] is JudgedBy.SIGNATURE
             else used.cause.weigh(snapshot, used.tuning)
             for used in self.playbook.causes
             if used.cause.name in self.judged
@@ -97,7 +97,7 @@ class Sweep:
     def verdict(self, snapshot: Snapshot) -> Verdict:
         """Return the verdict of a single look; never more than degraded and possible by a signature."""
         verdict = conclude(snapshot, self.playbook)
-        if verdict.cause is None or self.judged.get(verdict.cause) is not Judged.SIGNATURE:
+        if verdict.cause is None or self.judged.get(verdict.cause) is not JudgedBy.SIGNATURE:
             return verdict
         status = Status.DEGRADED if verdict.status is Status.CRITICAL else verdict.status
         return replace(verdict, status=status, confidence=Confidence.POSSIBLE, remedy=(), lasting_fix="")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.__main__ import main
-from bot.domain.case import Judged, NotReached
+from bot.domain.case import NotReached, RecordedVerdict
 from bot.transport.case_file import load, write
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -139,7 +139,7 @@ def test_case_from_a_stranger_draws_nothing_on_the_terminal(tmp_path: Path, caps
         case.head, program=hostile, playbook_digest=hostile, environment={hostile: hostile}, unreachable=failed
     )
     for runs in (case.runs, ()):
-        path = write(tmp_path, replace(case, head=head, runs=runs, judged=Judged(hostile, hostile)))
+        path = write(tmp_path, replace(case, head=head, runs=runs, judged=RecordedVerdict(hostile, hostile)))
         main(["replay", str(path)])
         main(["why", str(path)])
         main(["replay", str(path), "--json"])

@@ -3,7 +3,7 @@
 from bot.domain.node import Node
 from bot.response.fleet.answer import NodeAnswer, NodeOutcome
 from bot.response.fleet.report import report
-from bot.response.fleet.sweep import Judged
+from bot.response.fleet.sweep import JudgedBy
 from bot.surfaces.fleet import fleet_text
 
 LEAK = "leaked-memory-cgroups"
@@ -11,7 +11,7 @@ LEAK = "leaked-memory-cgroups"
 
 def text(*answers: NodeAnswer) -> str:
     nodes = [Node("n1", "10.0.0.1"), Node("n2", "10.0.0.2")]
-    return fleet_text(report(nodes, answers, {LEAK: Judged.SIGNATURE}, selected=2, seconds=1.0), 100)
+    return fleet_text(report(nodes, answers, {LEAK: JudgedBy.SIGNATURE}, selected=2, seconds=1.0), 100)
 
 
 def test_nothing_counts_as_not_found_where_nobody_answered() -> None:

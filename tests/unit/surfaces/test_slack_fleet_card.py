@@ -12,7 +12,7 @@ from bot.domain.node import Node
 from bot.response.fleet.answer import Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.report import FleetReport, report
-from bot.response.fleet.sweep import Judged
+from bot.response.fleet.sweep import JudgedBy
 from bot.surfaces.slack.fleet_card import many_card, report_card, running_card
 from bot.surfaces.slack.message import ALL_BLOCKS, TEXT, length
 
@@ -30,7 +30,7 @@ def told(nodes: int, words: tuple[str, ...], length_of_name: int = 4) -> FleetRe
         known.append(Node(name, "10.0.0.1", labels={"az": word, "role": word, "team": word}))
         found = (Found(LEAK, "degraded", "possible", f"70,000 dying {word}"),)
         answers.append(NodeAnswer(name, NodeOutcome.ANSWERED, "degraded", found=found, traits={"kernel": word}))
-    return report(known, answers, {LEAK: Judged.SIGNATURE}, selected=nodes, seconds=1.0)
+    return report(known, answers, {LEAK: JudgedBy.SIGNATURE}, selected=nodes, seconds=1.0)
 
 
 def texts(value: Any) -> Iterator[tuple[str, str]]:
@@ -87,7 +87,7 @@ def test_cell_says_what_a_node_has_in_one_short_line_and_nothing_is_cut() -> Non
         because="n2 (10.0.0.2:22) accepted the connection and then said nothing.",
     )
     known = [Node(answer.node, "10.0.0.1") for answer in (has, silent)]
-    found = report(known, [has, silent], {LEAK: Judged.SIGNATURE}, selected=2, seconds=1.0)
+    found = report(known, [has, silent], {LEAK: JudgedBy.SIGNATURE}, selected=2, seconds=1.0)
     (rows,) = [block["rows"] for block in report_card(ASK, found, BY).blocks if block["type"] == "data_table"]
     assert {row[0]["text"]: row[2]["text"] for row in rows[1:]} == {
         "n1": "68,440 dying memory cgroups beside 240 alive",

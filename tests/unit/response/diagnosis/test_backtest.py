@@ -12,7 +12,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Finding, RuledOut, Status
-from bot.response.diagnosis.backtest import Asked, Weigher
+from bot.response.diagnosis.backtest import PlaybookReadings, Weigher
 from bot.response.diagnosis.planning import Draining
 from bot.response.diagnosis.what_if import Judge
 
@@ -44,9 +44,11 @@ def test_threshold_and_list_of_what_may_pass_are_weighed_apart() -> None:
     snapshot = Snapshot("n", datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=5), {"boot": Units(("a", "b"))})
     before, after = playbook(1, ("a", "b")), playbook(1, ("a",))
     weigher = Weigher(Judge(before, ACTIONS, Node("n", "n"), Draining()))
-    told = weigher.compared(Asked(before, snapshot), Asked(after, snapshot))
+    told = weigher.compared(PlaybookReadings(before, snapshot), PlaybookReadings(after, snapshot))
     assert (told.before.status, told.after.status) == (Status.HEALTHY, Status.DEGRADED)
     assert told.turned[0].changed == {"allow": ("a, b", "a")}
     fewer = replace(after, causes=playbook(2, ("a",)).causes)
-    assert not weigher.compared(Asked(before, snapshot), Asked(fewer, snapshot)).flips
-    assert weigher.compared(Asked(after, snapshot), Asked(fewer, snapshot)).turned[0].changed == {"many": ("1", "2")}
+    assert not weigher.compared(PlaybookReadings(before, snapshot), PlaybookReadings(fewer, snapshot)).flips
+    assert weigher.compared(PlaybookReadings(after, snapshot), PlaybookReadings(fewer, snapshot)).turned[0].changed == {
+        "many": ("1", "2")
+    }

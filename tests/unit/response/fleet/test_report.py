@@ -9,10 +9,10 @@ from bot.domain.prevalence import Prevalence
 from bot.domain.sample import Sample
 from bot.response.fleet.answer import Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.report import FleetReport, report
-from bot.response.fleet.sweep import Judged
+from bot.response.fleet.sweep import JudgedBy
 
 LEAK = "leaked-memory-cgroups"
-JUDGED = {LEAK: Judged.SIGNATURE}
+JUDGED = {LEAK: JudgedBy.SIGNATURE}
 SEEDS = range(200)
 
 

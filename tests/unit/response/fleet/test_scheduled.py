@@ -13,7 +13,7 @@ from bot.response.fleet.answer import Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.report import FleetReport, report
 from bot.response.fleet.scheduled import ScheduledSweep, SweepTold, digest
-from bot.response.fleet.sweep import Judged
+from bot.response.fleet.sweep import JudgedBy
 from bot.surfaces.slack.sweep_card import digest_card
 
 LEAK = "leaked-memory-cgroups"
@@ -31,7 +31,7 @@ def seen(**nodes: str) -> FleetReport:
         status = {"silent": "unreachable", "unknown": "unknown", "sick": "degraded"}.get(how, "healthy")
         answers.append(NodeAnswer(name, outcome, status, found=found, undecided=undecided))
     known = [Node(name, name) for name in nodes]
-    return report(known, answers, {LEAK: Judged.SIGNATURE}, selected=len(known), seconds=1.0)
+    return report(known, answers, {LEAK: JudgedBy.SIGNATURE}, selected=len(known), seconds=1.0)
 
 
 def growing(days_left: float) -> Mapping[tuple[str, str], Growth]:
