@@ -25,7 +25,7 @@ from bot.domain.redaction import Redactor
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 from bot.probes.profile import profiled
-from bot.response.diagnosis.planning import Draining
+from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage, without_secrets
 from bot.response.diagnosis.what_if import Judge, WhatIf, in_short, what_ifs
 from bot.transport import case_file
@@ -190,10 +190,10 @@ def why(case: Case, playbook: Playbook) -> Why:
     return Why(case, verdict, tuple(told))
 
 
-def surroundings(head: Head) -> tuple[Node, Draining]:
+def surroundings(head: Head) -> tuple[Node, DrainSettings]:
     """Return what a plan depends on beside the readings."""
     try:
-        draining = read(Draining, head.draining) if head.draining else Draining()
+        draining = read(DrainSettings, head.draining) if head.draining else DrainSettings()
     except NotOfForm as no:
         raise CaseError(f"The case of {head.node} is damaged: {no}.") from no
     return Node(head.node, "recorded", labels=head.labels), draining

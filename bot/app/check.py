@@ -24,7 +24,7 @@ from bot.domain.redaction import Redactor
 from bot.domain.verdict import Status, Verdict
 from bot.probes.host import HostReading
 from bot.response.diagnosis.growing import grown_since
-from bot.response.diagnosis.planning import Draining
+from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import CpuLock, Triage, without_secrets
 
 # Beyond the window: connecting, logging in, and the slowest command's own limit.
@@ -50,7 +50,7 @@ class Check:
     sampling: Sampling
     deadline: timedelta
     parallel: int
-    draining: Draining = Draining()
+    draining: DrainSettings = DrainSettings()
     mutes: MuteRecord | None = None
     program: str = ""
     folders: tuple[Path, ...] = ()

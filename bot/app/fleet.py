@@ -18,7 +18,7 @@ from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
 from bot.inventory import Inventory
-from bot.response.diagnosis.planning import Draining
+from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.desk import FleetDesk
@@ -94,12 +94,12 @@ def _triage(
     sweep: Sweep,
     transport: Transport,
     settings: Settings,
-    drains: Draining | None = None,
+    drains: DrainSettings | None = None,
     mutes: MuteRecord | None = None,
 ) -> Triage:
     sampling = Sampling(settings.samples)
     deadline = settings.deadline or BEYOND_WINDOW + (sampling.window if sweep.needs_window else timedelta(0))
-    return Triage(transport, ACTIONS, now, sampling, deadline, draining=drains or Draining(), mutes=mutes)
+    return Triage(transport, ACTIONS, now, sampling, deadline, draining=drains or DrainSettings(), mutes=mutes)
 
 
 def exit_status(told: FleetReport) -> int:

@@ -11,14 +11,14 @@ from pathlib import Path
 from bot.domain.call import Answered, Call
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import SettingsError
-from bot.response.diagnosis.planning import Draining
+from bot.response.diagnosis.planning import DrainSettings
 from bot.response.execution.cluster import ClusterReach
 from bot.settings import Settings
 
 OWN = "in-cluster"
 
 
-def draining(settings: Settings) -> Draining:
+def draining(settings: Settings) -> DrainSettings:
     """Return the settings for draining; loads nothing.
 
     Raises: SettingsError when two clusters are named.
@@ -31,7 +31,7 @@ def draining(settings: Settings) -> Draining:
         missing = "no Kubernetes cluster is configured"
     elif importlib.util.find_spec("lightkube") is None:
         missing = "the extra k8s is not installed"
-    return Draining(missing, OWN if said.in_cluster else said.context, said.drain_deadline, said.bare_pods)
+    return DrainSettings(missing, OWN if said.in_cluster else said.context, said.drain_deadline, said.bare_pods)
 
 
 def cluster_reach(settings: Settings, environment: Mapping[str, str]) -> ClusterReach:

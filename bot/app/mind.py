@@ -29,7 +29,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.redaction import Redactor
 from bot.domain.verdict import Status, Verdict
-from bot.response.diagnosis.planning import Draining
+from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage, without_secrets
 from bot.surfaces.document import node_document, node_text
 from bot.surfaces.json_converter import JsonConverter
@@ -45,7 +45,7 @@ class Task:
     digest: str
     folders: tuple[Path, ...]
     sampling: Sampling
-    draining: Draining
+    draining: DrainSettings
     tells_json: bool
 
 

@@ -16,7 +16,7 @@ from bot.inventory import Inventory
 from bot.response.capture.desk import ProfileDesk
 from bot.response.capture.keeper import RollingKeeper
 from bot.response.capture.profiler import Profiler
-from bot.response.capture.reweighing import Reweighing
+from bot.response.capture.reweigher import Reweigher
 from bot.response.capture.rolling_watch import RollingWatch
 from bot.response.capture.sketches import Sketches
 from bot.response.capture.turns import LookTurns
@@ -54,7 +54,7 @@ def slack_captures(
     """Put them together; `watching` is cancelled at once when the bot stops."""
     sketches = Sketches(stores.kept_cases, now, PROGRAM, log)
     record = IncidentRecord(stores.ledger, log)
-    weighing = Reweighing(record, stores.ledger, stores.kept_cases, judge(playbooks), log)
+    weighing = Reweigher(record, stores.ledger, stores.kept_cases, judge(playbooks), log)
     desk = ProfileDesk(Profiler(ssh_scripts(environment), nonce), record, log, weighing, sketches)
     watch, turns = RollingWatch(roller(settings, stores.ledger, environment), sketches), LookTurns(stores.chat_requests)
     cards = CaptureCards(

@@ -12,7 +12,7 @@ from bot.app.acting import Acting
 from bot.app.parts import incident_id
 from bot.domain.alert import TERMINAL, SourceKind
 from bot.domain.case import KeptCases
-from bot.domain.contracts import ActingLedger, Again, Leases, Log, NodeDirectory, Seconds
+from bot.domain.contracts import ActingLedger, AdvanceLater, Leases, Log, NodeDirectory, Seconds
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.incident import Incident
 from bot.domain.nearest import did_you_mean
@@ -135,7 +135,7 @@ async def run_here(parts: WaveParts, wave_id: str, says: Callable[[Wave, str], N
         await asyncio.sleep(min([LONGEST_PAUSE, *after]).total_seconds() if after else 0.05)
 
 
-async def _advanced(parts: WaveParts, incident_id: str) -> Again | None:
+async def _advanced(parts: WaveParts, incident_id: str) -> AdvanceLater | None:
     incident = await parts.desk.record.find(incident_id)
     if incident.ended or incident.state in (State.PROPOSED, State.UNKNOWN):
         return None  # the wave's own next step

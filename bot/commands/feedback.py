@@ -67,16 +67,16 @@ def run_looked_at(arguments: argparse.Namespace) -> int:
     from bot.app.policing import rules_of_acting
     from bot.commands import record
     from bot.commands.login import terminal_user
-    from bot.response.decision.marking import Marking
+    from bot.response.decision.verdict_marker import VerdictMarker
 
     if not (arguments.reason or "").strip():
         raise UsageError("What was found? It goes on record.", "zombie playbooks looked-at CAUSE --reason TEXT")
     by = terminal_user(arguments.environ)
     policy = rules_of_acting(options.settings(arguments))
     with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
-        marking = Marking(policy, ledger, now)
+        marker = VerdictMarker(policy, ledger, now)
         try:
-            was = asyncio.run(marking.look(arguments.cause, arguments.reason, by, by.removeprefix("terminal:")))
+            was = asyncio.run(marker.look(arguments.cause, arguments.reason, by, by.removeprefix("terminal:")))
         except Refused as no:
             return approvals.say_refused(no)
     marks = was.right + was.wrong

@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.commands import record
     from bot.commands.login import terminal_user
     from bot.domain.safe_text import one_line
-    from bot.response.decision.marking import Marking
+    from bot.response.decision.verdict_marker import VerdictMarker
     from bot.response.record import IncidentRecord
 
     by = terminal_user(arguments.environ)
@@ -57,10 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
     incident_id = record.whole_id(arguments.environ, arguments.id)
     with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
         incident = asyncio.run(IncidentRecord(ledger).find(incident_id))
-        marking = Marking(policy, ledger, now)
+        marker = VerdictMarker(policy, ledger, now)
         try:
             done = asyncio.run(
-                marking.mark(incident, arguments.said == "right", by, os_user=by.removeprefix("terminal:"))
+                marker.mark(incident, arguments.said == "right", by, os_user=by.removeprefix("terminal:"))
             )
         except Refused as no:
             return approvals.say_refused(no)

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.actions import ACTIONS
     from bot.app.policing import rules_of_acting
     from bot.commands import record
-    from bot.response.decision.releasing import Releasing
+    from bot.response.decision.node_releaser import NodeReleaser
 
     lacks = [f"--{name.replace('_', '-')}" for name in ("approve_as", "reason") if getattr(arguments, name) is None]
     if lacks:
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     policy = rules_of_acting(options.settings(arguments))
     with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
         try:
-            done = asyncio.run(Releasing(policy, ledger, ACTIONS.keys()).release(arguments.node, approval))
+            done = asyncio.run(NodeReleaser(policy, ledger, ACTIONS.keys()).release(arguments.node, approval))
         except Refused as no:
             return approvals.say_refused(no)
     print(f"{done.node} is free. Incident {done.incident} held it, and cannot go on: {done.because}.")

@@ -306,7 +306,7 @@ class Leases(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class AdvanceLater:
     """Advance the incident again after that time; `because` says what it waits for."""
 
     after: timedelta = timedelta(0)

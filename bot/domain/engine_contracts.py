@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from bot.domain.contracts import Again
+from bot.domain.contracts import AdvanceLater
 from bot.domain.incident import Incident
 
-Advance: TypeAlias = Callable[[str], Awaitable[Again | None]]
+Advance: TypeAlias = Callable[[str], Awaitable[AdvanceLater | None]]
 
 
 class Groups(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.domain.alert import BOT
-from bot.domain.contracts import Again
+from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import Conflict, ImpossibleEvent
 from bot.domain.events import PlanWithheld
 from bot.domain.incident import Incident
@@ -26,7 +26,7 @@ class Lifecycle:
     remediation: Remediation
     people: frozenset[str]
 
-    async def advance(self, incident_id: str) -> Again | None:
+    async def advance(self, incident_id: str) -> AdvanceLater | None:
         """Do the next thing for an incident; None once it has ended.
 
         Raises: UnknownIncident for an unknown id; LedgerUnavailable when the record cannot be read.
@@ -41,10 +41,10 @@ class Lifecycle:
             return await self._withhold(incident)
         return await self.remediation.step(incident)
 
-    async def _withhold(self, incident: Incident) -> Again | None:
+    async def _withhold(self, incident: Incident) -> AdvanceLater | None:
         """End an incident that an older program left between its verdict and its proposal."""
         try:
             told = await self.record.tell(incident, PlanWithheld(incident.withholds or INTERRUPTED), BOT)
         except (Conflict, ImpossibleEvent):
-            return Again()
-        return None if told.ended else Again()
+            return AdvanceLater()
+        return None if told.ended else AdvanceLater()

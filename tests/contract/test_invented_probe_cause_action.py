@@ -29,8 +29,8 @@ from bot.inventory.inventory_file import InventoryFile
 from bot.inventory.kind import InventoryKind, Known
 from bot.library import Library
 from bot.probes import PROBES
-from bot.response.decision.explaining import Explaining
-from bot.response.diagnosis.planning import Draining
+from bot.response.decision.decision_preview import DecisionPreview
+from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
 from bot.response.execution.privilege import acting_text, reading_lines, rights_as_root
 from bot.surfaces.document import SCHEMA_FILE, document
@@ -175,7 +175,7 @@ def library(folder: Path, text: str = PLAYBOOK) -> Library:
 
 async def verdict(folder: Path, text: str = PLAYBOOK) -> Verdict:
     triage = Triage(
-        local_transport(), ALL_ACTIONS, lambda: datetime.now(UTC), Sampling(1), draining=Draining("", "prod")
+        local_transport(), ALL_ACTIONS, lambda: datetime.now(UTC), Sampling(1), draining=DrainSettings("", "prod")
     )
     return await triage.diagnose(IN_CLUSTER, library(folder, text).get("chance"))
 
@@ -257,7 +257,7 @@ def test_their_words_are_said_by_themselves() -> None:
 
 async def test_they_can_be_asked_for_by_name() -> None:
     nothing = cast(Any, None)
-    explaining = Explaining(nothing, nothing, nothing, nothing, nothing, ALL_ACTIONS)
+    explaining = DecisionPreview(nothing, nothing, nothing, nothing, nothing, ALL_ACTIONS)
     told = await explaining.sentences(Approval("terminal:ann", ""), "fly", "here")
     assert "feed_entropy" in told[1]
 

@@ -16,7 +16,7 @@ from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.errors import CaseError, HostKeyRejected
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
-from bot.response.diagnosis.planning import Draining
+from bot.response.diagnosis.planning import DrainSettings
 from bot.transport.case_file import load, write
 from bot.transport.replay import ReplayTransport
 from tests.contract.ways import Way, local, octal, sh
@@ -28,7 +28,7 @@ KEPT = {"form-1": FOUNDING, "form-2": FORM_2}
 NODE = Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7", "rack": "7"})
 
 
-async def recorded(case: Case, folder: Path, draining: Draining, node: Node = NODE) -> tuple[Verdict, Path]:
+async def recorded(case: Case, folder: Path, draining: DrainSettings, node: Node = NODE) -> tuple[Verdict, Path]:
     """Check a node that answers as the case, and record it."""
     playbook = app.library().get("node-health")
     seconds = timedelta(seconds=20)
@@ -64,7 +64,7 @@ async def test_replay_fails_as_the_connection_did() -> None:
 
 
 async def test_recording_check_keeps_what_it_judged_and_the_replay_agrees(tmp_path: Path) -> None:
-    drains = Draining("", "prod", timedelta(minutes=3))
+    drains = DrainSettings("", "prod", timedelta(minutes=3))
     verdict, path = await recorded(load(FOUNDING), tmp_path, drains)
     case = load(path)
     assert verdict.plan is not None
@@ -85,7 +85,7 @@ async def test_recording_check_keeps_what_it_judged_and_the_replay_agrees(tmp_pa
 
 async def test_node_that_nobody_reaches_is_a_case_too(tmp_path: Path) -> None:
     failed = Case(Head("n1", unreachable=NotReached("refused", "Nothing listens there.", "Start sshd.")))
-    verdict, path = await recorded(failed, tmp_path, Draining())
+    verdict, path = await recorded(failed, tmp_path, DrainSettings())
     assert verdict.status is Status.UNREACHABLE
     again = await replayed(load(path), app.library().get("node-health"))
     assert (again.status, again.summary, again.try_next) == (verdict.status, verdict.summary, verdict.try_next)
@@ -97,7 +97,7 @@ async def test_secret_that_a_node_prints_is_not_in_its_case(tmp_path: Path) -> N
     runs = tuple(
         replace(run, stdout=f"{run.stdout}\ntoken={token}\n", stderr=f"password: {token}") for run in said.runs
     )
-    _, path = await recorded(replace(said, runs=runs), tmp_path, Draining())
+    _, path = await recorded(replace(said, runs=runs), tmp_path, DrainSettings())
     text = path.read_text()
     assert token not in text
     assert text.count("[redacted") >= 2 * len(runs)

@@ -12,7 +12,7 @@ from bot.demo.slack.server import SlackWorkspace
 from bot.domain.events import PlanWithheld
 from bot.domain.feedback import ENOUGH, scores
 from bot.domain.house_events import HOUSE, VerdictMarked
-from bot.response.decision.marking import PER_PERSON, Marking
+from bot.response.decision.verdict_marker import PER_PERSON, VerdictMarker
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.node_access import NodeAccess
 from bot.surfaces.slack.click import Click
@@ -184,7 +184,9 @@ async def test_a_cause_that_was_marked_wrong_too_often_loses_its_buttons_until_s
         withheld = await proposer.event(verdict, PLAYBOOK)
         assert isinstance(withheld, PlanWithheld)
         assert f"zombie playbooks looked-at {cause}" in withheld.because
-        await Marking(team.stage.policy, team.ledger, team.world.clock).look(cause, "it is 5,000 now", "terminal:ann")
+        await VerdictMarker(team.stage.policy, team.ledger, team.world.clock).look(
+            cause, "it is 5,000 now", "terminal:ann"
+        )
         offered = await proposer.event(verdict, PLAYBOOK)
         assert cause not in getattr(offered, "because", ""), "whatever else may keep it"
         await team.decides("bob", await team.offering("node-1"))

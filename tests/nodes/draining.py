@@ -33,7 +33,7 @@ from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Database, Ledger, on_threads
 from bot.probes.host import HostReading
 from bot.response.decision.responder import Responder
-from bot.response.diagnosis.planning import Draining, with_plan
+from bot.response.diagnosis.planning import DrainSettings, with_plan
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.cluster import ClusterReach
 from bot.response.execution.node_access import NodeAccess
@@ -136,7 +136,7 @@ class Yard:
     machine: Machine
     kubeconfig: Path
     since: dict[str, timedelta]
-    draining: Draining = Draining("", "prod", timedelta(minutes=10))
+    draining: DrainSettings = DrainSettings("", "prod", timedelta(minutes=10))
     node: Node = Node("n1", "10.0.0.7", 22, labels=LABELS)
     remedy: tuple[Step, ...] = (Step("reboot"),)
     runners: int = 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.domain.contracts import Again
+from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.transitions import State
@@ -16,7 +16,7 @@ from bot.engine import Engine
 from tests.record.incidents import ALERT
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
-FOREVER = Again(timedelta(days=1))
+FOREVER = AdvanceLater(timedelta(days=1))
 
 
 @dataclass
@@ -106,7 +106,7 @@ class Runner:
     advanced: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     logged: list[dict[str, Any]] = field(default_factory=list)
-    answers: dict[str, list[Again | Exception | None]] = field(default_factory=dict)
+    answers: dict[str, list[AdvanceLater | Exception | None]] = field(default_factory=dict)
     held: asyncio.Event | None = None
     show_fails: int = 0
 
@@ -121,7 +121,7 @@ class Runner:
         await self.engine.tick()
         await settled()
 
-    async def advance(self, incident: str) -> Again | None:
+    async def advance(self, incident: str) -> AdvanceLater | None:
         self.advanced.append(incident)
         if self.held is not None:
             await self.held.wait()

@@ -19,7 +19,7 @@ from bot.domain.fold import fold
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
 from bot.ledger import Database, KeptCases, Ledger, on_threads
-from bot.response.diagnosis.planning import Draining
+from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.triage import Triage, without_secrets
 from bot.response.record import Opening, unheard
@@ -71,7 +71,7 @@ async def verdict_of(at_node: Node) -> Verdict:
         lambda: BEGAN_AT,
         Sampling(said.head.samples),
         timedelta(seconds=20),
-        draining=Draining("", "prod"),
+        draining=DrainSettings("", "prod"),
         program=app.PROGRAM,
     )
     return without_secrets(await triage.diagnose(at_node, app.library().get("node-health")))

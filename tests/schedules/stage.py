@@ -10,7 +10,7 @@ from datetime import timedelta
 from bot.actions import ACTIONS
 from bot.domain.action import Plan, Step
 from bot.domain.alert import BOT, Alert
-from bot.domain.contracts import Again
+from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import LedgerUnavailable, Refused
 from bot.domain.events import AlertReceived, PlanProposed, Triaged
 from bot.domain.node import Node
@@ -174,7 +174,7 @@ class Stage:
                 try:
                     again = await remediation.advance(incident)
                 except LedgerUnavailable:
-                    again = Again(timedelta(seconds=1))
+                    again = AdvanceLater(timedelta(seconds=1))
                 await self.world.sleep(min(max(0.01, again.after.total_seconds() if again is not None else 0), 2))
             ours.leave()
 

@@ -22,7 +22,7 @@ from bot.profile.sketch import Sketch, sketch
 from bot.response.capture.evidence import profile_reading
 from bot.response.capture.profiler import Captured, Profiler, of_the_node
 from bot.response.capture.reading import says
-from bot.response.capture.reweighing import Reweighing
+from bot.response.capture.reweigher import Reweigher
 from bot.response.capture.sketches import Sketches
 from bot.response.record import IncidentRecord
 
@@ -52,7 +52,7 @@ class ProfileDesk:
     profiler: Profiler
     record: IncidentRecord
     log: Log
-    reweighing: Reweighing | None = None
+    reweighing: Reweigher | None = None
     sketches: Sketches | None = None
     _busy: set[str] = field(default_factory=set)
     _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))

@@ -25,7 +25,7 @@ from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
 from bot.response.decision.binding import another_boot, another_machine, another_reach, drift
 from bot.response.decision.recheck import Recheck, RecheckResult
-from bot.response.decision.undoing import undo_drift
+from bot.response.decision.undo_proposer import undo_drift
 from bot.response.execution.node_access import NodeAccess, Seen
 from bot.response.execution.privilege import login_that_lacks
 

@@ -46,12 +46,12 @@ from bot.domain.incident import Incident
 from bot.domain.policy import SAME_AGAIN, Approval, ApproverLookup, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
+from bot.response.decision.approval_counter import ApprovalCounter
 from bot.response.decision.braking import set_brake
-from bot.response.decision.counting import Counting
-from bot.response.decision.explaining import Explaining
+from bot.response.decision.decision_preview import DecisionPreview
 from bot.response.decision.preflight import Diagnose, Drifted, Preflight
 from bot.response.decision.recheck import Recheck
-from bot.response.decision.undoing import Undoing
+from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.execution.node_access import NodeAccess
 from bot.response.record import IncidentRecord, cured_since
 from bot.response.timing import now_of
@@ -173,7 +173,7 @@ class Responder:
             incident = await self.record.find(incident_id)
             guards.may_call_off(self.policy, incident, approval)
             guards.acts(self.policy)
-            return await Undoing(self.policy, self.record, self.ledger, self.reach, self.nodes).propose(
+            return await UndoProposer(self.policy, self.record, self.ledger, self.reach, self.nodes).propose(
                 incident, approval
             )
 
@@ -207,13 +207,13 @@ class Responder:
 
         Shape: the first sentence is the answer. Nothing is changed and nothing is recorded.
         """
-        explaining = Explaining(self.policy, self.record, self.ledger, self.nodes, self.clock, self.reach.actions)
-        return await explaining.sentences(Approval(by, "to explain", groups=frozenset(groups)), verb, node)
+        preview = DecisionPreview(self.policy, self.record, self.ledger, self.nodes, self.clock, self.reach.actions)
+        return await preview.sentences(Approval(by, "to explain", groups=frozenset(groups)), verb, node)
 
     async def _decided(self, incident_id: str, approval: Approval) -> Incident:
         """Decide in turn: of many at the same time the first has the node read, and the others are told."""
         looked = False
-        counting = Counting(self.policy, self.ledger, self.record, self.lookup)
+        counter = ApprovalCounter(self.policy, self.ledger, self.record, self.lookup)
         for _ in range(_TRIES):
             incident = await self.record.find(incident_id)
             proposal = await self._guarded(incident, approval)
@@ -221,7 +221,7 @@ class Responder:
                 await self._look_again(incident)
                 looked = True
                 await self._is_in_time(incident)  # again, because reading the node may have taken long
-            needed, lapsed = await counting.needed(incident, proposal)
+            needed, lapsed = await counter.needed(incident, proposal)
             said = Approved if len(incident.endorsements) + 1 >= needed else Endorsed
             more = needed if needed > proposal.approvals_needed else 0
             event = said(proposal.digest, approval.reason.strip(), approval.os_user, more, lapsed)

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from bot.domain.alert import TERMINAL
 from bot.domain.contracts import (
-    Again,
+    AdvanceLater,
     Listener,
     Log,
     NodeDirectory,
@@ -39,7 +39,7 @@ from bot.response.record import IncidentRecord
 
 IN_STORMS = "storms"  # in storms all readings share a person's allowance, so that people's own checks go on
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between tries to record a verdict
-LOOK_AGAIN = Again(timedelta(minutes=1))  # is the reading that was begun here still running
+LOOK_AGAIN = AdvanceLater(timedelta(minutes=1))  # is the reading that was begun here still running
 GONE = "It left the inventory before it could be read."
 
 
@@ -91,7 +91,7 @@ class Diagnosis:
         """True while an incident's diagnosis runs here."""
         return incident_id in self._jobs
 
-    async def advance(self, incident: Incident) -> Again:
+    async def advance(self, incident: Incident) -> AdvanceLater:
         """Begin to read the node of an opened incident, and of others in its group that wait.
 
         Raises: LedgerError when the record cannot be read.

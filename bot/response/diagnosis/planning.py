@@ -26,7 +26,7 @@ PLAN_LABELS = (NODE_LABEL, CONTEXT_LABEL)
 
 
 @dataclass(frozen=True, slots=True)
-class Draining:
+class DrainSettings:
     """The settings for clusters.
 
     Shape: `missing` says why no node can be drained, empty where they can. `cluster` is that of nodes whose label names
@@ -43,9 +43,9 @@ class Draining:
 
         Example:
         >>> node = Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"})
-        >>> [step.action for step in Draining("", "prod").around(node, [Step("reboot")], 0)[0]]
+        >>> [step.action for step in DrainSettings("", "prod").around(node, [Step("reboot")], 0)[0]]
         ['drain', 'reboot', 'uncordon']
-        >>> Draining().around(node, [Step("reboot")], 0)[1]
+        >>> DrainSettings().around(node, [Step("reboot")], 0)[1]
         'ip-10-0-0-7 is not drained: no Kubernetes cluster is configured. Its pods are cut off by the reboot.'
         """
         name = node.labels.get(NODE_LABEL, "")
@@ -64,14 +64,14 @@ class Draining:
         """Return the arguments that name the cluster's node for an action; empty where it cannot be reached.
 
         Example:
-        >>> Draining("", "prod").where(Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"}))
+        >>> DrainSettings("", "prod").where(Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"}))
         {'node': 'ip-10-0-0-7', 'of_cluster': 'prod'}
         """
         name, cluster = node.labels.get(NODE_LABEL, ""), node.labels.get(CONTEXT_LABEL, "") or self.cluster
         return {_NODE: name, _CLUSTER: cluster} if is_name(name) and cluster and not self.missing else {}
 
 
-_NONE = Draining()
+_NONE = DrainSettings()
 
 
 def with_plan(
@@ -79,7 +79,7 @@ def with_plan(
     playbook: Playbook,
     actions: Mapping[str, Action],
     node: Node | None = None,
-    draining: Draining = _NONE,
+    draining: DrainSettings = _NONE,
 ) -> Verdict:
     """Return the verdict with its plan, where its remedy may be offered by this playbook.
 

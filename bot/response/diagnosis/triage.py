@@ -26,7 +26,7 @@ from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.redaction import Redactor
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.core_heat import core_heat
-from bot.response.diagnosis.planning import PLAN_LABELS, Draining, with_plan
+from bot.response.diagnosis.planning import PLAN_LABELS, DrainSettings, with_plan
 
 BATCHES_KEPT = 8  # playbooks are few; those made for a single look are dropped again
 NOT_LISTENED = "this program did not get the processor, and did not hear the answer"
@@ -80,7 +80,7 @@ class Triage:
     sampling: Sampling = field(default_factory=Sampling)
     deadline: timedelta = timedelta(seconds=20)
     cpu_lock: CpuLock = field(default_factory=CpuLock)
-    draining: Draining = field(default_factory=Draining)
+    draining: DrainSettings = field(default_factory=DrainSettings)
     mutes: MuteRecord | None = None
     program: str = ""
     _batches: dict[int, tuple[Playbook, Batch]] = field(default_factory=dict, init=False, compare=False, repr=False)

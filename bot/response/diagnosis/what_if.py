@@ -25,7 +25,7 @@ from bot.domain.playbook import Condition, Playbook, WeighedCause
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.facts import Fact, Number, number
-from bot.response.diagnosis.planning import Draining, with_plan
+from bot.response.diagnosis.planning import DrainSettings, with_plan
 from bot.response.diagnosis.used_facts import looked_at
 from bot.response.diagnosis.weighing_cache import Weighings
 
@@ -63,7 +63,7 @@ class Judge:
     playbook: Playbook
     actions: Mapping[str, Action]
     node: Node
-    draining: Draining
+    draining: DrainSettings
 
     def verdict(self, snapshot: Snapshot) -> Verdict:
         """Return the verdict with its plan."""

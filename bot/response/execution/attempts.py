@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from bot.domain.command import Completed
-from bot.domain.contracts import Again
+from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import Braked
 from bot.domain.fence import FenceRefusal
 from bot.domain.node import Node
@@ -44,30 +44,30 @@ class Attempts:
             self.ended.add(key)
         self.said[key] = one_line(ended.stdout, 500) if ended is not None else ""
 
-    def not_sent(self, key: Attempt, because: str) -> Again:
+    def not_sent(self, key: Attempt, because: str) -> AdvanceLater:
         """Note that an attempt was not sent, so that the next attempt need not wait for its fence."""
         self.ran.pop(key, None)
         self.unsent.add(key)
-        return Again(POLL, because)
+        return AdvanceLater(POLL, because)
 
-    def not_there(self, key: Attempt, because: str) -> Again:
+    def not_there(self, key: Attempt, because: str) -> AdvanceLater:
         """Note that another machine answered, and that nothing was sent to it or run there."""
         self.strange[key] = because
         return self.not_sent(key, because)
 
-    def kept_back(self, key: Attempt, node: Node, why: FenceRefusal) -> Again:
+    def kept_back(self, key: Attempt, node: Node, why: FenceRefusal) -> AdvanceLater:
         """Note that the fence let nothing run, and why."""
         if why is FenceRefusal.BOOT:
             self.ran[key] = _BOOTED
-            return Again(POLL, _BOOTED)
+            return AdvanceLater(POLL, _BOOTED)
         if why is FenceRefusal.MACHINE:
             return self.not_there(key, f"Another machine answers as {node.name}: nothing was run there.")
         return self.not_sent(key, "its command came too late, and was not run")
 
-    def braked(self, key: Attempt, pause: timedelta, no: Braked) -> Again:
+    def braked(self, key: Attempt, pause: timedelta, no: Braked) -> AdvanceLater:
         """Note that the brake stops the rest of a step: that is reported too if its deadline passes meanwhile."""
         self.said[key] = f"{no.name}: {no.sentence}"
-        return Again(pause, self.said[key])
+        return AdvanceLater(pause, self.said[key])
 
 
 def _failure(ended: Completed | None) -> str | None:

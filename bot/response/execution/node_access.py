@@ -18,12 +18,12 @@ from bot.domain.contracts import ActingTransport
 from bot.domain.errors import CannotDrain, CannotRead
 from bot.domain.fence import BOOT_ID, MACHINE_ID, Fence, FenceRefusal, refusal_of
 from bot.domain.node import Node
-from bot.response.diagnosis.planning import Draining
+from bot.response.diagnosis.planning import DrainSettings
 from bot.response.execution.cluster import ClusterReach, TooLate, unbraked
 
 IDENTITY = Command("identity", ("tail", "-v", "-n", "+1", BOOT_ID, MACHINE_ID), output_limit_bytes=4096)
 _LOOK_LIMIT = timedelta(seconds=15)
-_NOWHERE = Draining()
+_NOWHERE = DrainSettings()
 _A_MOMENT = timedelta(seconds=3)
 _BEYOND_LIMIT = timedelta(seconds=10)  # connecting and logging in, before a command's own limit begins
 
@@ -63,7 +63,7 @@ class NodeAccess:
         actions: Mapping[str, Action],
         acting: Callable[[Node], Node] = lambda node: node,
         cluster: ClusterReach | None = None,
-        draining: Draining = _NOWHERE,
+        draining: DrainSettings = _NOWHERE,
     ) -> None:
         """`acting` is the node with the login that may act, `cluster` the access to a cluster's API."""
         self._transport = transport

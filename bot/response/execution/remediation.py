@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bot.domain.alert import BOT, TERMINAL
-from bot.domain.contracts import Again, NodeDirectory
+from bot.domain.contracts import AdvanceLater, NodeDirectory
 from bot.domain.errors import Conflict, ImpossibleEvent, InventoryError, LedgerError, UnknownIncident
 from bot.domain.events import Cancelled, Escalated, Expired, IncidentEvent, StepFailed, StepSkipped, ValidationStarted
 from bot.domain.incident import Incident
@@ -37,14 +37,14 @@ class Remediation:
     diagnose: Diagnose
     validation: timedelta | None = None
 
-    async def advance(self, incident_id: str) -> Again | None:
+    async def advance(self, incident_id: str) -> AdvanceLater | None:
         """Do the next thing for an incident; None once it has ended.
 
         Raises: UnknownIncident when there is none of that id; LedgerUnavailable when the record cannot be asked.
         """
         return await self.step(await self.record.find(incident_id))
 
-    async def step(self, incident: Incident) -> Again | None:
+    async def step(self, incident: Incident) -> AdvanceLater | None:
         """Do the next thing for this incident; None once it has ended.
 
         Raises: LedgerUnavailable when the record cannot be asked.
@@ -54,14 +54,14 @@ class Remediation:
         try:
             now = now_of(self.stepping.clock, incident)
             outcome = await (self._foreign(incident, now) if self._is_foreign(incident) else self._next(incident, now))
-            if isinstance(outcome, Again):  # shown without being recorded, so it was not redacted yet
+            if isinstance(outcome, AdvanceLater):  # shown without being recorded, so it was not redacted yet
                 return replace(outcome, because=redacted_text(outcome.because))
             told = await self.record.tell(incident, outcome, BOT)
         except (Conflict, ImpossibleEvent):
-            return Again(because="another program went on with it")
+            return AdvanceLater(because="another program went on with it")
         if told.state is State.RESOLVED:
             await self._close_beside(told)
-        return None if told.ended else Again()
+        return None if told.ended else AdvanceLater()
 
     async def _close_beside(self, cured: Incident) -> None:
         """End what was proposed for this node before it was cured: no card may go on asking for what is done.
@@ -84,7 +84,7 @@ class Remediation:
             case State.VERIFYING:
                 await self.stepping.ledger.beat(incident.id, self.stepping.runner)
                 wait, event = await next_sample(incident, now, self.nodes, self.stepping.reach, self.diagnose)
-                return Again(wait, "the node is watched") if event is None else event
+                return AdvanceLater(wait, "the node is watched") if event is None else event
             case State.OPENED if incident.undoes:  # the program that proposed it died on the way
                 never_said = Cancelled("The undo was never proposed.")
                 return self._unless_late(incident.updated_at, now, never_said)
@@ -103,7 +103,7 @@ class Remediation:
                 since = incident.asked_at or incident.updated_at
                 asked = incident.question.question if incident.question is not None else ""
                 return self._unless_late(since, now, Escalated(f"Nobody answered: {asked}", _OUT_OF_BAND))
-        return Again(self.stepping.policy.approval_expires, "it has no verdict yet")
+        return AdvanceLater(self.stepping.policy.approval_expires, "it has no verdict yet")
 
     def _is_foreign(self, incident: Incident) -> bool:
         """True if a newer program proposed it with actions that this program does not know."""
@@ -120,7 +120,7 @@ class Remediation:
     def _unless_late(self, since: datetime, now: datetime, event: IncidentEvent) -> Outcome:
         left = since + self.stepping.policy.approval_expires - now
         # Without a reason, which would stay on the card after the decision, as what the approved plan waits for.
-        return Again(left) if left > timedelta(0) else event
+        return AdvanceLater(left) if left > timedelta(0) else event
 
     async def _act(self, incident: Incident, now: datetime) -> Outcome:
         try:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from bot.domain.action import Action, Facts, Proof, Step
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
-from bot.domain.contracts import ActingLedger, Again, Clock, NodeDirectory, Sleep
+from bot.domain.contracts import ActingLedger, AdvanceLater, Clock, NodeDirectory, Sleep
 from bot.domain.errors import (
     AlreadyTried,
     ApprovalExpired,
@@ -60,7 +60,7 @@ MOST_ATTEMPTS = 3
 NOT_LASTING = "It did not last: replace the node, or look by hand."
 _NEVER_SENT = (NameUnknown, ConnectionRefused, ConnectTimedOut, BannerStalled, LoginRefused)
 
-Outcome: TypeAlias = Again | IncidentEvent
+Outcome: TypeAlias = AdvanceLater | IncidentEvent
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class StepExecutor:
         if until is None or now >= until:
             return expired(incident, "The time in which the approved plan could begin is over.")
         if not self.policy.acting:  # another program at this ledger may be allowed to act
-            return Again(pause_of(incident.updated_at, now), "this bot does not act")
+            return AdvanceLater(pause_of(incident.updated_at, now), "this bot does not act")
         if bound.get("policy") != self.policy.digest or incident.proposal is None or not incident.proposal.is_whole:
             return stopped(incident, "The policy or the plan on record has changed since the approval.")
         steps = plan.steps[: incident.next_step]
@@ -104,11 +104,11 @@ class StepExecutor:
         except WouldStopProtected as no:
             return stopped(incident, f"{no.name}: {no.sentence}")
         except Refused as no:
-            return Again(pause_of(incident.updated_at, now), f"{no.name}: {no.sentence}")
+            return AdvanceLater(pause_of(incident.updated_at, now), f"{no.name}: {no.sentence}")
         except HostKeyRejected as no:
             return asked(no.sentence)
         except (Unreachable, CannotRead) as no:
-            return Again(pause_of(incident.updated_at, now), no.sentence)
+            return AdvanceLater(pause_of(incident.updated_at, now), no.sentence)
         if others := another_machine(bound, node, seen):
             return asked(f"Another machine answers: {'; '.join(others)}.")
         booted = another_boot(bound, seen)
@@ -124,7 +124,7 @@ class StepExecutor:
             if action.judge(step.args, recorded(record, facts), facts) is not Proof.PROVEN:
                 return Escalated(f"{action.said(step.args)}: that is undone again.", rest_of(incident))
         if not in_time():
-            return Again(POLL, HELD_UP)
+            return AdvanceLater(POLL, HELD_UP)
         return await self._start(incident, node, steps[-1], seen, bool(booted), kept)
 
     async def _kept(self, incident: Incident, node: Node, step: Step, left: timedelta) -> StoredReadings:
@@ -148,7 +148,7 @@ class StepExecutor:
             return StepSkipped(number, f"{action.said(step.args)}: that is so already")
         if action.by_calls is not None:
             if why := action.by_calls.refuses(step.args, facts):
-                return Again(pause_of(incident.updated_at, self.clock()), f"{CannotDrain.__name__}: {why}")
+                return AdvanceLater(pause_of(incident.updated_at, self.clock()), f"{CannotDrain.__name__}: {why}")
             facts = action.by_calls.given(facts, earlier(incident))
         before = (as_evidence(action, step, facts),)
         started = StepStarted(number, 1, seen.boot_id, before, self.runner, kept=kept.case, kept_says=kept.says)
@@ -166,7 +166,7 @@ class StepExecutor:
         if not self.reach.by_calls(step):
             if seen.uptime is None:
                 because = f"{node.name} does not say its uptime, and nothing is sent to it without a fence."
-                return Again(pause_of(incident.updated_at, self.clock()), because)
+                return AdvanceLater(pause_of(incident.updated_at, self.clock()), because)
             until = math.ceil(seen.uptime + SENT_WITHIN.total_seconds()) + self.reach.spread(step)
             started = replace(started, until_uptime=until)
         claim = Claim(
@@ -188,7 +188,7 @@ class StepExecutor:
         except ApprovalExpired as no:
             return expired(incident, no.sentence)
         except Refused as no:
-            return Again(pause_of(incident.updated_at, self.clock()), f"{no.name}: {no.sentence}")
+            return AdvanceLater(pause_of(incident.updated_at, self.clock()), f"{no.name}: {no.sentence}")
         key = (incident.id, started.number, started.attempt)
         self._attempts.ran[key] = None
         try:
@@ -206,8 +206,8 @@ class StepExecutor:
         except NotRun as no:
             return self._attempts.kept_back(key, node, no.why)
         except Unreachable as no:  # it may have run: what the node shows next decides
-            return Again(POLL, no.sentence)
-        return Again(because="its proof is looked for")
+            return AdvanceLater(POLL, no.sentence)
+        return AdvanceLater(because="its proof is looked for")
 
     # --- a step that has begun
 
@@ -240,12 +240,12 @@ class StepExecutor:
             return StepVerified(record.number, (as_evidence(action, step, seen.facts[0]),), took)
         return await self._unproven(incident, node, record, seen, patience)
 
-    async def at_work(self, incident: Incident) -> Again | None:
+    async def at_work(self, incident: Incident) -> AdvanceLater | None:
         """Return how long to leave it to another runner that works on it; None where there is none."""
         held = await self.ledger.hold(incident.node)
         if held is None or held.runner == self.runner or held.silent_for >= SILENT:
             return None
-        return Again(SILENT - held.silent_for, f"{held.runner} is working on it")
+        return AdvanceLater(SILENT - held.silent_for, f"{held.runner} is working on it")
 
     async def _settled(
         self, incident: Incident, node: Node, step: Step, before: Facts, first: Seen, gap: timedelta
@@ -265,7 +265,7 @@ class StepExecutor:
     def _unread(self, record: StepRecord, step: Step, patience: timedelta, why: str, now: datetime) -> Outcome:
         action = self.reach.actions[step.action]
         if now < record.started_at + patience + (action.limit if action.settles else timedelta(0)):
-            return Again(pause_of(record.started_at, now), why)
+            return AdvanceLater(pause_of(record.started_at, now), why)
         if not action.reboots:
             return asked(f"It is not known whether “{action.said(step.args)}” took effect: {why}")
         return StepFailed(record.number, f"the node did not come back: {why}")
@@ -292,7 +292,7 @@ class StepExecutor:
             return await self._again(incident, node, step, record, seen, now)
         if late:
             return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
-        return Again(pause_of(record.started_at, now), "no sign of its effect yet")
+        return AdvanceLater(pause_of(record.started_at, now), "no sign of its effect yet")
 
     def _may_run_again(self, incident: Incident, record: StepRecord, seen: Seen, now: datetime) -> bool:
         """True if its end was not heard, and approval, plan and attempts left allow another attempt."""
@@ -311,7 +311,9 @@ class StepExecutor:
         assert record.started is not None
         key, until = (incident.id, record.number, record.attempt), record.started.until_uptime
         if key not in self._attempts.unsent and until and (seen.uptime is None or seen.uptime < until):
-            return Again(POLL, "no sign of its effect yet: it is sent again once the first command can no longer run")
+            return AdvanceLater(
+                POLL, "no sign of its effect yet: it is sent again once the first command can no longer run"
+            )
         action, bound = self.reach.actions[step.action], plan_of(incident)[1]
         try:
             guards.has_no_protected_alias(action, seen.facts[0])
@@ -320,11 +322,11 @@ class StepExecutor:
         except (ProtectedUnit, WouldStopProtected) as no:
             return StepFailed(record.number, no.sentence, (as_evidence(action, step, seen.facts[0]),))
         except QuietHours as no:
-            return Again(pause_of(record.started_at, now), f"{no.name}: {no.sentence}")
+            return AdvanceLater(pause_of(record.started_at, now), f"{no.name}: {no.sentence}")
         except HostKeyRejected as no:
             return asked(no.sentence)
         except (Unreachable, CannotRead) as no:
-            return Again(pause_of(record.started_at, now), no.sentence)
+            return AdvanceLater(pause_of(record.started_at, now), no.sentence)
         if others := another_machine(bound, node, around):
             return asked(f"Another machine answers: {'; '.join(others)}.")
         if others := further_reach(bound, around):
@@ -344,19 +346,19 @@ class StepExecutor:
         pause, in_time = pause_of(record.started_at, now), self._in_time()
         held = await self.ledger.hold(node.name)
         if held is None or (held.incident, held.step) != (incident.id, record.number):
-            return Again(pause, "another program went on with it")
+            return AdvanceLater(pause, "another program went on with it")
         try:
             assert record.started is not None
             fence, before = _fence(plan_of(incident)[1], record.started), recorded(record, {})
             await self._released()
             self._attempts.heard(key, await self.reach.run(node, step, fence, before, in_time, self._released))
         except TooLate:
-            return Again(pause, HELD_UP)
+            return AdvanceLater(pause, HELD_UP)
         except Braked as no:
             return self._attempts.braked(key, pause, no)
         except Unreachable as no:
-            return Again(pause, no.sentence)
-        return Again(pause, self._attempts.said[key] or "no sign of its effect yet")
+            return AdvanceLater(pause, no.sentence)
+        return AdvanceLater(pause, self._attempts.said[key] or "no sign of its effect yet")
 
     async def _released(self) -> None:
         """Raises: Braked."""

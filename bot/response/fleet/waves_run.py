@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
-from bot.domain.contracts import Again, NodeDirectory
+from bot.domain.contracts import AdvanceLater, NodeDirectory
 from bot.domain.errors import (
     AlreadyCured,
     AlreadyDecided,
@@ -105,7 +105,7 @@ class WaveRun:
         """The policy in force."""
         return self.desk.policy
 
-    async def advance(self, wave_id: str) -> Again | None:
+    async def advance(self, wave_id: str) -> AdvanceLater | None:
         """Do the next thing for a wave; None once it has ended.
 
         Raises: UnknownIncident for an unknown id; LedgerError when the record cannot be read.
@@ -117,13 +117,13 @@ class WaveRun:
         try:
             return await self._next(wave, max(wave.updated_at, await self.desk.waves.now()))
         except (Conflict, ImpossibleEvent):
-            return Again(timedelta(seconds=0.2), "another program went on with it")
+            return AdvanceLater(timedelta(seconds=0.2), "another program went on with it")
 
-    async def _next(self, wave: Wave, now: datetime) -> Again | None:
+    async def _next(self, wave: Wave, now: datetime) -> AdvanceLater | None:
         if wave.state is WaveState.PROPOSED:
             left = wave.opened_at + self.policy.approval_expires - now
             if left > timedelta(0):
-                return Again(min(left, POLL), "it waits for approval")
+                return AdvanceLater(min(left, POLL), "it waits for approval")
             await self.desk.close(wave)
             return await self._tell(wave, WaveDeclined("Nobody decided in time."))
         for turn in wave.under_way:
@@ -141,7 +141,7 @@ class WaveRun:
             return await self._end(wave, WaveEnding.EXPIRED if wave.waiting else WaveEnding.COMPLETED)
         if wave.state is WaveState.RUNNING and not is_late:
             return await self._next_turn(wave)
-        return Again(POLL, f"it is {wave.state}")
+        return AdvanceLater(POLL, f"it is {wave.state}")
 
     async def _why_stop(self, wave: Wave, now: datetime) -> str:
         assert wave.approval is not None
@@ -153,23 +153,23 @@ class WaveRun:
 
     # --- a turn
 
-    async def _next_turn(self, wave: Wave) -> Again | None:
+    async def _next_turn(self, wave: Wave) -> AdvanceLater | None:
         """Give the turn to the next member that fits the stage and every budget."""
         if not wave.room:
-            return Again(POLL, f"the stage of {wave.stage} is under way")
+            return AdvanceLater(POLL, f"the stage of {wave.stage} is under way")
         if wave.under_way and len(wave.under_way) >= self.policy.limits.most_at_once:
-            return Again(POLL, "the limit of nodes with a turn at once is reached")
+            return AdvanceLater(POLL, "the limit of nodes with a turn at once is reached")
         because = "no node has room within its budget"
         for member in wave.waiting[:MOST_TRIED]:
             try:
                 await self._has_room(wave, member)
             except Braked as no:
-                return Again(POLL, f"{no.name}: {no.sentence}")
+                return AdvanceLater(POLL, f"{no.name}: {no.sentence}")
             except (BudgetSpent, NodeBusy) as no:
                 because = f"{no.name}: {no.sentence}"
                 continue
             return await self._tell(wave, TurnGiven(member.incident, member.node))
-        return Again(POLL, because)
+        return AdvanceLater(POLL, because)
 
     async def _has_room(self, wave: Wave, member: WaveMember) -> None:
         incident = await self.desk.record.find(member.incident)
@@ -194,7 +194,7 @@ class WaveRun:
         except InventoryError:
             return {}
 
-    async def _hand_over(self, wave: Wave, turn: Turn, now: datetime, is_late: bool) -> Again | None:
+    async def _hand_over(self, wave: Wave, turn: Turn, now: datetime, is_late: bool) -> AdvanceLater | None:
         """Apply the wave's approval to the incident that has the turn; None where there is nothing to do for it."""
         incident = await self.desk.record.find(turn.member.incident)
         if incident.state is not State.PROPOSED:
@@ -213,18 +213,18 @@ class WaveRun:
         except MissingRight as no:
             return await self._called_off(incident, f"{no.name}: {no.sentence}")
         except (*_SETTLES, NothingProposed):
-            return Again()
+            return AdvanceLater()
         except Refused as no:
-            return Again(RETRY, f"{turn.member.node}: {no.name}: {no.sentence}")
-        return Again()
+            return AdvanceLater(RETRY, f"{turn.member.node}: {no.name}: {no.sentence}")
+        return AdvanceLater()
 
-    async def _called_off(self, incident: Incident, because: str) -> Again:
+    async def _called_off(self, incident: Incident, because: str) -> AdvanceLater:
         await self.desk.call_off(incident, because)
-        return Again()
+        return AdvanceLater()
 
     # --- the end
 
-    async def _end(self, wave: Wave, how: WaveEnding) -> Again | None:
+    async def _end(self, wave: Wave, how: WaveEnding) -> AdvanceLater | None:
         treated = controls = ArmLooked()
         if wave.proposal.controls:
             treated = await self._looked(wave, [turn.member for turn in wave.turns])
@@ -247,9 +247,9 @@ class WaveRun:
         told = [found for found in seen if found is not None]
         return ArmLooked(len(told), sum(told), len(seen) - len(told))
 
-    async def _tell(self, wave: Wave, event: WaveEvent) -> Again | None:
+    async def _tell(self, wave: Wave, event: WaveEvent) -> AdvanceLater | None:
         await self.desk.append(wave.id, wave.seq, event, BOT)
-        return Again()
+        return AdvanceLater()
 
 
 def _outcome(incident: Incident) -> tuple[TurnOutcome, str] | None:

@@ -230,7 +230,7 @@ class BlockActions:
         incident = await self._find(said[0])
         await self._is_its_card(click, group_of(incident))
         await self._context.askers.admit(click.person)
-        marked = await self._context.marking.mark(incident, said[1], click.person.by, request=click.key)
+        marked = await self._context.marker.mark(incident, said[1], click.person.by, request=click.key)
         await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, thanks(incident, marked))
 
     async def _who_else(self, click: Click) -> None:

@@ -27,8 +27,8 @@ from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
-from bot.response.decision.marking import Marking
 from bot.response.decision.responder import Responder
+from bot.response.decision.verdict_marker import VerdictMarker
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.connection import SlackConnection
@@ -84,9 +84,9 @@ class SlackContext:
     suggestions: NodeSuggestions | None = None
 
     @property
-    def marking(self) -> Marking:
+    def marker(self) -> VerdictMarker:
         """Records whether people say that verdicts were right."""
-        return Marking(self.policy, self.ledger, self.responder.clock)
+        return VerdictMarker(self.policy, self.ledger, self.responder.clock)
 
     @property
     def view_context(self) -> ViewContext:

@@ -13,7 +13,7 @@ from bot.domain.house_events import VerdictMarked
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status
-from bot.response.decision.marking import Marked
+from bot.response.decision.verdict_marker import MarkResult
 from bot.surfaces.slack.blocks import BUTTON, MOST_OPTIONS, OPTION, button
 from bot.surfaces.slack.message import Block, Message, clipped
 from bot.surfaces.view.view import GroupView, IncidentView
@@ -69,7 +69,7 @@ def with_plain_feedback(message: Message) -> Message:
     return replace(message, blocks=tuple(map(_older, message.blocks))) if has_feedback(message) else message
 
 
-def thanks(incident: Incident, marked: Marked) -> str:
+def thanks(incident: Incident, marked: MarkResult) -> str:
     """Return the answer to a mark: what is on record, the cause's score, and what the person may do next."""
     event, score = marked.entry.event, marked.score
     assert isinstance(event, VerdictMarked)

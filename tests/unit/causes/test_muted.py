@@ -12,7 +12,7 @@ from bot.domain.conclude import conclude
 from bot.domain.mute import Mute
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
-from bot.response.diagnosis.planning import Draining, with_plan
+from bot.response.diagnosis.planning import DrainSettings, with_plan
 from tests.unit.causes import builders as b
 from tests.unit.causes.test_verdicts import BACKUP, DYING, HIDDEN, LIBRARY, RESETS, TABLE, WALKED
 
@@ -28,7 +28,7 @@ def mute(cause: str) -> Mute:
 
 def judged(*readings: Any, muted: tuple[str, ...] = ()) -> Verdict:
     snapshot = b.node(TABLE, *readings)
-    return with_plan(conclude(snapshot, BOOK, [mute(cause) for cause in muted]), BOOK, ACTIONS, NODE, Draining())
+    return with_plan(conclude(snapshot, BOOK, [mute(cause) for cause in muted]), BOOK, ACTIONS, NODE, DrainSettings())
 
 
 def test_muted_cause_alone_names_the_verdict_as_muted_and_has_no_plan() -> None:

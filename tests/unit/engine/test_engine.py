@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.contracts import Again
+from bot.domain.contracts import AdvanceLater
 from bot.engine import ADVANCED_AT_ONCE, BEAT_EVERY, CLAIM_EVERY, TICK, Engine
 from tests.record.engine_runner import FOREVER, HandedLeases, Runner, World, never, settled
 
@@ -95,7 +95,7 @@ async def test_incident_is_advanced_until_it_waits_and_again_when_its_time_has_c
 ) -> None:
     world.put("one")
     a = runner()
-    a.answers["one"] = [Again(), Again(), Again(timedelta(seconds=3)), FOREVER]
+    a.answers["one"] = [AdvanceLater(), AdvanceLater(), AdvanceLater(timedelta(seconds=3)), FOREVER]
     await a.tick()
     assert a.advanced == ["one"] * 3
     await a.tick(after=2.9)
@@ -210,7 +210,7 @@ async def test_end_that_a_dead_runner_did_not_show_is_shown(world: World, runner
 async def test_incident_that_another_took_is_not_advanced_any_more(world: World, runner: Callable[..., Runner]) -> None:
     world.put("one")
     a = runner()
-    a.answers["one"] = [Again(timedelta(seconds=CLAIM_EVERY + 1))]
+    a.answers["one"] = [AdvanceLater(timedelta(seconds=CLAIM_EVERY + 1))]
     await a.tick()
     world.leases["one"] = "b"
     await a.tick(after=CLAIM_EVERY)
@@ -249,7 +249,7 @@ async def test_stop_waits_for_what_is_being_done_beats_meanwhile_and_leaves_the_
     world.put("one")
     a = runner()
     a.held = asyncio.Event()
-    a.answers["one"] = [Again()]
+    a.answers["one"] = [AdvanceLater()]
     await a.tick()
     draining = asyncio.create_task(a.engine.drain(5))
     await settled()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from bot.domain.contracts import Again
+from bot.domain.contracts import AdvanceLater
 from bot.engine import Engine, NoticeBoard
 from tests.record.engine_runner import HandedLeases, World, never, settled
 
@@ -17,9 +17,9 @@ async def test_what_is_told_reaches_the_engine_and_what_it_waits_for_is_known() 
         async def show(self, group: Any) -> None:
             shown.append(group[0].id)
 
-    async def advance(incident: str) -> Again:
+    async def advance(incident: str) -> AdvanceLater:
         advanced.append(incident)
-        return Again(timedelta(days=1), "the node is held")
+        return AdvanceLater(timedelta(days=1), "the node is held")
 
     def log(event: str, **_: Any) -> None: ...
 

@@ -6,7 +6,7 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
-from bot.domain.contracts import Again
+from bot.domain.contracts import AdvanceLater
 from bot.engine import CLAIM_EVERY, TICK, Engine
 from tests.record.engine_runner import FOREVER, HandedLeases, World, never, settled
 
@@ -86,7 +86,7 @@ async def test_what_was_being_done_when_another_took_it_is_not_gone_on_with() ->
     async def advance(incident: str) -> Any:
         advanced.append(incident)
         await goes_on.wait()
-        return Again(timedelta(seconds=1))
+        return AdvanceLater(timedelta(seconds=1))
 
     leases = HandedLeases(world, "a")
     engine = Engine(advance, world, leases, world, (), _unheard, world.clock, never)  # type: ignore[arg-type]

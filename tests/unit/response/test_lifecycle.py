@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from bot.domain.alert import Alert
-from bot.domain.contracts import Again
+from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import Conflict
 from bot.domain.events import AlertReceived, PlanWithheld, Triaged
 from bot.domain.fold import fold
@@ -36,7 +36,7 @@ class Parts:
     is_late: bool = False
     did: list[Any] = field(default_factory=list)
 
-    async def advanced(self) -> Again | None:
+    async def advanced(self) -> AdvanceLater | None:
         record, diagnosis = cast("IncidentRecord", self), cast("Diagnosis", _Diagnosis(self))
         return await Lifecycle(record, diagnosis, cast("Remediation", self), frozenset(("slack", "terminal"))).advance(
             "i1"
@@ -52,7 +52,7 @@ class Parts:
         self.did.append(event)
         return replace(found, ending=event)
 
-    async def step(self, _: Incident) -> Again | None:
+    async def step(self, _: Incident) -> AdvanceLater | None:
         self.did.append("stepped")
         return None
 
@@ -64,7 +64,7 @@ class _Diagnosis:
     def is_reading(self, _: str) -> bool:
         return self.parts.reading
 
-    async def advance(self, _: Incident) -> Again:
+    async def advance(self, _: Incident) -> AdvanceLater:
         self.parts.did.append("read")
         return LOOK_AGAIN
 
@@ -101,7 +101,7 @@ async def test_plan_that_an_older_program_never_offered_is_withheld_and_says_so(
     parts = Parts(incident(TRIAGED, withheld="Route 1 is read-only."))
     assert (await parts.advanced(), parts.did) == (None, ["found", PlanWithheld("Route 1 is read-only.")])
     late = Parts(incident(TRIAGED), is_late=True)
-    assert (await late.advanced(), late.did) == (Again(), ["found"])
+    assert (await late.advanced(), late.did) == (AdvanceLater(), ["found"])
 
 
 async def test_what_has_ended_is_not_touched() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
-from bot.domain.contracts import Again
+from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import ConnectionLost
 from bot.domain.node import Node
 from tests.schedules.stage import Stage
@@ -37,6 +37,6 @@ def test_what_an_approved_plan_waits_for_shows_no_secret(stage: Stage) -> None:
     chatting: Any = Chatting()
     stage.wire = chatting
     again = do(stage, stage.remediation().advance("one"))
-    assert isinstance(again, Again)
+    assert isinstance(again, AdvanceLater)
     assert "ended the session" in again.because
     assert SECRET not in again.because

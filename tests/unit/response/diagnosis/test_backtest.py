@@ -13,7 +13,7 @@ from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Finding, RuledOut, Status
 from bot.response.diagnosis.backtest import PlaybookReadings, Weigher
-from bot.response.diagnosis.planning import Draining
+from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.what_if import Judge
 
 
@@ -43,7 +43,7 @@ def playbook(many: float, allow: tuple[str, ...]) -> Playbook:
 def test_threshold_and_list_of_what_may_pass_are_weighed_apart() -> None:
     snapshot = Snapshot("n", datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=5), {"boot": Units(("a", "b"))})
     before, after = playbook(1, ("a", "b")), playbook(1, ("a",))
-    weigher = Weigher(Judge(before, ACTIONS, Node("n", "n"), Draining()))
+    weigher = Weigher(Judge(before, ACTIONS, Node("n", "n"), DrainSettings()))
     told = weigher.compared(PlaybookReadings(before, snapshot), PlaybookReadings(after, snapshot))
     assert (told.before.status, told.after.status) == (Status.HEALTHY, Status.DEGRADED)
     assert told.turned[0].changed == {"allow": ("a, b", "a")}

@@ -13,7 +13,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Condition, Playbook, WeighedCause
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
-from bot.response.diagnosis.planning import Draining
+from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.what_if import Judge, WhatIf, what_ifs
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.what_if_words import sentence
@@ -87,7 +87,7 @@ PLAYBOOK = Playbook(
 
 def found(reading: Any, playbook: Playbook = PLAYBOOK) -> dict[str, WhatIf]:
     snapshot = Snapshot("n", datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=5), {"pools": reading})
-    changes = what_ifs(snapshot, Judge(playbook, ACTIONS, Node("n", "n"), Draining()))
+    changes = what_ifs(snapshot, Judge(playbook, ACTIONS, Node("n", "n"), DrainSettings()))
     return {str(each.change): each for each in changes}
 
 
@@ -141,7 +141,7 @@ def by_condition(when: str, holds: Callable[[Reading], bool], reading: Reading) 
     condition = Condition("much", when, "much is used", truth, ("pools",), Status.DEGRADED)
     snapshot = Snapshot("n", datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=5), {"pools": reading})
     playbook = replace(PLAYBOOK, causes=(), conditions=(condition,))
-    changes = what_ifs(snapshot, Judge(playbook, ACTIONS, Node("n", "n"), Draining()))
+    changes = what_ifs(snapshot, Judge(playbook, ACTIONS, Node("n", "n"), DrainSettings()))
     return [each for each in changes if each.change.field]
 
 
@@ -171,7 +171,7 @@ def test_unread_reading_has_nothing_to_change() -> None:
 
 def test_change_is_told_with_what_comes_of_it() -> None:
     snapshot = Snapshot("n", datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=5), {"pools": Reading(1204)})
-    judge = Judge(PLAYBOOK, ACTIONS, Node("n", "n"), Draining())
+    judge = Judge(PLAYBOOK, ACTIONS, Node("n", "n"), DrainSettings())
     told = [sentence(each, judge.verdict(snapshot), PlanWords(ACTIONS)) for each in what_ifs(snapshot, judge)]
     assert told == [
         "If pools.full were 999, not 1,204 (1,000 would change nothing): healthy.",

@@ -19,8 +19,8 @@ from bot.domain.node import Node
 from bot.domain.policy import Approval
 from bot.library.remedies import remedy_fault
 from bot.response.decision.responder import Responder
-from bot.response.decision.undoing import Undoing
-from bot.response.diagnosis.planning import Draining
+from bot.response.decision.undo_proposer import UndoProposer
+from bot.response.diagnosis.planning import DrainSettings
 from tests.directories import Always
 from tests.nodes.draining import NAME, POLICY, Yard, worker, yard
 
@@ -36,8 +36,8 @@ async def sick(folder: Path, *pods: DemoPod, cordoned: bool = False) -> AsyncIte
         yield here
 
 
-def undoing(here: Yard) -> Undoing:
-    return Undoing(POLICY, here.record, here.ledger, here.reach(), Always(here.node))
+def undoing(here: Yard) -> UndoProposer:
+    return UndoProposer(POLICY, here.record, here.ledger, here.reach(), Always(here.node))
 
 
 async def test_node_takes_no_new_pods_keeps_its_own_and_is_handed_to_a_person(tmp_path: Path) -> None:
@@ -128,12 +128,14 @@ async def test_label_that_names_another_machine_cordons_nobody(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("node", "draining"),
     [
-        (Node("n1", "10.0.0.7", 22), Draining("", "prod")),  # no label
-        (Node("n1", "10.0.0.7", 22, labels={"kubernetes_node": NAME}), Draining("", "")),  # of which cluster?
-        (Node("n1", "10.0.0.7", 22, labels={"kubernetes_node": NAME}), Draining()),  # none is configured
+        (Node("n1", "10.0.0.7", 22), DrainSettings("", "prod")),  # no label
+        (Node("n1", "10.0.0.7", 22, labels={"kubernetes_node": NAME}), DrainSettings("", "")),  # of which cluster?
+        (Node("n1", "10.0.0.7", 22, labels={"kubernetes_node": NAME}), DrainSettings()),  # none is configured
     ],
 )
-async def test_node_of_no_known_cluster_is_not_offered_a_cordon(tmp_path: Path, node: Node, draining: Draining) -> None:
+async def test_node_of_no_known_cluster_is_not_offered_a_cordon(
+    tmp_path: Path, node: Node, draining: DrainSettings
+) -> None:
     async with sick(tmp_path) as here:
         here.node, here.draining = node, draining
         assert here.verdict().plan is None

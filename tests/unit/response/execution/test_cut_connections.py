@@ -11,7 +11,7 @@ import pytest
 from bot.actions import ACTIONS
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
-from bot.domain.contracts import Again
+from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import ConnectionLost, ConnectionRefused
 from bot.domain.events import Approved, Escalated, StepStarted
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
@@ -77,7 +77,7 @@ class CutWire(Wire):
             yield run
 
 
-def carried_on(stage: Stage, cut: Cut, name: str = "one") -> tuple[Iterator[Again], CutWire]:
+def carried_on(stage: Stage, cut: Cut, name: str = "one") -> tuple[Iterator[AdvanceLater], CutWire]:
     """Approve it, and carry it on over such a wire; by a policy of its own it is proposed anew."""
     if name != "one":
         stage.propose(name, "n1")
@@ -88,7 +88,7 @@ def carried_on(stage: Stage, cut: Cut, name: str = "one") -> tuple[Iterator[Agai
     return carried_on_by(stage, wire, name), wire
 
 
-def carried_on_by(stage: Stage, wire: CutWire, name: str) -> Iterator[Again]:
+def carried_on_by(stage: Stage, wire: CutWire, name: str) -> Iterator[AdvanceLater]:
     """Let a runner carry it to its end, and yield what it says after each advance."""
     world, reach = stage.world, NodeAccess(wire, ACTIONS)
     stepping = StepExecutor(stage.policy, stage.recorder, reach, stage, world.clock, world.sleep, "r")
@@ -219,7 +219,7 @@ def release(stage: Stage) -> None:
     stage.ledger.append(HOUSE, None, BrakeReleased("done"), "terminal:ann")
 
 
-def pulled_when_it_is_cut(stage: Stage, words: str) -> tuple[Iterator[Again], CutWire]:
+def pulled_when_it_is_cut(stage: Stage, words: str) -> tuple[Iterator[AdvanceLater], CutWire]:
     stage.policy = replace(stage.policy, approval_expires=timedelta(minutes=15))
     advances, wire = carried_on(stage, Cut(words, after=False), "again")
     for _ in advances:

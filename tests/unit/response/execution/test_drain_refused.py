@@ -11,7 +11,7 @@ from bot.demo.cluster.pod import DemoPod
 from bot.domain.errors import CannotDrain, MissingRight, UnknownCluster
 from bot.domain.events import PlanProposed, PlanWithheld, Resolved, StepFailed
 from bot.domain.node import Node
-from bot.response.diagnosis.planning import Draining
+from bot.response.diagnosis.planning import DrainSettings
 from tests.nodes.draining import LABELS, NAME, worker, yard
 
 BARE = DemoPod("default", "debug", NAME)
@@ -120,13 +120,13 @@ async def test_label_that_can_be_no_nodes_name_is_no_part_of_a_plan(tmp_path: Pa
 @pytest.mark.parametrize(
     ("draining", "says"),
     [
-        (Draining(), "no Kubernetes cluster is configured"),
-        (Draining("the extra k8s is not installed", "prod"), "the extra k8s is not installed"),
-        (Draining(""), "no label kubernetes_context names its cluster"),
+        (DrainSettings(), "no Kubernetes cluster is configured"),
+        (DrainSettings("the extra k8s is not installed", "prod"), "the extra k8s is not installed"),
+        (DrainSettings(""), "no label kubernetes_context names its cluster"),
     ],
 )
 async def test_without_a_cluster_the_plan_has_no_drain_and_says_so(
-    tmp_path: Path, draining: Draining, says: str
+    tmp_path: Path, draining: DrainSettings, says: str
 ) -> None:
     async with yard(tmp_path, [worker()]) as here:
         here.draining = draining

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.contracts import Again
+from bot.domain.contracts import AdvanceLater
 from bot.domain.events import Approved, Cancelled, Escalated, QuestionAsked, Resolved, StepFailed, StepSkipped
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
@@ -142,7 +142,7 @@ def test_plan_that_nobody_decided_on_gives_no_reason_that_would_outlive_the_deci
     ledger, world = ledger_and_world
     stage = Stage.set(world, ledger, {"n1": "cured"}, POLICY, breaks=0)
     stage.propose("one", "n1")
-    seen: list[Again | None] = []
+    seen: list[AdvanceLater | None] = []
 
     async def look() -> None:
         seen.append(await stage.remediation().advance("one"))

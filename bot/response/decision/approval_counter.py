@@ -14,7 +14,7 @@ from bot.response.record import IncidentRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class ApprovalCounter:
     """Counts yeses. `lookup` is None where people's present standing cannot be asked."""
 
     policy: Policy

@@ -14,7 +14,7 @@ from bot.domain.events import Escalated, QuestionAsked, StepStarted
 from bot.domain.house_events import HOUSE, NodeReleased
 from bot.domain.policy import Approval
 from bot.domain.transitions import State
-from bot.response.decision.releasing import SILENT, Releasing
+from bot.response.decision.node_releaser import SILENT, NodeReleaser
 from tests.schedules.stage import Stage
 from tests.unit.response.wishing import approve, do, incident, refusals
 
@@ -34,7 +34,7 @@ def held(stage: Stage) -> Stage:
 
 
 def release(stage: Stage, approval: Approval = ANN, node: str = "n1", actions: Any = ACTIONS) -> Any:
-    return do(stage, Releasing(stage.policy, stage.recorder, actions.keys()).release(node, approval))
+    return do(stage, NodeReleaser(stage.policy, stage.recorder, actions.keys()).release(node, approval))
 
 
 def on_record(stage: Stage) -> list[object]:

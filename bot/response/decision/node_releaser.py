@@ -33,7 +33,7 @@ SILENT = timedelta(minutes=1)  # a runner with a newer sign of life may be worki
 
 
 @dataclass(frozen=True, slots=True)
-class Releasing:
+class NodeReleaser:
     """Frees nodes; `actions` are the names of the actions that this program knows."""
 
     policy: Policy

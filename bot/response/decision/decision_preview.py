@@ -30,7 +30,7 @@ VERBS = ("approve", "decline", "cancel", "answer", "undo", "brake", "release")
 
 
 @dataclass(frozen=True, slots=True)
-class Explaining:
+class DecisionPreview:
     """Asks the guards without deciding; what it needs is handed in."""
 
     policy: Policy

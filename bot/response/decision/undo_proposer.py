@@ -47,7 +47,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Undoing:
+class UndoProposer:
     """Proposes inverse plans; what it needs is handed in."""
 
     policy: Policy

@@ -25,7 +25,7 @@ Judge: TypeAlias = Callable[[Case, str], Awaitable[Verdict]]  # a case by a play
 
 
 @dataclass(frozen=True, slots=True)
-class Reweighing:
+class Reweigher:
     """Says whether a profile changes a verdict, and opens the incident in which the node is read again with it.
 
     The kept case decides this without the node; a plan is offered only on new readings.

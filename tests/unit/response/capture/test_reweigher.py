@@ -20,7 +20,7 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Verdict
 from bot.ledger import Database, KeptCases, Ledger, on_threads
 from bot.probes.profile import PROFILE, ProfileReading, as_text
-from bot.response.capture.reweighing import Reweighing
+from bot.response.capture.reweigher import Reweigher
 from bot.response.record import IncidentRecord
 from tests.record.incidents import APPROVER, BEGAN_AT, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, by_whom
 
@@ -72,7 +72,7 @@ class Bench:
     ) -> str:
         ledger: Any = around(on_threads(self.ledger, self.threads))
         cases: Any = on_threads(self.kept, self.threads)
-        weighing = Reweighing(
+        weighing = Reweigher(
             IncidentRecord(ledger), ledger, cases, self.judge, lambda event, **_: self.lines.append(event)
         )
         return await weighing.consider(incident, taken)

@@ -21,7 +21,7 @@ PER_PERSON = Allowance(30, timedelta(minutes=10))
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkResult:
     """What stands on record after a mark: its entry, whether that is new, whether it counts, and the cause's score."""
 
     entry: Entry
@@ -31,14 +31,16 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True)
-class Marking:
+class VerdictMarker:
     """Takes marks. The surface has checked before whether the person may mark."""
 
     policy: Policy
     ledger: Ledger
     clock: Clock
 
-    async def mark(self, incident: Incident, right: bool, by: str, *, request: str = "", os_user: str = "") -> Marked:
+    async def mark(
+        self, incident: Incident, right: bool, by: str, *, request: str = "", os_user: str = ""
+    ) -> MarkResult:
         """Record whether the verdict of a closed incident was right.
 
         Shape: a person has one mark for each incident: the later mark replaces the earlier. A repeated `request` and a
@@ -51,7 +53,7 @@ class Marking:
         entry = await self.ledger.append(HOUSE, None, event, by)
         is_new = all(entry.seq != earlier.seq for earlier in before)
         score = score_of(await self.ledger.marks(), event.cause, self.policy.counted)
-        return Marked(entry, is_new, score, bool(self.policy.counted(by)))
+        return MarkResult(entry, is_new, score, bool(self.policy.counted(by)))
 
     async def look(self, cause: str, reason: str, by: str, os_user: str = "") -> Score:
         """Record that a person looked at a cause in doubt, and return the score that this resets.
