@@ -19,10 +19,10 @@ from bot.response.diagnosis.scheduler import Diagnose
 from bot.settings import Settings
 
 if TYPE_CHECKING:
-    from bot.sources.prometheus import PrometheusPast
+    from bot.sources.prometheus import PrometheusHistory
 
 
-def past_of(settings: Settings, nodes: Iterable[Node]) -> PrometheusPast | None:
+def history_of(settings: Settings, nodes: Iterable[Node]) -> PrometheusHistory | None:
     """Return the source of these nodes' past; None where no Prometheus is set.
 
     Raises: SettingsError when PROMETHEUS_URL is not an address.
@@ -31,36 +31,36 @@ def past_of(settings: Settings, nodes: Iterable[Node]) -> PrometheusPast | None:
     if not url:
         return None
     checked_base("PROMETHEUS_URL", url)
-    from bot.sources.prometheus import PrometheusPast
+    from bot.sources.prometheus import PrometheusHistory
 
-    return PrometheusPast(url, nodes)
+    return PrometheusHistory(url, nodes)
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPast:
+class InventoryHistory:
     """Earlier counts of the inventory's nodes, from Prometheus."""
 
-    past: PrometheusPast
+    history: PrometheusHistory
     known: Inventory
 
     async def counted(self, node: str, cause: str, until: datetime) -> tuple[CountSample, ...]:
         """Return them; none for a node that is gone. Raises: CannotRead."""
         if not self.known.knows(node):
             return ()
-        return await self.past.counted(self.known.find(node), cause, until)
+        return await self.history.counted(self.known.find(node), cause, until)
 
 
-def informed(diagnose: Diagnose, settings: Settings, known: Inventory) -> tuple[Diagnose, PrometheusPast | None]:
+def with_history(diagnose: Diagnose, settings: Settings, known: Inventory) -> tuple[Diagnose, PrometheusHistory | None]:
     """Return a diagnosis with the past, and its Prometheus; without Prometheus the diagnosis is unchanged.
 
     Raises: SettingsError when PROMETHEUS_URL or PYROSCOPE_URL is not an address.
     """
-    past = past_of(settings, known.nodes)
+    history = history_of(settings, known.nodes)
     if (profiled := profiled_by(settings, known.nodes)) is not None:
         diagnose = with_past(diagnose, profiled, now, PROFILED)
-    return (diagnose, None) if past is None else (with_past(diagnose, past, now), past)
+    return (diagnose, None) if history is None else (with_past(diagnose, history, now), history)
 
 
-def past_counts(past: PrometheusPast | None, known: Inventory) -> KnownPast | None:
+def history_counts(history: PrometheusHistory | None, known: Inventory) -> InventoryHistory | None:
     """Return the source of these nodes' earlier counts; None where no Prometheus is set."""
-    return None if past is None else KnownPast(past, known)
+    return None if history is None else InventoryHistory(history, known)

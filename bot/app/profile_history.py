@@ -10,10 +10,10 @@ from bot.domain.node import Node
 from bot.settings import Settings
 
 if TYPE_CHECKING:
-    from bot.sources.pyroscope import PyroscopePast
+    from bot.sources.pyroscope import PyroscopeHistory
 
 
-def profiled_by(settings: Settings, nodes: Iterable[Node]) -> PyroscopePast | None:
+def profiled_by(settings: Settings, nodes: Iterable[Node]) -> PyroscopeHistory | None:
     """Return the configured Pyroscope, or None.
 
     Raises: SettingsError when PYROSCOPE_URL is not an address.
@@ -22,6 +22,6 @@ def profiled_by(settings: Settings, nodes: Iterable[Node]) -> PyroscopePast | No
     if not set_up.url:
         return None
     checked_base("PYROSCOPE_URL", set_up.url)
-    from bot.sources.pyroscope import PyroscopePast
+    from bot.sources.pyroscope import PyroscopeHistory
 
-    return PyroscopePast(set_up.url, nodes, set_up.label, set_up.profile, set_up.tenant)
+    return PyroscopeHistory(set_up.url, nodes, set_up.label, set_up.profile, set_up.tenant)

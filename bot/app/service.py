@@ -20,7 +20,7 @@ from bot.app.json_log import JsonLog
 from bot.app.listings import Renewal
 from bot.app.machines import note_machines
 from bot.app.mcp import serving_mcp
-from bot.app.metric_history import informed, past_counts
+from bot.app.metric_history import history_counts, with_history
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
 from bot.app.parts import inventory, library, now, ssh_transport
@@ -132,7 +132,7 @@ class Service:
         whys = WhyReplies(explainer.sentences, self._poster, self._background, pictures)
         cards = CheckCards(self._poster, storms, PlanWords(ACTIONS), settings.links, whys, pictures)
 
-        read, self._past = informed(diagnose or self._acting.triage.diagnose, settings, known)
+        read, self._history = with_history(diagnose or self._acting.triage.diagnose, settings, known)
         self._scheduler = CheckScheduler(read, log, settings.parallel or AT_ONCE, settings.slack.each_at_once)
         self._mcp = serving_mcp(settings, known, playbooks, self._scheduler, stores.ledger, stores.kept_cases, log)
         record = IncidentRecord(stores.ledger, log)
@@ -142,7 +142,7 @@ class Service:
             log,
             stores.kept_cases,
             stores.readings,
-            past_counts(self._past, known),
+            history_counts(self._history, known),
         )
         self._diagnosis = Diagnosis(
             self._scheduler,
@@ -259,7 +259,7 @@ class Service:
             self._timing.clock,
             notices=notices,
         )
-        heard = [self._alerts.intake.knows, *([self._past.knows] if self._past is not None else [])]
+        heard = [self._alerts.intake.knows, *([self._history.knows] if self._history is not None else [])]
         self._renewal = Renewal(known, lambda: inventory(Path(known.origin), environment), stores.ledger, log, heard)
         self._metering.looks_at(len(known.nodes), self._scheduler, self)
         gets = (("/metrics", self._metering.scrape.answer),)
@@ -336,8 +336,8 @@ class Service:
             await self._pagerduty.stop()
         await self._engine.leave()
         await self._acting.cluster.close()
-        if self._past is not None:
-            await self._past.close()
+        if self._history is not None:
+            await self._history.close()
         await self._slack.stop()
         await self._web.stop()
         self._json_log.log("stopped")

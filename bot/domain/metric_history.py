@@ -10,7 +10,7 @@ from bot.domain.node import Node
 from bot.domain.verdict import Evidence
 
 # The names they have among the readings, and among what is unread.
-PAST = "prometheus"
+HISTORY = "prometheus"
 PROFILED = "pyroscope"
 
 

@@ -20,7 +20,7 @@ from tenacity import AsyncRetrying, RetryError, retry_if_exception_type, stop_af
 
 from bot.domain.errors import CannotRead
 from bot.domain.growth import CountSample
-from bot.domain.metric_history import PAST
+from bot.domain.metric_history import HISTORY
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
@@ -40,7 +40,7 @@ class _NotNow(Exception):
     """It may answer at the next try."""
 
 
-class PrometheusPast:
+class PrometheusHistory:
     """Asks a Prometheus; each node's questions run in parallel, within a common limit.
 
     Shape: `nodes` is the inventory; names shared by several nodes are not used.
@@ -90,7 +90,7 @@ class PrometheusPast:
             question: series for question, series in zip(QUESTIONS, answers, strict=True) if isinstance(series, tuple)
         }
         if any(found.values()):  # if a question failed, the other answers are still used
-            return told(found, until, PAST)
+            return told(found, until, HISTORY)
         for failure in answers:
             if isinstance(failure, BaseException):
                 raise failure

@@ -41,7 +41,7 @@ class Spent:
     functions: tuple[tuple[str, float], ...]
 
 
-class PyroscopePast:
+class PyroscopeHistory:
     """Asks a Pyroscope. `nodes` is the inventory; names shared by several nodes are not used; `label` names a node.
 
     Shape: `profile` is a type of profile, `process_cpu:cpu:nanoseconds:cpu:nanoseconds`; `tenant` may be empty.

@@ -20,7 +20,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.verdict import Evidence, Verdict
 from bot.response.diagnosis.metric_history import with_past
 from bot.sources.node_names import names_of
-from bot.sources.prometheus import AT_ONCE, PrometheusPast, _instance, _series
+from bot.sources.prometheus import AT_ONCE, PrometheusHistory, _instance, _series
 from bot.sources.prometheus_questions import QUESTIONS
 from tests.monitoring.exporters import KNOWN
 from tests.monitoring.prometheus import Prometheus, simulated
@@ -40,7 +40,7 @@ async def prometheus() -> AsyncIterator[Prometheus]:
 
 
 async def before(prometheus: Prometheus, node: Node = NODE, limit: float = 5.0) -> tuple[Evidence, ...]:
-    past = PrometheusPast(prometheus.url, NODES, limit)
+    past = PrometheusHistory(prometheus.url, NODES, limit)
     try:
         return await past.before(node, UNTIL)
     finally:
@@ -103,7 +103,7 @@ async def test_only_the_node_itself_is_asked_for(prometheus: Prometheus) -> None
 async def test_name_that_two_nodes_share_names_neither(prometheus: Prometheus) -> None:
     prometheus.holds("node_cpu_seconds_total", lambda _: 0.99, instance="gateway:2222", cpu="1")
     one, other = (Node(name, "gateway", labels={"hostname": "shared"}) for name in ("a", "b"))
-    past = PrometheusPast(prometheus.url, (one, other))
+    past = PrometheusHistory(prometheus.url, (one, other))
     with pytest.raises(CannotRead):
         await past.before(one, UNTIL)
     await past.close()
@@ -114,7 +114,7 @@ async def test_fifty_nodes_at_once_do_not_flood_it(prometheus: Prometheus) -> No
     nodes = [Node(f"n-{number}", f"10.0.1.{number}") for number in range(50)]
     for node in nodes:
         prometheus.holds("node_cpu_seconds_total", lambda _: 0.99, instance=f"{node.name}:9100", cpu="1")
-    past = PrometheusPast(prometheus.url, nodes, 20.0)
+    past = PrometheusHistory(prometheus.url, nodes, 20.0)
     found = await asyncio.gather(*(past.before(node, UNTIL) for node in nodes))
     await past.close()
     assert [len(one) for one in found] == [1] * 50
@@ -169,7 +169,7 @@ async def test_passing_trouble_is_tried_once_more(prometheus: Prometheus) -> Non
 
 
 async def test_prometheus_that_is_not_there_or_hangs_is_given_up_in_time(prometheus: Prometheus) -> None:
-    past = PrometheusPast("http://127.0.0.1:1", NODES)
+    past = PrometheusHistory("http://127.0.0.1:1", NODES)
     with pytest.raises(CannotRead, match="cannot be reached"):
         await past.before(NODE, UNTIL)
     await past.close()
@@ -249,7 +249,7 @@ async def test_node_that_answers_sooner_waits_for_the_past_and_one_that_fails_le
     async def fails(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
         raise ValueError("a bug")
 
-    past = PrometheusPast(prometheus.url, NODES)
+    past = PrometheusHistory(prometheus.url, NODES)
     with pytest.raises(ValueError, match="a bug"):
         await with_past(fails, past, lambda: UNTIL)(NODE, PLAYBOOK, lambda _: None)
     await asyncio.sleep(0)
@@ -259,7 +259,7 @@ async def test_node_that_answers_sooner_waits_for_the_past_and_one_that_fails_le
 
 async def test_what_a_cause_counts_is_read_hour_by_hour(prometheus: Prometheus) -> None:
     prometheus.holds("node_cgroups_cgroups", lambda at: 68_440 - at / 3600, instance="node-1:9100")
-    past = PrometheusPast(prometheus.url, NODES)
+    past = PrometheusHistory(prometheus.url, NODES)
     try:
         looks = await past.counted(NODE, "leaked-memory-cgroups", UNTIL)
         assert len(looks) > 300

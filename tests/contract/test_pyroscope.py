@@ -14,7 +14,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.app.metric_history import informed
+from bot.app.metric_history import with_history
 from bot.domain.contracts import Listener
 from bot.domain.errors import CannotRead, SettingsError
 from bot.domain.node import Node
@@ -23,7 +23,7 @@ from bot.domain.verdict import Evidence, Verdict
 from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.settings.tables import CPU_PROFILE, PyroscopeSettings
-from bot.sources.pyroscope import ANSWER_LIMIT_BYTES, PyroscopePast, read_spent
+from bot.sources.pyroscope import ANSWER_LIMIT_BYTES, PyroscopeHistory, read_spent
 from tests.monitoring.pyroscope import Pyroscope, flame_graph, simulated
 from tests.unit.surfaces.verdicts import FOUNDING
 
@@ -47,7 +47,7 @@ async def pyroscope() -> AsyncIterator[Pyroscope]:
 
 
 async def before(pyroscope: Pyroscope, *nodes: Node, tenant: str = "", limit: float = 30.0) -> Evidence:
-    past = PyroscopePast(pyroscope.url, nodes or (NODE,), "node", CPU_PROFILE, tenant, limit)
+    past = PyroscopeHistory(pyroscope.url, nodes or (NODE,), "node", CPU_PROFILE, tenant, limit)
     (told,) = await past.before(NODE, UNTIL)
     return told
 
@@ -145,7 +145,7 @@ async def test_it_stands_beside_the_verdict_and_changes_nothing_else(pyroscope: 
         return FOUNDING
 
     settings = replace(Settings(), pyroscope=PyroscopeSettings(url=pyroscope.url))
-    diagnose, past = informed(judged, settings, Inventory({NODE.name: NODE}, "inventory.toml"))
+    diagnose, past = with_history(judged, settings, Inventory({NODE.name: NODE}, "inventory.toml"))
     assert past is None, "no Prometheus"
     found = await diagnose(NODE, PLAYBOOK, lambda *_: None)
     assert replace(found, evidence=()) == replace(FOUNDING, evidence=())
@@ -164,4 +164,4 @@ def test_settings_that_could_leave_the_query_are_refused(tmp_path: Path) -> None
     config.unlink()
     set_up = Settings.load({}, {"PYROSCOPE_URL": "ftp://x"}, tmp_path)
     with pytest.raises(SettingsError, match="PYROSCOPE_URL is not an address"):
-        informed(None, set_up, Inventory({}, "inventory.toml"))  # type: ignore[arg-type]
+        with_history(None, set_up, Inventory({}, "inventory.toml"))  # type: ignore[arg-type]

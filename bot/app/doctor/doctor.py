@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.app.acting import acting_login, acting_rights
-from bot.app.doctor import home
+from bot.app.doctor import own_state
+from bot.app.doctor.history import prometheus, pyroscope
 from bot.app.doctor.nodes import NodeExamination, sample
-from bot.app.doctor.past import prometheus, pyroscope
 from bot.app.doctor.serving import BotHere
 from bot.app.listings import listing_words
 from bot.app.parts import library, now, ssh_transport
@@ -69,9 +69,9 @@ class Doctor:
         """Return all results, always in the same order."""
         here = BotHere(self._settings.listen)
         looks: list[tuple[str, DoctorCheck]] = [
-            ("database", lambda: home.record(self._url, now)),
-            ("disk", lambda: home.disk(self._url)),
-            ("policy", lambda: home.policy(self._policy, self._surfaces)),
+            ("database", lambda: own_state.record(self._url, now)),
+            ("disk", lambda: own_state.disk(self._url)),
+            ("policy", lambda: own_state.policy(self._policy, self._surfaces)),
             ("bot here", here.examined),
             *(look for surface in self._surfaces for look in surface.looks(self._settings, self._policy, now)),
             *((source.title, self._of_source(source, here)) for source in self._sources),

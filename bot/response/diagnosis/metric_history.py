@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.domain.contracts import Clock, Listener
 from bot.domain.errors import CannotRead
-from bot.domain.metric_history import PAST, MetricHistory
+from bot.domain.metric_history import HISTORY, MetricHistory
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Unread
@@ -17,7 +17,7 @@ from bot.response.diagnosis.scheduler import Diagnose
 FIRST_TOLD = 4  # the node's own lines before the first line of the past, so that a card of five lines has it
 
 
-def with_past(diagnose: Diagnose, past: MetricHistory, clock: Clock, name: str = PAST) -> Diagnose:
+def with_past(diagnose: Diagnose, past: MetricHistory, clock: Clock, name: str = HISTORY) -> Diagnose:
     """Return a diagnosis that also reads the past; status, cause, confidence and plan stay the same.
 
     Shape: `name` is the source of the past, named where it cannot be read.

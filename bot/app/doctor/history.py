@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.app.metric_history import past_of
+from bot.app.metric_history import history_of
 from bot.app.profile_history import profiled_by
 from bot.domain.contracts import Clock
 from bot.domain.errors import CannotRead
@@ -18,18 +18,18 @@ async def prometheus(settings: Settings, nodes: Sequence[Node], now: Clock) -> t
 
     Raises: SettingsError when PROMETHEUS_URL is not an address.
     """
-    past = past_of(settings, nodes)
-    if past is None:
+    history = history_of(settings, nodes)
+    if history is None:
         return (Examined("Prometheus", Mark.NOT_SET, "no PROMETHEUS_URL: verdicts come without the past"),)
     try:
         for node in nodes[:1]:
-            told = await past.before(node, now())
-            return (Examined("Prometheus", Mark.OK, f"of {node.name}: {told[0].says if told else 'no past found'}"),)
+            told = await history.before(node, now())
+            return (Examined("Prometheus", Mark.OK, f"of {node.name}: {told[0].says if told else 'no history found'}"),)
     except CannotRead as no:
         hint = "Is it reachable, and does its label instance hold the inventory's names, addresses or labels?"
         return (Examined("Prometheus", Mark.WRONG, str(no), hint),)
     finally:
-        await past.close()
+        await history.close()
     return (Examined("Prometheus", Mark.NOTE, "not tried: there are no nodes"),)
 
 
