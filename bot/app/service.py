@@ -384,7 +384,7 @@ class Service:
         while True:
             try:
                 await self._slack_acting.clicks.carry_on()
-                await self._slack_acting.surface.nudge(now(), self._engine.mine)
+                await self._slack_acting.surface.remind(now(), self._engine.mine)
                 await self._slack_acting.surface.tick(now(), self._engine.mine)
                 if posts := await self._poster.sweep():
                     self._json_log.log("taken_up", posts=posts)

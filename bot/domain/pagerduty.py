@@ -63,7 +63,7 @@ class Subscription:
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class OutgoingAlert:
     """An alert that the bot raises; sent again with the same `key`, it is the same alert."""
 
     key: str
@@ -170,7 +170,7 @@ class PageWriter(Protocol):
         """Set custom fields, by name."""
         ...
 
-    async def raise_alert(self, raised: Raised) -> None:
+    async def raise_alert(self, raised: OutgoingAlert) -> None:
         """Raise an alert; the same key again is the same alert."""
         ...
 

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.domain.errors import PagerDutyRefused, PagerDutyUnavailable
-from bot.domain.pagerduty import Note, OnCall, Page, Raised, Subscription
+from bot.domain.pagerduty import Note, OnCall, OutgoingAlert, Page, Subscription
 from bot.sources.pagerduty_http import Access, PagerDutyHttp, Patience
 
 PAGE_ROWS = 100
@@ -113,7 +113,7 @@ class PagerDutyClient:
         body = {"custom_fields": [{"name": name, "value": value} for name, value in values.items()]}
         await self._http.ask("PUT", f"/incidents/{_in_path(page_id)}/custom_fields/values", body=body)
 
-    async def raise_alert(self, raised: Raised) -> None:
+    async def raise_alert(self, raised: OutgoingAlert) -> None:
         """Raise an alert through the Events API; the same key again is the same alert."""
         payload = {
             "summary": raised.summary[:SUMMARY],

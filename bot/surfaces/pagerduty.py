@@ -19,7 +19,7 @@ from bot.domain.contracts import Clock, Ledger, Log, Outbox
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
-from bot.domain.pagerduty import Note, PageWriter, Raised
+from bot.domain.pagerduty import Note, OutgoingAlert, PageWriter
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.surfaces import PAGES
@@ -150,7 +150,7 @@ class PagerDutySurface:
         while len(self._kept) > REMEMBERED:
             self._kept.popitem(last=False)
 
-    async def _raise(self, incident: Incident, raised: Raised) -> None:
+    async def _raise(self, incident: Incident, raised: OutgoingAlert) -> None:
         """Queue an alert, once in an incident's life: a person may have resolved it meanwhile."""
         if incident.id in self._raised:
             return
@@ -205,7 +205,7 @@ class PagerDutySurface:
         """Do what a post asks for, unless it is done already; return the note's id or the alert's key."""
         post = due.post
         if post.part == RAISED:
-            raised = Raised(**post.content["raised"])
+            raised = OutgoingAlert(**post.content["raised"])
             await self._pagerduty.raise_alert(raised)
             return raised.key
         page = await self._pagerduty.page(post.channel)  # before writing: does the page exist, and in which state

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from bot.domain.incident import Incident
-from bot.domain.pagerduty import OURS, Raised, page_of
+from bot.domain.pagerduty import OURS, OutgoingAlert, page_of
 from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
@@ -105,7 +105,7 @@ def facts(incidents: Sequence[Incident], context: ViewContext = NOTHING) -> Mapp
     return {name: redacted_text(one_line(value, 200)) for name, value in values.items()}
 
 
-def not_fixed(incident: Incident, context: ViewContext = NOTHING) -> Raised | None:
+def not_fixed(incident: Incident, context: ViewContext = NOTHING) -> OutgoingAlert | None:
     """Return the alert to raise for an incident whose remedy did not help; else None."""
     view = incident_view(incident, context)
     if view.escalated is None or not view.has_acted:
@@ -120,7 +120,9 @@ def not_fixed(incident: Incident, context: ViewContext = NOTHING) -> Raised | No
         "done": [step.sentence for step in view.plan.steps[: len(incident.steps)]] if view.plan is not None else [],
     }
     clean = {name: redacted_text(text) if isinstance(text, str) else text for name, text in details.items()}
-    return Raised(f"{OURS}{view.id}", redacted_text(one_line(words, 1000)), one_line(view.node, 200), details=clean)
+    return OutgoingAlert(
+        f"{OURS}{view.id}", redacted_text(one_line(words, 1000)), one_line(view.node, 200), details=clean
+    )
 
 
 def _single(group: GroupView, view: IncidentView) -> Iterator[str]:

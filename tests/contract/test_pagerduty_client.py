@@ -11,7 +11,7 @@ import pytest
 
 from bot.demo.pagerduty.account import SCHEDULE
 from bot.domain.errors import PagerDutyRefused, PagerDutyUnavailable, SettingsError
-from bot.domain.pagerduty import Raised
+from bot.domain.pagerduty import OutgoingAlert
 from bot.sources.pagerduty_http import Access, PagerDutyHttp, Patience
 from bot.sources.pagerduty_on_call import OnCallNow
 from tests.alerts.pagerduty import Naps, access, account, client, now
@@ -94,7 +94,7 @@ async def test_pages_fields_and_people_are_read() -> None:
 
 async def test_raised_twice_under_one_key_is_one_alert() -> None:
     async with account() as pagerduty, client(pagerduty) as asking:
-        raised = Raised("zombie-7k3m9x2qpv", "x" * 3000, "node-1", details={"incident": "7k3m9x2qpv"})
+        raised = OutgoingAlert("zombie-7k3m9x2qpv", "x" * 3000, "node-1", details={"incident": "7k3m9x2qpv"})
         pagerduty.faults.lose_answer("enqueue")
         await asking.raise_alert(raised)
         await asking.raise_alert(raised)
@@ -252,7 +252,7 @@ async def test_secrets_stand_in_no_repr_log_or_error(caplog: pytest.LogCaptureFi
         with pytest.raises(PagerDutyRefused) as no:
             await asking.subscriptions()
         with pytest.raises(PagerDutyRefused) as also:
-            await asking.raise_alert(Raised("zombie-1", "a", "b"))
+            await asking.raise_alert(OutgoingAlert("zombie-1", "a", "b"))
         told = [repr(asking), repr(access(pagerduty, token=SECRET)), repr(no.value), str(also.value), caplog.text]
         assert not any(SECRET in one for one in told)
     with pytest.raises(SettingsError) as broken:

@@ -10,7 +10,7 @@ from bot.app.acting import acting_login, acting_rights
 from bot.app.doctor import own_state
 from bot.app.doctor.history import prometheus, pyroscope
 from bot.app.doctor.nodes import NodeExamination, sample
-from bot.app.doctor.serving import BotHere
+from bot.app.doctor.serving import LocalBot
 from bot.app.listings import listing_words
 from bot.app.parts import library, now, ssh_transport
 from bot.app.policing import rules_of_acting
@@ -67,7 +67,7 @@ class Doctor:
 
     async def examined(self) -> tuple[Examined, ...]:
         """Return all results, always in the same order."""
-        here = BotHere(self._settings.listen)
+        here = LocalBot(self._settings.listen)
         looks: list[tuple[str, DoctorCheck]] = [
             ("database", lambda: own_state.record(self._url, now)),
             ("disk", lambda: own_state.disk(self._url)),
@@ -94,7 +94,7 @@ class Doctor:
         except OSError as no:
             return (Examined(name, Mark.WRONG, no.strerror or str(no)),)
 
-    def _of_source(self, source: Source, here: BotHere) -> DoctorCheck:
+    def _of_source(self, source: Source, here: LocalBot) -> DoctorCheck:
         said = self._settings.of(source.settings)
 
         async def look() -> Sequence[Examined]:

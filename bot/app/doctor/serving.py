@@ -14,7 +14,7 @@ MOST_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class BotHere:
+class LocalBot:
     """The bot at an address of this machine, if it serves there."""
 
     address: str

@@ -26,10 +26,10 @@ from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.enclosed_report import REPORT
 from bot.surfaces.slack.enclosures import FileAsked
 from bot.surfaces.slack.message import Message, wording_of
-from bot.surfaces.slack.nudges import NudgeTimes, nudges
 from bot.surfaces.slack.part import MessageTarget, spot_of
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.reminders import ReminderTimes, reminders
 from bot.surfaces.slack.running_steps import PROGRESS, RunningSteps
 from bot.surfaces.slack.thread_replies import ThreadReplies
 from bot.surfaces.view.context import ViewContext
@@ -75,7 +75,7 @@ class SlackSurface:
         self._heads: dict[str, str] = {}
         self._thread = ThreadReplies(poster, outbox, ledger, self.words)
         self._checking: dict[str, str] = {}
-        self._nudges = NudgeTimes(policy)
+        self._reminders = ReminderTimes(policy)
         self._running = RunningSteps()
         self._locks: dict[str, asyncio.Lock] = {}
 
@@ -88,7 +88,7 @@ class SlackSurface:
             return
         group = newest(group)
         name = group_of(group[0])
-        self._nudges.heard(name, group)
+        self._reminders.heard(name, group)
         if any(incident.steps for incident in group):
             self._running.heard(name, group)
         as_of = max(incident.updated_at for incident in group)
@@ -154,23 +154,23 @@ class SlackSurface:
             self._running.heard(name, group)
             await self.show(group)
 
-    async def nudge(self, now: datetime, mine: Collection[str]) -> None:
+    async def remind(self, now: datetime, mine: Collection[str]) -> None:
         """Remind, in these cards' threads, of plans that have waited for half of their time to decide.
 
         Raises: LedgerError when the record cannot be read.
         """
-        for name in self._nudges.due(now, mine):
+        for name in self._reminders.due(now, mine):
             group = await self.group(name)
             spot = await self._spot(group) if group else None
-            for nudge in nudges(group, self._policy):
-                if spot is None or nudge.at > now:
+            for reminder in reminders(group, self._policy):
+                if spot is None or reminder.at > now:
                     continue
-                if await self._outbox.place(name, nudge.part) is None:
+                if await self._outbox.place(name, reminder.part) is None:
                     await self._poster.adopt(name, spot)
-                    await self._poster.enqueue(name, nudge.part, spot, nudge.message(self._policy), under=CARD)
+                    await self._poster.enqueue(name, reminder.part, spot, reminder.message(self._policy), under=CARD)
                     self._poster.finished(name)
-                self._nudges.said(name, nudge.part)
-            self._nudges.heard(name, group)
+                self._reminders.said(name, reminder.part)
+            self._reminders.heard(name, group)
 
     async def group(self, name: str) -> tuple[Incident, ...]:
         """Return a card's incidents from the record; none where there is no such card.

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
-from bot.surfaces.slack.nudges import NudgeTimes, nudges
+from bot.surfaces.slack.reminders import ReminderTimes, reminders
 from tests.record.incidents import WAYS
 from tests.unit.surfaces.cards import POLICY, told
 from tests.unit.surfaces.test_slack_card import taken_by_slack
@@ -25,9 +25,9 @@ def waiting(number: int, later: timedelta = timedelta(0), state: State = State.P
 def test_reminder_is_due_at_half_of_the_time_and_says_until_when() -> None:
     incident = waiting(1)
     assert incident.proposed_at is not None
-    (nudge,) = nudges([incident], POLICY)
-    assert (nudge.at, nudge.until) == (incident.proposed_at + HALF, incident.proposed_at + 2 * HALF)
-    message = nudge.message(POLICY)
+    (reminder,) = reminders([incident], POLICY)
+    assert (reminder.at, reminder.until) == (incident.proposed_at + HALF, incident.proposed_at + 2 * HALF)
+    message = reminder.message(POLICY)
     taken_by_slack(message)
     assert "node-1 still waits for a decision, until " in message.text
     assert "<@U0BOB00001>" in message.text, "whom the policy names by id is called"
@@ -39,34 +39,34 @@ def test_reminder_is_due_at_half_of_the_time_and_says_until_when() -> None:
 
 def test_whoever_asked_or_said_yes_already_is_not_called() -> None:
     asked = replace(waiting(1), picked_by="slack:T1/U0BOB00001")
-    (nudge,) = nudges([asked], POLICY)
-    assert "U0BOB00001" not in nudge.message(POLICY).text
-    assert "U0BOB00001" in nudge.message(replace(POLICY, self_approval=True)).text
+    (reminder,) = reminders([asked], POLICY)
+    assert "U0BOB00001" not in reminder.message(POLICY).text
+    assert "U0BOB00001" in reminder.message(replace(POLICY, self_approval=True)).text
 
 
 def test_node_name_is_no_markup() -> None:
-    (nudge,) = nudges([replace(waiting(1), node="<!channel> *n*")], POLICY)
-    assert "<!channel>" not in nudge.message(POLICY).text
+    (reminder,) = reminders([replace(waiting(1), node="<!channel> *n*")], POLICY)
+    assert "<!channel>" not in reminder.message(POLICY).text
 
 
 def test_plans_that_came_together_are_one_reminder_and_a_late_one_has_its_own() -> None:
     group = [waiting(1), waiting(2, timedelta(minutes=2)), waiting(3, HALF)]
-    first, late = nudges(group, POLICY)
+    first, late = reminders(group, POLICY)
     assert [incident.node for incident in first.waiting] == ["node-1", "node-2"]
     assert (first.part, late.part) == ("nudge-incident-1", "nudge-incident-3")
     decided = [waiting(1, state=State.DECLINED), *group[1:]]
-    rest, _ = nudges(decided, POLICY)
+    rest, _ = reminders(decided, POLICY)
     assert (rest.part, [incident.node for incident in rest.waiting]) == ("nudge-incident-1", ["node-2"])
 
 
 def test_what_is_decided_or_part_of_a_wave_is_not_reminded_of() -> None:
     for state in (State.DECLINED, State.ACTING, State.RESOLVED, State.EXPIRED, State.TRIAGED):
-        assert list(nudges([replace(told(*WAYS[state]), id="incident-1")], POLICY)) == []
-    assert list(nudges([replace(waiting(1), wave="wave-1")], POLICY)) == []
+        assert list(reminders([replace(told(*WAYS[state]), id="incident-1")], POLICY)) == []
+    assert list(reminders([replace(waiting(1), wave="wave-1")], POLICY)) == []
 
 
 def test_card_is_due_once_and_only_where_it_is_seen_to() -> None:
-    times, incident = NudgeTimes(POLICY), waiting(1)
+    times, incident = ReminderTimes(POLICY), waiting(1)
     assert incident.proposed_at is not None
     half = incident.proposed_at + HALF
     times.heard("card", [incident])

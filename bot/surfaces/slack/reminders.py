@@ -23,7 +23,7 @@ MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Nudge:
+class Reminder:
     """A reminder: the part under which it is stored, when it is due, what still waits, and until when."""
 
     part: str
@@ -43,7 +43,7 @@ class Nudge:
         return Message(clipped(marked_up(said), TEXT), (line(*drawn(said)),))
 
 
-class NudgeTimes:
+class ReminderTimes:
     """Remembers when to look at which card; rebuilt from what is shown after a restart."""
 
     def __init__(self, policy: Policy) -> None:
@@ -53,8 +53,8 @@ class NudgeTimes:
 
     def heard(self, name: str, group: Sequence[Incident]) -> None:
         """Note the state of a card."""
-        found = list(nudges(group, self._policy))
-        times = [nudge.at for nudge in found if nudge.part not in self._said.get(name, ())]
+        found = list(reminders(group, self._policy))
+        times = [reminder.at for reminder in found if reminder.part not in self._said.get(name, ())]
         self._due.pop(name, None)
         if times:
             self._due[name] = min(times)
@@ -70,7 +70,7 @@ class NudgeTimes:
         self._said.setdefault(name, set()).add(part)
 
 
-def nudges(group: Sequence[Incident], policy: Policy) -> Iterator[Nudge]:
+def reminders(group: Sequence[Incident], policy: Policy) -> Iterator[Reminder]:
     """Yield the reminders of a card whose plans still wait, due or not; a wave's plans get none.
 
     Shape: plans proposed within half of the time of each other share a reminder, so that many nodes do not make many.
@@ -89,7 +89,7 @@ def nudges(group: Sequence[Incident], policy: Policy) -> Iterator[Nudge]:
         if waiting := [(since, incident) for since, incident in batch if incident.state is State.PROPOSED]:
             first = waiting[0][0]
             still = tuple(incident for _, incident in waiting)
-            yield Nudge(f"nudge-{batch[0][1].id}", first + half, first + policy.approval_expires, still)
+            yield Reminder(f"nudge-{batch[0][1].id}", first + half, first + policy.approval_expires, still)
 
 
 def _called(waiting: Sequence[Incident], policy: Policy) -> list[str]:
