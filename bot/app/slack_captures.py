@@ -24,10 +24,10 @@ from bot.response.record import IncidentRecord
 from bot.settings import Settings
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.capture_cards import CaptureCards
-from bot.surfaces.slack.caught_beside import CaughtBeside
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.profiles import SlackProfiles
+from bot.surfaces.slack.symptom_replies import SymptomReplies
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def slack_captures(
         log,
         stores.chat_requests,
     )
-    beside = CaughtBeside(
+    beside = SymptomReplies(
         sketches, stores.ledger, poster, stores.outbox, stores.leases, stores.chat_requests, background, log
     )
     keeper = RollingKeeper(watch, known, turns, log, (cards, beside))

@@ -7,12 +7,12 @@ from bot.app.reports import ReportMaker
 from bot.domain.contracts import Log, Outbox
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.enclosed_report import EnclosedReport
-from bot.surfaces.slack.enclosed_sketch import EnclosedSketch
-from bot.surfaces.slack.enclosures import Enclosures
+from bot.surfaces.slack.report_file import ReportFile
+from bot.surfaces.slack.sketch_file import SketchFile
+from bot.surfaces.slack.thread_files import ThreadFiles
 
 
-def slack_files(made: ReportMaker, slack: SlackConnection, outbox: Outbox, timing: Timing, log: Log) -> Enclosures:
+def slack_files(made: ReportMaker, slack: SlackConnection, outbox: Outbox, timing: Timing, log: Log) -> ThreadFiles:
     """Return what makes and sends these files."""
-    kinds = (EnclosedReport(made.page), EnclosedSketch())
-    return Enclosures(kinds, slack.uploads, outbox, timing, now, log)
+    kinds = (ReportFile(made.page), SketchFile())
+    return ThreadFiles(kinds, slack.uploads, outbox, timing, now, log)

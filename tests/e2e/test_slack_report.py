@@ -17,12 +17,12 @@ from tests.slack.workspace import workspace
 COMPLETE = "files.completeUploadExternal"
 
 
-def enclosed(slack: SlackWorkspace, card: Message) -> list[File]:
+def attached(slack: SlackWorkspace, card: Message) -> list[File]:
     return [file for message in slack.thread(card) for file in message.files]
 
 
 async def report_of(slack: SlackWorkspace, card: Message) -> File:
-    found = await slack.until(lambda: enclosed(slack, card), what="the report in the thread")
+    found = await slack.until(lambda: attached(slack, card), what="the report in the thread")
     return found[0]
 
 
@@ -57,7 +57,7 @@ async def test_report_stands_in_the_thread_once_it_is_over(tmp_path: Path) -> No
         assert has_button(await team.card("Resolved: node-1"))
         await team.idle()
         await team.shown(incident)
-        assert len(enclosed(slack, card)) == 1
+        assert len(attached(slack, card)) == 1
 
 
 async def test_button_says_where_it_is_and_sends_no_second_one(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ async def test_button_brings_the_report_of_what_ended_with_nothing_done(tmp_path
         await team.decides("bob", await team.proposed("node-1"), "decline", "the job has to finish")
         card = await team.card("Declined: node-1")
         await team.idle()
-        assert not enclosed(slack, card), "nobody asked for it"
+        assert not attached(slack, card), "nobody asked for it"
         await slack.click("alice", card, "report")
         await team.told("alice", "The report comes into this card's thread.")
         assert "the job has to finish" in (await report_of(slack, card)).content.decode()
@@ -92,7 +92,7 @@ async def test_without_the_scope_a_sentence_says_how_it_is_written(tmp_path: Pat
         )
         assert "missing_scope" in said.text
         assert "zombie report " in said.text
-        assert not enclosed(slack, card)
+        assert not attached(slack, card)
 
 
 async def test_upload_that_fails_for_a_moment_is_tried_again(tmp_path: Path) -> None:
@@ -110,13 +110,13 @@ async def test_report_on_its_way_when_the_bot_ends_comes_by_the_next_run(tmp_pat
             card = await cured(slack, team)
             await slack.until(lambda: slack.asked("files.getUploadURLExternal"), what="the upload to begin")
             await team.idle()
-        assert not enclosed(slack, card)
+        assert not attached(slack, card)
         slack.faults.clear()
         async with acting_team(slack, tmp_path, reports=True) as team:
             await team.poster.sweep()
             await report_of(slack, card)
             await team.poster.sweep()
-        assert len(enclosed(slack, card)) == 1
+        assert len(attached(slack, card)) == 1
 
 
 async def test_bot_that_sends_none_names_the_command(tmp_path: Path) -> None:

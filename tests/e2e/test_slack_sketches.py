@@ -11,11 +11,11 @@ from typing import Any
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.faults import UPLOAD
 from bot.profile.sketch import Bar, Sketch
-from bot.surfaces.slack.enclosed_sketch import SKETCH, pictures_of
-from bot.surfaces.slack.enclosures import FileAsked
 from bot.surfaces.slack.message import Message as Posted
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.sketch_file import SKETCH, pictures_of
+from bot.surfaces.slack.thread_files import FileRequest
 from tests.slack.acting_team import ONCALL, ActingTeam, acting_team
 from tests.slack.workspace import workspace
 
@@ -38,15 +38,15 @@ async def posted(slack: Any, team: ActingTeam) -> Any:
     )
 
 
-async def enclose(team: ActingTeam, drawn: Sketch = DRAWN) -> list[bool | None]:
-    return [await team.poster.enclose(NAME, TARGET, asked) for asked in pictures_of(drawn)]
+async def attach(team: ActingTeam, drawn: Sketch = DRAWN) -> list[bool | None]:
+    return [await team.poster.attach(NAME, TARGET, asked) for asked in pictures_of(drawn)]
 
 
 async def test_both_pictures_come_once_also_where_the_first_upload_fails(tmp_path: Path) -> None:
     async with workspace() as slack, acting_team(slack, tmp_path, reports=True) as team:
         message = await posted(slack, team)
         slack.faults.status(UPLOAD)
-        assert await enclose(team) == [True, True]
+        assert await attach(team) == [True, True]
 
         def files() -> list[Any] | None:
             found = [file for said in slack.thread(message) for file in said.files]
@@ -59,7 +59,7 @@ async def test_both_pictures_come_once_also_where_the_first_upload_fails(tmp_pat
         async with asyncio.timeout(60):
             while len(team.logged("sketch_sent")) < 2:  # noqa: ASYNC110 - asks a log
                 await asyncio.sleep(0.02)
-        assert await enclose(team) == [False, False], "they stand there already"
+        assert await attach(team) == [False, False], "they stand there already"
 
 
 async def test_without_the_scope_a_sentence_stands_in_their_place_once(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ async def test_without_the_scope_a_sentence_stands_in_their_place_once(tmp_path:
         acting_team(slack, tmp_path, reports=True) as team,
     ):
         message = await posted(slack, team)
-        await enclose(team)
+        await attach(team)
         said = await slack.until(
             lambda: next((m for m in slack.thread(message) if "There is no picture" in m.text), None),
             what="the sentence",
@@ -83,12 +83,12 @@ async def test_what_is_no_sketch_is_not_drawn_and_what_was_on_its_way_comes_by_t
         slack.faults.silent(UPLOAD, timedelta(seconds=30))
         async with acting_team(slack, tmp_path, reports=True) as team:
             message = await posted(slack, team)
-            await team.poster.enclose(NAME, TARGET, FileAsked(SKETCH, "flame-x", {"sketch": {"node": "<b>"}}))
+            await team.poster.attach(NAME, TARGET, FileRequest(SKETCH, "flame-x", {"sketch": {"node": "<b>"}}))
             await slack.until(
                 lambda: any("cannot be read" in m.text for m in slack.thread(message)), what="why there is none"
             )
             asked = next(iter(pictures_of(replace(DRAWN, core=7))))
-            await team.poster.enclose(NAME, TARGET, asked)
+            await team.poster.attach(NAME, TARGET, asked)
             await slack.until(lambda: slack.asked("files.getUploadURLExternal"), what="the upload to begin")
         slack.faults.clear()
         async with acting_team(slack, tmp_path, reports=True) as team:

@@ -45,16 +45,16 @@ from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord, Opening
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.enclosed_report import EnclosedReport
-from bot.surfaces.slack.enclosed_sketch import EnclosedSketch
-from bot.surfaces.slack.enclosures import Enclosures
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.message import Message as Posted
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.report_file import ReportFile
 from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
+from bot.surfaces.slack.sketch_file import SketchFile
+from bot.surfaces.slack.thread_files import ThreadFiles
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import PLAYBOOK, Stage
 from tests.slack.acting_parts import FastWorld, Gone
@@ -283,8 +283,8 @@ async def acting_team(
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
         connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), json_log.log, json_log.logger("slack"))
         made = ReportMaker(database, threads, library(), Inventory({}, "none"))
-        kinds = (EnclosedReport(made.page), EnclosedSketch())
-        sending = Enclosures(kinds, connection.uploads, outbox, QUICK, lambda: datetime.now(UTC), json_log.log)
+        kinds = (ReportFile(made.page), SketchFile())
+        sending = ThreadFiles(kinds, connection.uploads, outbox, QUICK, lambda: datetime.now(UTC), json_log.log)
         poster = Poster(
             connection.calls,
             outbox,

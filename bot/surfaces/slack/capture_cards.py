@@ -35,10 +35,10 @@ from bot.surfaces.slack.capture_card import (
     not_recorded,
 )
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.enclosed_sketch import pictures_of
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.sketch_file import pictures_of
 
 LOOKS_EVERY = 2.0  # seconds between looks at the record, not at the node
 MOST_TOLD = 25  # symptoms of a capture in its thread; the terminal shows all
@@ -208,7 +208,7 @@ class CaptureCards:
         drawn = await self.watch.sketches.find(rolling.id, caught.sketch) if self.watch.sketches is not None else None
         if drawn is not None and await self._poster.place(name) is not None:
             for asked in pictures_of(drawn):
-                await self._poster.enclose(name, target, asked)
+                await self._poster.attach(name, target, asked)
 
     async def _end(self, name: str, target: MessageTarget, node: str, because: str, by: str) -> None:
         await self._poster.enqueue(name, CARD, target, not_recorded(node, because, by))

@@ -34,13 +34,13 @@ from bot.surfaces.slack.calls import (
 )
 from bot.surfaces.slack.channel_turns import ChannelTurns
 from bot.surfaces.slack.drawings import Drawn
-from bot.surfaces.slack.enclosures import Enclosures, FileAsked
 from bot.surfaces.slack.heat_block import has_pictures
 from bot.surfaces.slack.message import Message, for_one_person, without_blocks
 from bot.surfaces.slack.newer_blocks import has_newer_blocks, in_older_blocks
 from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery, Say, kept, kept_part
 from bot.surfaces.slack.parts import CARD, Parts
 from bot.surfaces.slack.pictures import Pictures
+from bot.surfaces.slack.thread_files import FileRequest, ThreadFiles
 
 EDITS = 40  # a minute; Slack allows 50 for the whole app, and other programs may edit too
 BEING_POSTED = 1.0  # seconds that a click waits for a card that is being posted
@@ -57,7 +57,7 @@ class Poster:
         now: Clock,
         log: Log,
         pictures: Pictures | None = None,
-        files: Enclosures | None = None,
+        files: ThreadFiles | None = None,
     ) -> None:
         """Without `pictures` the cards keep their strips; without `files` no file is sent."""
         self._files = files
@@ -104,7 +104,7 @@ class Poster:
         if self._pictures is not None:
             self._pictures.begin(card, target.channel, incident, node, drawn, self._redraw)
 
-    async def enclose(self, card: str, target: MessageTarget, asked: FileAsked) -> bool | None:
+    async def attach(self, card: str, target: MessageTarget, asked: FileRequest) -> bool | None:
         """Make a file and send it into a card's thread, in the background.
 
         Shape: False where it is there already, None where this program sends no files.

@@ -17,11 +17,11 @@ from bot.profile.sketch import Sketch
 from bot.response.capture.desk import ProfileAnswer, ProfileDesk, why_not
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import PROFILE
-from bot.surfaces.slack.enclosed_sketch import pictures_of
 from bot.surfaces.slack.message import TEXT, Message, clipped, escaped, footnote, header, paragraph, preformatted
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.sketch_file import pictures_of
 
 LINES = 14
 LINE = 110
@@ -86,7 +86,7 @@ class SlackProfiles:
         with contextlib.suppress(LedgerError):
             if drawn is not None and await self._poster.place(name) is not None:  # a private answer gets no pictures
                 for asked in pictures_of(drawn):
-                    await self._poster.enclose(name, target, asked)
+                    await self._poster.attach(name, target, asked)
 
 
 def _said(words: str) -> Message:

@@ -23,14 +23,14 @@ from bot.response.execution.usual import UsualTimes
 from bot.response.record import IncidentRecord, undoable
 from bot.surfaces.slack.calls import FIRST
 from bot.surfaces.slack.card import acting_card
-from bot.surfaces.slack.enclosed_report import REPORT
-from bot.surfaces.slack.enclosures import FileAsked
 from bot.surfaces.slack.message import Message, wording_of
 from bot.surfaces.slack.part import MessageTarget, spot_of
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.reminders import ReminderTimes, reminders
+from bot.surfaces.slack.report_file import REPORT
 from bot.surfaces.slack.running_steps import PROGRESS, RunningSteps
+from bot.surfaces.slack.thread_files import FileRequest
 from bot.surfaces.slack.thread_replies import ThreadReplies
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
@@ -138,7 +138,7 @@ class SlackSurface:
         """
         name = group_of(incident)
         spot = await self._spot(await self.group(name))
-        sent = await self._poster.enclose(name, spot, FileAsked(REPORT, incident.id)) if spot is not None else None
+        sent = await self._poster.attach(name, spot, FileRequest(REPORT, incident.id)) if spot is not None else None
         if sent is None:
             return f"To write the report: zombie report {incident.id}"
         return "The report comes into this card's thread." if sent else "The report is in this card's thread."

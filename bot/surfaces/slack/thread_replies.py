@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from bot.domain.contracts import ActingLedger, Outbox
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
-from bot.surfaces.slack.enclosed_report import REPORT
-from bot.surfaces.slack.enclosures import FileAsked
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.report_file import REPORT
 from bot.surfaces.slack.thread import Reply, approval_replies, details_part, replies
+from bot.surfaces.slack.thread_files import FileRequest
 from bot.surfaces.view.plan_words import PlanWords
 
 
@@ -38,7 +38,7 @@ class ThreadReplies:
             said.add(reply.part)
         for incident in group:
             if incident.ended and incident.steps:  # for others the report comes on request
-                await self._poster.enclose(name, spot, FileAsked(REPORT, incident.id))
+                await self._poster.attach(name, spot, FileRequest(REPORT, incident.id))
             for reply in replies(incident, self._words, of_several=len(group) > 1):
                 if reply.part not in said and await self._outbox.place(name, reply.part) is None:
                     await self._say(name, spot, incident.id, reply)

@@ -31,7 +31,7 @@ Instead: TypeAlias = Callable[[str, str, MessageTarget, Message], Awaitable[None
 
 
 @dataclass(frozen=True, slots=True)
-class Enclosed:
+class ThreadFile:
     """A file to send; `alt_text` says what a picture shows."""
 
     name: str
@@ -40,7 +40,7 @@ class Enclosed:
 
 
 @dataclass(frozen=True, slots=True)
-class FileAsked:
+class FileRequest:
     """A requested file: its kind by `prefix`, its name, and what is stored with it until it is sent."""
 
     prefix: str
@@ -48,7 +48,7 @@ class FileAsked:
     content: Mapping[str, Any] = field(default_factory=dict)
 
 
-class EnclosureKind(Protocol):
+class ThreadFileKind(Protocol):
     """A kind of file."""
 
     @property
@@ -61,7 +61,7 @@ class EnclosureKind(Protocol):
         """The prefix of its log events."""
         ...
 
-    async def make(self, name: str, content: Mapping[str, Any]) -> Enclosed:
+    async def make(self, name: str, content: Mapping[str, Any]) -> ThreadFile:
         """Make the file of that name from what was stored with it. Raises: ZombieError where that fails."""
         ...
 
@@ -74,7 +74,7 @@ class EnclosureKind(Protocol):
 class _Way:
     """A file on its way: its kind, name, card and target, and what posts the sentence if it does not come."""
 
-    kind: EnclosureKind
+    kind: ThreadFileKind
     card: str
     name: str
     content: Mapping[str, Any]
@@ -88,11 +88,11 @@ class _Way:
         return self.kind.prefix + self.name
 
 
-class Enclosures:
+class ThreadFiles:
     """Makes files and uploads each once."""
 
     def __init__(
-        self, kinds: Sequence[EnclosureKind], uploads: Uploads, outbox: Outbox, timing: Timing, now: Clock, log: Log
+        self, kinds: Sequence[ThreadFileKind], uploads: Uploads, outbox: Outbox, timing: Timing, now: Clock, log: Log
     ) -> None:
         self._kinds = {kind.prefix: kind for kind in kinds}
         self._uploads = uploads
@@ -102,7 +102,7 @@ class Enclosures:
         self._log = log
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    async def begin(self, card: str, target: MessageTarget, asked: FileAsked, instead: Instead) -> bool:
+    async def begin(self, card: str, target: MessageTarget, asked: FileRequest, instead: Instead) -> bool:
         """Begin to make and send a file into a card's thread; False where it is there already.
 
         Raises: LedgerError when the outbox cannot be read.

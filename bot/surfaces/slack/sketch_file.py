@@ -12,20 +12,20 @@ from bot.domain.errors import ProfileError
 from bot.domain.json_form import NotOfForm, plain
 from bot.domain.safe_text import one_line
 from bot.profile.sketch import Sketch, sketch_of
-from bot.surfaces.slack.enclosures import Enclosed, FileAsked
+from bot.surfaces.slack.thread_files import FileRequest, ThreadFile
 
 SKETCH = "sketch-"
 FLAME, SECONDS = "flame", "seconds"
 
 
 @dataclass(frozen=True, slots=True)
-class EnclosedSketch:
+class SketchFile:
     """Draws sketches, which are stored with the upload."""
 
     prefix: str = SKETCH
     word: str = "sketch"
 
-    async def make(self, name: str, content: Mapping[str, Any]) -> Enclosed:
+    async def make(self, name: str, content: Mapping[str, Any]) -> ThreadFile:
         """Draw it. Raises: ProfileError where the stored content is no sketch."""
         try:
             drawn = sketch_of(content.get("sketch"))
@@ -34,18 +34,18 @@ class EnclosedSketch:
         which = SECONDS if content.get("which") == SECONDS else FLAME
         png = await asyncio.to_thread(_drawn, drawn, which)  # the first call loads Pillow
         flame, seconds = drawn.alt_texts
-        return Enclosed(f"{which}-core-{drawn.core}.png", png, seconds if which == SECONDS else flame)
+        return ThreadFile(f"{which}-core-{drawn.core}.png", png, seconds if which == SECONDS else flame)
 
     def instead(self, name: str, because: str) -> str:
         """Say why the pictures are missing, once for both."""
         return f"There is no picture: {because}" if name.startswith(FLAME) else ""
 
 
-def pictures_of(drawn: Sketch) -> Iterator[FileAsked]:
+def pictures_of(drawn: Sketch) -> Iterator[FileRequest]:
     """Yield both pictures, each with its sketch."""
     digest = hashlib.sha256(drawn.text().encode()).hexdigest()[:12]
     for which in (FLAME, SECONDS):
-        yield FileAsked(SKETCH, f"{which}-{digest}", {"sketch": plain(drawn), "which": which})
+        yield FileRequest(SKETCH, f"{which}-{digest}", {"sketch": plain(drawn), "which": which})
 
 
 def _drawn(drawn: Sketch, which: str) -> bytes:

@@ -6,23 +6,23 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from bot.surfaces.slack.enclosures import Enclosed
+from bot.surfaces.slack.thread_files import ThreadFile
 
 REPORT = "report-"
 MakeReport: TypeAlias = Callable[[str], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class EnclosedReport:
+class ReportFile:
     """Makes reports; `page` returns an incident's page, or raises ZombieError."""
 
     page: MakeReport
     prefix: str = REPORT
     word: str = "report"
 
-    async def make(self, name: str, content: Mapping[str, Any]) -> Enclosed:
+    async def make(self, name: str, content: Mapping[str, Any]) -> ThreadFile:
         """Make an incident's page. Raises: ZombieError."""
-        return Enclosed(f"report-{name}.html", (await self.page(name)).encode())
+        return ThreadFile(f"report-{name}.html", (await self.page(name)).encode())
 
     def instead(self, name: str, because: str) -> str:
         """Say how to write it in a terminal."""

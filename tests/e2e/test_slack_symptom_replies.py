@@ -18,7 +18,7 @@ from bot.ledger import Database, KeptCases, Leases, Outbox, on_threads
 from bot.response.capture.rolling_watch import RollingNews
 from bot.response.capture.sketches import Sketches
 from bot.surfaces.slack.capture_card import card_name
-from bot.surfaces.slack.caught_beside import CaughtBeside
+from bot.surfaces.slack.symptom_replies import SymptomReplies
 from tests.e2e.test_slack_sketches import DRAWN
 from tests.slack.acting_team import ActingTeam, acting_team
 from tests.slack.workspace import workspace
@@ -33,14 +33,16 @@ class Parts:
     def __call__(self, team: ActingTeam, _: object, database: Database, threads: ThreadPoolExecutor) -> None:
         self.team, self.database, self.threads = team, database, threads
 
-    def made(self) -> tuple[CaughtBeside, Sketches]:
+    def made(self) -> tuple[SymptomReplies, Sketches]:
         cases: Any = on_threads(KeptCases(self.database), self.threads)
         outbox: Any = on_threads(Outbox(self.database), self.threads)
         team: Any = self.team
         log = JsonLog(team.log).log
         sketches = Sketches(cases, lambda: datetime.now(UTC), "zombie", log)
         leases: Any = on_threads(Leases(self.database, "runner-1"), self.threads)
-        return CaughtBeside(sketches, team.ledger, team.poster, outbox, leases, team.chat_requests, team, log), sketches
+        return SymptomReplies(
+            sketches, team.ledger, team.poster, outbox, leases, team.chat_requests, team, log
+        ), sketches
 
 
 def caught(at: datetime, sketch: str = "", mono: float = 4400.25) -> Rolling:

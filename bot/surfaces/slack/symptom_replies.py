@@ -18,16 +18,16 @@ from bot.response.capture.sketches import Sketches
 from bot.response.record import short_id
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.capture_card import card_name, caught_reply
-from bot.surfaces.slack.enclosed_sketch import pictures_of
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.sketch_file import pictures_of
 
 MOST_TOLD = 25  # symptoms of a capture; the terminal shows all
 _PREFIX = "caught-"
 
 
-class CaughtBeside:
+class SymptomReplies:
     """Posts it once, however many programs serve, and however often they restart."""
 
     def __init__(
@@ -91,5 +91,5 @@ class CaughtBeside:
         drawn = await self._sketches.find(rolling.id, caught.sketch)
         if drawn is not None and await self._poster.place(name) is not None:
             for asked in pictures_of(drawn):
-                await self._poster.enclose(name, target, asked)
+                await self._poster.attach(name, target, asked)
         return True
