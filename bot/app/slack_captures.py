@@ -13,8 +13,8 @@ from bot.app.stores import Stores
 from bot.domain.contracts import Log
 from bot.domain.playbook import Playbooks
 from bot.inventory import Inventory
-from bot.response.capture.desk import ProfileDesk
 from bot.response.capture.keeper import RollingKeeper
+from bot.response.capture.profile_runner import ProfileRunner
 from bot.response.capture.profiler import Profiler
 from bot.response.capture.reweigher import Reweigher
 from bot.response.capture.rolling_watch import RollingWatch
@@ -55,7 +55,7 @@ def slack_captures(
     sketches = Sketches(stores.kept_cases, now, PROGRAM, log)
     record = IncidentRecord(stores.ledger, log)
     weighing = Reweigher(record, stores.ledger, stores.kept_cases, judge(playbooks), log)
-    desk = ProfileDesk(Profiler(ssh_scripts(environment), nonce), record, log, weighing, sketches)
+    desk = ProfileRunner(Profiler(ssh_scripts(environment), nonce), record, log, weighing, sketches)
     watch, turns = RollingWatch(roller(settings, stores.ledger, environment), sketches), LookTurns(stores.chat_requests)
     cards = CaptureCards(
         watch,

@@ -14,7 +14,7 @@ from bot.domain.errors import LedgerError, ZombieError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.profile.sketch import Sketch
-from bot.response.capture.desk import ProfileAnswer, ProfileDesk, why_not
+from bot.response.capture.profile_runner import ProfileAnswer, ProfileRunner, why_not
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import PROFILE
 from bot.surfaces.slack.message import TEXT, Message, clipped, escaped, footnote, header, paragraph, preformatted
@@ -32,7 +32,7 @@ class SlackProfiles:
     """Shows profiles in channels and in the threads of cards; `chat_requests` know which were begun and not answered."""
 
     def __init__(
-        self, desk: ProfileDesk, poster: Poster, chat_requests: ChatRequests, background: Background, log: Log
+        self, desk: ProfileRunner, poster: Poster, chat_requests: ChatRequests, background: Background, log: Log
     ) -> None:
         self._desk = desk
         self._poster = poster

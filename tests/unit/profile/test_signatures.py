@@ -9,7 +9,7 @@ from bot.domain.probe import Unread
 from bot.probes.profile import ProfileReading
 from bot.profile import meaning
 from bot.profile.signatures import SIGNATURES, signature_of
-from bot.response.capture.evidence import profile_reading
+from bot.response.capture.profile_runner import profile_reading
 from tests.unit.profile.making import event, profile
 
 

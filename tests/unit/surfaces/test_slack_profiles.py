@@ -18,7 +18,7 @@ from bot.domain.errors import UsageError
 from bot.domain.node import Node
 from bot.ledger import Database, Leases, Outbox, on_threads
 from bot.ledger.chat_requests import ChatRequestStore
-from bot.response.capture.desk import ProfileDesk
+from bot.response.capture.profile_runner import ProfileRunner
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Calls
 from bot.surfaces.slack.part import MessageTarget
@@ -79,7 +79,7 @@ class Bench:
         outbox: Any = on_threads(Outbox(self.database, leases=leases), self.threads)
         chat_requests: Any = on_threads(ChatRequestStore(self.database, leases), self.threads)
         poster = Poster(cast(Calls, self.channel), outbox, QUICK, lambda: datetime.now(UTC), log)
-        profiles = SlackProfiles(cast(ProfileDesk, desk), poster, chat_requests, background, log)
+        profiles = SlackProfiles(cast(ProfileRunner, desk), poster, chat_requests, background, log)
         return Program(profiles, desk, leases, chat_requests, poster, background)
 
 
