@@ -16,8 +16,8 @@ from bot.domain.capture import CaptureRequest
 from bot.domain.errors import CannotRead, ProfileError, StoodStill, Unreachable, UsageError, ZombieError
 from bot.domain.node import Node
 from bot.profile import Profile, Reader, Selection
+from bot.response.capture.profile_words import says
 from bot.response.capture.profiler import Captured, Profiler, of_the_node
-from bot.response.capture.reading import says
 
 EXIT_UNREAD, EXIT_UNREACHABLE = 3, 4
 

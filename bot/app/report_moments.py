@@ -20,8 +20,8 @@ from bot.probes import kernel_log
 from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.kernel_log import KernelLogReading
 from bot.profile.sketch import Sketch
-from bot.response.capture.belonging import LED_TO
 from bot.response.capture.sketches import sketch_in
+from bot.response.capture.symptom_incident import LED_TO
 from bot.surfaces.report.moment import Moment
 from bot.surfaces.report.parts import Picture
 

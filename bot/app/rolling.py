@@ -14,24 +14,24 @@ from bot.domain.case import CaseStore
 from bot.domain.contracts import ActingLedger
 from bot.domain.rolling import Places
 from bot.response.capture.ring_access import RingAccess
-from bot.response.capture.roller import Roller, RollingLimits
+from bot.response.capture.rolling_control import RollingControl, RollingLimits
 from bot.response.capture.rolling_watch import Keep, RollingWatch
 from bot.response.capture.sketches import Sketches
 from bot.response.record import unheard
 from bot.settings import Settings
 
 
-def roller(settings: Settings, ledger: ActingLedger, environment: Mapping[str, str]) -> Roller:
+def rolling_control(settings: Settings, ledger: ActingLedger, environment: Mapping[str, str]) -> RollingControl:
     """Return the roller, with the limits of the settings."""
     access = RingAccess(ssh_transport(environment), ssh_scripts(environment), nonce, Places())
     said = settings.capture
     limits = RollingLimits(said.at_once, said.most_hours, said.a_day, said.approval)
-    return Roller(access, ledger, rules_of_acting(settings), limits, now, incident_id)
+    return RollingControl(access, ledger, rules_of_acting(settings), limits, now, incident_id)
 
 
-def watch(rolls: Roller, cases: CaseStore) -> RollingWatch:
+def watch(control: RollingControl, cases: CaseStore) -> RollingWatch:
     """Return the watch over captures for a terminal; it stores sketches of what was caught."""
-    return RollingWatch(rolls, Sketches(cases, now, PROGRAM, unheard))
+    return RollingWatch(control, Sketches(cases, now, PROGRAM, unheard))
 
 
 @contextmanager

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from bot.app.cases import judge
 from bot.app.check import PROGRAM
 from bot.app.parts import nonce, now, ssh_scripts
-from bot.app.rolling import roller
+from bot.app.rolling import rolling_control
 from bot.app.stores import Stores
 from bot.domain.contracts import Log
 from bot.domain.playbook import Playbooks
 from bot.inventory import Inventory
-from bot.response.capture.keeper import RollingKeeper
+from bot.response.capture.look_turns import LookTurns
 from bot.response.capture.profile_runner import ProfileRunner
 from bot.response.capture.profiler import Profiler
 from bot.response.capture.reweigher import Reweigher
+from bot.response.capture.rolling_keeper import RollingKeeper
 from bot.response.capture.rolling_watch import RollingWatch
 from bot.response.capture.sketches import Sketches
-from bot.response.capture.turns import LookTurns
 from bot.response.record import IncidentRecord
 from bot.settings import Settings
 from bot.surfaces.slack.background import Background
@@ -56,7 +56,10 @@ def slack_captures(
     record = IncidentRecord(stores.ledger, log)
     weighing = Reweigher(record, stores.ledger, stores.kept_cases, judge(playbooks), log)
     desk = ProfileRunner(Profiler(ssh_scripts(environment), nonce), record, log, weighing, sketches)
-    watch, turns = RollingWatch(roller(settings, stores.ledger, environment), sketches), LookTurns(stores.chat_requests)
+    watch, turns = (
+        RollingWatch(rolling_control(settings, stores.ledger, environment), sketches),
+        LookTurns(stores.chat_requests),
+    )
     cards = CaptureCards(
         watch,
         turns,

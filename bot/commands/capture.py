@@ -15,7 +15,7 @@ from bot.domain.errors import Refused, Unreachable, UsageError
 
 if TYPE_CHECKING:
     from bot.domain.node import Node
-    from bot.domain.rolling_record import Rolling
+    from bot.domain.rolling_record import RollingCapture
     from bot.response.capture.rolling_watch import RollingNews, RollingWatch
 
 _EXAMPLES = """examples:
@@ -105,10 +105,10 @@ def run(arguments: argparse.Namespace) -> int:
             record.ledger_of(database) as ledger,
             record.cases_of(database) as cases,
         ):
-            from bot.app.rolling import roller, watch
+            from bot.app.rolling import rolling_control, watch
 
-            rolls = roller(options.settings(arguments), ledger, arguments.environ)
-            return asyncio.run(verbs[arguments.verb](arguments, watch(rolls, cases)))
+            control = rolling_control(options.settings(arguments), ledger, arguments.environ)
+            return asyncio.run(verbs[arguments.verb](arguments, watch(control, cases)))
     except Refused as no:
         return approvals.say_refused(no)
     except (CannotRead, Unreachable) as no:
@@ -134,7 +134,7 @@ async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> int:
             f"{str(no).capitalize()}.", "The sudoers lines allow exactly these: zombie sudoers --profile"
         ) from no
     by = terminal_user(arguments.environ)
-    rolling = await watch.roller.ask(_node(arguments, arguments.node), request, by, by.removeprefix("terminal:"))
+    rolling = await watch.control.ask(_node(arguments, arguments.node), request, by, by.removeprefix("terminal:"))
     if rolling.started is None:
         print(f"Capture {rolling.id} of {rolling.node} waits for another person's yes:")
         print(f"  zombie capture approve {rolling.id} --approve-as NAME")
@@ -144,16 +144,16 @@ async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> int:
 
 
 async def _approve(arguments: argparse.Namespace, watch: RollingWatch) -> int:
-    rolling = await watch.roller.find(arguments.capture)
+    rolling = await watch.control.find(arguments.capture)
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
-    _print_begun(await watch.roller.approve(_node(arguments, rolling.node), rolling, approval))
+    _print_begun(await watch.control.approve(_node(arguments, rolling.node), rolling, approval))
     return 0
 
 
 async def _decline(arguments: argparse.Namespace, watch: RollingWatch) -> int:
-    rolling = await watch.roller.find(arguments.capture)
+    rolling = await watch.control.find(arguments.capture)
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
-    await watch.roller.decline(rolling, approval)
+    await watch.control.decline(rolling, approval)
     print(f"Capture {rolling.id} is declined; nothing was recorded.")
     return 0
 
@@ -161,7 +161,7 @@ async def _decline(arguments: argparse.Namespace, watch: RollingWatch) -> int:
 async def _list(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     from bot.response.capture.rolling_words import document, line
 
-    captures = list(reversed((await watch.roller.all()).values()))
+    captures = list(reversed((await watch.control.all()).values()))
     if arguments.json:
         print(json.dumps({"captures": [document(rolling) for rolling in captures]}, ensure_ascii=False, indent=2))
         return 0
@@ -188,10 +188,10 @@ async def _stop(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     from bot.commands.login import terminal_user
     from bot.response.capture.rolling_words import lines
 
-    rolling = await watch.roller.find(arguments.capture)
+    rolling = await watch.control.find(arguments.capture)
     if not rolling.is_over:
         by = terminal_user(arguments.environ)
-        await watch.roller.stop(_node(arguments, rolling.node), rolling, by, by.removeprefix("terminal:"))
+        await watch.control.stop(_node(arguments, rolling.node), rolling, by, by.removeprefix("terminal:"))
     print("\n".join(lines(await _looked(arguments, watch))))
     return 0
 
@@ -200,7 +200,7 @@ async def _looked(arguments: argparse.Namespace, watch: RollingWatch) -> Rolling
     from bot.app.rolling import kept_in
     from bot.response.capture.rolling_watch import RollingNews
 
-    rolling = await watch.roller.find(arguments.capture)
+    rolling = await watch.control.find(arguments.capture)
     if not rolling.is_on_node:
         return RollingNews(rolling)
     if arguments.out is not None:
@@ -212,6 +212,6 @@ async def _looked(arguments: argparse.Namespace, watch: RollingWatch) -> Rolling
     return news
 
 
-def _print_begun(rolling: Rolling) -> None:
+def _print_begun(rolling: RollingCapture) -> None:
     print(f"Capture {rolling.id} records on {rolling.node} until {rolling.until:%Y-%m-%d %H:%M} UTC.")
     print(f"  zombie capture show {rolling.id}")

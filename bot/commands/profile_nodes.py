@@ -77,7 +77,7 @@ def run_nodes(arguments: argparse.Namespace, selection: Selection) -> int:
 
 def _text(found: NodeProfile) -> str:
     from bot.profile import words
-    from bot.response.capture.reading import says
+    from bot.response.capture.profile_words import says
 
     if found.why is not None:
         tail = f"  {found.why.try_next}\n" if found.why.try_next else ""

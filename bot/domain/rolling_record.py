@@ -39,7 +39,7 @@ class RollingState(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rolling:
+class RollingCapture:
     """A rolling capture, as far as the ledger knows it.
 
     Shape: `by` is who asked; `started` is the machine and boot it was started on, `since_usec` the time by the node's
@@ -85,9 +85,9 @@ class Rolling:
         return self.until is not None and now > self.until + timedelta(minutes=5)
 
 
-def captures_of(entries: Iterable[Entry]) -> dict[str, Rolling]:
+def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
     """Return the captures by id, in the order of their requests; entries of newer programs are left out."""
-    found: dict[str, Rolling] = {}
+    found: dict[str, RollingCapture] = {}
     for entry in entries:
         try:
             event = entry.event
@@ -103,16 +103,16 @@ def captures_of(entries: Iterable[Entry]) -> dict[str, Rolling]:
     return found
 
 
-def _asked(event: CaptureAsked, entry: Entry) -> Rolling | None:
+def _asked(event: CaptureAsked, entry: Entry) -> RollingCapture | None:
     try:
         request = RollingRequest(event.hours, event.segment_minutes, event.around)
     except ValueError:
         return None
     state = RollingState.ASKED if event.needs_approval else RollingState.APPROVED
-    return Rolling(event.capture, event.node, request, entry.by, entry.at, event.os_user, state)
+    return RollingCapture(event.capture, event.node, request, entry.by, entry.at, event.os_user, state)
 
 
-def _after(before: Rolling, event: object, entry: Entry) -> Rolling:
+def _after(before: RollingCapture, event: object, entry: Entry) -> RollingCapture:
     match event:
         case CaptureApproved():
             return replace(before, state=RollingState.APPROVED)

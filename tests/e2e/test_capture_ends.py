@@ -38,11 +38,11 @@ def test_a_node_that_rebooted_meanwhile_is_said_and_what_it_left_is_removed(pati
     assert patient.ring.exists(), "a reboot ends the recorder, and leaves its folder"
 
     async def looked() -> RollingNews:
-        roller = patient.roller()
-        rolling = await roller.find(capture)
+        control = patient.control()
+        rolling = await control.find(capture)
         assert rolling.started is not None
         before = replace(rolling, started=replace(rolling.started, boot_id="0" * 32))
-        return await RollingWatch(roller).look(patient.node, before)
+        return await RollingWatch(control).look(patient.node, before)
 
     rolling = asyncio.run(looked()).rolling
     assert rolling.ended is not None
@@ -72,9 +72,9 @@ def test_a_disk_that_filled_up_is_named(patient: Patient) -> None:
     until(lambda: not patient.recording(), within=timedelta(seconds=30), what="the end of the recorder")
 
     async def looked() -> RollingNews:
-        roller = patient.roller()
-        object.__setattr__(roller, "access", Full(roller.access))
-        return await RollingWatch(roller).look(patient.node, await roller.find(capture))
+        control = patient.control()
+        object.__setattr__(control, "access", Full(control.access))
+        return await RollingWatch(control).look(patient.node, await control.find(capture))
 
     rolling = asyncio.run(looked()).rolling
     assert rolling.ended is not None

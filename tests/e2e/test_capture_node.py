@@ -28,7 +28,7 @@ from bot.domain.rolling import RollingRequest, start_argv
 from bot.domain.rolling_record import RollingState
 from bot.domain.root_command import root_argv
 from bot.response.capture.ring_access import RingAccess
-from bot.response.capture.roller import RollingLimits
+from bot.response.capture.rolling_control import RollingLimits
 from bot.response.capture.rolling_watch import RollingWatch
 from bot.response.capture.rolling_words import lines
 from tests.nodes.ring import ANN, FAKE, Patient, a_patient
@@ -177,15 +177,15 @@ def test_a_program_that_died_while_it_started_one_is_followed_by_the_next(patien
     patient.allow()
 
     async def died() -> None:
-        roller = patient.roller()
-        run = roller.access.run
+        control = patient.control()
+        run = control.access.run
 
         async def runs_and_dies(*words: Any) -> Any:
             await run(*words)
             raise KeyboardInterrupt
 
-        object.__setattr__(roller, "access", Dying(roller.access, runs_and_dies))
-        await roller.ask(patient.node, RollingRequest(1, 1), ANN)
+        object.__setattr__(control, "access", Dying(control.access, runs_and_dies))
+        await control.ask(patient.node, RollingRequest(1, 1), ANN)
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(died())
@@ -225,10 +225,10 @@ def test_limits_are_kept(patient: Patient) -> None:
     patient.limits = RollingLimits(at_once=1)
     other = Node("other", "127.0.0.1", 1)
     with pytest.raises(BudgetSpent, match="at_once"):
-        asyncio.run(patient.roller().ask(other, RollingRequest(), ANN))
+        asyncio.run(patient.control().ask(other, RollingRequest(), ANN))
     patient.limits = RollingLimits(most_hours=6)
     with pytest.raises(BudgetSpent, match="most_hours"):
-        asyncio.run(patient.roller().ask(other, RollingRequest(12), ANN))
+        asyncio.run(patient.control().ask(other, RollingRequest(12), ANN))
     patient.stop(capture)
 
 
@@ -240,8 +240,8 @@ def test_where_another_has_to_agree_nothing_begins_before(patient: Patient) -> N
 
     def approve(by: str) -> None:
         async def approved() -> None:
-            roller = patient.roller()
-            await roller.approve(patient.node, await roller.find(capture), Approval(by, "yes"))
+            control = patient.control()
+            await control.approve(patient.node, await control.find(capture), Approval(by, "yes"))
 
         asyncio.run(approved())
 
@@ -252,8 +252,8 @@ def test_where_another_has_to_agree_nothing_begins_before(patient: Patient) -> N
     assert not patient.recording()
 
     async def decline(by: str) -> RollingState:
-        roller = patient.roller()
-        return (await roller.decline(await roller.find(capture), Approval(by, "not now"))).state
+        control = patient.control()
+        return (await control.decline(await control.find(capture), Approval(by, "not now"))).state
 
     with pytest.raises(NotAnApprover):
         asyncio.run(decline("terminal:eve"))
@@ -271,11 +271,11 @@ def test_another_machine_behind_the_name_gets_no_command(patient: Patient) -> No
     patient.allow()
     capture = patient.start()
     runs = patient.recording()
-    rolling = asyncio.run(patient.roller().find(capture))
+    rolling = asyncio.run(patient.control().find(capture))
     assert rolling.started is not None
     elsewhere = replace(rolling, started=replace(rolling.started, machine_id="f" * 32))
     with pytest.raises(CannotTell, match="Another machine"):
-        asyncio.run(RollingWatch(patient.roller()).look(patient.node, elsewhere))
+        asyncio.run(RollingWatch(patient.control()).look(patient.node, elsewhere))
     assert patient.recording() == runs
     patient.stop(capture)
     patient.must_be_clean()

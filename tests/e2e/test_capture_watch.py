@@ -15,11 +15,11 @@ from bot.domain.node import Node
 from bot.domain.rolling import RollingRequest
 from bot.ledger import Leases
 from bot.ledger.chat_requests import ChatRequestStore
-from bot.response.capture.keeper import RollingKeeper
+from bot.response.capture.look_turns import LookTurns
 from bot.response.capture.ring_access import RingAccess
-from bot.response.capture.rolling_look import LogLine
+from bot.response.capture.rolling_keeper import RollingKeeper
+from bot.response.capture.rolling_status import LogLine
 from bot.response.capture.rolling_watch import RollingNews, RollingWatch
-from bot.response.capture.turns import LookTurns
 from bot.response.record import unheard
 from tests.nodes.ring import ANN, Asynchronous, Patient, a_patient
 from tests.nodes.sshd import IS_ROOT, SSHD
@@ -45,9 +45,9 @@ def test_a_reset_is_laid_over_the_samples_by_the_measured_clocks(patient: Patien
     reset = LogLine(time.monotonic() - drift, "ena 0000:00:05.0 eth0: Trigger reset is on")
 
     async def looked() -> RollingNews:
-        roller = patient.roller()
-        object.__setattr__(roller, "access", Telling(roller.access, reset, drift))
-        return await RollingWatch(roller).look(patient.node, await roller.find(capture))
+        control = patient.control()
+        object.__setattr__(control, "access", Telling(control.access, reset, drift))
+        return await RollingWatch(control).look(patient.node, await control.find(capture))
 
     waiting = asyncio.run(looked())
     assert waiting.rolling.caught == ()
@@ -87,11 +87,11 @@ def looks_of(patient: Patient, runner: str) -> tuple[LookTurns, Leases]:
 async def test_a_serving_bot_looks_by_itself_and_says_what_it_found(patient: Patient) -> None:
     patient.allow()
     patient.plant(3.0)
-    capture = (await patient.roller().ask(patient.node, RollingRequest(1, 1, ("core-held",)), ANN)).id
+    capture = (await patient.control().ask(patient.node, RollingRequest(1, 1, ("core-held",)), ANN)).id
     said: list[str] = []
     turns, _ = looks_of(patient, "one")
     keeper = RollingKeeper(
-        RollingWatch(patient.roller()), Directory(patient.node), turns, lambda event, **_: said.append(event)
+        RollingWatch(patient.control()), Directory(patient.node), turns, lambda event, **_: said.append(event)
     )
     await keeper.once()
     assert said == ["capture_caught"]
@@ -107,12 +107,12 @@ async def test_a_serving_bot_looks_by_itself_and_says_what_it_found(patient: Pat
 
 async def test_of_two_programs_one_looks_and_the_other_goes_on_when_it_is_gone(patient: Patient) -> None:
     patient.allow()
-    capture = (await patient.roller().ask(patient.node, RollingRequest(1, 1), ANN)).id
+    capture = (await patient.control().ask(patient.node, RollingRequest(1, 1), ANN)).id
     heard: list[str] = []
 
     def program(name: str) -> tuple[RollingKeeper, Leases]:
         turns, leases = looks_of(patient, name)
-        watch = RollingWatch(patient.roller())
+        watch = RollingWatch(patient.control())
         return RollingKeeper(watch, Directory(patient.node), turns, unheard, (Heard(name, heard),)), leases
 
     (one, leases), (other, _) = program("one"), program("other")

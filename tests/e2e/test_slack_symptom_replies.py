@@ -13,7 +13,7 @@ from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.house_events import SymptomCaught
 from bot.domain.rolling import RollingRequest
-from bot.domain.rolling_record import Rolling, RollingState
+from bot.domain.rolling_record import RollingCapture, RollingState
 from bot.ledger import Database, KeptCases, Leases, Outbox, on_threads
 from bot.response.capture.rolling_watch import RollingNews
 from bot.response.capture.sketches import Sketches
@@ -45,11 +45,11 @@ class Parts:
         ), sketches
 
 
-def caught(at: datetime, sketch: str = "", mono: float = 4400.25) -> Rolling:
+def caught(at: datetime, sketch: str = "", mono: float = 4400.25) -> RollingCapture:
     """A capture of node-1 that somebody began in a terminal, and what it caught."""
     event = SymptomCaught(ID, "nic-reset", at, mono, SAID, sketch=sketch)
     by = "terminal:ann"
-    return Rolling(ID, "node-1", RollingRequest(1), by, at, state=RollingState.RUNNING, caught=(event,))
+    return RollingCapture(ID, "node-1", RollingRequest(1), by, at, state=RollingState.RUNNING, caught=(event,))
 
 
 def told(slack: SlackWorkspace, card: Message) -> list[Message]:

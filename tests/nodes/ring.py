@@ -17,7 +17,7 @@ from bot.domain.rolling import Places, RollingRequest, rolling_rights
 from bot.ledger import Database, Ledger
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.capture.ring_access import RingAccess
-from bot.response.capture.roller import Roller, RollingLimits
+from bot.response.capture.rolling_control import RollingControl, RollingLimits
 from bot.response.capture.rolling_watch import RollingNews, RollingWatch
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
@@ -72,23 +72,23 @@ class Patient:
         lines = [shlex.join(way) for way in rolling_rights(self.places)] + list(more)
         self.sshd.allow_sudo(*(line.replace("timeout", "/usr/bin/timeout", 1).replace("=", r"\=") for line in lines))
 
-    def roller(self, seconds: int = 0) -> Roller:
+    def control(self, seconds: int = 0) -> RollingControl:
         """Another program each time: nothing but the record is kept."""
         keyring = Keyring(self.sshd.known_hosts)
         access = RingAccess(SshTransport(keyring, nonce), SshScriptTransport(keyring), nonce, self.places)
         ledger: Any = Asynchronous(self.ledger)
-        return Roller(
+        return RollingControl(
             access, ledger, self.policy, self.limits, lambda: datetime.now(UTC), lambda: next(self.ids), seconds
         )
 
     def start(self, *around: str, seconds: int = 0) -> str:
         request = RollingRequest(1, 1, around or ("nic-reset", "lockup"))
-        return asyncio.run(self.roller(seconds).ask(self.node, request, ANN)).id
+        return asyncio.run(self.control(seconds).ask(self.node, request, ANN)).id
 
     def show(self, capture: str) -> RollingNews:
         async def looked() -> RollingNews:
-            roller = self.roller()
-            return await RollingWatch(roller).look(self.node, await roller.find(capture), self.keep)
+            control = self.control()
+            return await RollingWatch(control).look(self.node, await control.find(capture), self.keep)
 
         return asyncio.run(looked())
 
@@ -97,8 +97,8 @@ class Patient:
         return self.show(capture)
 
     async def stopped(self, capture: str) -> None:
-        roller = self.roller()
-        await roller.stop(self.node, await roller.find(capture), ANN)
+        control = self.control()
+        await control.stop(self.node, await control.find(capture), ANN)
 
     def keep(self, name: str, text: bytes) -> None:
         self.texts[name] = self.texts.get(name, b"") + text

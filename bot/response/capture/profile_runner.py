@@ -19,8 +19,8 @@ from bot.probes.profile import ProfileReading, as_text
 from bot.profile import Profile, Reader, meaning, words
 from bot.profile.by_core import CoreRuns
 from bot.profile.sketch import Sketch, sketch
+from bot.response.capture.profile_words import says
 from bot.response.capture.profiler import Captured, Profiler, of_the_node
-from bot.response.capture.reading import says
 from bot.response.capture.reweigher import Reweigher
 from bot.response.capture.sketches import Sketches
 from bot.response.record import IncidentRecord

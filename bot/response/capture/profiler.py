@@ -14,8 +14,8 @@ from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.script_session import ScriptSession, ScriptTransport
 from bot.profile import Selection
-from bot.response.capture.bearing import folder_for_symbols, too_starved
-from bot.response.capture.missing import perf_missing, why_nothing
+from bot.response.capture.capacity import folder_for_symbols, too_starved
+from bot.response.capture.missing_profile import perf_missing, why_nothing
 
 BEFORE_SECONDS = 25.0  # logging in, facts and clocks
 AFTER_SECONDS = 8.0  # between the bot's deadline and the script's

@@ -20,8 +20,8 @@ from bot.domain.rolling import HERE, READ_SECONDS, Places
 from bot.domain.rolling_shell import TEXT_SECONDS, segments_script
 from bot.domain.safe_text import one_line
 from bot.domain.script_session import ScriptTransport
-from bot.response.capture.missing import RIGHTS
-from bot.response.capture.rolling_look import RollingLook, look_commands, read_look
+from bot.response.capture.missing_profile import RIGHTS
+from bot.response.capture.rolling_status import RollingStatus, look_commands, read_look
 from bot.response.execution.node_access import IDENTITY, identity, uptime
 
 _LOOK_LIMIT = timedelta(seconds=25)
@@ -59,7 +59,7 @@ class RingAccess:
     nonce: Fresh
     places: Places = HERE
 
-    async def look(self, node: Node) -> tuple[MachineIdentity, RollingLook]:
+    async def look(self, node: Node) -> tuple[MachineIdentity, RollingStatus]:
         """Look once, over a single connection.
 
         Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say which machine it is.

@@ -13,14 +13,14 @@ from bot.domain.alert import BOT
 from bot.domain.errors import CannotRead, ProfileError
 from bot.domain.house_events import HOUSE, CaptureBegan, SymptomCaught
 from bot.domain.node import Node
-from bot.domain.rolling_record import Rolling
+from bot.domain.rolling_record import RollingCapture
 from bot.domain.safe_text import one_line
 from bot.profile import Reader, Sample
 from bot.profile.by_core import CoreRuns
 from bot.profile.sketch import sketch
-from bot.response.capture.held import HELD_SECONDS, Held, HeldCores
-from bot.response.capture.roller import Roller, owns, same_machine
-from bot.response.capture.rolling_look import RollingLook, Segment
+from bot.response.capture.held_cores import HELD_SECONDS, HeldCores, HeldStretch
+from bot.response.capture.rolling_control import RollingControl, owns, same_machine
+from bot.response.capture.rolling_status import RollingStatus, Segment
 from bot.response.capture.sketches import Sketches
 from bot.response.capture.symptoms import Symptom, symptoms
 
@@ -37,7 +37,7 @@ class RollingNews:
     Units: `spent_seconds` of CPU for `recorded_seconds`.
     """
 
-    rolling: Rolling
+    rolling: RollingCapture
     spent_seconds: float = 0.0
     recorded_seconds: float = 0.0
     ring_bytes: int = 0
@@ -62,11 +62,13 @@ class RollingWatch:
     Shape: without `sketches` nothing is stored for pictures.
     """
 
-    roller: Roller
+    control: RollingControl
     sketches: Sketches | None = None
     _through: dict[str, set[str]] = field(default_factory=dict)
 
-    async def look(self, node: Node, rolling: Rolling, keep: Keep = _keep_nothing, deep: bool = True) -> RollingNews:
+    async def look(
+        self, node: Node, rolling: RollingCapture, keep: Keep = _keep_nothing, deep: bool = True
+    ) -> RollingNews:
         """Look once: record what was caught, and close a capture that has ended on the node.
 
         Shape: `keep` takes perf's text around each symptom; without `deep` segments are not searched for held cores,
@@ -75,18 +77,18 @@ class RollingWatch:
         """
         if not rolling.is_on_node or rolling.started is None:
             return RollingNews(rolling)
-        whom, look = await self.roller.access.look(node)
+        whom, look = await self.control.access.look(node)
         same_machine(node, rolling, whom)
         if whom.boot_id != rolling.started.boot_id:
             return await self._over(node, rolling, "the node rebooted, and what was recorded before it is lost")
         ours = owns(rolling, whom, look)
         if ours and not rolling.since_usec:
             await self._tell(CaptureBegan(rolling.id, look.since_usec))
-            rolling = await self.roller.find(rolling.id)
+            rolling = await self.control.find(rolling.id)
         waits = await self._catch(node, rolling, look, ours, keep)
         if (ours or not look.is_active) and deep and "core-held" in rolling.request.around:
             waits += await self._held(node, rolling, look, keep)
-        rolling = await self.roller.find(rolling.id)
+        rolling = await self.control.find(rolling.id)
         if not ours:
             return await self._over(node, rolling, self._why(rolling, look), waits)
         error = look.kernel_log.error if look.kernel_log is not None else None
@@ -94,25 +96,27 @@ class RollingWatch:
         ring = (look.ring_bytes, len(look.segments))
         return RollingNews(rolling, look.spent_seconds, recorded, *ring, error, tuple(waits))
 
-    def _why(self, rolling: Rolling, look: RollingLook) -> str:
+    def _why(self, rolling: RollingCapture, look: RollingStatus) -> str:
         if rolling.stopped_by:
             return f"{rolling.stopped_by} stopped it"
         if look.is_active:
             return "its recorder ended, and a recorder that this record does not know runs there"
-        if rolling.until is not None and self.roller.now() >= rolling.until:
+        if rolling.until is not None and self.control.now() >= rolling.until:
             return "its time was over"
         if look.room_kib is not None and look.room_kib < 64 * 1024:
             return f"its recorder ended early: {look.room_kib / 1024:.0f} MB are free on its disk"
         return f"its recorder ended early ({look.reason or 'systemd does not say why'})"
 
-    async def _over(self, node: Node, rolling: Rolling, because: str, waits: Sequence[str] = ()) -> RollingNews:
-        whom, look = await self.roller.access.look(node)  # again: reading segments takes longer than a fence lasts
+    async def _over(self, node: Node, rolling: RollingCapture, because: str, waits: Sequence[str] = ()) -> RollingNews:
+        whom, look = await self.control.access.look(node)  # again: reading segments takes longer than a fence lasts
         same_machine(node, rolling, whom)
-        left = await self.roller.cleaned(node, whom, look)
-        rolling = await self.roller.over(rolling, because, left)
+        left = await self.control.cleaned(node, whom, look)
+        rolling = await self.control.over(rolling, because, left)
         return RollingNews(rolling, waits=tuple(waits))
 
-    async def _catch(self, node: Node, rolling: Rolling, look: RollingLook, runs: bool, keep: Keep) -> list[str]:
+    async def _catch(
+        self, node: Node, rolling: RollingCapture, look: RollingStatus, runs: bool, keep: Keep
+    ) -> list[str]:
         """Record new symptoms of the kernel log; return those whose segments are still being written."""
         waits: list[str] = []
         if look.log_unread and set(rolling.request.around) - {"core-held"}:
@@ -135,7 +139,13 @@ class RollingWatch:
         return waits
 
     async def _before(
-        self, node: Node, rolling: Rolling, symptom: Symptom, caught: SymptomCaught, names: Sequence[str], keep: Keep
+        self,
+        node: Node,
+        rolling: RollingCapture,
+        symptom: Symptom,
+        caught: SymptomCaught,
+        names: Sequence[str],
+        keep: Keep,
     ) -> SymptomCaught:
         """Return a symptom with a sentence about the cores just before it, or with why that is not known."""
         head = f"{symptom.words} at {_clock(caught.at)} UTC"
@@ -155,7 +165,7 @@ class RollingWatch:
         sentence = f"{head}; {_said(before[0], symptom.at_mono)}"
         return replace(caught, sentence=sentence, sketch=await self._sketched(rolling, before[0], runs, sentence))
 
-    async def _held(self, node: Node, rolling: Rolling, look: RollingLook, keep: Keep) -> list[str]:
+    async def _held(self, node: Node, rolling: RollingCapture, look: RollingStatus, keep: Keep) -> list[str]:
         """Search the newly closed segments for held cores."""
         through = self._through.setdefault(rolling.id, set())
         waits: list[str] = []
@@ -170,7 +180,7 @@ class RollingWatch:
             through.add(segment.name)
             for stretch in [stretch for stretch in held if stretch.seconds >= HELD_SECONDS][:_MOST_HELD]:
                 at = look.wall(stretch.begins)
-                if at is None or (await self.roller.find(rolling.id)).knows("core-held", stretch.begins):
+                if at is None or (await self.control.find(rolling.id)).knows("core-held", stretch.begins):
                     continue
                 said = f"core held for {stretch.seconds:.1f} s from {_clock(at)} UTC: {stretch.says}"
                 drawn = await self._sketched(rolling, stretch, runs, said)
@@ -183,12 +193,12 @@ class RollingWatch:
     async def _text(
         self,
         node: Node,
-        rolling: Rolling,
+        rolling: RollingCapture,
         names: Sequence[str],
         between: tuple[float, float] | None,
         called: str,
         keep: Keep,
-    ) -> tuple[list[Held], CoreRuns]:
+    ) -> tuple[list[HeldStretch], CoreRuns]:
         """Read the text; return who held cores, the longest first, and what each core ran.
 
         Raises: CannotRead when there is no text.
@@ -206,14 +216,14 @@ class RollingWatch:
                 reader.feed(text)
                 keep(f"{rolling.node}-{called}.perf.txt.gz", text)
 
-            await self.roller.access.text(node, names, between, hand_on)
+            await self.control.access.text(node, names, between, hand_on)
             try:
                 reader.finish()
             except ProfileError as no:
                 raise CannotRead(f"there is no text from perf ({one_line(no.sentence, 120)})") from no
         return found.finish(), runs
 
-    async def _sketched(self, rolling: Rolling, held: Held, runs: CoreRuns, says: str) -> str:
+    async def _sketched(self, rolling: RollingCapture, held: HeldStretch, runs: CoreRuns, says: str) -> str:
         """Store a sketch of the held core; return its content hash, empty where none is stored."""
         if self.sketches is None or held.core not in runs.cores:
             return ""
@@ -221,10 +231,10 @@ class RollingWatch:
         return await self.sketches.keep(rolling.id, drawn)
 
     async def _tell(self, event: SymptomCaught | CaptureBegan) -> None:
-        await self.roller.ledger.append(HOUSE, None, event, BOT)
+        await self.control.ledger.append(HOUSE, None, event, BOT)
 
 
-def _around(look: RollingLook, rolling: Rolling, at: float, runs: bool) -> tuple[list[str], bool]:
+def _around(look: RollingStatus, rolling: RollingCapture, at: float, runs: bool) -> tuple[list[str], bool]:
     """Return the closed segments around a wall-clock second, and whether all of them are closed."""
     closed: list[tuple[Segment, int]] = [(part, part.ended) for part in look.segments if part.ended is not None]
     lasts = 60 * rolling.request.segment_minutes + 2  # file times are whole seconds
@@ -233,11 +243,11 @@ def _around(look: RollingLook, rolling: Rolling, at: float, runs: bool) -> tuple
     return names, is_whole
 
 
-def _said(held: Held, at_mono: float) -> str:
+def _said(held: HeldStretch, at_mono: float) -> str:
     """Say who held a core before a symptom.
 
     Example:
-    >>> _said(Held(39, "kubelet", 77, "f", 0.97, 300, 1.0, 7.6), 7.6)
+    >>> _said(HeldStretch(39, "kubelet", 77, "f", 0.97, 300, 1.0, 7.6), 7.6)
     'in the 6.6 s before it core 39 ran kubelet (77) in f for 97 % of samples'
     """
     if at_mono - held.ends <= _NEAR_SECONDS:
@@ -245,7 +255,7 @@ def _said(held: Held, at_mono: float) -> str:
     return f"from {at_mono - held.begins:.1f} s to {at_mono - held.ends:.1f} s before it {held.says}"
 
 
-def _error(look: RollingLook) -> float | None:
+def _error(look: RollingStatus) -> float | None:
     """Possible error of a symptom's time, in seconds: kernel log against perf's clock, and that to the bot's."""
     log = look.kernel_log.error if look.kernel_log is not None else None
     return None if log is None or look.wall_error is None else log + look.wall_error

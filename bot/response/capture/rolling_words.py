@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from bot.domain.entry import instant_text
-from bot.domain.rolling_record import Rolling, RollingState
+from bot.domain.rolling_record import RollingCapture, RollingState
 from bot.domain.safe_text import one_line
 from bot.response.capture.rolling_watch import RollingNews
 
 
-def line(rolling: Rolling) -> str:
+def line(rolling: RollingCapture) -> str:
     """Return a capture's state as a line."""
     caught = f", {len(rolling.caught)} caught" if rolling.caught else ""
     return (
@@ -52,7 +52,7 @@ def _cost(news: RollingNews) -> tuple[float, float] | None:
     return None if news.load_percent is None else (news.recorded_seconds, news.load_percent)
 
 
-def document(rolling: Rolling, news: RollingNews | None = None) -> dict[str, Any]:
+def document(rolling: RollingCapture, news: RollingNews | None = None) -> dict[str, Any]:
     """Return it as JSON values; the node's figures are null where nobody looked."""
     running = news is not None and news.load_percent is not None
     return {
@@ -83,7 +83,7 @@ def document(rolling: Rolling, news: RollingNews | None = None) -> dict[str, Any
     }
 
 
-def _standing(rolling: Rolling) -> str:
+def _standing(rolling: RollingCapture) -> str:
     match rolling.state:
         case RollingState.ASKED:
             return "waits for another person's yes"

@@ -10,7 +10,7 @@ from bot.probes.formats.ena_events import ena_event
 from bot.probes.formats.kernel_events import kernel_event
 from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.formats.kernel_line import KernelLine
-from bot.response.capture.rolling_look import RollingLook
+from bot.response.capture.rolling_status import RollingStatus
 
 _OF: dict[Kind, tuple[str, str]] = {
     Kind.NIC_RESET: ("nic-reset", "reset"),
@@ -32,7 +32,7 @@ class Symptom:
     line: str
 
 
-def symptoms(look: RollingLook, wanted: Collection[str], since_mono: float) -> list[Symptom]:
+def symptoms(look: RollingStatus, wanted: Collection[str], since_mono: float) -> list[Symptom]:
     """Return the wanted symptoms in the kernel log after `since_mono`, with the earliest line of each."""
     found: list[Symptom] = []
     for symptom in sorted(_all(look), key=lambda symptom: symptom.at_mono):
@@ -44,7 +44,7 @@ def symptoms(look: RollingLook, wanted: Collection[str], since_mono: float) -> l
     return found
 
 
-def _all(look: RollingLook) -> Iterator[Symptom]:
+def _all(look: RollingStatus) -> Iterator[Symptom]:
     offset = look.kernel_log.seconds if look.kernel_log is not None else 0.0
     for line in look.lines:
         if line.stamp is None:

@@ -8,7 +8,7 @@ from bot.domain.house_events import SymptomCaught
 from bot.domain.incident import IncidentSummary
 from bot.domain.node import Node
 from bot.domain.rolling import HERTZ, RollingRequest, is_capture_id
-from bot.domain.rolling_record import Rolling, RollingState
+from bot.domain.rolling_record import RollingCapture, RollingState
 from bot.domain.safe_text import one_line
 from bot.response.capture.rolling_watch import RollingNews
 from bot.response.capture.rolling_words import line as standing
@@ -101,7 +101,7 @@ def caught_reply(caught: SymptomCaught, incident: IncidentSummary | None, addres
     return Message(clipped(escaped(words), TEXT), tuple(blocks))
 
 
-def listed(captures: Sequence[Rolling]) -> str:
+def listed(captures: Sequence[RollingCapture]) -> str:
     """Return a line for each capture on record, the newest first."""
     if not captures:
         return "Nothing was captured. To begin: /zombie capture NODE 12h"
@@ -110,7 +110,7 @@ def listed(captures: Sequence[Rolling]) -> str:
     return "\n".join([*(f"• {standing(rolling)}" for rolling in newest[:MOST_LISTED]), *more])
 
 
-def dialog_words(rolling: Rolling) -> Iterator[str]:
+def dialog_words(rolling: RollingCapture) -> Iterator[str]:
     """Yield what the person who decides has to know."""
     yield (
         f"perf records every core of {one_line(rolling.node, 80)} at {HERTZ} Hz for {rolling.request.hours} h, as "
@@ -137,11 +137,11 @@ _VERBS = {
 }
 
 
-def _asks(rolling: Rolling) -> str:
+def _asks(rolling: RollingCapture) -> str:
     return f"Another person has to agree before {one_line(rolling.node, 80)} is recorded for {rolling.request.hours} h."
 
 
-def _buttons(rolling: Rolling) -> Iterator[Block]:
+def _buttons(rolling: RollingCapture) -> Iterator[Block]:
     name = card_name(rolling.id)
     elements: list[Block] = []
     match rolling.state:
@@ -155,7 +155,7 @@ def _buttons(rolling: Rolling) -> Iterator[Block]:
         yield {"type": "actions", "elements": elements}
 
 
-def _people(rolling: Rolling) -> frozenset[str]:
+def _people(rolling: RollingCapture) -> frozenset[str]:
     """All people in Slack whom the card's sentences may name."""
     because = rolling.ended.because.partition(" ")[0] if rolling.ended is not None else ""
     return frozenset(by for by in (rolling.by, rolling.stopped_by, because) if slack_user(by))

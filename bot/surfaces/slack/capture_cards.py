@@ -19,11 +19,11 @@ from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable, Usa
 from bot.domain.house_events import SymptomCaught
 from bot.domain.node import Node
 from bot.domain.rolling import RollingRequest
-from bot.domain.rolling_record import Rolling, RollingState
+from bot.domain.rolling_record import RollingCapture, RollingState
 from bot.domain.safe_text import one_line
-from bot.response.capture.belonging import incident_of
+from bot.response.capture.look_turns import LookTurns
 from bot.response.capture.rolling_watch import RollingNews, RollingWatch
-from bot.response.capture.turns import LookTurns
+from bot.response.capture.symptom_incident import incident_of
 from bot.response.record import short_id
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.capture_card import (
@@ -63,7 +63,7 @@ class CaptureCards:
         chat_requests: ChatRequests,
     ) -> None:
         self.watch = watch
-        self.roller = watch.roller
+        self.control = watch.control
         self.chat_requests = chat_requests
         self._turns = turns
         self._known = known
@@ -109,7 +109,7 @@ class CaptureCards:
         place = await self._poster.place(card_name(capture))
         return place is not None and (place.channel, place.ts) == (channel, ts)
 
-    async def look(self, rolling: Rolling) -> RollingNews:
+    async def look(self, rolling: RollingCapture) -> RollingNews:
         """Look at it on its node now; raises what `RollingWatch.look` raises, and InventoryError."""
         if not rolling.is_on_node:
             return self._figures.get(rolling.id) or RollingNews(rolling)
@@ -117,13 +117,13 @@ class CaptureCards:
         self.news(news)
         return self._figures[rolling.id]
 
-    async def stop(self, rolling: Rolling, by: str) -> RollingNews:
-        """Stop it, then look: the last samples are read before the ring is removed; raises as `Roller.stop`."""
+    async def stop(self, rolling: RollingCapture, by: str) -> RollingNews:
+        """Stop it, then look: the last samples are read before the ring is removed; raises as `RollingControl.stop`."""
         if not rolling.is_over:
-            rolling = await self.roller.stop(self._known.find(rolling.node), rolling, by)
+            rolling = await self.control.stop(self._known.find(rolling.node), rolling, by)
         return await self.look(rolling)
 
-    def node(self, rolling: Rolling) -> Node:
+    def node(self, rolling: RollingCapture) -> Node:
         """Return the node of a capture. Raises: InventoryError."""
         return self._known.find(rolling.node)
 
@@ -132,7 +132,7 @@ class CaptureCards:
     async def _ask(self, node: Node, request: RollingRequest, target: MessageTarget, capture: str, by: str) -> None:
         try:
             await self._turns.take(capture)  # who shows the card looks: its figures are the look's own
-            await self.roller.ask(node, request, by, capture=capture)
+            await self.control.ask(node, request, by, capture=capture)
         except (CannotRead, Unreachable, Refused, LedgerError) as no:
             named = f" ({type(no).__name__})" if isinstance(no, Refused) else ""
             because = f"{no.sentence.rstrip('.')}. {no.try_next}".strip()
@@ -145,13 +145,13 @@ class CaptureCards:
         body: Mapping[str, Any] = json.loads(kept.body)
         target = MessageTarget(str(body["channel"]), str(body.get("thread_ts", "")))
         await self._poster.adopt(kept.key, target)
-        rolling: Rolling | None = None
+        rolling: RollingCapture | None = None
         while True:
             try:
                 await self._turns.take(capture)
-                rolling = (await self.roller.all()).get(capture)
+                rolling = (await self.control.all()).get(capture)
                 if rolling is not None and rolling.state is RollingState.APPROVED:
-                    rolling = await self.roller.over(rolling, "the bot was restarted before it began", "")
+                    rolling = await self.control.over(rolling, "the bot was restarted before it began", "")
                 break
             except LedgerError:
                 await asyncio.sleep(LOOKS_EVERY)
@@ -185,15 +185,15 @@ class CaptureCards:
                 self._log("ledger_unavailable", error=one_line(str(error)), card=name)
             await asyncio.sleep(LOOKS_EVERY)
 
-    async def _found(self, capture: str) -> Rolling:
-        rolling = await self.roller.find(capture)
-        is_late = self.roller.now() - rolling.asked_at > self.roller.policy.approval_expires
+    async def _found(self, capture: str) -> RollingCapture:
+        rolling = await self.control.find(capture)
+        is_late = self.control.now() - rolling.asked_at > self.control.policy.approval_expires
         if rolling.state is RollingState.ASKED and is_late:
-            return await self.roller.over(rolling, "nobody agreed in time", "")
+            return await self.control.over(rolling, "nobody agreed in time", "")
         return rolling
 
     async def _tell(
-        self, name: str, target: MessageTarget, rolling: Rolling, caught: SymptomCaught, told: set[str]
+        self, name: str, target: MessageTarget, rolling: RollingCapture, caught: SymptomCaught, told: set[str]
     ) -> None:
         """Say in the thread what was caught, once, and send its pictures there."""
         part = f"caught-{caught.symptom}-{round(10 * caught.at_mono)}"

@@ -14,7 +14,7 @@ from bot.domain.errors import (
     Unreachable,
 )
 from bot.domain.policy import Approval
-from bot.domain.rolling_record import Rolling, RollingState
+from bot.domain.rolling_record import RollingCapture, RollingState
 from bot.domain.safe_text import one_line
 from bot.response.capture.rolling_words import lines
 from bot.surfaces.slack.capture_card import SHOW, STOP, capture_of, card_name, dialog_words, listed
@@ -47,7 +47,7 @@ class CaptureDecisions:
 
     async def ask(self, click: Click) -> None:
         """Do what a click asks for, or open its dialog. Raises: Refused, UsageError, LedgerError."""
-        rolling = await self._cards.roller.find(capture_of(click.value))
+        rolling = await self._cards.control.find(capture_of(click.value))
         if not await self._cards.is_its_card(rolling.id, click.channel, click.ts):
             raise NothingProposed("This is not the card of that capture; use the buttons on the card itself.")
         if click.action in (SHOW, STOP):
@@ -71,7 +71,7 @@ class CaptureDecisions:
         Raises: NotAnApprover, CannotTell, UsageError, LedgerError.
         """
         approval = await self._context.approval(person, reason)
-        rolling = await self._cards.roller.find(capture_of(next(iter(intent.plans))))
+        rolling = await self._cards.control.find(capture_of(next(iter(intent.plans))))
         if again and rolling.state is not RollingState.ASKED:
             return
         try:
@@ -83,11 +83,11 @@ class CaptureDecisions:
         """Return the answer to `capture list`, `show ID` or `stop ID`. Raises: Refused, UsageError, LedgerError."""
         await self._context.askers.admit(person)
         if verb == "list":
-            return listed(tuple((await self._cards.roller.all()).values()))
+            return listed(tuple((await self._cards.control.all()).values()))
         self._context.askers.count(person)
-        return await self._looked(await self._cards.roller.find(capture), person.by, verb == "stop")
+        return await self._looked(await self._cards.control.find(capture), person.by, verb == "stop")
 
-    async def _looked(self, rolling: Rolling, by: str, stops: bool) -> str:
+    async def _looked(self, rolling: RollingCapture, by: str, stops: bool) -> str:
         try:
             news = await (self._cards.stop(rolling, by) if stops else self._cards.look(rolling))
         except (CannotRead, Unreachable) as no:
@@ -95,21 +95,21 @@ class CaptureDecisions:
             return f"Capture {rolling.id} cannot be looked at now: {no}"
         return "\n".join(lines(news))[:_SAID]
 
-    async def _said(self, action: str, rolling: Rolling, approval: Approval) -> None:
-        roller = self._cards.roller
+    async def _said(self, action: str, rolling: RollingCapture, approval: Approval) -> None:
+        control = self._cards.control
         if action == DECLINE:
-            await roller.decline(rolling, approval)
+            await control.decline(rolling, approval)
             return
-        roller.may_approve(rolling, approval)
+        control.may_approve(rolling, approval)
         # If two people say yes at once, here or in another program, only the first starts it.
         if not await self._cards.chat_requests.keep(f"yes-{card_name(rolling.id)}"):
             raise AlreadyDecided("Another person was first.", "Look at its card.")
-        await roller.approve(self._cards.node(rolling), rolling, approval)
+        await control.approve(self._cards.node(rolling), rolling, approval)
 
-    def _objection(self, rolling: Rolling, person: Person) -> str:
+    def _objection(self, rolling: RollingCapture, person: Person) -> str:
         """Return what would refuse it now; the decision itself is made when the dialog is sent."""
         try:
-            self._cards.roller.may_approve(rolling, Approval(person.by, ""))
+            self._cards.control.may_approve(rolling, Approval(person.by, ""))
         except SelfApproval as no:
             return refusal_words(no)
         except Refused:  # a group may name them, which is read when they decide
@@ -117,6 +117,6 @@ class CaptureDecisions:
         return ""
 
 
-def _is_asked(rolling: Rolling) -> None:
+def _is_asked(rolling: RollingCapture) -> None:
     if rolling.state is not RollingState.ASKED:
         raise AlreadyDecided(f"Capture {rolling.id} is {rolling.state.value}.", "Look at its card.")

@@ -10,11 +10,11 @@ from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Leases, Log, Outbox
 from bot.domain.errors import LedgerError
 from bot.domain.house_events import SymptomCaught
-from bot.domain.rolling_record import Rolling
+from bot.domain.rolling_record import RollingCapture
 from bot.domain.safe_text import one_line
-from bot.response.capture.belonging import incident_of
 from bot.response.capture.rolling_watch import RollingNews
 from bot.response.capture.sketches import Sketches
+from bot.response.capture.symptom_incident import incident_of
 from bot.response.record import short_id
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.capture_card import card_name, caught_reply
@@ -58,7 +58,7 @@ class SymptomReplies:
             self._telling.add(news.rolling.id)
             self._background.begin(self._tell(news.rolling), f"caught by {news.rolling.id}")
 
-    async def _tell(self, rolling: Rolling) -> None:
+    async def _tell(self, rolling: RollingCapture) -> None:
         told = self._told.setdefault(rolling.id, set())
         try:
             if not await self._has_card(rolling.id):
@@ -77,7 +77,7 @@ class SymptomReplies:
         name = card_name(capture)
         return await self._chat_requests.is_open(name) or await self._outbox.place(name, CARD) is not None
 
-    async def _told_of(self, name: str, rolling: Rolling, caught: SymptomCaught) -> bool:
+    async def _told_of(self, name: str, rolling: RollingCapture, caught: SymptomCaught) -> bool:
         """Say it; False while there is no card to say it under."""
         if await self._outbox.place(name, CARD) is not None:
             return True  # an earlier run did

@@ -11,10 +11,10 @@ import pytest
 from bot.domain.house_events import CaptureEnded, CaptureStarting, CaptureStopping, SymptomCaught
 from bot.domain.incident import IncidentSummary
 from bot.domain.rolling import RollingRequest
-from bot.domain.rolling_record import Rolling, RollingState
+from bot.domain.rolling_record import RollingCapture, RollingState
 from bot.domain.transitions import State
-from bot.response.capture.belonging import incident_of
 from bot.response.capture.rolling_watch import RollingNews
+from bot.response.capture.symptom_incident import incident_of
 from bot.surfaces.slack.capture_card import (
     SHOW,
     STOP,
@@ -32,7 +32,7 @@ from tests.record.incidents import BEGAN_AT
 ID, ALICE, BOB = "7k3m9x2qpv", "slack:T0/U0ALICE001", "slack:T0/U0BOB00001"
 HOSTILE = ("<!channel>", "<script>alert(1)</script>", "*b* `c` ~d~", "\x1b[2J", "\u202ex", "&lt;!here&gt;", "x" * 9000)
 STARTED = CaptureStarting(ID, "boot", "machine", "key", 100.0)
-RUNNING = Rolling(
+RUNNING = RollingCapture(
     ID,
     "node-1",
     RollingRequest(12),

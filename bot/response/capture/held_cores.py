@@ -16,7 +16,7 @@ _MOST_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldStretch:
     """A stretch. Shape: `function` is where most of its samples were; `share` is of all its samples.
 
     Units: CLOCK_MONOTONIC in seconds.
@@ -41,7 +41,7 @@ class Held:
         """Say who held the core.
 
         Example:
-        >>> Held(39, "kubelet", 77, "mem_cgroup_nr_lru_pages", 0.97, 300, 1.0, 7.6).says
+        >>> HeldStretch(39, "kubelet", 77, "mem_cgroup_nr_lru_pages", 0.97, 300, 1.0, 7.6).says
         'core 39 ran kubelet (77) in mem_cgroup_nr_lru_pages for 97 % of samples'
         """
         who = f"{one_line(self.process, 40)} ({self.pid}) in {one_line(self.function, 100)}"
@@ -65,7 +65,7 @@ class HeldCores:
     def __init__(self, least_seconds: float = 0.5) -> None:
         self._least = round(least_seconds * SECOND)
         self._now: dict[int, _Stretch] = {}
-        self._found: list[Held] = []
+        self._found: list[HeldStretch] = []
 
     def __call__(self, sample: Sample) -> None:
         """Take a sample."""
@@ -92,7 +92,7 @@ class HeldCores:
                 started.functions[sample.stack.leaf] += 1
                 started.names[who.process] += 1
 
-    def finish(self) -> list[Held]:
+    def finish(self) -> list[HeldStretch]:
         """Return what was found, the longest first."""
         for core in list(self._now):
             self._close(core)
@@ -107,7 +107,7 @@ class HeldCores:
         begins, ends = stretch.begins / SECOND, stretch.ends / SECOND
         share = times / samples
         ((process, _),) = stretch.names.most_common(1)
-        self._found.append(Held(core, process, stretch.pid, decode(function), share, samples, begins, ends))
+        self._found.append(HeldStretch(core, process, stretch.pid, decode(function), share, samples, begins, ends))
 
 
 def _in_kernel(lines: bytes) -> bool:

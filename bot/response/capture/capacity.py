@@ -6,8 +6,8 @@ from bot.domain.capture_wire import Facts
 from bot.domain.errors import CannotRead, NodeBusy
 from bot.domain.node import Node
 from bot.domain.rolling import ROOM_KIB, SYSTEMD_LEAST
-from bot.response.capture.missing import perf_missing
-from bot.response.capture.rolling_look import RollingLook
+from bot.response.capture.missing_profile import perf_missing
+from bot.response.capture.rolling_status import RollingStatus
 
 LEAST_MEMORY_KIB = 200 * 1024  # perf's buffers take 0.5 MB for each core, and reading symbols takes about 60 MB
 LEAST_ROOM_KIB = 64 * 1024  # the names of a kernel with all its modules take about 15 MB
@@ -44,7 +44,7 @@ def folder_for_symbols(facts: Facts) -> str:
     return next((folder for folder, free in facts.rooms.items() if free >= LEAST_ROOM_KIB), "-")
 
 
-def can_keep_ring(node: Node, look: RollingLook) -> None:
+def can_keep_ring(node: Node, look: RollingStatus) -> None:
     """Raises: CannotRead or NodeBusy when no recorder can be started there."""
     if look.systemd < SYSTEMD_LEAST:
         runs = f"runs systemd {look.systemd}" if look.systemd else "runs no systemd"

@@ -13,10 +13,10 @@ from typing import Protocol
 
 from bot.domain.contracts import Log, NodeDirectory, Sleep
 from bot.domain.errors import ZombieError
-from bot.domain.rolling_record import Rolling
+from bot.domain.rolling_record import RollingCapture
 from bot.domain.safe_text import one_line
+from bot.response.capture.look_turns import LookTurns
 from bot.response.capture.rolling_watch import RollingNews, RollingWatch
-from bot.response.capture.turns import LookTurns
 
 EVERY_SECONDS = 60.0
 _LOOKS_FOR = 900.0  # a look that reads many segments is stopped after this, and continued by the next
@@ -51,7 +51,7 @@ class RollingKeeper:
     async def once(self) -> None:
         """Look at each capture that may be on a node and that nobody else looks at, in turn."""
         try:
-            captures = await self.watch.roller.all()
+            captures = await self.watch.control.all()
             ours = [
                 rolling for rolling in captures.values() if rolling.is_on_node and await self.turns.take(rolling.id)
             ]
@@ -61,7 +61,7 @@ class RollingKeeper:
         for rolling in ours:
             await self._look(rolling)
 
-    async def _look(self, rolling: Rolling) -> None:
+    async def _look(self, rolling: RollingCapture) -> None:
         try:
             async with asyncio.timeout(_LOOKS_FOR):
                 news = await self.watch.look(self.known.find(rolling.node), rolling)

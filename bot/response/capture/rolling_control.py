@@ -42,12 +42,12 @@ from bot.domain.rolling import (
     start_argv,
     stop_ways,
 )
-from bot.domain.rolling_record import Rolling, RollingState, captures_of
+from bot.domain.rolling_record import RollingCapture, RollingState, captures_of
 from bot.domain.root_command import root_argv, root_line
 from bot.domain.safe_text import one_line
-from bot.response.capture.bearing import can_keep_ring
+from bot.response.capture.capacity import can_keep_ring
 from bot.response.capture.ring_access import MachineIdentity, RingAccess
-from bot.response.capture.rolling_look import RollingLook
+from bot.response.capture.rolling_status import RollingStatus
 from bot.response.decision import guards
 
 AT_ONCE = 3
@@ -67,7 +67,7 @@ class RollingLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Roller:
+class RollingControl:
     """Starts and stops captures. `new_id` makes a capture's id; `seconds` replaces its hours in tests."""
 
     access: RingAccess
@@ -78,11 +78,11 @@ class Roller:
     new_id: Fresh
     seconds: int = 0
 
-    async def all(self) -> dict[str, Rolling]:
+    async def all(self) -> dict[str, RollingCapture]:
         """Return every capture on record, by its id, the oldest first."""
         return captures_of(await self.ledger.captures())
 
-    async def find(self, capture: str) -> Rolling:
+    async def find(self, capture: str) -> RollingCapture:
         """Return the capture whose id begins like this. Raises: UsageError for none or several."""
         found = [rolling for name, rolling in (await self.all()).items() if capture and name.startswith(capture)]
         if len(found) != 1:
@@ -90,7 +90,9 @@ class Roller:
             raise UsageError(f"{several} {one_line(capture, 40)}.", "zombie capture list")
         return found[0]
 
-    async def ask(self, node: Node, request: RollingRequest, by: str, os_user: str = "", capture: str = "") -> Rolling:
+    async def ask(
+        self, node: Node, request: RollingRequest, by: str, os_user: str = "", capture: str = ""
+    ) -> RollingCapture:
         """Record a request, and start it unless another person has to agree; `capture` is its id, where known.
 
         Raises: Refused, by its name, when not allowed; Unreachable; CannotRead, with what to do.
@@ -116,7 +118,7 @@ class Roller:
             await self._over_if_never_started(asked.capture, no)
             raise
 
-    async def approve(self, node: Node, rolling: Rolling, approval: Approval) -> Rolling:
+    async def approve(self, node: Node, rolling: RollingCapture, approval: Approval) -> RollingCapture:
         """Record another person's yes, and start it.
 
         Raises: NotAnApprover, SelfApproval, StateChanged; and what `begin` raises.
@@ -132,7 +134,7 @@ class Roller:
             await self._over_if_never_started(rolling.id, no)
             raise
 
-    def may_approve(self, rolling: Rolling, approval: Approval) -> None:
+    def may_approve(self, rolling: RollingCapture, approval: Approval) -> None:
         """Return for a person who may say yes. Raises: NotAnApprover, SelfApproval, StateChanged."""
         guards.is_named(self.policy, approval)
         asker = self.policy.people_of(rolling.by, rolling.os_user)
@@ -140,7 +142,7 @@ class Roller:
             raise SelfApproval("The person who asked for a capture may not approve it.", "Ask another person.")
         _is_asked(rolling)
 
-    async def decline(self, rolling: Rolling, approval: Approval) -> Rolling:
+    async def decline(self, rolling: RollingCapture, approval: Approval) -> RollingCapture:
         """Record a no from a person who may say yes. Raises: NotAnApprover, StateChanged."""
         guards.is_named(self.policy, approval)
         _is_asked(rolling)
@@ -148,7 +150,7 @@ class Roller:
         await self._tell(CaptureEnded(rolling.id, because), approval.by)
         return await self.find(rolling.id)
 
-    async def begin(self, node: Node, rolling: Rolling) -> Rolling:
+    async def begin(self, node: Node, rolling: RollingCapture) -> RollingCapture:
         """Check the node's resources, record the intent, and start the recorder.
 
         Raises: Refused; Unreachable; CannotRead, with what to do. Then nothing runs, or the next look finds out.
@@ -179,7 +181,7 @@ class Roller:
         await self._tell(CaptureBegan(rolling.id, look.since_usec), BOT)
         return await self.find(rolling.id)
 
-    async def stop(self, node: Node, rolling: Rolling, by: str, os_user: str = "") -> Rolling:
+    async def stop(self, node: Node, rolling: RollingCapture, by: str, os_user: str = "") -> RollingCapture:
         """Stop the recorder. Its ring stays for the next look, which reads the last samples and removes it.
 
         Raises: Unreachable; CannotTell when another machine answers; MissingRight.
@@ -201,7 +203,7 @@ class Roller:
             raise CannotRead(f"systemd did not stop the recorder ({said})", "It ends by itself at its time.")
         return await self.find(rolling.id)
 
-    async def cleaned(self, node: Node, whom: MachineIdentity, look: RollingLook) -> str:
+    async def cleaned(self, node: Node, whom: MachineIdentity, look: RollingStatus) -> str:
         """Remove the ring of an ended recorder; return what is left, empty if nothing is.
 
         While an unknown recorder runs, the ring is its own and is left alone.
@@ -214,7 +216,7 @@ class Roller:
         ended = await self.access.run(node, whom, line)
         return "" if ended.exit_status == 0 else f"its ring ({one_line(ended.stderr, 160)})"
 
-    async def over(self, rolling: Rolling, because: str, left: str) -> Rolling:
+    async def over(self, rolling: RollingCapture, because: str, left: str) -> RollingCapture:
         """Record the end, and return the capture's new state."""
         await self._tell(CaptureEnded(rolling.id, because, left), BOT)
         return await self.find(rolling.id)
@@ -223,7 +225,7 @@ class Roller:
         """Raises: Braked, NodeBusy, BudgetSpent or NotAllowedToAsk when none may begin there; `own` is this capture."""
         if (pulled := await self.ledger.braked()) is not None:
             raise Braked(f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on.")
-        before: list[Rolling] = []
+        before: list[RollingCapture] = []
         for rolling in (await self.all()).values():
             if rolling.id == own:
                 break
@@ -248,7 +250,7 @@ class Roller:
         await self.ledger.append(HOUSE, None, event, by)
 
 
-def owns(rolling: Rolling, whom: MachineIdentity, look: RollingLook) -> bool:
+def owns(rolling: RollingCapture, whom: MachineIdentity, look: RollingStatus) -> bool:
     """True if this capture started the unit that runs there: same machine, boot and start time."""
     started = rolling.started
     if started is None or not look.is_active or not whom.is_that_of(started):
@@ -259,13 +261,13 @@ def owns(rolling: Rolling, whom: MachineIdentity, look: RollingLook) -> bool:
     return started.uptime - 1 <= began <= started.uptime + SENT_WITHIN.total_seconds() + _SETTLES
 
 
-def same_machine(node: Node, rolling: Rolling, whom: MachineIdentity) -> None:
+def same_machine(node: Node, rolling: RollingCapture, whom: MachineIdentity) -> None:
     """Raises: CannotTell when another machine answers than the recording machine; nothing is sent to it."""
     if rolling.started is not None and rolling.started.machine_id != whom.machine_id:
         raise CannotTell(f"Another machine than that of capture {rolling.id} answers as {node.name}.")
 
 
-def _is_asked(rolling: Rolling) -> None:
+def _is_asked(rolling: RollingCapture) -> None:
     """Raises: StateChanged when it no longer waits for an answer."""
     if rolling.state is not RollingState.ASKED:
         raise StateChanged(f"Capture {rolling.id} is {rolling.state.value}: it waits for no answer.")

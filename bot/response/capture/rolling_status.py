@@ -40,7 +40,7 @@ class LogLine:
 
 
 @dataclass(frozen=True, slots=True)
-class RollingLook:
+class RollingStatus:
     """What the node said; `log_unread` is why its kernel log is not known, empty where it was read.
 
     Shape: `systemd` is its version, 0 without systemd; `since_usec` is the main process's start, by CLOCK_MONOTONIC,
@@ -101,7 +101,7 @@ def look_commands(places: Places) -> tuple[Command, ...]:
     )
 
 
-def read_look(told: Outputs) -> RollingLook:
+def read_look(told: Outputs) -> RollingStatus:
     """Parse the answers; a missing answer counts as absent."""
     unit, node = _pairs(told.text("unit")), _pairs(told.text("node"))
     facts = Facts({name: node.get(name, "") for name in ("memory", "stall", "load", "cores", "system", "perf")})
@@ -113,7 +113,7 @@ def read_look(told: Outputs) -> RollingLook:
     wall, before, after = (_number(node.get("clock", ""), place) for place in range(3))
     log = told.get("log")
     pairs, lines = _lines(log.stdout if log is not None else "")
-    return RollingLook(
+    return RollingStatus(
         facts=facts,
         systemd=int(systemd[1]) if systemd else 0,
         is_active=is_active,

@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterable
 
 from bot.profile import Reader
-from bot.response.capture.held import Held, HeldCores
+from bot.response.capture.held_cores import HeldCores, HeldStretch
 
 KERNEL, USER = "ffffffff81000010", "00007f0000000010"
 
@@ -18,7 +18,7 @@ def ticks(begins: float, seconds: float) -> list[float]:
     return [begins + number / 49 for number in range(round(seconds * 49))]
 
 
-def held(parts: Iterable[str]) -> list[Held]:
+def held(parts: Iterable[str]) -> list[HeldStretch]:
     found = HeldCores()
     reader = Reader(io.BytesIO, each=found)
     reader.feed("".join(parts).encode())
