@@ -21,7 +21,7 @@ from bot.inventory import Inventory
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
 from bot.response.fleet.ask import FleetAsk
-from bot.response.fleet.desk import FleetDesk
+from bot.response.fleet.fleet_runner import FleetRunner
 from bot.response.fleet.report import FleetReport
 from bot.response.fleet.run import MOST_AT_ONCE, FleetRun
 from bot.response.fleet.sweep import Sweep
@@ -67,14 +67,14 @@ def facts_run(
     return FleetRun(tuple(nodes), len(nodes), sweep, triage, at_once, wants_facts=True, elsewhere=elsewhere)
 
 
-def fleet_desk(
+def fleet_runner(
     settings: Settings,
     known: Inventory,
     playbooks: Playbooks,
     transport: Transport,
     environment: Mapping[str, str],
     mutes: MuteRecord | None,
-) -> FleetDesk:
+) -> FleetRunner:
     """Return the desk for sweeps of a serving bot."""
 
     async def selected(ask: FleetAsk) -> tuple[Node, ...]:
@@ -87,7 +87,7 @@ def fleet_desk(
         return facts_run(nodes, playbook, transport, settings)
 
     window = Sampling(settings.samples).window
-    return FleetDesk(selected, known, playbooks, run, facts, secrets.SystemRandom(), window, asyncio.Semaphore(2))
+    return FleetRunner(selected, known, playbooks, run, facts, secrets.SystemRandom(), window, asyncio.Semaphore(2))
 
 
 def _triage(

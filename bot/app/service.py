@@ -15,7 +15,7 @@ from bot.actions import ACTIONS
 from bot.app.acting import acting
 from bot.app.alerts import alerts, channel_of, rules_of
 from bot.app.explaining import Explainer
-from bot.app.fleet import fleet_desk
+from bot.app.fleet import fleet_runner
 from bot.app.json_log import JsonLog
 from bot.app.listings import Renewal
 from bot.app.machines import note_machines
@@ -178,7 +178,7 @@ class Service:
         opener = CheckOpener(
             CheckRequests(stores.ledger, stores.leases, self._diagnosis, now, log), cards, playbooks.get().name
         )
-        desk = fleet_desk(settings, known, playbooks, ssh_transport(environment), environment, stores.ledger)
+        desk = fleet_runner(settings, known, playbooks, ssh_transport(environment), environment, stores.ledger)
         self._sweeps = Sweeps(
             scheduled(settings.sweeps, playbooks.get()),
             desk,

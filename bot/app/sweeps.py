@@ -18,7 +18,7 @@ from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.playbook import Playbook
 from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.ask import FleetAsk
-from bot.response.fleet.desk import FleetDesk
+from bot.response.fleet.fleet_runner import FleetRunner
 from bot.response.fleet.scheduled import Digest, ScheduledSweep, SweepTold, digest
 from bot.response.fleet.sweep import Sweep
 from bot.settings.tables import SweepSettings
@@ -51,7 +51,7 @@ class Sweeps:
     def __init__(
         self,
         sweeps: Sequence[ScheduledSweep],
-        desk: FleetDesk,
+        desk: FleetRunner,
         chat_requests: ChatRequests,
         readings: Readings,
         store: SweepReports,

@@ -22,7 +22,7 @@ from bot.response.fleet.sweep import Sweep
 from bot.settings import Settings
 
 if TYPE_CHECKING:
-    from bot.response.fleet.chunk_order import Question
+    from bot.response.fleet.chunk_request import Question
     from bot.response.fleet.scheduler import SchedulerAddress
 
 Tells: TypeAlias = Callable[[str], None]
@@ -47,7 +47,7 @@ def elsewhere_of(
     if not settings.scheduler:
         return None
     address = address_of(settings)
-    from bot.response.fleet.chunk_order import Question
+    from bot.response.fleet.chunk_request import Question
 
     try:
         from bot.response.fleet.dask_reader import DaskReader
@@ -79,7 +79,7 @@ async def work(
     Raises: SchedulerError when the scheduler does not answer, is gone or may not be used, or `zone` is invalid.
     """
     address = address_of(settings)
-    from bot.response.fleet.chunk_desk import ChunkDesk, GivenMutes, ReadingOnly
+    from bot.response.fleet.chunk_worker import ChunkWorker, GivenMutes, ReadingOnly
     from bot.response.fleet.roster import is_zone
 
     try:
@@ -96,7 +96,7 @@ async def work(
         )
 
     name = runner_name()
-    desk = ChunkDesk(PROGRAM, name, known, library(settings.playbooks), MORE_FACTS, triage, now, told)
+    desk = ChunkWorker(PROGRAM, name, known, library(settings.playbooks), MORE_FACTS, triage, now, told)
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)

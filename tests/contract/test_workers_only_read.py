@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.response.fleet.chunk_desk import ReadingOnly
+from bot.response.fleet.chunk_worker import ReadingOnly
 from tests.contract.floors import MAY_USE
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ ACTS = (
 LOADED = """
 import json, sys
 import bot.app.workers, bot.commands.worker, bot.app.many_nodes, bot.inventory
-import bot.response.fleet.chunk_desk, bot.response.fleet.dask_worker, bot.transport.ssh
+import bot.response.fleet.chunk_worker, bot.response.fleet.dask_worker, bot.transport.ssh
 print(json.dumps(sorted(sys.modules)))
 """
 

@@ -21,7 +21,7 @@ from bot.ledger import Waves as BlockingWaves
 from bot.response.fleet.answer import Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.chunk import Hears
-from bot.response.fleet.desk import FleetDesk
+from bot.response.fleet.fleet_runner import FleetRunner
 from bot.response.fleet.run import FleetRun
 from bot.response.fleet.sweep import Sweep
 from bot.response.fleet.waves import WaveRequest, Waves
@@ -110,7 +110,7 @@ class Fleet:
     def _work(self) -> Any:
         return self.team
 
-    def _fleet_desk(self) -> FleetDesk:
+    def _fleet_desk(self) -> FleetRunner:
         async def meant(ask: FleetAsk) -> tuple[Node, ...]:
             every = self.team.stage.nodes
             return tuple(self.team.stage.find(name) for name in (set(ask.words) & set(every) or every))
@@ -124,7 +124,7 @@ class Fleet:
 
         stage: Any = self.team.stage
         slots, window = asyncio.Semaphore(2), timedelta(seconds=5)
-        return FleetDesk(meant, stage, House(), run_of, facts_of, random.Random(7), window, slots)
+        return FleetRunner(meant, stage, House(), run_of, facts_of, random.Random(7), window, slots)
 
     async def _start(self, name: str, ask: FleetAsk, nodes: Sequence[Node], by: str, channel: str) -> Wave:
         await self.checks.wait()

@@ -24,8 +24,8 @@ from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.chunk import Hears
-from bot.response.fleet.chunk_order import ChunkOrder, Question
 from bot.response.fleet.chunk_reply import ChunkReply
+from bot.response.fleet.chunk_request import ChunkRequest, Question
 from bot.response.fleet.chunks import Chunk, chunks_of
 from bot.response.fleet.dask_link import CONNECT_SECONDS, configured, security
 from bot.response.fleet.dask_worker import read_chunk
@@ -139,7 +139,7 @@ class DaskReader:
                 self._lose(chunk, self._why_nobody(run, chunk.zone))
                 return None
             asked_at = self.clock()
-            order = ChunkOrder(self.question, chunk.nodes, len(chunk.nodes), asked_at)
+            order = ChunkRequest(self.question, chunk.nodes, len(chunk.nodes), asked_at)
             # The resource says which workers may; addresses only after refusals: they tie a chunk to present workers.
             only = self._willing(run, zone) if self._refused else None
             key = f"zombie-chunk-{id(run)}-{next(run.numbers)}"

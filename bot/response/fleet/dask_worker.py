@@ -15,7 +15,7 @@ from distributed import Worker, get_worker
 
 from bot.domain.errors import SchedulerError
 from bot.domain.safe_text import one_line
-from bot.response.fleet.chunk_desk import ChunkDesk
+from bot.response.fleet.chunk_worker import ChunkWorker
 from bot.response.fleet.dask_link import CONNECT_SECONDS, configured, security
 from bot.response.fleet.roster import resource
 from bot.response.fleet.scheduler import SchedulerAddress
@@ -26,7 +26,7 @@ LEAVING_SECONDS = 10
 class ReadingWorker(Worker):
     """A worker with a desk."""
 
-    desk: ChunkDesk
+    desk: ChunkWorker
 
 
 async def read_chunk(order: str) -> str:
@@ -39,7 +39,7 @@ async def read_chunk(order: str) -> str:
 
 async def serve(
     address: SchedulerAddress,
-    desk: ChunkDesk,
+    desk: ChunkWorker,
     zone: str,
     chunks: int,
     stop: asyncio.Event,

@@ -19,7 +19,7 @@ from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.ask import FleetAsk
-from bot.response.fleet.desk import MANY_CHECKS, FleetDesk
+from bot.response.fleet.fleet_runner import MANY_CHECKS, FleetRunner
 from bot.response.fleet.run import FleetRun
 from bot.surfaces.slack import fleet_card
 from bot.surfaces.slack.askers import Askers
@@ -45,7 +45,7 @@ class FleetCards:
 
     def __init__(
         self,
-        desk: FleetDesk,
+        desk: FleetRunner,
         poster: Poster,
         opener: CheckOpener,
         askers: Askers,

@@ -20,9 +20,9 @@ from bot.domain.node import Node
 from bot.probes import PROBES
 from bot.response.diagnosis.triage import Triage
 from bot.response.fleet.answer import Counted, Found, NodeAnswer, NodeOutcome
-from bot.response.fleet.chunk_desk import ChunkDesk, ReadingOnly
-from bot.response.fleet.chunk_order import ChunkOrder, Question
 from bot.response.fleet.chunk_reply import ChunkReply
+from bot.response.fleet.chunk_request import ChunkRequest, Question
+from bot.response.fleet.chunk_worker import ChunkWorker, ReadingOnly
 from bot.response.fleet.chunks import chunks_of
 from bot.response.fleet.roster import Roster, declared, is_zone, resource
 from bot.response.fleet.sweep import Sweep
@@ -33,7 +33,7 @@ PROGRAM = "zombie 1.2.3"
 PLAYBOOK = library().get("node-health")
 SWEEP = Sweep.of(PLAYBOOK, [LEAK])
 QUESTION = Question.of(SWEEP, program=PROGRAM, facts=False, samples=5, deadline=timedelta(seconds=20))
-ORDER = ChunkOrder(QUESTION, ("node-1", "node-2"), 2, NOW)
+ORDER = ChunkRequest(QUESTION, ("node-1", "node-2"), 2, NOW)
 FOUND = Found(LEAK, "degraded", "possible", "60,000 of them", ("ecs.service",))
 COUNTED = Counted(LEAK, 60_000.0, "boot-1", HarmAt(80_000.0, "each read holds a core for 2 s"))
 SICK = NodeAnswer(
@@ -80,19 +80,19 @@ class Known:
         return Node(name, "10.0.0.1")
 
 
-def desk(way: Refuses, *names: str, program: str = PROGRAM) -> ChunkDesk:
+def desk(way: Refuses, *names: str, program: str = PROGRAM) -> ChunkWorker:
     def triage(question: Question, sweep: Sweep) -> Triage:
         return Triage(ReadingOnly(way), {}, lambda: NOW, deadline=question.deadline)
 
-    return ChunkDesk(program, "worker-a", Known(names), library(), (PROBES["boot_units"],), triage, lambda: NOW)
+    return ChunkWorker(program, "worker-a", Known(names), library(), (PROBES["boot_units"],), triage, lambda: NOW)
 
 
-async def replied(desk: ChunkDesk, order: ChunkOrder) -> ChunkReply:
+async def replied(desk: ChunkWorker, order: ChunkRequest) -> ChunkReply:
     return ChunkReply.of(await desk.reply(order.text, "tcp://127.0.0.1:1"), order.nodes, SWEEP)
 
 
 def test_order_and_reply_come_back_as_they_went() -> None:
-    assert ChunkOrder.of(ORDER.text) == ORDER
+    assert ChunkRequest.of(ORDER.text) == ORDER
     assert ChunkReply.of(REPLY.text, ORDER.nodes, SWEEP) == REPLY
 
 
@@ -127,7 +127,7 @@ def test_order_names_nodes_and_no_way_to_them() -> None:
 async def test_order_out_of_bounds_reads_no_node(change: dict[str, Any]) -> None:
     text = json.dumps(json.loads(ORDER.text) | change)
     with pytest.raises(SchedulerError, match="no order to read nodes"):
-        ChunkOrder.of(text)
+        ChunkRequest.of(text)
     way = Refuses()
     told = json.loads(await desk(way, "node-1", "node-2").reply(text, "a"))
     assert (told["refused"].startswith("what came is no order"), told["answers"], way.tried) == (True, [], [])

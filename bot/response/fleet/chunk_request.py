@@ -79,7 +79,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkOrder:
+class ChunkRequest:
     """A chunk of a sweep: its nodes, the question, and how many nodes at once."""
 
     question: Question
@@ -93,7 +93,7 @@ class ChunkOrder:
         return json.dumps(plain(self), separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
-    def of(cls, text: str) -> ChunkOrder:
+    def of(cls, text: str) -> ChunkRequest:
         """Return the order that a document holds.
 
         Raises: SchedulerError when it is no order, or asks for more than a sweep ever does.

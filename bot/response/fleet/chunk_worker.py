@@ -17,8 +17,8 @@ from bot.domain.probe import Probe
 from bot.response.diagnosis.triage import Triage
 from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.chunk import ChunkReader
-from bot.response.fleet.chunk_order import ChunkOrder, Question
 from bot.response.fleet.chunk_reply import ChunkReply
+from bot.response.fleet.chunk_request import ChunkRequest, Question
 from bot.response.fleet.sweep import Sweep
 
 KEPT_SWEEPS = 8
@@ -47,7 +47,7 @@ class GivenMutes:
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkDesk:
+class ChunkWorker:
     """Handles orders in a worker. Shape: `triage_of` makes the triage for a question and a sweep."""
 
     program: str
@@ -63,7 +63,7 @@ class ChunkDesk:
     async def reply(self, text: str, address: str) -> str:
         """Return the reply to an order, both as documents; the reply names what cannot be done."""
         try:
-            order = ChunkOrder.of(text)
+            order = ChunkRequest.of(text)
             sweep, triage = self._prepared(order.question)
         except UsageError as no:
             self.told(f"refused: {no.sentence}")

@@ -11,19 +11,19 @@ import pytest
 
 from bot.app.parts import library
 from bot.domain.node import Node
-from bot.response.fleet.desk import FleetDesk
+from bot.response.fleet.fleet_runner import FleetRunner
 
 NOBODY: Any = None
 
 
-def desk(role: str | None) -> FleetDesk:
+def desk(role: str | None) -> FleetRunner:
     class Nodes:
         def find(self, name: str, /) -> Node:
             return Node(name, "10.0.0.1", labels={} if role is None else {"role": role})
 
     slots = asyncio.Semaphore(1)
     playbooks: Any = library()
-    return FleetDesk(NOBODY, Nodes(), playbooks, NOBODY, NOBODY, random.Random(1), timedelta(seconds=5), slots)
+    return FleetRunner(NOBODY, Nodes(), playbooks, NOBODY, NOBODY, random.Random(1), timedelta(seconds=5), slots)
 
 
 @pytest.mark.parametrize(

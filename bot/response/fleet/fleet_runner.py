@@ -24,7 +24,7 @@ MANY_LOOKS, MANY_CHECKS = 200, 20  # more nodes than this need a person's yes fi
 
 
 @dataclass(frozen=True, slots=True)
-class FleetDesk:
+class FleetRunner:
     """Runs sweeps. `slots` is how many run at once."""
 
     select: Callable[[FleetAsk], Awaitable[tuple[Node, ...]]]
