@@ -1,4 +1,4 @@
-"""The past of nodes, from PROMETHEUS_URL and PYROSCOPE_URL."""
+"""The history of nodes, from PROMETHEUS_URL and PYROSCOPE_URL."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from bot.app.parts import now
-from bot.app.profile_history import profiled_by
-from bot.app.web_base import checked_base
+from bot.domain.errors import SettingsError
 from bot.domain.growth import CountSample
 from bot.domain.metric_history import PROFILED
 from bot.domain.node import Node
@@ -20,6 +20,37 @@ from bot.settings import Settings
 
 if TYPE_CHECKING:
     from bot.sources.prometheus import PrometheusHistory
+    from bot.sources.pyroscope import PyroscopeHistory
+
+
+def profiled_by(settings: Settings, nodes: Iterable[Node]) -> PyroscopeHistory | None:
+    """Return the configured Pyroscope, or None.
+
+    Raises: SettingsError when PYROSCOPE_URL is not an address.
+    """
+    set_up = settings.pyroscope
+    if not set_up.url:
+        return None
+    checked_base("PYROSCOPE_URL", set_up.url)
+    from bot.sources.pyroscope import PyroscopeHistory
+
+    return PyroscopeHistory(set_up.url, nodes, set_up.label, set_up.profile, set_up.tenant)
+
+
+def checked_base(variable: str, url: str) -> str:
+    """Return the address.
+
+    Raises: SettingsError, naming the variable, when it is not an address.
+    """
+    try:
+        parts = urlsplit(url)
+        is_base = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
+    except ValueError:
+        is_base = False
+    if not is_base:
+        service = variable.partition("_")[0].lower()
+        raise SettingsError(f"{variable} is not an address.", f"Write its base: {variable}=https://{service}.example")
+    return url
 
 
 def history_of(settings: Settings, nodes: Iterable[Node]) -> PrometheusHistory | None:

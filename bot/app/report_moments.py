@@ -22,8 +22,8 @@ from bot.probes.kernel_log import KernelLogReading
 from bot.profile.sketch import Sketch
 from bot.response.capture.sketches import sketch_in
 from bot.response.capture.symptom_incident import LED_TO
-from bot.surfaces.report.moment import Moment
 from bot.surfaces.report.parts import Picture
+from bot.surfaces.report.report_data import Moment
 
 BEFORE = timedelta(days=1)  # this long before an incident belongs to its story
 MOST_LINES = 40  # of the kernel's log: the newest

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.app.metric_history import history_of
-from bot.app.profile_history import profiled_by
+from bot.app.metric_history import history_of, profiled_by
 from bot.domain.contracts import Clock
 from bot.domain.errors import CannotRead
 from bot.domain.examined import Examined, Mark

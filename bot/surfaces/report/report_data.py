@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.domain.case import Head
 from bot.domain.entry import Entry, kind_of
 from bot.domain.incident import Incident
-from bot.surfaces.report.moment import Moment
 from bot.surfaces.report.parts import Picture
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What happened, when, and who says so.
+
+    Shape: `at` is on the record's clock; `error` is how far it may be off, None where nobody measured it, zero where it
+    comes from the record's own clock.
+    """
+
+    at: datetime
+    source: str
+    what: str
+    words: str
+    error: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,8 @@ from bot.domain.errors import UnreadableEntry
 from bot.domain.events import AlertJoined, AlertReceived
 from bot.domain.safe_text import one_line
 from bot.surfaces.incidents import said as entry_words
-from bot.surfaces.report.moment import Moment
 from bot.surfaces.report.parts import Grid, Section, said
-from bot.surfaces.report.report_data import ReportData
+from bot.surfaces.report.report_data import Moment, ReportData
 from bot.surfaces.view.words import Instant, Person, Sentence
 
 SAID = 2000  # characters of a row's words

@@ -27,9 +27,8 @@ from bot.domain.fold import fold
 from bot.domain.probe import Unread
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, RuledOut, Undecided
-from bot.surfaces.report.moment import Moment
 from bot.surfaces.report.parts import Picture
-from bot.surfaces.report.report_data import KeptAnswer, ReportData
+from bot.surfaces.report.report_data import KeptAnswer, Moment, ReportData
 from bot.surfaces.view.plan_words import PlanWords
 from tests.record.incidents import BEGAN_AT, EVIDENCE, OPENING, PLAN, STARTED, TRIAGED, WAYS, entries
 

@@ -7,9 +7,8 @@ from datetime import timedelta
 
 from bot.domain.alert import Alert
 from bot.domain.transitions import State
-from bot.surfaces.report.moment import Moment
 from bot.surfaces.report.parts import Grid
-from bot.surfaces.report.report_data import ReportData
+from bot.surfaces.report.report_data import Moment, ReportData
 from bot.surfaces.report.timeline import timeline
 from bot.surfaces.view.words import Instant, plain
 from tests.record.incidents import BEGAN_AT, OPENING, WAYS
