@@ -42,9 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     from bot.app.doctor import Doctor
     from bot.app.watching import terminal_width
-    from bot.domain.examined import all_well
+    from bot.domain.doctor_finding import all_well
     from bot.settings import database_url
-    from bot.surfaces.examined import examination_document, examination_text
+    from bot.surfaces.doctor_report import examination_document, examination_text
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)

@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.domain.duration import parse_duration, written
 from bot.domain.errors import SettingsError
-from bot.domain.listening import host_and_port
+from bot.domain.listen_address import host_and_port
 from bot.domain.safe_text import one_line
 from bot.domain.setting import Kind, Setting
 from bot.settings.file import duration_fault, expanded

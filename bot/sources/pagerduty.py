@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.domain.alert import AlertGroup, CaseEvent, Delivery, Reporter, SourceAlert
-from bot.domain.examined import Examined
+from bot.domain.doctor_finding import DoctorFinding
 from bot.domain.pagerduty import OURS, PAGERDUTY
 from bot.sources.body import TITLE, any_alike, harmless, inner, instant, labels, name, read_body, signed, table, text
 from bot.sources.pagerduty_settings import PagerDutySettings
@@ -164,7 +164,7 @@ def _webhook(settings: PagerDutySettings) -> PagerDutyWebhook | None:
     return PagerDutyWebhook(settings.secrets) if settings.secrets else None
 
 
-async def _examine(settings: PagerDutySettings, bot: ServingBot) -> Sequence[Examined]:
+async def _examine(settings: PagerDutySettings, bot: ServingBot) -> Sequence[DoctorFinding]:
     from bot.sources.pagerduty_examination import PagerDutyExamination  # loads an HTTP client
 
     return await PagerDutyExamination(settings, bot).look()

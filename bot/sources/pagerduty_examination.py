@@ -6,8 +6,8 @@ import asyncio
 import re
 from collections.abc import Mapping
 
+from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import PagerDutyFailed, PagerDutyRefused
-from bot.domain.examined import Examined, Mark
 from bot.domain.pagerduty import Subscription
 from bot.domain.safe_text import one_line
 from bot.sources.pagerduty_client import PagerDutyClient
@@ -45,33 +45,37 @@ class PagerDutyExamination:
         self._patience = patience or Patience(tries=1)
         self._ping_seconds = ping_seconds
 
-    async def look(self) -> tuple[Examined, ...]:
+    async def look(self) -> tuple[DoctorFinding, ...]:
         """Examine everything.
 
         Raises: SettingsError when what is set cannot be used.
         """
         access = Access.of(self._settings)
         events = (
-            Examined("PagerDuty routing key", Mark.OK, "set; not tried, because that would raise an alert")
+            DoctorFinding("PagerDuty routing key", Mark.OK, "set; not tried, because that would raise an alert")
             if access.routing_key
-            else Examined("PagerDuty routing key", Mark.NOT_SET, "PAGERDUTY_ROUTING_KEY is not set: no alerts raised")
+            else DoctorFinding(
+                "PagerDuty routing key", Mark.NOT_SET, "PAGERDUTY_ROUTING_KEY is not set: no alerts raised"
+            )
         )
         if not access.token:
             seen = "PAGERDUTY_API_TOKEN is not set, so no notes are written, and no alerts read"
-            return (Examined("PagerDuty key", Mark.NOT_SET, seen), events)
+            return (DoctorFinding("PagerDuty key", Mark.NOT_SET, seen), events)
         client = PagerDutyClient.of(access, self._patience)
         try:
             known = await client.subscriptions()
             sender = access.sender or "nobody: notes need PAGERDUTY_FROM with an account's key"
-            key = Examined("PagerDuty key", Mark.OK if access.sender else Mark.NOTE, f"taken; notes come from {sender}")
+            key = DoctorFinding(
+                "PagerDuty key", Mark.OK if access.sender else Mark.NOTE, f"taken; notes come from {sender}"
+            )
             return (key, *await self._subscription(client, known), *await self._on_call(client), events)
         except PagerDutyFailed as error:
             hint = error.try_next or "Can this machine reach PagerDuty (PAGERDUTY_API_URL, a proxy, DNS)?"
-            return (Examined("PagerDuty key", Mark.WRONG, error.sentence, hint), events)
+            return (DoctorFinding("PagerDuty key", Mark.WRONG, error.sentence, hint), events)
         finally:
             await client.close()
 
-    async def _on_call(self, client: PagerDutyClient) -> tuple[Examined, ...]:
+    async def _on_call(self, client: PagerDutyClient) -> tuple[DoctorFinding, ...]:
         if not (schedule := self._settings.schedule):
             return ()
         name = "PagerDuty on call"
@@ -79,18 +83,20 @@ class PagerDutyExamination:
             found = await client.on_call(schedule)
         except PagerDutyFailed as error:
             hint = "[pagerduty] schedule has to be the id of a schedule, and the key may read schedules."
-            return (Examined(name, Mark.WRONG, f"{schedule}: {error.sentence}", hint),)
+            return (DoctorFinding(name, Mark.WRONG, f"{schedule}: {error.sentence}", hint),)
         who = one_line(", ".join(found.names), 200)
         hint = "" if who else "Is [pagerduty] schedule the right schedule?"
-        return (Examined(name, Mark.OK if who else Mark.NOTE, f"{schedule}: {who or 'nobody is on call'}", hint),)
+        return (DoctorFinding(name, Mark.OK if who else Mark.NOTE, f"{schedule}: {who or 'nobody is on call'}", hint),)
 
-    async def _subscription(self, client: PagerDutyClient, known: tuple[Subscription, ...]) -> tuple[Examined, ...]:
+    async def _subscription(
+        self, client: PagerDutyClient, known: tuple[Subscription, ...]
+    ) -> tuple[DoctorFinding, ...]:
         name = "PagerDuty subscription"
         if self._settings.poll:
-            return (Examined(name, Mark.NOT_SET, "[pagerduty] poll = true: nothing need reach this bot"),)
+            return (DoctorFinding(name, Mark.NOT_SET, "[pagerduty] poll = true: nothing need reach this bot"),)
         if not self._settings.webhook_secrets:
             seen = "PAGERDUTY_WEBHOOK_SECRETS is not set, so /pagerduty is off, and no webhooks are received"
-            return (Examined(name, Mark.NOT_SET, seen, "Set it, or [pagerduty] poll = true."),)
+            return (DoctorFinding(name, Mark.NOT_SET, seen, "Set it, or [pagerduty] poll = true."),)
         wanted = self._settings.subscription
         found = [subscription for subscription in known if subscription.id == wanted or not wanted]
         if len(found) != 1:
@@ -98,24 +104,24 @@ class PagerDutyExamination:
             hint = (
                 "Subscribe to incidents in “Integrations”, “Generic Webhooks (v3)”; [pagerduty] subscription names it."
             )
-            return (Examined(name, Mark.WRONG, seen, hint),)
+            return (DoctorFinding(name, Mark.WRONG, seen, hint),)
         (ours,) = found
         if ours.is_disabled:
             by = "by PagerDuty, after deliveries that failed" if ours.is_suspended else "by somebody"
-            return (Examined(name, Mark.WRONG, f"{ours.id} is switched off {by}", "/zombie pagerduty on"),)
-        return (Examined(name, Mark.OK, f"{ours.id} delivers to {ours.url}"), await self._signature(client, ours))
+            return (DoctorFinding(name, Mark.WRONG, f"{ours.id} is switched off {by}", "/zombie pagerduty on"),)
+        return (DoctorFinding(name, Mark.OK, f"{ours.id} delivers to {ours.url}"), await self._signature(client, ours))
 
-    async def _signature(self, client: PagerDutyClient, ours: Subscription) -> Examined:
+    async def _signature(self, client: PagerDutyClient, ours: Subscription) -> DoctorFinding:
         name = "PagerDuty signature"
         try:
             before = await counted(self._bot)
         except OSError as error:
             seen = f"not tried: no bot answers at {self._bot.address} on this machine ({error})"
-            return Examined(name, Mark.NOTE, seen, "Run zombie doctor beside the bot that serves.")
+            return DoctorFinding(name, Mark.NOTE, seen, "Run zombie doctor beside the bot that serves.")
         try:
             await client.ping(ours.id)
         except PagerDutyRefused as error:
-            return Examined(name, Mark.NOTE, f"PagerDuty does not ping: {error.sentence}", error.try_next)
+            return DoctorFinding(name, Mark.NOTE, f"PagerDuty does not ping: {error.sentence}", error.try_next)
         more: dict[str, float] = {}
         try:
             async with asyncio.timeout(self._ping_seconds):
@@ -125,8 +131,8 @@ class PagerDutyExamination:
                     more = {outcome: count for outcome, count in now.items() if count > before.get(outcome, 0.0)}
         except (TimeoutError, OSError):
             seen = f"a ping was sent, and nothing came to the bot here within {self._ping_seconds:g} s"
-            return Examined(name, Mark.WRONG, seen, f"Does {ours.url} lead to this bot (TLS, firewall, path)?")
+            return DoctorFinding(name, Mark.WRONG, seen, f"Does {ours.url} lead to this bot (TLS, firewall, path)?")
         if any(outcome in more for outcome in _GENUINE):
-            return Examined(name, Mark.OK, "a ping came, and its signature is right")
+            return DoctorFinding(name, Mark.OK, "a ping came, and its signature is right")
         hint = "PAGERDUTY_WEBHOOK_SECRETS has to hold the secret that PagerDuty showed when the subscription was made."
-        return Examined(name, Mark.WRONG, f"a ping came and was refused: {', '.join(sorted(more))}", hint)
+        return DoctorFinding(name, Mark.WRONG, f"a ping came and was refused: {', '.join(sorted(more))}", hint)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 
 from bot.domain.alert import Delivery, SourceAlert
-from bot.domain.examined import Examined
+from bot.domain.doctor_finding import DoctorFinding
 
 Body: TypeAlias = Mapping[str, Any]  # a request's body, as `read_body` returns it
 
@@ -81,4 +81,4 @@ class Source:
     recognises: Callable[[Body], bool]
     parse_file: Callable[[Body], ParsedFile]
     names_in: Callable[[Any], tuple[Sequence[str], Sequence[Any]]] = lambda settings: ((), ())
-    examine: Callable[[Any, ServingBot], Awaitable[Sequence[Examined]]] | None = None
+    examine: Callable[[Any, ServingBot], Awaitable[Sequence[DoctorFinding]]] | None = None

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bot.domain.contracts import Clock
-from bot.domain.examined import Examined
+from bot.domain.doctor_finding import DoctorFinding
 
 if TYPE_CHECKING:
     from bot.domain.engine_contracts import Surface
     from bot.domain.policy import Policy
 
-DoctorCheck: TypeAlias = Callable[[], Awaitable[Sequence[Examined]]]
+DoctorCheck: TypeAlias = Callable[[], Awaitable[Sequence[DoctorFinding]]]
 DoctorChecks: TypeAlias = Sequence[tuple[str, DoctorCheck]]  # each under the name that is shown if it does not answer
 
 

@@ -13,7 +13,7 @@ from aiohttp.http import HttpProcessingError
 
 from bot.domain.contracts import Log, Seconds
 from bot.domain.errors import SettingsError
-from bot.domain.listening import host_and_port
+from bot.domain.listen_address import host_and_port
 from bot.surfaces.bodies import BODIES, Bodies, peer_of
 from bot.surfaces.connections import ConnectionLimits, Connections
 from bot.surfaces.refused_requests import CountUnauthorized, RefusedRequests

@@ -6,7 +6,7 @@ import pytest
 
 from bot.app.doctor.nodes import NodeExamination
 from bot.app.parts import nonce
-from bot.domain.examined import Examined, Mark
+from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.node import Node
 from bot.probes import PROBES
 from bot.response.execution.privilege import acting_lines, reading_lines
@@ -21,7 +21,7 @@ pytestmark = [
 ACTS = (("systemctl", "disable", "--now", "--", "ecs.service"), ("systemctl", "reboot"))
 
 
-async def examined(sshd: Sshd) -> dict[str, Examined]:
+async def examined(sshd: Sshd) -> dict[str, DoctorFinding]:
     node = Node("real", sshd.address, sshd.port, sshd.user, sshd.client_key)
     examination = NodeExamination(SshTransport(Keyring(sshd.known_hosts), nonce), tuple(PROBES.values()), {}, ACTS)
     return {one.name: one for one in await examination.look(node)}

@@ -15,8 +15,8 @@ from bot.app.alerts import explained, rules_of
 from bot.app.doctor import Doctor
 from bot.app.parts import library
 from bot.domain.alert import Alert, AlertGroup, CaseEvent, Delivery, SourceAlert
+from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import NotAnApprover, SettingsError
-from bot.domain.examined import Examined, Mark
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy
 from bot.domain.setting import option, secret
@@ -101,8 +101,8 @@ class Board:
 
 
 def board_looks(settings: Any, policy: Policy, now: Callable[[], datetime]) -> DoctorChecks:
-    async def look() -> tuple[Examined, ...]:
-        return (Examined("Board", Mark.OK, "it hangs there"),)
+    async def look() -> tuple[DoctorFinding, ...]:
+        return (DoctorFinding("Board", Mark.OK, "it hangs there"),)
 
     return (("Board", look),)
 
@@ -169,15 +169,17 @@ async def test_doctor_has_a_line_of_each(tmp_path: Path) -> None:
     (tmp_path / "nodes.toml").write_text("[nodes]\n")
     members = {"sources": ALL_SOURCES, "surfaces": (board_surface(Board()),)}
 
-    async def found(**environment: str) -> dict[str, Examined]:
+    async def found(**environment: str) -> dict[str, DoctorFinding]:
         known = Inventory.load(tmp_path / "nodes.toml")
         read = settings(tmp_path, ZOMBIE_LISTEN="127.0.0.1:1", **environment)
         doctor = Doctor(read, known, f"sqlite:///{tmp_path / 'zombie.db'}", {"HOME": str(tmp_path)}, **members)  # type: ignore[arg-type]
         return {one.name: one for one in await doctor.examined()}
 
     without, having = await found(), await found(SIREN_TOKEN=TOKEN)
-    assert without["Siren"] == Examined("Siren", Mark.NOT_SET, "SIREN_TOKEN is not set, so /siren is not served (404)")
-    assert having["Siren"] == Examined("Siren", Mark.OK, "/siren is served, for callers with SIREN_TOKEN")
+    assert without["Siren"] == DoctorFinding(
+        "Siren", Mark.NOT_SET, "SIREN_TOKEN is not set, so /siren is not served (404)"
+    )
+    assert having["Siren"] == DoctorFinding("Siren", Mark.OK, "/siren is served, for callers with SIREN_TOKEN")
     assert having["Board"].seen == "it hangs there"
 
 

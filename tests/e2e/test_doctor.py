@@ -22,8 +22,8 @@ from bot.demo.machine.power import ActingMachine
 from bot.demo.pagerduty.account import SCHEDULE
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.people import BOT, GROUPS
+from bot.domain.doctor_finding import DoctorFinding, Mark, all_well
 from bot.domain.events import AlertReceived, Triaged
-from bot.domain.examined import Examined, Mark, all_well
 from bot.ledger import Database, Ledger
 from bot.ledger.migrations import VERSION
 from bot.surfaces.slack.examination import SCOPES
@@ -42,7 +42,7 @@ async def here(tmp_path: Path) -> AsyncIterator[Surroundings]:
         yield found
 
 
-def marks(found: Mapping[str, Examined]) -> dict[str, str]:
+def marks(found: Mapping[str, DoctorFinding]) -> dict[str, str]:
     return {name: one.mark.value for name, one in found.items()}
 
 

@@ -15,7 +15,7 @@ from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.fleet_other_faults import BUSY
 from bot.demo.slack.people import ALICE, GROUPS
 from bot.demo.slack.server import SlackWorkspace
-from bot.domain.examined import Examined
+from bot.domain.doctor_finding import DoctorFinding
 from bot.inventory import Inventory
 from bot.settings import Settings, database_url
 from bot.sources import SOURCES, pagerduty, settings_of
@@ -36,7 +36,7 @@ units = ["ecs.service"]
 """
 
 
-async def quickly(settings: PagerDutySettings, bot: ServingBot) -> Sequence[Examined]:
+async def quickly(settings: PagerDutySettings, bot: ServingBot) -> Sequence[DoctorFinding]:
     return await PagerDutyExamination(settings, bot, QUICK, ping_seconds=3.0).look()
 
 
@@ -62,7 +62,7 @@ class Surroundings:
         }
         return {name: value for name, value in told.items() if value}
 
-    async def examined(self, toml: str = POLICY, /, **changes: str) -> dict[str, Examined]:
+    async def examined(self, toml: str = POLICY, /, **changes: str) -> dict[str, DoctorFinding]:
         """Have everything looked at, and return it by name."""
         environment = self.environment(**changes)
         (self.folder / "zombie.toml").write_text(toml)

@@ -15,8 +15,8 @@ from bot.app.listings import listing_words
 from bot.app.parts import library, now, ssh_transport
 from bot.app.policing import rules_of_acting
 from bot.domain.contracts import Transport
+from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import SettingsError, ZombieError
-from bot.domain.examined import Examined, Mark
 from bot.domain.node import Node
 from bot.domain.setting import rows_of
 from bot.inventory import Inventory
@@ -65,7 +65,7 @@ class Doctor:
         self._policy = rules_of_acting(settings, len(known.nodes))
         self._gate = asyncio.Semaphore(AT_ONCE)
 
-    async def examined(self) -> tuple[Examined, ...]:
+    async def examined(self) -> tuple[DoctorFinding, ...]:
         """Return all results, always in the same order."""
         here = LocalBot(self._settings.listen)
         looks: list[tuple[str, DoctorCheck]] = [
@@ -83,42 +83,42 @@ class Doctor:
         found = await asyncio.gather(*(self._bounded(name, look) for name, look in looks))
         return tuple(examined for several in found for examined in several)
 
-    async def _bounded(self, name: str, look: DoctorCheck) -> Sequence[Examined]:
+    async def _bounded(self, name: str, look: DoctorCheck) -> Sequence[DoctorFinding]:
         try:
             async with asyncio.timeout(self._seconds):
                 return await look()
         except TimeoutError:
-            return (Examined(name, Mark.WRONG, f"did not answer within {self._seconds:g} s"),)
+            return (DoctorFinding(name, Mark.WRONG, f"did not answer within {self._seconds:g} s"),)
         except ZombieError as no:
-            return (Examined(name, Mark.WRONG, no.sentence, no.try_next),)
+            return (DoctorFinding(name, Mark.WRONG, no.sentence, no.try_next),)
         except OSError as no:
-            return (Examined(name, Mark.WRONG, no.strerror or str(no)),)
+            return (DoctorFinding(name, Mark.WRONG, no.strerror or str(no)),)
 
     def _of_source(self, source: Source, here: LocalBot) -> DoctorCheck:
         said = self._settings.of(source.settings)
 
-        async def look() -> Sequence[Examined]:
+        async def look() -> Sequence[DoctorFinding]:
             if source.examine is not None:
                 return await source.examine(said, here)
             variable = next(row.environment for _, row in rows_of(source.settings) if row.secret)
             if source.webhook(said) is None:
                 seen = f"{variable} is not set, so {source.path} is not served (404)"
-                return (Examined(source.title, Mark.NOT_SET, seen),)
-            return (Examined(source.title, Mark.OK, f"{source.path} is served, for callers with {variable}"),)
+                return (DoctorFinding(source.title, Mark.NOT_SET, seen),)
+            return (DoctorFinding(source.title, Mark.OK, f"{source.path} is served, for callers with {variable}"),)
 
         return look
 
-    async def _inventory(self) -> Sequence[Examined]:
+    async def _inventory(self) -> Sequence[DoctorFinding]:
         seen = f"{self._known.says}, of which {len(self._nodes)} are checked"
         if not self._known.nodes:
-            none = Examined("inventory", Mark.WRONG, "it has no nodes", "Add a node: [nodes.NAME], address = …")
+            none = DoctorFinding("inventory", Mark.WRONG, "it has no nodes", "Add a node: [nodes.NAME], address = …")
             return (none, *(self._of_place(said) for said in self._known.listings))
-        return (Examined("inventory", Mark.OK, seen), *(self._of_place(said) for said in self._known.listings))
+        return (DoctorFinding("inventory", Mark.OK, seen), *(self._of_place(said) for said in self._known.listings))
 
     @staticmethod
-    def _of_place(said: ListingStatus) -> Examined:
+    def _of_place(said: ListingStatus) -> DoctorFinding:
         mark = Mark.OK if not said.complaint else Mark.NOTE if said.read_at is not None else Mark.WRONG
-        return Examined("inventory", mark, listing_words(said, now()), "" if mark is Mark.OK else _LISTING)
+        return DoctorFinding("inventory", mark, listing_words(said, now()), "" if mark is Mark.OK else _LISTING)
 
     def _of_nodes(self) -> list[tuple[str, DoctorCheck]]:
         if not self._nodes:
@@ -131,13 +131,13 @@ class Doctor:
             try:
                 acting, acts = acting_login(self._settings, self._environment), acting_rights(self._settings)
             except SettingsError as no:
-                wrong = Examined("login that acts", Mark.WRONG, no.sentence, no.try_next)
+                wrong = DoctorFinding("login that acts", Mark.WRONG, no.sentence, no.try_next)
                 looks.append(("login that acts", lambda: _told(wrong)))
         transport = self._transport or ssh_transport(self._environment)
         examination = NodeExamination(transport, tuple(probes.values()), acting, acts)
 
         def of(node: Node) -> DoctorCheck:
-            async def look() -> Sequence[Examined]:
+            async def look() -> Sequence[DoctorFinding]:
                 async with self._gate:
                     return await examination.look(node)
 
@@ -146,5 +146,5 @@ class Doctor:
         return [*looks, *((f"node {node.name}", of(node)) for node in self._nodes)]
 
 
-async def _told(examined: Examined) -> Sequence[Examined]:
+async def _told(examined: DoctorFinding) -> Sequence[DoctorFinding]:
     return (examined,)

@@ -6,33 +6,35 @@ from collections.abc import Sequence
 
 from bot.app.metric_history import history_of, profiled_by
 from bot.domain.contracts import Clock
+from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import CannotRead
-from bot.domain.examined import Examined, Mark
 from bot.domain.node import Node
 from bot.settings import Settings
 
 
-async def prometheus(settings: Settings, nodes: Sequence[Node], now: Clock) -> tuple[Examined, ...]:
+async def prometheus(settings: Settings, nodes: Sequence[Node], now: Clock) -> tuple[DoctorFinding, ...]:
     """Does Prometheus answer, and does it know a node?
 
     Raises: SettingsError when PROMETHEUS_URL is not an address.
     """
     history = history_of(settings, nodes)
     if history is None:
-        return (Examined("Prometheus", Mark.NOT_SET, "no PROMETHEUS_URL: verdicts come without the past"),)
+        return (DoctorFinding("Prometheus", Mark.NOT_SET, "no PROMETHEUS_URL: verdicts come without the past"),)
     try:
         for node in nodes[:1]:
             told = await history.before(node, now())
-            return (Examined("Prometheus", Mark.OK, f"of {node.name}: {told[0].says if told else 'no history found'}"),)
+            return (
+                DoctorFinding("Prometheus", Mark.OK, f"of {node.name}: {told[0].says if told else 'no history found'}"),
+            )
     except CannotRead as no:
         hint = "Is it reachable, and does its label instance hold the inventory's names, addresses or labels?"
-        return (Examined("Prometheus", Mark.WRONG, str(no), hint),)
+        return (DoctorFinding("Prometheus", Mark.WRONG, str(no), hint),)
     finally:
         await history.close()
-    return (Examined("Prometheus", Mark.NOTE, "not tried: there are no nodes"),)
+    return (DoctorFinding("Prometheus", Mark.NOTE, "not tried: there are no nodes"),)
 
 
-async def pyroscope(settings: Settings, nodes: Sequence[Node], now: Clock) -> tuple[Examined, ...]:
+async def pyroscope(settings: Settings, nodes: Sequence[Node], now: Clock) -> tuple[DoctorFinding, ...]:
     """Does Pyroscope answer, and does it know a node? No result where it is not set.
 
     Raises: SettingsError when PYROSCOPE_URL is not an address.
@@ -43,8 +45,8 @@ async def pyroscope(settings: Settings, nodes: Sequence[Node], now: Clock) -> tu
     try:
         for node in nodes[:1]:
             (told,) = await profiled.before(node, now())
-            return (Examined("Pyroscope", Mark.OK, f"of {node.name}: {told.says}"),)
+            return (DoctorFinding("Pyroscope", Mark.OK, f"of {node.name}: {told.says}"),)
     except CannotRead as no:
         hint = "Is it reachable, and which label names nodes there? [pyroscope] label in zombie.toml"
-        return (Examined("Pyroscope", Mark.WRONG, str(no), hint),)
-    return (Examined("Pyroscope", Mark.NOTE, "not tried: there are no nodes"),)
+        return (DoctorFinding("Pyroscope", Mark.WRONG, str(no), hint),)
+    return (DoctorFinding("Pyroscope", Mark.NOTE, "not tried: there are no nodes"),)

@@ -13,8 +13,8 @@ from bot.app.parts import now
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed
 from bot.domain.contracts import Transport
+from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import MissingFile, Unreachable
-from bot.domain.examined import Examined, Mark
 from bot.domain.node import Node
 from bot.domain.probe import Probe
 from bot.domain.root_command import needs_secure_path, root_ways
@@ -46,7 +46,7 @@ class NodeExamination:
     acting: Mapping[str, Any]
     acts: Sequence[Sequence[str]]
 
-    async def look(self, node: Node) -> tuple[Examined, ...]:
+    async def look(self, node: Node) -> tuple[DoctorFinding, ...]:
         """Connect to a node with each of the logins."""
         ways = {way for probe in self.probes for command in probe.commands for way in root_ways(command)}
         reads = sorted(way for way in ways if not needs_secure_path(way))  # that is for nodes that are profiled
@@ -58,16 +58,16 @@ class NodeExamination:
 
     async def _login(
         self, node: Node, word: str, rights: Sequence[Sequence[str]], lacking: Mark
-    ) -> tuple[Examined, ...]:
+    ) -> tuple[DoctorFinding, ...]:
         name = f"{word} {node.name}"
         began = asyncio.get_running_loop().time()
         try:
             runs = await self._runs(node, rights)
         except (Unreachable, MissingFile) as no:
-            return (Examined(name, Mark.WRONG, no.sentence, no.try_next),)
+            return (DoctorFinding(name, Mark.WRONG, no.sentence, no.try_next),)
         took = asyncio.get_running_loop().time() - began
         user = _said(runs, "who") or "?"
-        found = [Examined(name, Mark.OK, f"logged in as {user} in {took:.1f} s")]
+        found = [DoctorFinding(name, Mark.OK, f"logged in as {user} in {took:.1f} s")]
         if word == "node":
             found.append(_clock(node, runs))
         found.append(
@@ -91,23 +91,23 @@ def _said(runs: Mapping[str, Completed], name: str) -> str:
     return run.stdout.strip() if run is not None and run.exit_status == 0 else ""
 
 
-def _clock(node: Node, runs: Mapping[str, Completed]) -> Examined:
+def _clock(node: Node, runs: Mapping[str, Completed]) -> DoctorFinding:
     name, told = f"clock of {node.name}", _said(runs, "time")
     if not (told.isascii() and told.isdigit() and len(told) < 12):
-        return Examined(name, Mark.NOTE, "it does not say what time it is")
+        return DoctorFinding(name, Mark.NOTE, "it does not say what time it is")
     skew = abs((now() - datetime.fromtimestamp(int(told), UTC)).total_seconds())
     seen = f"{skew:,.0f} s from this machine's"
     if skew > SKEW_NOTED:
         mark = Mark.WRONG if skew > SKEW_WRONG else Mark.NOTE
-        return Examined(name, mark, seen, "Let chrony or systemd-timesyncd set it: times in its log are compared.")
-    return Examined(name, Mark.OK, seen)
+        return DoctorFinding(name, mark, seen, "Let chrony or systemd-timesyncd set it: times in its log are compared.")
+    return DoctorFinding(name, Mark.OK, seen)
 
 
 def _rights(
     name: str, user: str, runs: Mapping[str, Completed], rights: Sequence[Sequence[str]], lacking: Mark
-) -> Examined:
+) -> DoctorFinding:
     if user == "root":
-        return Examined(name, Mark.NOTE, "the login is root", "Give the bot its own login: zombie sudoers")
+        return DoctorFinding(name, Mark.NOTE, "the login is root", "Give the bot its own login: zombie sudoers")
     missing, unknown = [], 0
     for number, argv in enumerate(rights):
         told = runs.get(f"right {number}")
@@ -116,17 +116,19 @@ def _rights(
         elif told.exit_status != 0:
             missing.append(" ".join(_shown(argv)))
     if unknown:
-        return Examined(name, lacking, f"sudo does not say what {user} may run", "Is it slow, or does it ask a server?")
+        return DoctorFinding(
+            name, lacking, f"sudo does not say what {user} may run", "Is it slow, or does it ask a server?"
+        )
     if missing:
         first = {line.partition(" ")[0].rpartition("/")[2]: line for line in reversed(missing)}
         # One command of each program first: eight devices of the same kind would hide all others.
         named = sorted(missing, key=lambda line: line not in first.values())[:_NAMED]
         more = f" and {len(missing) - len(named)} more" if len(missing) > len(named) else ""
         seen = f"{user} may not run as root: {', '.join(named)}{more}"
-        return Examined(
+        return DoctorFinding(
             name, lacking, seen, "zombie sudoers prints the lines; without them this is not read, or not done"
         )
-    return Examined(name, Mark.OK, f"{user} may run all {len(rights)} commands as root")
+    return DoctorFinding(name, Mark.OK, f"{user} may run all {len(rights)} commands as root")
 
 
 def _shown(argv: Sequence[str]) -> Sequence[str]:

@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Sequence
 
 from bot.domain.contracts import Clock
+from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import LedgerUnavailable
-from bot.domain.examined import Examined, Mark
 from bot.domain.policy import Policy
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
@@ -21,7 +21,7 @@ LITTLE, TOO_LITTLE = 1 * GIB, 100 * MIB
 SKEW_SECONDS = 5.0
 
 
-async def record(url: str, now: Clock) -> tuple[Examined, ...]:
+async def record(url: str, now: Clock) -> tuple[DoctorFinding, ...]:
     """Is the database there, with tables that this program knows, and where does the record end?"""
     path = where(url)
     if path is not None and not path.exists():
@@ -29,65 +29,65 @@ async def record(url: str, now: Clock) -> tuple[Examined, ...]:
         folder = next(candidate for candidate in (path.parent, *path.parents) if candidate.exists())
         if not os.access(folder, os.W_OK):
             hint = "Make it writable for the bot's user, or set ZOMBIE_STATE_DIR."
-            return (Examined("database", Mark.WRONG, f"{folder} cannot be written", hint),)
-        return (Examined("database", Mark.NOT_SET, seen),)
+            return (DoctorFinding("database", Mark.WRONG, f"{folder} cannot be written", hint),)
+        return (DoctorFinding("database", Mark.NOT_SET, seen),)
     try:
         found = await asyncio.to_thread(condition, url)
     except LedgerUnavailable as no:
-        return (Examined("database", Mark.WRONG, no.sentence, no.try_next or "Is ZOMBIE_DATABASE_URL right?"),)
+        return (DoctorFinding("database", Mark.WRONG, no.sentence, no.try_next or "Is ZOMBIE_DATABASE_URL right?"),)
     if found.version > found.known_version:
         seen = f"its tables are of version {found.version}, and this program knows up to {found.known_version}"
-        tables = Examined("database", Mark.WRONG, seen, "Run a program as new as the program that wrote it.")
+        tables = DoctorFinding("database", Mark.WRONG, seen, "Run a program as new as the program that wrote it.")
     elif found.version < found.known_version:
         seen = (
             f"reachable; its tables are of version {found.version}, and are lifted to {found.known_version} at a start"
         )
-        tables = Examined("database", Mark.NOTE, seen, "Stop older programs before a newer program starts.")
+        tables = DoctorFinding("database", Mark.NOTE, seen, "Stop older programs before a newer program starts.")
     else:
-        tables = Examined(
+        tables = DoctorFinding(
             "database", Mark.OK, f"reachable, version {found.version}, {found.open_incidents} incidents open"
         )
-    head = Examined(
+    head = DoctorFinding(
         "audit head",
         Mark.OK if found.house.seq else Mark.NOT_SET,
         found.house.noted or "nothing on record yet",
         "Note it elsewhere; zombie audit verify --head SEQ:HASH checks it." if found.house.seq else "",
     )
     skew = abs((now() - found.now).total_seconds())
-    clock = Examined("clock and database's", Mark.OK, f"{skew:.0f} s apart")
+    clock = DoctorFinding("clock and database's", Mark.OK, f"{skew:.0f} s apart")
     if skew > SKEW_SECONDS:
-        clock = Examined("clock and database's", Mark.WRONG, f"{skew:,.0f} s apart", "Set both clocks (chrony).")
+        clock = DoctorFinding("clock and database's", Mark.WRONG, f"{skew:,.0f} s apart", "Set both clocks (chrony).")
     found_more = [_of_several_names(names) for names in found.machines.values()]
     if found.given_up:
         seen = f"{found.given_up} of the last days were given up: no node was read for them"
         hint = "App Home lists them; see delivery_given_up in the log."
-        found_more.append(Examined("deliveries", Mark.NOTE, seen, hint))
+        found_more.append(DoctorFinding("deliveries", Mark.NOTE, seen, hint))
     return (tables, head, clock, *found_more)
 
 
-def _of_several_names(names: Sequence[str]) -> Examined:
+def _of_several_names(names: Sequence[str]) -> DoctorFinding:
     seen = f"{one_line(', '.join(names), 300)} share a machine-id: the bot acts on a single name at a time"
     hint = "One machine: use one of its names. Copies of an image: rm /etc/machine-id; systemd-machine-id-setup"
-    return Examined("one machine", Mark.NOTE, seen, hint)
+    return DoctorFinding("one machine", Mark.NOTE, seen, hint)
 
 
-async def disk(url: str) -> tuple[Examined, ...]:
+async def disk(url: str) -> tuple[DoctorFinding, ...]:
     """Is there room for the record?"""
     path = where(url)
     if path is None:
-        return (Examined("disk", Mark.NOT_SET, "the record is on another machine"),)
+        return (DoctorFinding("disk", Mark.NOT_SET, "the record is on another machine"),)
     folder = next(candidate for candidate in (path.parent, *path.parents) if candidate.exists())
     free = shutil.disk_usage(folder).free
     mark = Mark.WRONG if free < TOO_LITTLE else Mark.NOTE if free < LITTLE else Mark.OK
     to_do = "" if mark is Mark.OK else "Make room: without it nothing can be recorded, so nothing is done."
-    return (Examined("disk", mark, f"{free / GIB:.1f} GiB free at {folder}", to_do),)
+    return (DoctorFinding("disk", mark, f"{free / GIB:.1f} GiB free at {folder}", to_do),)
 
 
-async def policy(rules: Policy, surfaces: Sequence[SurfaceMember]) -> tuple[Examined, ...]:
+async def policy(rules: Policy, surfaces: Sequence[SurfaceMember]) -> tuple[DoctorFinding, ...]:
     """Who may approve, and what may be stopped or started?"""
     if not rules.names_anybody:
         seen = "[policy] names no approvers: the bot looks and never acts"
-        return (Examined("policy", Mark.NOT_SET, seen),)
+        return (DoctorFinding("policy", Mark.NOT_SET, seen),)
     who = [
         f"{count} {word if count == 1 else words} {surface.where}"
         for surface in surfaces
@@ -95,17 +95,17 @@ async def policy(rules: Policy, surfaces: Sequence[SurfaceMember]) -> tuple[Exam
         if (count := sum(name.startswith(f"{surface.name}:") for name in names))
     ]
     seen = f"may approve: {', '.join(who)}; the person who asked {'may too' if rules.self_approval else 'may not'}"
-    found = [Examined("policy", Mark.OK, seen)]
+    found = [DoctorFinding("policy", Mark.OK, seen)]
     if not rules.acting:
-        found[0] = Examined("policy", Mark.NOTE, f"{seen}; [policy] acting is off, so nothing is done")
+        found[0] = DoctorFinding("policy", Mark.NOTE, f"{seen}; [policy] acting is off, so nothing is done")
     never = sorted(unit for unit in rules.units if is_protected([unit]))
     if never:
         hint = "Remove them from [act] units: without them the node or the access to it is lost."
-        found.append(Examined("units", Mark.WRONG, f"are never stopped: {', '.join(never)}", hint))
+        found.append(DoctorFinding("units", Mark.WRONG, f"are never stopped: {', '.join(never)}", hint))
     elif rules.units:
-        found.append(Examined("units", Mark.OK, f"may be stopped: {', '.join(sorted(rules.units))}"))
+        found.append(DoctorFinding("units", Mark.OK, f"may be stopped: {', '.join(sorted(rules.units))}"))
     else:
-        found.append(Examined("units", Mark.NOTE, "[act] units is empty: nothing may be stopped"))
+        found.append(DoctorFinding("units", Mark.NOTE, "[act] units is empty: nothing may be stopped"))
     if rules.start_units:
-        found.append(Examined("start units", Mark.OK, f"may be started: {', '.join(sorted(rules.start_units))}"))
+        found.append(DoctorFinding("start units", Mark.OK, f"may be started: {', '.join(sorted(rules.start_units))}"))
     return tuple(found)

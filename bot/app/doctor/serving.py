@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
-from bot.domain.examined import Examined, Mark
+from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.safe_text import one_line
 
 MOST_BYTES = 1024 * 1024
@@ -38,13 +38,13 @@ class LocalBot:
                 return ""
             raise OSError(one_line(str(no.reason), 80)) from no
 
-    async def examined(self) -> tuple[Examined, ...]:
+    async def examined(self) -> tuple[DoctorFinding, ...]:
         """Does it take work?"""
         try:
             told = await self.fetched("/readyz")
         except OSError as no:
-            return (Examined("bot here", Mark.NOT_SET, f"no bot answers at {self.address} ({no})"),)
+            return (DoctorFinding("bot here", Mark.NOT_SET, f"no bot answers at {self.address} ({no})"),)
         if '"ready": true' in told:
-            return (Examined("bot here", Mark.OK, f"takes work at {self.address}"),)
+            return (DoctorFinding("bot here", Mark.OK, f"takes work at {self.address}"),)
         hint = f"curl http://{self.address}/readyz says why"
-        return (Examined("bot here", Mark.WRONG, f"at {self.address} takes no work", hint),)
+        return (DoctorFinding("bot here", Mark.WRONG, f"at {self.address} takes no work", hint),)

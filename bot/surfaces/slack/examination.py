@@ -15,7 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain.contracts import Clock
-from bot.domain.examined import Examined, Mark
+from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import error_name
 from bot.surfaces.slack.connection import is_loopback
@@ -45,7 +45,7 @@ class SlackExamination:
         self._tokens = tokens
         self._now = now
 
-    async def bot_token(self) -> tuple[Examined, ...]:
+    async def bot_token(self) -> tuple[DoctorFinding, ...]:
         """Check that Slack accepts the bot's token with all scopes, and that the clocks agree."""
         async with self._client(self._tokens.bot) as client:
             try:
@@ -55,16 +55,16 @@ class SlackExamination:
                     f"Slack rejects it: {_why(error)}" if _is_no(error) else f"Slack cannot be reached: {_why(error)}"
                 )
                 hint = "Copy the xoxb-… token from “OAuth & Permissions” of the app." if _is_no(error) else _REACH
-                return (Examined("Slack bot token", Mark.WRONG, says, hint),)
+                return (DoctorFinding("Slack bot token", Mark.WRONG, says, hint),)
         who = f"{answer.get('user')} in {answer.get('team')} ({answer.get('team_id')})"
-        return (Examined("Slack bot token", Mark.OK, who), self._scopes(answer), self._clock(answer))
+        return (DoctorFinding("Slack bot token", Mark.OK, who), self._scopes(answer), self._clock(answer))
 
-    async def socket(self) -> tuple[Examined, ...]:
+    async def socket(self) -> tuple[DoctorFinding, ...]:
         """Check that a Socket Mode connection opens and Slack says hello."""
         name = "Slack Socket Mode"
         if not self._tokens.app:
             seen = "SLACK_APP_TOKEN is not set: Slack has to reach this bot by HTTP at /slack/events"
-            return (Examined(name, Mark.NOT_SET, seen),)
+            return (DoctorFinding(name, Mark.NOT_SET, seen),)
         try:
             async with self._client(self._tokens.app) as client:
                 answer = await _in_time(client.apps_connections_open(app_token=self._tokens.app))
@@ -74,13 +74,13 @@ class SlackExamination:
         except _FAILURES as error:
             if _is_no(error):
                 hint = "Make an app-level token with connections:write under “Basic Information”."
-                return (Examined(name, Mark.WRONG, f"Slack rejects SLACK_APP_TOKEN: {_why(error)}", hint),)
-            return (Examined(name, Mark.WRONG, f"no hello came: {_why(error)}", _REACH),)
-        return (Examined(name, Mark.OK, f"opened, and Slack said hello after {seconds * 1000:.0f} ms"),)
+                return (DoctorFinding(name, Mark.WRONG, f"Slack rejects SLACK_APP_TOKEN: {_why(error)}", hint),)
+            return (DoctorFinding(name, Mark.WRONG, f"no hello came: {_why(error)}", _REACH),)
+        return (DoctorFinding(name, Mark.OK, f"opened, and Slack said hello after {seconds * 1000:.0f} ms"),)
 
-    async def people(self, users: Collection[str], groups: Collection[str]) -> tuple[Examined, ...]:
+    async def people(self, users: Collection[str], groups: Collection[str]) -> tuple[DoctorFinding, ...]:
         """Check that the approvers are people, and that the groups of approvers can be read."""
-        found: list[Examined] = []
+        found: list[DoctorFinding] = []
         async with self._client(self._tokens.bot) as client:
             found += [await self._group(client, group) for group in sorted(groups)[:NAMED]]
             if users:
@@ -89,34 +89,34 @@ class SlackExamination:
 
     # --- inside
 
-    def _scopes(self, answer: AsyncSlackResponse) -> Examined:
+    def _scopes(self, answer: AsyncSlackResponse) -> DoctorFinding:
         told = _header(answer, "x-oauth-scopes")
         if told is None:
-            return Examined("Slack scopes", Mark.NOTE, "Slack does not say which scopes the token has")
+            return DoctorFinding("Slack scopes", Mark.NOTE, "Slack does not say which scopes the token has")
         granted = {scope.strip() for scope in told.split(",") if scope.strip()}
         if missing := sorted(SCOPES.keys() - granted):
             what = "; ".join(f"{scope} ({SCOPES[scope]})" for scope in missing)
             mark = Mark.NOTE if DISPENSABLE.issuperset(missing) else Mark.WRONG
-            return Examined("Slack scopes", mark, f"missing: {what}", _AGAIN)
+            return DoctorFinding("Slack scopes", mark, f"missing: {what}", _AGAIN)
         if more := sorted(granted - SCOPES.keys()):
             seen = f"all that are needed, and more: {', '.join(more)}"
-            return Examined(
+            return DoctorFinding(
                 "Slack scopes",
                 Mark.NOTE,
                 seen,
                 "Remove the scopes that are not needed.",
             )
-        return Examined("Slack scopes", Mark.OK, ", ".join(sorted(granted)))
+        return DoctorFinding("Slack scopes", Mark.OK, ", ".join(sorted(granted)))
 
-    def _clock(self, answer: AsyncSlackResponse) -> Examined:
+    def _clock(self, answer: AsyncSlackResponse) -> DoctorFinding:
         try:
             skew = (self._now() - parsedate_to_datetime(_header(answer, "date") or "")).total_seconds()
         except (TypeError, ValueError):
-            return Examined("clock and Slack's", Mark.NOTE, "Slack does not say what time it is")
+            return DoctorFinding("clock and Slack's", Mark.NOTE, "Slack does not say what time it is")
         if abs(skew) > SKEW_SECONDS:
             hint = "Set the clock (chrony): otherwise signed requests are refused and times in the record are wrong."
-            return Examined("clock and Slack's", Mark.WRONG, f"{abs(skew):,.0f} s apart", hint)
-        return Examined("clock and Slack's", Mark.OK, f"{abs(skew):.0f} s apart")
+            return DoctorFinding("clock and Slack's", Mark.WRONG, f"{abs(skew):,.0f} s apart", hint)
+        return DoctorFinding("clock and Slack's", Mark.OK, f"{abs(skew):.0f} s apart")
 
     async def _hello(self, session: aiohttp.ClientSession, url: str, proxy: str | None) -> float:
         loop = asyncio.get_running_loop()
@@ -127,18 +127,18 @@ class SlackExamination:
                     return loop.time() - began  # closed at once, so that no event comes here instead of to the bot
         raise ValueError("the connection was closed")
 
-    async def _group(self, client: AsyncWebClient, group: str) -> Examined:
+    async def _group(self, client: AsyncWebClient, group: str) -> DoctorFinding:
         name = f"approvers {group}"
         try:
             members = (await _in_time(client.usergroups_users_list(usergroup=group))).get("users") or ()
         except _FAILURES as error:
             hint = "Is it the group's id (S…), and does the app have usergroups:read?" if _is_no(error) else _REACH
-            return Examined(name, Mark.WRONG, f"its members cannot be read: {_why(error)}", hint)
+            return DoctorFinding(name, Mark.WRONG, f"its members cannot be read: {_why(error)}", hint)
         if not members:
-            return Examined(name, Mark.WRONG, "nobody is in it", "Add the people who may approve to the group.")
-        return Examined(name, Mark.OK, f"{len(members)} people")
+            return DoctorFinding(name, Mark.WRONG, "nobody is in it", "Add the people who may approve to the group.")
+        return DoctorFinding(name, Mark.OK, f"{len(members)} people")
 
-    async def _users(self, client: AsyncWebClient, users: Iterable[str], count: int) -> Examined:
+    async def _users(self, client: AsyncWebClient, users: Iterable[str], count: int) -> DoctorFinding:
         names, strangers = [], []
         for user in users:
             try:
@@ -151,9 +151,9 @@ class SlackExamination:
             names.append(str(told.get("name") or user))
         if strangers:
             hint = "Remove them from [policy] approvers, or correct their ids (U…)."
-            return Examined("approvers", Mark.WRONG, f"no people: {', '.join(strangers)}", hint)
+            return DoctorFinding("approvers", Mark.WRONG, f"no people: {', '.join(strangers)}", hint)
         more = f" and {count - len(names)} more" if count > len(names) else ""
-        return Examined("approvers", Mark.OK, ", ".join(names) + more)
+        return DoctorFinding("approvers", Mark.OK, ", ".join(names) + more)
 
     @asynccontextmanager
     async def _client(self, token: str) -> AsyncIterator[AsyncWebClient]:

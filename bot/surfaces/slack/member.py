@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bot.domain.contracts import Clock
+from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import SettingsError
-from bot.domain.examined import Examined, Mark
 from bot.surfaces.member import DoctorChecks, SurfaceMember
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def ids_of(names: frozenset[str]) -> frozenset[str]:
     return frozenset(name.removeprefix(_PEOPLE) for name in names if name.startswith(_PEOPLE))
 
 
-def _told(examined: Examined) -> DoctorChecks:
-    async def told() -> tuple[Examined, ...]:
+def _told(examined: DoctorFinding) -> DoctorChecks:
+    async def told() -> tuple[DoctorFinding, ...]:
         return (examined,)
 
     return ((examined.name, told),)
@@ -43,11 +43,11 @@ def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     bot, app, signing, _ = settings.slack.access
     if not (bot or app or signing):
         seen = "no token is set: zombie serve needs a token, terminal commands do not"
-        return _told(Examined("Slack", Mark.NOT_SET, seen))
+        return _told(DoctorFinding("Slack", Mark.NOT_SET, seen))
     try:
         tokens = SlackTokens.of(*settings.slack.access)
     except SettingsError as no:
-        return _told(Examined("Slack", Mark.WRONG, no.sentence, no.try_next))
+        return _told(DoctorFinding("Slack", Mark.WRONG, no.sentence, no.try_next))
     slack = SlackExamination(tokens, now)
     return (
         ("Slack bot token", slack.bot_token),

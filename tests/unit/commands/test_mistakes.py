@@ -16,7 +16,7 @@ import pytest
 
 from bot import __main__, commands
 from bot.__main__ import CRASHED, main
-from bot.domain.listening import host_and_port
+from bot.domain.listen_address import host_and_port
 from bot.domain.transitions import State
 from bot.ledger import Database, Leases, Ledger
 from tests.record.incidents import WAYS, by_whom

@@ -17,7 +17,7 @@ class Mark(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class DoctorFinding:
     """Something that was examined: what was seen, and what to do about it."""
 
     name: str
@@ -26,11 +26,11 @@ class Examined:
     to_do: str = ""
 
 
-def all_well(examined: Iterable[Examined]) -> bool:
+def all_well(examined: Iterable[DoctorFinding]) -> bool:
     """True when nothing is wrong.
 
     Example:
-    >>> all_well([Examined("disk", Mark.OK, "12 GB free"), Examined("PagerDuty", Mark.NOT_SET, "no token")])
+    >>> all_well([DoctorFinding("disk", Mark.OK, "12 GB free"), DoctorFinding("PagerDuty", Mark.NOT_SET, "no token")])
     True
     """
     return all(found.mark is not Mark.WRONG for found in examined)

@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bot.domain.doctor_finding import DoctorFinding, Mark, all_well
 from bot.domain.errors import SettingsError
-from bot.domain.examined import Examined, Mark, all_well
 from bot.domain.policy import Policy
 from bot.settings import Settings
 from bot.sources import settings_of
-from bot.surfaces.examined import examination_document, examination_text
+from bot.surfaces.doctor_report import examination_document, examination_text
 from bot.surfaces.slack.examination import SCOPES
 from bot.surfaces.slack.member import SURFACE, SlackTokens
 from tests.readings.secrets import seeded
 
 ROOT = Path(__file__).parents[3]
 FOUND = (
-    Examined("disk", Mark.OK, "12.0 GiB free at /var/lib/zombie"),
-    Examined("PagerDuty key", Mark.NOT_SET, "no PAGERDUTY_API_TOKEN"),
-    Examined("Slack scopes", Mark.WRONG, "missing: users:read " * 8, "Add it under “OAuth & Permissions”. " * 4),
+    DoctorFinding("disk", Mark.OK, "12.0 GiB free at /var/lib/zombie"),
+    DoctorFinding("PagerDuty key", Mark.NOT_SET, "no PAGERDUTY_API_TOKEN"),
+    DoctorFinding("Slack scopes", Mark.WRONG, "missing: users:read " * 8, "Add it under “OAuth & Permissions”. " * 4),
 )
 
 
@@ -48,7 +48,7 @@ def test_document_says_whether_all_is_well() -> None:
 
 def test_what_was_seen_is_made_safe_and_holds_no_secret() -> None:
     for one in seeded(3):
-        found = (Examined(f"a\x1b[31m {one.text}", Mark.WRONG, one.text, one.text),)
+        found = (DoctorFinding(f"a\x1b[31m {one.text}", Mark.WRONG, one.text, one.text),)
         for text in (examination_text(found, 400), examination_document(found)):
             assert "\x1b" not in text
             assert [word for word in one.hidden if word in text.replace("\n", "")] == [], one.kind
@@ -57,7 +57,7 @@ def test_what_was_seen_is_made_safe_and_holds_no_secret() -> None:
 def test_advice_keeps_the_examples_that_say_what_to_write(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as no:
         SlackTokens.of("", "", "", "")
-    found = (Examined("Slack", Mark.WRONG, no.value.sentence, no.value.try_next),)
+    found = (DoctorFinding("Slack", Mark.WRONG, no.value.sentence, no.value.try_next),)
     assert "SLACK_BOT_TOKEN=xoxb-1234-… zombie serve" in examination_text(found, 400)
     assert "SLACK_BOT_TOKEN=xoxb-1234-…" in json.loads(examination_document(found))["examined"][0]["to_do"]
 

@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-from bot.domain.examined import Examined, Mark, all_well
+from bot.domain.doctor_finding import DoctorFinding, Mark, all_well
 from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import one_line
 
@@ -18,7 +18,7 @@ _EXAMPLE = re.compile(r"(\b[A-Z][A-Z_]*=[\w-]{0,10}…(?![\w…]))")  # a prefix
 _NAME = 22  # columns
 
 
-def examination_text(examined: Sequence[Examined], width: int = 80, colour: bool = False) -> str:
+def examination_text(examined: Sequence[DoctorFinding], width: int = 80, colour: bool = False) -> str:
     """Return a line for each item, what to do about it below, and a total at the end."""
     lines: list[str] = []
     for item in examined:
@@ -36,7 +36,7 @@ def examination_text(examined: Sequence[Examined], width: int = 80, colour: bool
     return "\n".join(lines) + "\n"
 
 
-def examination_document(examined: Sequence[Examined]) -> str:
+def examination_document(examined: Sequence[DoctorFinding]) -> str:
     """Return the whole document as text."""
     rows = [
         {"name": _said(item.name), "mark": item.mark.value, "seen": _said(item.seen), "to_do": _advised(item.to_do)}
