@@ -13,7 +13,7 @@ from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM
 from bot.app.kubernetes import cluster_reach, draining
 from bot.app.parts import library, now, runner_name, ssh_key, ssh_transport
-from bot.app.policing import policy_of
+from bot.app.policy_settings import policy_of
 from bot.domain.batch import Sampling
 from bot.domain.case import KeptCases
 from bot.domain.contracts import ActingLedger, Transport

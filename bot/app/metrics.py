@@ -10,17 +10,17 @@ from bot import __version__
 from bot.actions import ACTIONS
 from bot.app.json_log import JsonLog
 from bot.app.parts import now
-from bot.app.policing import rules_of_acting
+from bot.app.policy_settings import rules_of_acting
 from bot.app.stores import Stores
 from bot.domain.errors import LedgerError
 from bot.domain.feedback import scores
-from bot.ledger.tallies import Tallies, Tally
+from bot.ledger.ledger_counts import LedgerCount, LedgerCounts
 from bot.response.diagnosis.progress import Readings
 from bot.settings import Settings
 from bot.surfaces.incident_log import IncidentLog
-from bot.surfaces.metrics import Metrics, Scrape, Standing
+from bot.surfaces.metrics import Gauges, Metrics, Scrape
 
-ReadTally: TypeAlias = Callable[[], Awaitable[Tally]]
+ReadTally: TypeAlias = Callable[[], Awaitable[LedgerCount]]
 SCRAPE_SECONDS = 2.0  # a scraper gives up after ten; counts that are not read by then are left out
 
 
@@ -43,18 +43,18 @@ class Metering:
         self,
         settings: Settings,
         json_log: JsonLog,
-        tallies: ReadTally,
+        counts: ReadTally,
         patience: float = SCRAPE_SECONDS,
     ) -> None:
-        """`tallies` reads the record's counts; marks of a person under two names count once."""
+        """`counts` reads the record's counts; marks of a person under two names count once."""
         self.metrics = Metrics(__version__, ACTIONS)
         self.counted = self.metrics.counted
         self.incident_log = IncidentLog(json_log.log, now())
         self.scrape = Scrape(settings.metrics_token, self.exposition)
-        self._tallies = tallies
+        self._tallies = counts
         self._patience = patience
         self._who = rules_of_acting(settings).counted
-        self._counting: asyncio.Future[Tally] | None = None
+        self._counting: asyncio.Future[LedgerCount] | None = None
         self._nodes = 0
         self._readings: Readings | None = None
         self._readiness: Readiness | None = None
@@ -68,9 +68,9 @@ class Metering:
         """Return the present metrics."""
         is_ready, tally = await asyncio.gather(self._is_ready(), self._tally())
         running = self._readings.running if self._readings is not None else 0
-        standing = Standing(is_ready, self._nodes, running)
+        standing = Gauges(is_ready, self._nodes, running)
         if tally is not None:
-            standing = Standing(
+            standing = Gauges(
                 is_ready,
                 self._nodes,
                 running,
@@ -93,7 +93,7 @@ class Metering:
         except TimeoutError:
             return False
 
-    async def _tally(self) -> Tally | None:
+    async def _tally(self) -> LedgerCount | None:
         """Count once for all simultaneous scrapes: if the record hangs, scrapes must not pile up."""
         if self._counting is None or self._counting.done():
             self._counting = asyncio.ensure_future(self._tallies())
@@ -106,9 +106,9 @@ class Metering:
 
 def metering(settings: Settings, json_log: JsonLog, stores: Stores) -> Metering:
     """Return it for a bot with these stores."""
-    tallies = Tallies(stores.database)
+    counts = LedgerCounts(stores.database)
 
-    async def read() -> Tally:
-        return await asyncio.get_running_loop().run_in_executor(stores.threads, tallies.read)
+    async def read() -> LedgerCount:
+        return await asyncio.get_running_loop().run_in_executor(stores.threads, counts.read)
 
     return Metering(settings, json_log, read)

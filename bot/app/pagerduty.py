@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from bot.actions import ACTIONS
 from bot.app.parts import now
-from bot.app.policing import rules_of_acting
+from bot.app.policy_settings import rules_of_acting
 from bot.app.stores import Stores
 from bot.domain import contracts, intake_contracts
 from bot.domain.alert import Reporter, SourceAlert

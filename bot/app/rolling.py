@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.app.check import PROGRAM
 from bot.app.parts import incident_id, nonce, now, ssh_scripts, ssh_transport
-from bot.app.policing import rules_of_acting
+from bot.app.policy_settings import rules_of_acting
 from bot.domain.case import CaseStore
 from bot.domain.contracts import ActingLedger
 from bot.domain.rolling import Places

@@ -24,7 +24,7 @@ from bot.app.metric_history import history_counts, with_history
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
 from bot.app.parts import inventory, library, now, ssh_transport
-from bot.app.policing import note_policy
+from bot.app.policy_settings import note_policy
 from bot.app.reports import ReportMaker
 from bot.app.slack_acting import slack_acting
 from bot.app.slack_captures import slack_captures

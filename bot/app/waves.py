@@ -24,7 +24,7 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.domain.wave import Wave, WaveState
 from bot.domain.wave_contracts import WaveLedger
-from bot.engine.work import Work
+from bot.engine.job_queue import Work
 from bot.inventory import Inventory
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.triage import without_secrets

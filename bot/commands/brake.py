@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
             asyncio.run(braking.pulled(ledger, approval))
             _warn_where_nobody_may_release_it(arguments)
         elif arguments.verb != "status":
-            from bot.app.policing import rules_of_acting
+            from bot.app.policy_settings import rules_of_acting
 
             policy = rules_of_acting(options.settings(arguments))
             try:
@@ -98,7 +98,7 @@ def _show(arguments: argparse.Namespace, pulled: Entry | None, was_there: bool, 
 
 
 def _warn_where_nobody_may_release_it(arguments: argparse.Namespace) -> None:
-    from bot.app.policing import rules_of_acting
+    from bot.app.policy_settings import rules_of_acting
     from bot.domain.errors import UsageError
 
     try:

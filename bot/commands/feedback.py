@@ -40,7 +40,7 @@ def run_stats(arguments: argparse.Namespace) -> int:
     Raises: LedgerUnavailable when the record cannot be read.
     """
     from bot import app
-    from bot.app.policing import rules_of_acting
+    from bot.app.policy_settings import rules_of_acting
     from bot.commands import record
     from bot.domain.feedback import scores, uncounted
     from bot.ledger import Ledger, is_there
@@ -64,7 +64,7 @@ def run_looked_at(arguments: argparse.Namespace) -> int:
     Raises: UsageError without a reason; LedgerUnavailable when there is no record.
     """
     from bot.app.parts import now
-    from bot.app.policing import rules_of_acting
+    from bot.app.policy_settings import rules_of_acting
     from bot.commands import record
     from bot.commands.login import terminal_user
     from bot.response.decision.verdict_marker import VerdictMarker

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: UsageError when the approver or the reason is missing; LedgerUnavailable when there is no ledger.
     """
     from bot.actions import ACTIONS
-    from bot.app.policing import rules_of_acting
+    from bot.app.policy_settings import rules_of_acting
     from bot.commands import record
     from bot.response.decision.node_releaser import NodeReleaser
 

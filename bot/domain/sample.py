@@ -15,7 +15,7 @@ T = TypeVar("T")
 _TEXT = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)(%?)\Z", re.ASCII)
 
 
-class Chance(Protocol):
+class Randomness(Protocol):
     """A source of randomness: `random.Random` or `random.SystemRandom`."""
 
     def sample(self, population: Sequence[int], k: int) -> list[int]:
@@ -52,7 +52,7 @@ class Sample:
         wanted = self.count if self.count else math.ceil(round(of * self.percent / 100, 9))
         return min(of, max(1, wanted))
 
-    def draw(self, items: Sequence[T], chance: Chance) -> tuple[T, ...]:
+    def draw(self, items: Sequence[T], chance: Randomness) -> tuple[T, ...]:
         """Return a sample in which all items are equally likely, in the items' order."""
         if not items:
             return ()

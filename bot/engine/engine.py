@@ -17,8 +17,8 @@ from bot.domain.engine_contracts import Advance, Groups, Surface
 from bot.domain.incident import IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
+from bot.engine.job_queue import JobQueue
 from bot.engine.notices import Changed, Decided, NoticeBoard
-from bot.engine.work import Work
 
 TICK, CLAIM_EVERY, BEAT_EVERY = 0.5, 1.0, 2.0  # seconds
 OVER_FOR = 2.0  # a lease taken for an incident that is about to be opened is kept this long
@@ -51,9 +51,9 @@ class Engine:
         self._clock = clock
         self._sleep = sleep
         self._notices = notices or NoticeBoard()
-        self._advancing = Work(self._carry_on, ADVANCED_AT_ONCE, clock, log, "advance_failed", "incident")
+        self._advancing = JobQueue(self._carry_on, ADVANCED_AT_ONCE, clock, log, "advance_failed", "incident")
         self._showing = [
-            Work(partial(self._show, surface), SHOWN_AT_ONCE, clock, log, "show_failed") for surface in surfaces
+            JobQueue(partial(self._show, surface), SHOWN_AT_ONCE, clock, log, "show_failed") for surface in surfaces
         ]
         self._cursor: int | None = None
         self._open: dict[str, dict[str, IncidentSummary]] = {}  # the open incidents of each group, of all runners

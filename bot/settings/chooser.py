@@ -19,7 +19,7 @@ MOST_SECRET_CHARACTERS = 65536
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ChosenValue:
     """A setting's value, and its origin."""
 
     setting: Setting
@@ -54,24 +54,26 @@ class Chooser:
         self._folder = folder
         self._home = home
 
-    def choose(self, row: Setting, in_file: tuple[Any, str] | None = None) -> Given:
+    def choose(self, row: Setting, in_file: tuple[Any, str] | None = None) -> ChosenValue:
         """Return a row's value; `in_file` is what zombie.toml has for it, and where.
 
         Raises: SettingsError for an invalid value.
         """
         flag = self._flags.get(row.name)
         if row.flag and flag is not None and flag not in ([], (), ""):
-            return Given(row, self._taken(row, flag, row.flag), row.flag)
+            return ChosenValue(row, self._taken(row, flag, row.flag), row.flag)
         text = self._environment.get(row.environment, "").strip() if row.environment else ""
         if text:
-            return Given(row, self._taken(row, text, row.environment), row.environment)
+            return ChosenValue(row, self._taken(row, text, row.environment), row.environment)
         if row.secret and (credential := self._credential(row.environment)):
-            return Given(row, self._taken(row, credential, row.environment), f"CREDENTIALS_DIRECTORY/{row.environment}")
+            return ChosenValue(
+                row, self._taken(row, credential, row.environment), f"CREDENTIALS_DIRECTORY/{row.environment}"
+            )
         if in_file is not None:
-            return Given(row, *in_file)
+            return ChosenValue(row, *in_file)
         if row.where_it_exists and (path := self._folder / row.where_it_exists).is_file():
-            return Given(row, path, "default")
-        return Given(row, row.default, "default")
+            return ChosenValue(row, path, "default")
+        return ChosenValue(row, row.default, "default")
 
     def _credential(self, name: str) -> str:
         """Return a secret from the file of its name in CREDENTIALS_DIRECTORY; empty if there is none.

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from bot.domain.setting import Reader, Setting, keys_of, rows_of
-from bot.settings.chooser import Chooser, Given
+from bot.settings.chooser import Chooser, ChosenValue
 from bot.settings.file import SettingsFile, expanded
 from bot.settings.general import General
 from bot.settings.tables import (
@@ -55,7 +55,7 @@ class Settings(General):
     routes: tuple[RouteSettings, ...] = ()
     sweeps: tuple[SweepSettings, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
-    given: tuple[Given, ...] = field(default=(), repr=False)
+    given: tuple[ChosenValue, ...] = field(default=(), repr=False)
     written: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod

@@ -38,7 +38,7 @@ _MOST_EVENTS = 100  # event names are fixed words; a bug that invents names at r
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Gauges:
     """The gauges' values at the moment of a scrape.
 
     Shape: `incidents` counts by (state, cause), with an empty cause where none is named; None is what could not be
@@ -123,7 +123,7 @@ class Metrics:
         """Count a request that was answered 401, by the path of its route."""
         self._own.unauthorized.labels(path).inc()
 
-    def exposition(self, now: Standing, accept: str = "") -> tuple[bytes, str]:
+    def exposition(self, now: Gauges, accept: str = "") -> tuple[bytes, str]:
         """Return all metrics in the format of the scraper's Accept header, and that format's content type."""
         self._own.set(now)
         encode, content_type = choose_encoder(accept)
@@ -181,7 +181,7 @@ class _Own:
     def all(self) -> Sequence[Counter | Gauge | Histogram | Info]:
         return [metric for metric in vars(self).values() if isinstance(metric, Counter | Gauge | Histogram | Info)]
 
-    def set(self, now: Standing) -> None:
+    def set(self, now: Gauges) -> None:
         self.ready.set(now.is_ready)
         self.nodes.set(now.nodes)
         self.readings.set(now.readings)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.policing import note_policy
+from bot.app.policy_settings import note_policy
 from bot.demo.fleet_leaks import HIDDEN
 from bot.domain.action import Plan
 from bot.domain.alert import Alert

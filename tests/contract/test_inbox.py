@@ -15,8 +15,8 @@ from bot.domain.intake_contracts import Correlation, GivenUpDelivery, Recurrence
 from bot.ledger import Database, Leases
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import GIVEN_UP, KNOWN_FOR, Inbox
+from bot.ledger.ledger_counts import LedgerCounts
 from bot.ledger.tables import DELIVERIES
-from bot.ledger.tallies import Tallies
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -137,12 +137,16 @@ def test_what_was_given_up_is_told_until_it_is_forgotten_and_holds_up_nothing(da
     assert box.given_up() == (
         GivenUpDelivery("pagerduty", "E1", "Q", BEGAN_AT, "no such table in here", delivery(1, "Q").alarm),
     )
-    assert (box.keep(delivery(1, "Q")), box.waiting(), Tallies(database).read().deliveries_given_up) == (False, 0, 1)
+    assert (box.keep(delivery(1, "Q")), box.waiting(), LedgerCounts(database).read().deliveries_given_up) == (
+        False,
+        0,
+        1,
+    )
     clock.now += KNOWN_FOR + MINUTE
     later = inbox(database, clock)
     later.keep(delivery(3))
     later.done(delivery(3))
-    assert (later.given_up(), Tallies(database).read().deliveries_given_up) == ((), 0)
+    assert (later.given_up(), LedgerCounts(database).read().deliveries_given_up) == ((), 0)
 
 
 def test_delivery_of_another_version_is_told_as_given_up(database: Database, clock: Clock) -> None:

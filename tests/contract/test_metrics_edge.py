@@ -16,13 +16,13 @@ from bot.app.metrics import Metering
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE, CauseLookedAt, VerdictMarked
 from bot.ledger import Database, Ledger
-from bot.ledger.tallies import Tallies, Tally
+from bot.ledger.ledger_counts import LedgerCount, LedgerCounts
 from bot.settings import Settings
 from bot.sources import settings_of
 from bot.surfaces.web import WebEdge
 
 TOKEN = "a-token-of-thirty-two-characters"
-SOME = Tally({("resolved", "leak"): 2}, 4, 3, 1, False)
+SOME = LedgerCount({("resolved", "leak"): 2}, 4, 3, 1, False)
 
 
 class Standing:
@@ -34,13 +34,13 @@ class Standing:
         return ""
 
 
-async def tally() -> Tally:
+async def tally() -> LedgerCount:
     return SOME
 
 
 @asynccontextmanager
 async def edge(
-    folder: Path, token: str = "", tallies: Callable[[], Awaitable[Tally]] = tally, patience: float = 5.0
+    folder: Path, token: str = "", tallies: Callable[[], Awaitable[LedgerCount]] = tally, patience: float = 5.0
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Metering, JsonLog]]:
     environment = {"ZOMBIE_METRICS_TOKEN": token} if token else {}
     journal = JsonLog(io.StringIO())
@@ -80,12 +80,12 @@ async def test_this_machine_is_answered_and_hears_what_the_log_and_the_record_sa
 
 async def test_causes_are_told_as_right_as_people_marked_them_until_somebody_looks(tmp_path: Path) -> None:
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
-        ledger, tallies = Ledger(database), Tallies(database)
+        ledger, tallies = Ledger(database), LedgerCounts(database)
         for number in range(10):
             ledger.append(HOUSE, None, VerdictMarked(f"i{number}", "leak", number == 0), f"slack:T1/U{number}")
         ledger.append(HOUSE, None, VerdictMarked("i0", "leak", False), "slack:T1/U0")
 
-        async def of_record() -> Tally:
+        async def of_record() -> LedgerCount:
             return tallies.read()
 
         async with edge(tmp_path, tallies=of_record) as (client, _, _):
@@ -127,7 +127,7 @@ async def test_others_need_the_token(tmp_path: Path, token: str, headers: Mappin
 
 
 async def test_record_that_cannot_be_asked_is_told_as_that(tmp_path: Path) -> None:
-    async def broken() -> Tally:
+    async def broken() -> LedgerCount:
         raise LedgerUnavailable("The disk is gone.")
 
     async with edge(tmp_path, tallies=broken) as (client, _, _):
@@ -139,7 +139,7 @@ async def test_record_that_cannot_be_asked_is_told_as_that(tmp_path: Path) -> No
 async def test_record_that_hangs_is_asked_once_however_many_scrape(tmp_path: Path) -> None:
     asked, never = 0, asyncio.Event()
 
-    async def hangs() -> Tally:
+    async def hangs() -> LedgerCount:
         nonlocal asked
         asked += 1
         await never.wait()

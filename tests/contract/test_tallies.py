@@ -7,7 +7,7 @@ from bot.domain.post import Post
 from bot.domain.transitions import State
 from bot.domain.wave_events import WaveDeclined, WaveProposed
 from bot.ledger import Database, Ledger, Outbox, Waves
-from bot.ledger.tallies import Tallies
+from bot.ledger.ledger_counts import LedgerCounts
 from tests.record.incidents import WAVE_EVENTS, WAYS, by_whom
 
 CAUSE = "leaked-memory-cgroups"
@@ -20,7 +20,7 @@ def told(ledger: Ledger, stream: str, state: State) -> None:
 
 def test_incidents_are_counted_by_state_and_cause(database_url: str) -> None:
     with Database.open(database_url) as database:
-        ledger, tallies = Ledger(database), Tallies(database)
+        ledger, tallies = Ledger(database), LedgerCounts(database)
         assert tallies.read().incidents == {}
         told(ledger, "one", State.PROPOSED)
         told(ledger, "two", State.PROPOSED)
@@ -33,7 +33,7 @@ def test_incidents_are_counted_by_state_and_cause(database_url: str) -> None:
 
 def test_waves_are_counted_by_state(database_url: str) -> None:
     with Database.open(database_url) as database:
-        tallies, waves = Tallies(database), Waves(database)
+        tallies, waves = LedgerCounts(database), Waves(database)
         assert tallies.read().waves == {}
         proposed = next(event for event in WAVE_EVENTS if isinstance(event, WaveProposed))
         for name in ("wave-one1", "wave-two2"):
@@ -44,7 +44,7 @@ def test_waves_are_counted_by_state(database_url: str) -> None:
 
 def test_what_waits_and_the_brake_are_told(database_url: str) -> None:
     with Database.open(database_url) as database:
-        ledger, tallies, outbox = Ledger(database), Tallies(database), Outbox(database)
+        ledger, tallies, outbox = Ledger(database), LedgerCounts(database), Outbox(database)
         assert (tallies.read().posts_waiting, tallies.read().deliveries_waiting) == (0, 0)
         outbox.keep(Post("one", "card", "C1", {"text": "x"}))
         assert tallies.read().posts_waiting == 1

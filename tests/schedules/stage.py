@@ -20,7 +20,7 @@ from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Leases, Ledger
 from bot.response.decision.binding import binds
 from bot.response.decision.responder import Responder
-from bot.response.execution.node_access import NodeAccess, Seen
+from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord
@@ -97,7 +97,7 @@ class Stage:
         """Put an incident on record, up to its proposal."""
         node, verdict = self.nodes[name], self.verdict(name)
         assert verdict.plan is not None
-        seen = Seen(node.boot_id, node.machine_id.lower(), KEY)
+        seen = NodeStatus(node.boot_id, node.machine_id.lower(), KEY)
         alert = Alert("terminal", "group", "terminal:asker")
         self.ledger.append(
             incident, 0, AlertReceived(alert, name, f"group-{incident}", PLAYBOOK.name, wave=wave), "terminal:asker"

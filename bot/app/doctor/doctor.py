@@ -13,7 +13,7 @@ from bot.app.doctor.nodes import NodeExamination, sample
 from bot.app.doctor.serving import LocalBot
 from bot.app.listings import listing_words
 from bot.app.parts import library, now, ssh_transport
-from bot.app.policing import rules_of_acting
+from bot.app.policy_settings import rules_of_acting
 from bot.domain.contracts import Transport
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import SettingsError, ZombieError

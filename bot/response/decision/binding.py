@@ -15,17 +15,17 @@ from bot.domain.policy import Policy
 from bot.domain.probe import Unread
 from bot.domain.redaction import redacted
 from bot.domain.verdict import Verdict
-from bot.response.execution.node_access import Seen
+from bot.response.execution.node_access import NodeStatus
 
 _UNIT = re.compile(r"[^\s,;]+\.[a-z]+")
 
 
-def binds(verdict: Verdict, node: Node, seen: Seen, playbook: Playbook, policy: Policy) -> Mapping[str, str]:
+def binds(verdict: Verdict, node: Node, seen: NodeStatus, playbook: Playbook, policy: Policy) -> Mapping[str, str]:
     """Return what the approver has seen, by name."""
     return bindings(verdict, node, seen, f"{playbook.name} {playbook.version}", policy)
 
 
-def bindings(verdict: Verdict, node: Node, seen: Seen, playbook: str, policy: Policy) -> Mapping[str, str]:
+def bindings(verdict: Verdict, node: Node, seen: NodeStatus, playbook: str, policy: Policy) -> Mapping[str, str]:
     """Return the same for a playbook's name and version, as the record has them."""
     evidence = json.dumps(redacted(plain(verdict.evidence)), sort_keys=True, separators=(",", ":"))
     return {
@@ -45,19 +45,19 @@ def address(node: Node) -> str:
     return f"{node.address}:{node.port}" if node.port is not None else node.address
 
 
-def another_machine(bound: Mapping[str, str], node: Node, seen: Seen) -> tuple[str, ...]:
+def another_machine(bound: Mapping[str, str], node: Node, seen: NodeStatus) -> tuple[str, ...]:
     """Return what shows that this is not the approved machine; a new boot does not count."""
     told = {"address": address(node), "host_key": seen.host_key, "machine_id": seen.machine_id}
     return tuple(f"{name}: {bound.get(name, '')} → {now}" for name, now in told.items() if bound.get(name) != now)
 
 
-def another_boot(bound: Mapping[str, str], seen: Seen) -> tuple[str, ...]:
+def another_boot(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
     """Return a sentence if the node was booted since."""
     was = bound.get("boot_id", "")
     return () if seen.boot_id == was else (f"boot_id: {was} → {seen.boot_id}",)
 
 
-def another_reach(bound: Mapping[str, str], seen: Seen) -> tuple[str, ...]:
+def another_reach(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
     """Return how the steps' side effects differ from those approved; empty where they were not read."""
     if seen.also is None:
         return ()
@@ -66,7 +66,7 @@ def another_reach(bound: Mapping[str, str], seen: Seen) -> tuple[str, ...]:
     return tuple(f"{name}: {was.get(name, 'nothing')} → {seen.also.get(name, 'nothing')}" for name in changed)
 
 
-def further_reach(bound: Mapping[str, str], seen: Seen) -> tuple[str, ...]:
+def further_reach(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
     """Return what a later step would do to units that were not shown with it. Fewer units are no difference, because an
     earlier step may have stopped or started them.
     """

@@ -26,7 +26,7 @@ from bot.domain.verdict import Status, Verdict
 from bot.response.decision.binding import another_boot, another_machine, another_reach, drift
 from bot.response.decision.recheck import Recheck, RecheckResult
 from bot.response.decision.undo_proposer import undo_drift
-from bot.response.execution.node_access import NodeAccess, Seen
+from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.privilege import login_that_lacks
 
 Diagnose: TypeAlias = Callable[[Node, str], Awaitable[Verdict]]  # a node by a playbook's name
@@ -51,7 +51,7 @@ class Preflight:
     diagnose: Diagnose
     glance: Recheck | None = None
 
-    async def at(self, incident: Incident) -> Seen:
+    async def at(self, incident: Incident) -> NodeStatus:
         """Look, and return what was seen if nothing has changed.
 
         Shape: `facts` are those of the first step, where the look asked for them. What a short look does not show is
@@ -67,7 +67,7 @@ class Preflight:
         except (Unreachable, CannotRead, InventoryError) as no:
             raise CannotTell(f"The node cannot be read again: {no.sentence}", _AGAIN) from no
 
-    async def _satisfied(self, incident: Incident) -> Seen:
+    async def _satisfied(self, incident: Incident) -> NodeStatus:
         assert incident.proposal is not None
         node, plan = self.nodes.find(incident.node), incident.proposal.plan
         if incident.undoes:
@@ -118,7 +118,7 @@ def _is_cured(now: Verdict) -> bool:
     return now.status is Status.HEALTHY or (now.status is not Status.UNKNOWN and now.cause is None)
 
 
-def _others(incident: Incident, node: Node, seen: Seen) -> tuple[str, ...]:
+def _others(incident: Incident, node: Node, seen: NodeStatus) -> tuple[str, ...]:
     assert incident.proposal is not None
     bound = incident.proposal.binds
     return (*another_machine(bound, node, seen), *another_boot(bound, seen), *another_reach(bound, seen))
@@ -126,11 +126,11 @@ def _others(incident: Incident, node: Node, seen: Seen) -> tuple[str, ...]:
 
 def _judged(
     node: Node,
-    seen: Seen,
+    seen: NodeStatus,
     differences: tuple[str, ...],
     lacking: tuple[tuple[str, ...], ...],
     kind: type[Refused],
-) -> Seen:
+) -> NodeStatus:
     if differences:
         raise Drifted(differences, kind)
     if lacking:

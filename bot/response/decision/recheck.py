@@ -21,7 +21,7 @@ from bot.domain.probe import Probe
 from bot.domain.verdict import Status, Verdict
 from bot.probes.profile import as_run, profiled
 from bot.response.diagnosis.triage import Triage
-from bot.response.execution.node_access import IDENTITY, NodeAccess, Seen, asking, identity, lacking_of, uptime
+from bot.response.execution.node_access import IDENTITY, NodeAccess, NodeStatus, asking, identity, lacking_of, uptime
 
 _IDENTITY, _FIRST, _RIGHT = "identity", "first step", "right"  # beside the probes' names
 
@@ -31,7 +31,7 @@ class RecheckResult:
     """The result of a look; `lacking` are the rights that the login does not have."""
 
     verdict: Verdict
-    seen: Seen
+    seen: NodeStatus
     lacking: tuple[tuple[str, ...], ...]
 
 
@@ -89,7 +89,7 @@ class Recheck:
         also = self.reach.also(steps, {name: _told(told, name) for name, _ in self.reach.asking_around(steps)})
         began = uptime(_told(told, _IDENTITY))
         until = None if began is None else began + verdict.snapshot.window.total_seconds()
-        seen = Seen(boot_id, machine_id, self.reach.host_key(node), facts, also, until)
+        seen = NodeStatus(boot_id, machine_id, self.reach.host_key(node), facts, also, until)
         return RecheckResult(verdict, seen, lacking)
 
 

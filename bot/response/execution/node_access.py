@@ -27,11 +27,11 @@ _NOWHERE = DrainSettings()
 _A_MOMENT = timedelta(seconds=3)
 _BEYOND_LIMIT = timedelta(seconds=10)  # connecting and logging in, before a command's own limit begins
 
-__all__ = ["IDENTITY", "NodeAccess", "NotRun", "Seen", "TooLate", "asking", "identity", "lacking_of", "uptime"]
+__all__ = ["IDENTITY", "NodeAccess", "NodeStatus", "NotRun", "TooLate", "asking", "identity", "lacking_of", "uptime"]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class NodeStatus:
     """Which machine answered, in which boot, behind which host key; and the facts of each step that was asked for.
 
     Shape: `also` is what else steps do, by the name in the plan's bindings; None where it was not asked for.
@@ -70,12 +70,12 @@ class NodeAccess:
         self._cluster = cluster or ClusterReach(None)
         self._draining = draining
         self._acting = acting
-        self._lately: dict[str, tuple[float, Seen]] = {}
+        self._lately: dict[str, tuple[float, NodeStatus]] = {}
         self.actions = actions
 
     async def look(
         self, node: Node, steps: Sequence[Step] = (), around: Sequence[Step] | None = None, first: int = 1
-    ) -> Seen:
+    ) -> NodeStatus:
         """Look once, over one connection: at the proof of `steps`, and at what else `around` would do.
 
         Shape: `first` is the number that the first step of `around` has in its plan.
@@ -98,7 +98,7 @@ class NodeAccess:
                 facts.append(action.facts(step.args, Outputs(*runs.get(f"step {number}", ()))))
         around_told = {name: Outputs(*runs.get(name, ())) for name, _ in asking}
         also = self.also(around, around_told, first) if around is not None else None
-        return Seen(boot_id, machine_id, self.host_key(node), tuple(facts), also, uptime(told))
+        return NodeStatus(boot_id, machine_id, self.host_key(node), tuple(facts), also, uptime(told))
 
     def asking_around(self, steps: Sequence[Step], first: int = 1) -> list[tuple[str, tuple[Command, ...]]]:
         """Return the questions about what else a plan's steps do, by their names in the bindings."""
@@ -119,13 +119,13 @@ class NodeAccess:
                 found[name] = words
         return found
 
-    def remember(self, incident: str, seen: Seen) -> None:
+    def remember(self, incident: str, seen: NodeStatus) -> None:
         """Remember briefly what was seen of a node and its first step: a step that begins at once need not look."""
         now = asyncio.get_running_loop().time()
         self._lately = {node: told for node, told in self._lately.items() if now - told[0] < _A_MOMENT.total_seconds()}
         self._lately[incident] = (now, seen)
 
-    def recall(self, incident: str) -> Seen | None:
+    def recall(self, incident: str) -> NodeStatus | None:
         """Return what was just seen, once; None where it is too old to begin from."""
         seen_at, seen = self._lately.pop(incident, (0.0, None))
         if seen is None or asyncio.get_running_loop().time() - seen_at >= _A_MOMENT.total_seconds():
@@ -144,7 +144,7 @@ class NodeAccess:
         """True if a step is done by API calls, not on the node."""
         return self.actions[step.action].by_calls is not None
 
-    async def affected(self, steps: Sequence[Step], seen: Seen) -> tuple[str, ...]:
+    async def affected(self, steps: Sequence[Step], seen: NodeStatus) -> tuple[str, ...]:
         """Return what else steps would touch, a line each, on a node that was seen in that boot.
 
         Raises: CannotDrain if an eviction would be refused; Unreachable or CannotRead when that is not known.
@@ -159,7 +159,7 @@ class NodeAccess:
                 told += action.by_calls.affects(step.args, now)
         return tuple(told)
 
-    async def unready(self, node: Node, steps: Sequence[Step], seen: Seen) -> str:
+    async def unready(self, node: Node, steps: Sequence[Step], seen: NodeStatus) -> str:
         """Say what is wrong with a node in its cluster; empty where it is in none, or a step explains it.
 
         Raises: Unreachable or CannotRead when the cluster does not say.

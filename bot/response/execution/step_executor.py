@@ -50,7 +50,7 @@ from bot.response.decision import guards
 from bot.response.decision.binding import another_boot, another_machine, another_reach, further_reach
 from bot.response.execution.attempts import HELD_UP, Attempt, Attempts
 from bot.response.execution.before_reboot import NOTHING, PreRebootReader, StoredReadings
-from bot.response.execution.node_access import NodeAccess, NotRun, Seen, TooLate
+from bot.response.execution.node_access import NodeAccess, NodeStatus, NotRun, TooLate
 from bot.response.record import as_evidence, asked, earlier, expired, facts_of, plan_of, recorded, rest_of, stopped
 from bot.response.timing import POLL, lives_since, lives_until, now_of, pause_of
 
@@ -134,7 +134,7 @@ class StepExecutor:
         return await self.before_reboot.of(incident, node, left)
 
     async def _start(
-        self, incident: Incident, node: Node, step: Step, seen: Seen, booted: bool, kept: StoredReadings
+        self, incident: Incident, node: Node, step: Step, seen: NodeStatus, booted: bool, kept: StoredReadings
     ) -> Outcome:
         number, action, facts = incident.next_step, self.reach.actions[step.action], seen.facts[-1]
         try:
@@ -160,7 +160,7 @@ class StepExecutor:
         verified = [record.number for record in incident.steps if isinstance(record.outcome, StepVerified)]
         return any(self.reach.actions[steps[number - 1].action].reboots for number in verified)
 
-    async def _run(self, incident: Incident, node: Node, step: Step, seen: Seen, started: StepStarted) -> Outcome:
+    async def _run(self, incident: Incident, node: Node, step: Step, seen: NodeStatus, started: StepStarted) -> Outcome:
         """Record the start of a step together with its hold and its fence, and only then send it."""
         plan, bound = plan_of(incident)
         if not self.reach.by_calls(step):
@@ -248,8 +248,8 @@ class StepExecutor:
         return AdvanceLater(SILENT - held.silent_for, f"{held.runner} is working on it")
 
     async def _settled(
-        self, incident: Incident, node: Node, step: Step, before: Facts, first: Seen, gap: timedelta
-    ) -> tuple[Seen, bool]:
+        self, incident: Incident, node: Node, step: Step, before: Facts, first: NodeStatus, gap: timedelta
+    ) -> tuple[NodeStatus, bool]:
         """Look again after the time in which systemd would have started the unit again."""
         rest = gap
         while rest > timedelta(0):
@@ -271,7 +271,7 @@ class StepExecutor:
         return StepFailed(record.number, f"the node did not come back: {why}")
 
     async def _unproven(
-        self, incident: Incident, node: Node, record: StepRecord, seen: Seen, patience: timedelta
+        self, incident: Incident, node: Node, record: StepRecord, seen: NodeStatus, patience: timedelta
     ) -> Outcome:
         step = plan_of(incident)[0].steps[record.number - 1]
         action, now = self.reach.actions[step.action], now_of(self.clock, incident)
@@ -294,14 +294,14 @@ class StepExecutor:
             return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
         return AdvanceLater(pause_of(record.started_at, now), "no sign of its effect yet")
 
-    def _may_run_again(self, incident: Incident, record: StepRecord, seen: Seen, now: datetime) -> bool:
+    def _may_run_again(self, incident: Incident, record: StepRecord, seen: NodeStatus, now: datetime) -> bool:
         """True if its end was not heard, and approval, plan and attempts left allow another attempt."""
         until = lives_until(self.policy, incident)
         in_time = record.attempt < MOST_ATTEMPTS and until is not None and now < until
         return in_time and self._is_as_approved(incident, record, seen)
 
     async def _again(
-        self, incident: Incident, node: Node, step: Step, record: StepRecord, seen: Seen, now: datetime
+        self, incident: Incident, node: Node, step: Step, record: StepRecord, seen: NodeStatus, now: datetime
     ) -> Outcome:
         """Send a step without effect again, once its earlier command can no longer begin.
 
@@ -364,7 +364,7 @@ class StepExecutor:
         """Raises: Braked."""
         guards.is_released(await self.ledger.braked())
 
-    def _is_as_approved(self, incident: Incident, record: StepRecord, seen: Seen) -> bool:
+    def _is_as_approved(self, incident: Incident, record: StepRecord, seen: NodeStatus) -> bool:
         """True if this program acts, policy and plan are as approved, and the boot is that in which it began."""
         proposal, started = incident.proposal, record.started
         is_plan = proposal is not None and proposal.is_whole and proposal.binds.get("policy") == self.policy.digest
@@ -378,7 +378,7 @@ class StepExecutor:
         began_at = self.clock()
         return lambda: timedelta(0) <= self.clock() - began_at < IN_TIME
 
-    def _too_late(self, key: Attempt, action: Action, step: Step, record: StepRecord, seen: Seen) -> str:
+    def _too_late(self, key: Attempt, action: Action, step: Step, record: StepRecord, seen: NodeStatus) -> str:
         """Say that there was no proof in time, what was heard last, and what stays as it is now."""
         leaves = action.by_calls.leaves if action.by_calls is not None else lambda args, before, now: ""
         words = (

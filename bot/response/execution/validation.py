@@ -18,7 +18,7 @@ from bot.response.decision.binding import another_machine
 from bot.response.decision.guards import units_of
 from bot.response.decision.preflight import Diagnose
 from bot.response.diagnosis.figures import compared, figures
-from bot.response.execution.node_access import NodeAccess, Seen
+from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.record import asked, proved, recorded
 
 MOST_BETWEEN = timedelta(seconds=60)
@@ -92,7 +92,7 @@ def _sampled(against: list[str], says: str, lines: tuple[str, ...] = ()) -> Samp
     return SampleTaken(not against, said or (Evidence("figures", "verdict", says, lines),))
 
 
-def _undone(incident: Incident, reach: NodeAccess, seen: Seen) -> list[str]:
+def _undone(incident: Incident, reach: NodeAccess, seen: NodeStatus) -> list[str]:
     """Steps whose effect is gone."""
     assert incident.proposal is not None
     against = []

@@ -11,7 +11,7 @@ from bot.domain.contracts import NodeDirectory
 from bot.domain.errors import UsageError
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
-from bot.domain.sample import Chance, Sample
+from bot.domain.sample import Randomness, Sample
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.chunk import Hears
 from bot.response.fleet.difference import Comparison
@@ -32,7 +32,7 @@ class FleetRunner:
     playbooks: Playbooks
     run_of: Callable[[Sequence[Node], int, Sweep], FleetRun]
     facts_of: Callable[[Sequence[Node], Playbook], FleetRun]
-    chance: Chance
+    chance: Randomness
     window: timedelta
     slots: asyncio.Semaphore
 

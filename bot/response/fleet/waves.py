@@ -32,7 +32,7 @@ from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.safe_text import one_line
-from bot.domain.sample import Chance, Sample
+from bot.domain.sample import Randomness, Sample
 from bot.domain.transitions import State
 from bot.domain.wave import Wave, WaveState, after_wave, fold_wave, stages_of
 from bot.domain.wave_contracts import WaveLedger
@@ -80,7 +80,7 @@ class Waves:
     ledger: ActingLedger
     waves: WaveLedger
     clock: Clock
-    chance: Chance
+    chance: Randomness
     lookup: ApproverLookup | None = None
     log: Log = unheard
 

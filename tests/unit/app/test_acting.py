@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.app.acting import acting_login, acting_rights
-from bot.app.policing import policy_of, rules_of_acting
+from bot.app.policy_settings import policy_of, rules_of_acting
 from bot.domain.errors import SettingsError
 from bot.inventory import Inventory
 from bot.settings import Settings

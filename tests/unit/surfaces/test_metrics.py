@@ -11,13 +11,13 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Status
 from bot.domain.wave import WaveState
 from bot.domain.wave_events import TurnOutcome
-from bot.surfaces.metrics import Metrics, Standing
+from bot.surfaces.metrics import Gauges, Metrics
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
-def samples(metrics: Metrics, now: Standing | None = None) -> Samples:
-    text, _ = metrics.exposition(now or Standing())
+def samples(metrics: Metrics, now: Gauges | None = None) -> Samples:
+    text, _ = metrics.exposition(now or Gauges())
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(text.decode())
@@ -99,19 +99,19 @@ def test_events_that_a_bug_makes_up_do_not_fill_the_scraper() -> None:
 
 def test_waves_are_told_by_state_and_their_turns_by_what_came_of_them() -> None:
     metrics = Metrics("1")
-    before = samples(metrics, Standing(incidents={}))
+    before = samples(metrics, Gauges(incidents={}))
     assert {counted("zombie_wave_turns_total", before, outcome=outcome.value) for outcome in TurnOutcome} == {0}
     assert {counted("zombie_waves", before, state=state.value) for state in WaveState} == {0}
     for change in ({"change": "TurnGiven"}, *[{"change": "TurnEnded", "outcome": "cured"}] * 2):
         metrics.heard("wave", {"wave": "wave-abcd", **change})
-    found = samples(metrics, Standing(incidents={}, waves={"stopped": 1}))
+    found = samples(metrics, Gauges(incidents={}, waves={"stopped": 1}))
     assert counted("zombie_wave_turns_total", found, outcome="cured") == 2
     assert counted("zombie_waves", found, state="stopped") == 1
-    assert not [name for name, _ in samples(metrics, Standing()) if name == "zombie_waves"], "not asked is not none"
+    assert not [name for name, _ in samples(metrics, Gauges()) if name == "zombie_waves"], "not asked is not none"
 
 
 def test_incidents_are_told_by_state_and_by_cause() -> None:
-    now = Standing(
+    now = Gauges(
         is_ready=True,
         nodes=7,
         readings=2,
@@ -133,8 +133,8 @@ def test_incidents_are_told_by_state_and_by_cause() -> None:
 
 def test_record_that_cannot_be_asked_is_not_an_empty_one() -> None:
     metrics = Metrics("1")
-    samples(metrics, Standing(incidents={("resolved", "leak"): 3}, deliveries_waiting=4))
-    found = samples(metrics, Standing(is_ready=True))
+    samples(metrics, Gauges(incidents={("resolved", "leak"): 3}, deliveries_waiting=4))
+    found = samples(metrics, Gauges(is_ready=True))
     assert counted("zombie_ledger_up", found) == 0
     assert math.isnan(counted("zombie_queue_depth", found))
     assert not [name for name, _ in found if name.startswith("zombie_incidents")]
@@ -142,8 +142,8 @@ def test_record_that_cannot_be_asked_is_not_an_empty_one() -> None:
 
 def test_scraper_is_given_the_format_it_asks_for() -> None:
     metrics = Metrics("1")
-    plain, as_text = metrics.exposition(Standing())
-    open_metrics, as_open = metrics.exposition(Standing(), "application/openmetrics-text; version=1.0.0")
+    plain, as_text = metrics.exposition(Gauges())
+    open_metrics, as_open = metrics.exposition(Gauges(), "application/openmetrics-text; version=1.0.0")
     assert as_text.startswith("text/plain; version=")
     assert as_open.startswith("application/openmetrics-text")
     assert open_metrics.endswith(b"# EOF\n")

@@ -19,7 +19,7 @@ from bot.domain.policy import Approval
 from bot.ledger import on_threads
 from bot.response.decision.recheck import Recheck, RecheckResult
 from bot.response.decision.responder import Responder
-from bot.response.execution.node_access import Seen
+from bot.response.execution.node_access import NodeStatus
 from bot.response.record import IncidentRecord
 from tests.schedules.stage import POLICY, Stage
 
@@ -37,7 +37,7 @@ class Counted:
         self.looks_taken[incident.id] += 1
         await asyncio.sleep(0)
         machine = self.stage.nodes["n1"]
-        seen = Seen(machine.boot_id, machine.machine_id, "SHA256:as-ever")
+        seen = NodeStatus(machine.boot_id, machine.machine_id, "SHA256:as-ever")
         yield RecheckResult(self.stage.verdict("n1"), seen, ())
 
 

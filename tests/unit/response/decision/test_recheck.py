@@ -33,7 +33,7 @@ from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.response.decision.preflight import Drifted, Preflight
 from bot.response.decision.recheck import Recheck, deciding
 from bot.response.diagnosis.triage import Triage
-from bot.response.execution.node_access import NodeAccess, Seen
+from bot.response.execution.node_access import NodeAccess, NodeStatus
 from tests.directories import Always, Shelf
 from tests.record.incidents import BEGAN_AT, BOOT, NODE, OPENING, PLAN, TRIAGED, VERDICT, entries
 
@@ -201,7 +201,7 @@ def _cause() -> Any:
 
 async def test_what_was_seen_a_moment_ago_is_begun_from_once() -> None:
     reach = NodeAccess(Wire(), ACTIONS)
-    seen = Seen(BOOT, "m1", "SHA256:k", ({},))
+    seen = NodeStatus(BOOT, "m1", "SHA256:k", ({},))
     reach.remember("one", seen)
     assert reach.recall("two") is None
     assert reach.recall("one") is seen
@@ -210,7 +210,7 @@ async def test_what_was_seen_a_moment_ago_is_begun_from_once() -> None:
 
 async def test_what_was_seen_too_long_ago_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     reach, loop = NodeAccess(Wire(), ACTIONS), asyncio.get_running_loop()
-    reach.remember("one", Seen(BOOT, "m1", "SHA256:k", ({},)))
+    reach.remember("one", NodeStatus(BOOT, "m1", "SHA256:k", ({},)))
     now = loop.time()
     monkeypatch.setattr(loop, "time", lambda: now + 3.1)
     assert reach.recall("one") is None

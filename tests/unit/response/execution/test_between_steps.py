@@ -11,7 +11,7 @@ from bot.domain.events import AlertReceived, Escalated, PlanProposed, StepFailed
 from bot.domain.fence import fenced
 from bot.domain.incident import Incident
 from bot.response.decision.binding import binds, further_reach
-from bot.response.execution.node_access import Seen
+from bot.response.execution.node_access import NodeStatus
 from tests.record.incidents import ALERT
 from tests.schedules.parts import KEY
 from tests.schedules.stage import PLAYBOOK, Stage
@@ -29,7 +29,9 @@ def proposed(stage: Stage, *steps: Step, **bound: str) -> Lines:
     node, wire = stage.nodes["n1"], lines(stage)
     plan = Plan("n1", steps, "Take the agent out of the image.")
     verdict = replace(stage.verdict("n1"), plan=plan, remedy=steps)
-    seen = Seen(node.boot_id, node.machine_id, KEY, also={f"also, step {key[-1]}": told for key, told in bound.items()})
+    seen = NodeStatus(
+        node.boot_id, node.machine_id, KEY, also={f"also, step {key[-1]}": told for key, told in bound.items()}
+    )
     stage.ledger.append("two", 0, AlertReceived(ALERT, "n1", "group-two", PLAYBOOK.name), "terminal:asker")
     stage.ledger.append("two", 1, Triaged(verdict, PLAYBOOK.name, 1), "bot")
     offered = PlanProposed.of(plan, binds(verdict, stage.find("n1"), seen, PLAYBOOK, stage.policy))
@@ -92,12 +94,12 @@ def test_fewer_units_than_were_shown_stand_in_nobodys_way() -> None:
     bound = {"also, step 2": "with b.service stop a.service, c@1.service; x.timer can start b.service again"}
 
     def now(words: str) -> tuple[str, ...]:
-        return further_reach(bound, Seen("b", "m", KEY, also={"also, step 2": words}))
+        return further_reach(bound, NodeStatus("b", "m", KEY, also={"also, step 2": words}))
 
     assert now("with b.service stops c@1.service") == ()
-    assert further_reach(bound, Seen("b", "m", KEY, also={})) == ()
+    assert further_reach(bound, NodeStatus("b", "m", KEY, also={})) == ()
     assert now("with b.service stop c@1.service, d.service") != ()
-    assert further_reach({}, Seen("b", "m", KEY, also={"also, step 2": "with b.service stops c.service"})) != ()
+    assert further_reach({}, NodeStatus("b", "m", KEY, also={"also, step 2": "with b.service stops c.service"})) != ()
 
 
 @pytest.mark.parametrize("name", ["b.service", "ssh.service"])

@@ -14,7 +14,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds
 Do: TypeAlias = Callable[[str], Awaitable[float | None]]
 
 
-class Work:
+class JobQueue:
     """Named jobs: each at its time, never twice at once, a limited number at a time.
 
     Shape: `do` returns after how many seconds to do the job again, None for never. A job that fails is logged as

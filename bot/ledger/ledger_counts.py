@@ -25,7 +25,7 @@ _WAVES = select(WAVES.c.state, func.count()).group_by(WAVES.c.state)
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class LedgerCount:
     """The counts at a moment; `incidents` by (state, cause), with an empty cause for none, `waves` by state."""
 
     incidents: Mapping[tuple[str, str], int]
@@ -37,7 +37,7 @@ class Tally:
     waves: Mapping[str, int] = field(default_factory=dict)
 
 
-class Tallies:
+class LedgerCounts:
     """Counts, and caches the counts of incidents until an incident changes."""
 
     def __init__(self, database: Database) -> None:
@@ -46,7 +46,7 @@ class Tallies:
         self._marks = HouseEntries(MARKS)
         self._incidents: Mapping[tuple[str, str], int] = {}
 
-    def read(self) -> Tally:
+    def read(self) -> LedgerCount:
         """Count.
 
         Raises: LedgerUnavailable when the database cannot be read.
@@ -56,7 +56,7 @@ class Tallies:
             if change != self._counted_at:
                 rows = connection.execute(_INCIDENTS)
                 self._incidents, self._counted_at = {(str(row[0]), str(row[1])): int(row[2]) for row in rows}, change
-            return Tally(
+            return LedgerCount(
                 self._incidents,
                 int(connection.execute(_DELIVERIES).scalar_one()),
                 int(connection.execute(_GIVEN_UP).scalar_one()),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.app.policing import note_policy, rules_of_acting
+from bot.app.policy_settings import note_policy, rules_of_acting
 from bot.domain.contracts import ActingLedger
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE, BrakePulled, PolicyChanged
