@@ -24,7 +24,7 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.domain.wave import Wave, WaveState
 from bot.domain.wave_contracts import WaveLedger
-from bot.engine.job_queue import Work
+from bot.engine.job_queue import JobQueue
 from bot.inventory import Inventory
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.triage import without_secrets
@@ -150,7 +150,7 @@ class WaveKeeper:
         self._waves = waves
         self._leases = leases
         self._log = log
-        self._work = Work(self._carry_on, 4, clock, log, "wave_failed", "wave")
+        self._work = JobQueue(self._carry_on, 4, clock, log, "wave_failed", "wave")
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:

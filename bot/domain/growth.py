@@ -105,7 +105,8 @@ def since_reset(looks: Sequence[CountSample]) -> tuple[CountSample, ...]:
     Example:
     >>> from datetime import UTC
     >>> at = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 3, 4)]
-    >>> looks = [CountSample(at[0], 10, "a"), CountSample(at[1], 900, "a"), CountSample(at[2], 5, "a"), CountSample(at[3], 9, "a")]
+    >>> counts = (10, "a"), (900, "a"), (5, "a"), (9, "a")
+    >>> looks = [CountSample(at[number], count, boot) for number, (count, boot) in enumerate(counts)]
     >>> [look.value for look in since_reset(looks)]
     [5, 9]
     """

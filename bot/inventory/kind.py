@@ -25,8 +25,8 @@ class TableNodes:
     """What a table provides.
 
     Shape: `nodes` have full names. `patterns` are shown to people; `fitting(name)` returns the node of a name that only
-    fits a pattern, None if it fits none. A table that asks a cloud has `listings`, the result of each place; `gone`, the
-    nodes that were listed there before and are gone; and `refresh`, how old its listing may become.
+    fits a pattern, None if it fits none. A table that asks a cloud has `listings`, the result of each place; `gone`,
+    the nodes that were listed there before and are gone; and `refresh`, how old its listing may become.
     """
 
     nodes: tuple[Node, ...] = ()

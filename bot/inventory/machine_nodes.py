@@ -54,7 +54,7 @@ def known_of(
         return name if is_name(name) and counted[name] <= 1 else machine.id
 
     nodes: dict[str, Node] = {}
-    listings: list[ListingStatus] = []
+    statuses: list[ListingStatus] = []
     for listing in listings:
         usable, unusable = 0, 0
         for machine in listing.machines:
@@ -64,11 +64,11 @@ def known_of(
                 continue
             usable += 1
             nodes.setdefault(name, replace(node, name=name))
-        listings.append(
+        statuses.append(
             ListingStatus(f"{title} {listing.place.name}", usable, listing.read_at, _complaint(listing, unusable))
         )
     gone = _gone(listings, (wanted_name, lambda machine: machine.id), node_of, nodes)
-    return TableNodes(tuple(nodes.values()), listings=tuple(listings), gone=gone)
+    return TableNodes(tuple(nodes.values()), listings=tuple(statuses), gone=gone)
 
 
 def _complaint(listing: Listing, unusable: int) -> str:

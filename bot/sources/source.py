@@ -68,9 +68,9 @@ class Source:
 
     Shape: `name` is its name in the ledger, routes, metrics and zombie.toml; `title` is for people. `settings` is its
     dataclass of settings, which all other fields receive. `webhook(settings)` is None while its secret is not set.
-    `recognises(body)` is true for its own bodies; `parse_file(body)` parses a file with such a body, which may hold more than
-    a request does. `names_in(settings)` are the paths and patterns for finding node names in its alerts; without any,
-    all texts are searched. `examine` checks, for `zombie doctor`, what a secret alone does not show.
+    `recognises(body)` is true for its own bodies; `parse_file(body)` parses a file with such a body, which may hold
+    more than a request does. `names_in(settings)` are the paths and patterns for finding node names in its alerts;
+    without any, all texts are searched. `examine` checks, for `zombie doctor`, what a secret alone does not show.
     """
 
     name: str

@@ -17,7 +17,7 @@ from bot.app.reports import report_data
 from bot.surfaces.report.markdown import markdown
 from bot.surfaces.report.page import page
 from bot.surfaces.report.report import post_incident, whole_report
-from bot.surfaces.report.report_data import Account
+from bot.surfaces.report.report_data import ReportData
 from tests.record.exporting import ended, record_of
 
 RUNS = 7
@@ -33,23 +33,23 @@ def test_report_of_the_founding_incident_is_made_in_a_moment(
         incident = ended(database)
         gathered, drawn = list[float](), list[float]()
 
-        def made() -> tuple[Account, str]:
+        def made() -> tuple[ReportData, str]:
             began = time.perf_counter()
-            account = report_data(database, incident, playbooks, now())
+            data = report_data(database, incident, playbooks, now())
             told = time.perf_counter()
-            text = page(whole_report(account))
+            text = page(whole_report(data))
             gathered.append(told - began)
             drawn.append(time.perf_counter() - told)
-            return account, text
+            return data, text
 
-        account, text = [made() for _ in range(RUNS)][-1]
-    size, document = len(text.encode()), len(markdown(post_incident(account)).encode())
+        data, text = [made() for _ in range(RUNS)][-1]
+    size, document = len(text.encode()), len(markdown(post_incident(data)).encode())
     print(
         f"gathered in {min(gathered) * 1000:.0f} ms ({gathered[0] * 1000:.0f} ms the first time), drawn in "
         f"{min(drawn) * 1000:.1f} ms; page {size / 1000:.0f} kB, Markdown {document / 1000:.0f} kB"
     )
     record_property("gathered_seconds", min(gathered))
     record_property("page_bytes", size)
-    assert account.pictures, "its heat map is in it"
+    assert data.pictures, "its heat map is in it"
     assert min(gathered) + min(drawn) < MOST_SECONDS
     assert size < MOST_BYTES

@@ -17,7 +17,7 @@ from bot.transport.ssh import SshTransport
 from tests.contract.ways import over_ssh
 from tests.nodes.sshd import Sshd
 from tests.record.incidents import BEGAN_AT, PROPOSED, WAYS, entries
-from tests.unit.response.execution.test_last_words import LEFT, Cases
+from tests.unit.response.execution.test_before_reboot import LEFT, Cases
 
 pytestmark = pytest.mark.real_sshd
 
@@ -36,7 +36,7 @@ async def words(sshd: Sshd, cases: Cases, limit: timedelta, host_key: str = "") 
     return kept.case, kept.says, asyncio.get_running_loop().time() - began
 
 
-async def test_real_node_says_its_last_words_within_the_limit(sshd: Sshd) -> None:
+async def test_real_node_is_read_before_a_reboot_within_the_limit(sshd: Sshd) -> None:
     cases = Cases()
     digest, says, took = await words(sshd, cases, timedelta(seconds=8))
     kept: Case = cases.kept[0]

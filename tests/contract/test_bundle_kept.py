@@ -26,7 +26,7 @@ def broken(bundle: Bundle) -> list[str]:
     return verified(bundle.text().encode(), app.library()).broken
 
 
-def with_last_words(folder: Path) -> tuple[Bundle, str]:
+def with_readings_before_a_step(folder: Path) -> tuple[Bundle, str]:
     """The bundle of an incident whose node said something just before a step, and the hash of that."""
     with record_of(folder) as database:
         incident_id = judged(database)
@@ -40,8 +40,8 @@ def with_last_words(folder: Path) -> tuple[Bundle, str]:
         return exported(database, incident_id, BEGAN_AT), digest
 
 
-def test_last_words_before_a_step_are_in_it_and_are_those_that_the_entry_names(tmp_path: Path) -> None:
-    bundle, digest = with_last_words(tmp_path)
+def test_readings_before_a_step_are_in_it_and_are_those_that_the_entry_names(tmp_path: Path) -> None:
+    bundle, digest = with_readings_before_a_step(tmp_path)
     raw = bundle.text().encode()
     assert (bundle.form, len(bundle.kept)) == (FORM, 1)
     assert read_bundle(raw) == bundle
@@ -61,7 +61,7 @@ def test_last_words_before_a_step_are_in_it_and_are_those_that_the_entry_names(t
 
 
 def test_bundle_of_before_holds_without_them(tmp_path: Path) -> None:
-    bundle, _ = with_last_words(tmp_path)
+    bundle, _ = with_readings_before_a_step(tmp_path)
     old = replace(bundle, kept=(), form=PLAIN_FORM)
     found = verified(old.text().encode(), app.library())
     assert (found.broken, found.unproven) == ([], [])

@@ -26,7 +26,7 @@ from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided, Verdict
 from bot.inventory import KINDS, Inventory
 from bot.inventory.inventory_file import InventoryFile
-from bot.inventory.kind import InventoryKind, Known
+from bot.inventory.kind import InventoryKind, TableNodes
 from bot.library import Library
 from bot.probes import PROBES
 from bot.response.decision.decision_preview import DecisionPreview
@@ -134,11 +134,11 @@ STARVED = Cause(
 # --- the kind of inventory
 
 
-def load_rack(file: InventoryFile) -> Known:
+def load_rack(file: InventoryFile) -> TableNodes:
     """Return as many nodes as the table says."""
     table = file.top.table("rack")
     count = (table.integer("size", 1, 9) or 0) if table is not None else 0
-    return Known(tuple(Node(f"rack-{number}", f"10.0.0.{number}") for number in range(1, count + 1)))
+    return TableNodes(tuple(Node(f"rack-{number}", f"10.0.0.{number}") for number in range(1, count + 1)))
 
 
 RACK = InventoryKind(table="rack", title="in the rack", load=load_rack)

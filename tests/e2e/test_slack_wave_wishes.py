@@ -204,7 +204,7 @@ async def test_where_two_have_to_say_yes_the_card_counts_them_and_nobody_counts_
         await team.decides("bob", waits)
         running = await slack.until(lambda: next(iter(team.cards("running")), None), what="a wave that runs")
         assert all(user in json.dumps(running.blocks) for user in (ALICE, BOB))
-        assert [voice.by.rpartition("/")[2] for voice in (await wave_of(fleet)).voices] == [ALICE, BOB]
+        assert [approval.by.rpartition("/")[2] for approval in (await wave_of(fleet)).approvals] == [ALICE, BOB]
 
 
 async def test_two_programs_that_hear_a_yes_at_once_put_one_on_record(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def played(database: Database, seed: int) -> Played:
     stage.wire.cuts = CUTS if braked or world.chance(CUT) else stage.wire.breaks
     if aliased:
         stage.nodes[names[1]] = stage.nodes[names[0]]
-    stage.voices = people = People(stage, database)
+    stage.lookup = people = People(stage, database)
     incidents = {f"i{name}": name for name in names}
     for incident, name in incidents.items():
         stage.propose(incident, name)

@@ -122,13 +122,13 @@ class PlayedWave:
             if name in turns and turns[name].outcome is TurnOutcome.CURED and incident.state != "resolved":
                 yield f"{name} is called cured and is {incident.state}"
             said = {decision.by for decision in (*incident.endorsements, incident.approval) if decision is not None}
-            if name in self.approved_at and said != {voice.by for voice in self.wave.voices}:
+            if name in self.approved_at and said != {approval.by for approval in self.wave.approvals}:
                 yield f"{name} was approved by others than the wave"
-            for voice in self.wave.voices:
-                if name in self.approved_at and voice.by in self.rights.gone:
-                    late = self.approved_at[name] - self.rights.gone[voice.by]
+            for approval in self.wave.approvals:
+                if name in self.approved_at and approval.by in self.rights.gone:
+                    late = self.approved_at[name] - self.rights.gone[approval.by]
                     if late > FORGIVEN:
-                        yield f"{name} was approved {late} after {voice.by} had lost the right"
+                        yield f"{name} was approved {late} after {approval.by} had lost the right"
 
     def _in_order(self) -> Iterator[str]:
         """Play the record of the house once more, by rules written down apart from the program's."""

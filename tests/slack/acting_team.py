@@ -40,7 +40,7 @@ from bot.ledger.inbox import Inbox
 from bot.response.decision.binding import binds
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.figures import figures
-from bot.response.execution.node_access import NodeAccess, Seen
+from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord, Opening
@@ -172,7 +172,7 @@ class ActingTeam:
             await self.ledger.append(name, 0, opening.received(verdict.node), opening.by)
             await self.ledger.append(name, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
             assert verdict.plan is not None
-            seen = Seen(node.boot_id, node.machine_id, "SHA256:as-ever")
+            seen = NodeStatus(node.boot_id, node.machine_id, "SHA256:as-ever")
             bound = binds(verdict, self.stage.find(verdict.node), seen, PLAYBOOK, self.stage.policy)
             await self.ledger.append(
                 name, 2, PlanProposed.of(verdict.plan, bound, self.needed, figures(verdict, ())), BOT

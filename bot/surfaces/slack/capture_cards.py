@@ -1,7 +1,7 @@
 """Rolling captures in Slack: a card for each, from request to end, with everything caught in its thread.
 
-The record holds the capture; a card only shows it. The program that shows it stores a chat request for it, so that each thing
-caught is posted once, and after a crash or restart the next program goes on with the same card.
+The record holds the capture; a card only shows it. The program that shows it stores a chat request for it, so that each
+thing caught is posted once, and after a crash or restart the next program goes on with the same card.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ class CommandHandler:
     """Takes what people type, each delivery once.
 
     Shape: `channels` is where checks may be asked for, anywhere if empty, and always in a direct message, because they
-    only look. `opener` begins them; `fleet` takes requests about many nodes at once. `chat_requests` know what any program
-    has taken before; None where nothing is stored.
+    only look. `opener` begins them; `fleet` takes requests about many nodes at once. `chat_requests` know what any
+    program has taken before; None where nothing is stored.
     """
 
     def __init__(

@@ -64,7 +64,8 @@ class SlackContext:
     """The parts of the bot that decisions made in Slack use.
 
     Shape: `picker` is None where no alert asks which node it means, `profiles` where nodes are not profiled, `opener`
-    where no check begins here, `chat_requests` where deliveries are not stored, `suggestions` where no names are suggested.
+    where no check begins here, `chat_requests` where deliveries are not stored, `suggestions` where no names are
+    suggested.
     """
 
     responder: Responder

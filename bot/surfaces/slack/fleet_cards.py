@@ -1,7 +1,7 @@
 """Sweeps that people ask for in Slack: a card for each, from the question to its counts, with its buttons.
 
-A sweep is stored with the chat requests until its counts are posted: after a crash or a restart the next program begins it
-again on the same card, because a sweep only reads.
+A sweep is stored with the chat requests until its counts are posted: after a crash or a restart the next program begins
+it again on the same card, because a sweep only reads.
 """
 
 from __future__ import annotations

@@ -29,13 +29,13 @@ class ThreadReplies:
     async def show(self, name: str, spot: MessageTarget, group: Sequence[Incident]) -> None:
         """Bring a card's thread up to date. Raises: LedgerError when the record cannot be asked."""
         said = self._said.setdefault(name, set())
-        for reply in approval_replies(group):
-            if reply.part in said:
+        for approval in approval_replies(group):
+            if approval.part in said:
                 continue
-            if await self._outbox.place(name, reply.part) is None:
+            if await self._outbox.place(name, approval.part) is None:
                 head = (await self._ledger.head(HOUSE)).noted
-                await self._poster.enqueue(name, reply.part, spot, reply.message(head), under=CARD)
-            said.add(reply.part)
+                await self._poster.enqueue(name, approval.part, spot, approval.message(head), under=CARD)
+            said.add(approval.part)
         for incident in group:
             if incident.ended and incident.steps:  # for others the report comes on request
                 await self._poster.attach(name, spot, FileRequest(REPORT, incident.id))

@@ -1,7 +1,7 @@
 """Waves in Slack: a card for each, from *Plan* to its end.
 
-The record holds the wave; a card only shows it. The program that shows it stores a chat request for it, so that after a crash
-or a restart the next program goes on with the same card.
+The record holds the wave; a card only shows it. The program that shows it stores a chat request for it, so that after a
+crash or a restart the next program goes on with the same card.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from bot.domain.contracts import Ledger
 from bot.domain.errors import InventoryError, LedgerUnavailable, UnknownNode
 from bot.domain.node import Node
 from bot.inventory import Inventory
-from bot.inventory.kind import Known, Told
+from bot.inventory.kind import ListingStatus, TableNodes
 
 MINUTE = timedelta(minutes=1)
 
@@ -41,9 +41,9 @@ class OpenIncidents:
 
 
 def listed(*names: str, gone: Sequence[str] = (), complaint: str = "") -> Inventory:
-    known = Known(
+    known = TableNodes(
         tuple(Node(name, name) for name in names),
-        told=(Told("EC2 us-east-1", len(names), None, complaint),),
+        listings=(ListingStatus("EC2 us-east-1", len(names), None, complaint),),
         gone=tuple(Node(name, name) for name in gone),
         refresh=MINUTE,
     )

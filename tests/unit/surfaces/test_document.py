@@ -54,7 +54,7 @@ def test_readings_are_told_as_by_the_slow_way(path: Path) -> None:
 @settings(max_examples=40, deadline=None)
 @given(arbitrary)
 def test_any_verdict_is_told_as_by_the_slow_way(verdict: Verdict) -> None:
-    assert SHARED.told(verdict) == redacted(plainly(verdict))
+    assert SHARED.convert(verdict) == redacted(plainly(verdict))
 
 
 def test_node_is_laid_out_for_people_and_several_stand_a_line_each() -> None:
