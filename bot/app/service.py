@@ -32,6 +32,7 @@ from bot.app.slack_files import slack_files
 from bot.app.slack_waves import slack_waves
 from bot.app.stores import Stores
 from bot.app.sweeps import Sweeps, scheduled
+from bot.app.upkeep import DigestPosts, Upkeep
 from bot.app.waves import WaveKeeper, wave_parts
 from bot.domain.engine_contracts import Surface
 from bot.domain.errors import LedgerError
@@ -41,7 +42,6 @@ from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler, Diagnose
-from bot.response.fleet.scheduled import Digest, ScheduledSweep
 from bot.response.intake.intake import why_nothing_in_storm
 from bot.response.lifecycle import Lifecycle
 from bot.response.record import IncidentRecord
@@ -62,12 +62,9 @@ from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SLACK, SlackTokens
-from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
-from bot.surfaces.slack.sweep_card import digest_card
 from bot.surfaces.slack.why_replies import WhyReplies
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.web import WebEdge
@@ -97,7 +94,7 @@ class Service:
         surfaces: Sequence[SurfaceMember] = SURFACES,
     ) -> None:
         """Put the parts together, each from those before it."""
-        log = json_log.log
+        log = self._log = json_log.log
         self._json_log, self._known, self._stores = json_log, known, stores
         self._left_out = library(settings.playbooks).left_out
         self._timing = timing or Timing()
@@ -185,7 +182,7 @@ class Service:
             stores.chat_requests,
             stores.readings,
             stores.sweeps,
-            self._tell,
+            DigestPosts(self._poster).post,
             now,
             log,
         )
@@ -259,6 +256,14 @@ class Service:
             self._timing.clock,
             notices=notices,
         )
+        self._upkeep = Upkeep(
+            self._slack_acting.clicks,
+            self._slack_acting.surface,
+            self._engine,
+            self._poster,
+            log,
+            self._timing.sweep_every,
+        )
         heard = [self._alerts.intake.knows, *([self._history.knows] if self._history is not None else [])]
         self._renewal = Renewal(known, lambda: inventory(Path(known.origin), environment), stores.ledger, log, heard)
         self._metering.looks_at(len(known.nodes), self._scheduler, self)
@@ -298,13 +303,13 @@ class Service:
         """
         await self._mcp.start()
         self.address = await self._web.start()
-        self._json_log.log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._stores.runner)
+        self._log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._stores.runner)
         for name, fault in self._left_out.items():
-            self._json_log.log("playbook_left_out", playbook=name, says=str(fault))
-        await note_policy(self._acting.policy, self._stores.ledger, self._json_log.log)
+            self._log("playbook_left_out", playbook=name, says=str(fault))
+        await note_policy(self._acting.policy, self._stores.ledger, self._log)
         await self._renewal.begin()
         self._renewing = asyncio.create_task(self._renewal.run(), name="inventory")
-        await note_machines(self._known, self._stores.ledger, self._json_log.log)
+        await note_machines(self._known, self._stores.ledger, self._log)
         listen(self._slack.app, self._desk, self._slack_acting.home, self._slack_acting.clicks)
         self._keeping = asyncio.create_task(self._captures.keeper.run(), name="captures")
         self._engine.start()  # approved plans go on even without Slack
@@ -317,7 +322,7 @@ class Service:
     async def stop(self) -> None:
         """Accept nothing more, finish what can be finished, leave the rest to others, and disconnect."""
         self._stopping.set()
-        self._json_log.log("stopping")
+        self._log("stopping")
         await self._slack.stop_listening()
         await asyncio.gather(
             self._alerts.stop(self._timing.post_drain),
@@ -340,7 +345,7 @@ class Service:
             await self._history.close()
         await self._slack.stop()
         await self._web.stop()
-        self._json_log.log("stopped")
+        self._log("stopped")
 
     # --- start
 
@@ -351,13 +356,13 @@ class Service:
             wait = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
             because = f"Slack cannot be reached: {trouble}"
             if because != self._not_yet:
-                self._json_log.log("waiting", because=because)
+                self._log("waiting", because=because)
             self._not_yet = because
             await asyncio.sleep(wait)
             attempt += 1
         self._not_yet = ""
-        self._json_log.log("ready", by="socket" if self._slack.by_socket else "http")
-        self._sweeping = asyncio.create_task(self._sweep(), name="sweep")
+        self._log("ready", by="socket" if self._slack.by_socket else "http")
+        self._sweeping = asyncio.create_task(self._upkeep.run(), name="upkeep")
         self._scheduled = asyncio.create_task(self._sweeps.run(), name="scheduled sweeps")
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
@@ -373,24 +378,6 @@ class Service:
             await asyncio.gather(doing, stopped, return_exceptions=True)
 
     # --- while it runs
-
-    async def _tell(self, key: str, sweep: ScheduledSweep, found: Digest) -> None:
-        """Post the digest of a scheduled sweep, once."""
-        await self._poster.enqueue(key, CARD, MessageTarget(sweep.channel), digest_card(sweep, found))
-        self._poster.finished(key)
-
-    async def _sweep(self) -> None:
-        """Post what the outbox still holds, continue orphaned decisions, and remind of waiting plans."""
-        while True:
-            try:
-                await self._slack_acting.clicks.carry_on()
-                await self._slack_acting.surface.remind(now(), self._engine.mine)
-                await self._slack_acting.surface.tick(now(), self._engine.mine)
-                if posts := await self._poster.sweep():
-                    self._json_log.log("taken_up", posts=posts)
-            except LedgerError as error:
-                self._json_log.log("ledger_unavailable", error=str(error))
-            await asyncio.sleep(self._timing.sweep_every)
 
     async def why_not(self) -> str:
         """Return why the bot is not ready; empty while it is."""

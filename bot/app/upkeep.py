@@ -1,0 +1,58 @@
+"""What the bot does in Slack at intervals, and the posts of its scheduled sweeps."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from bot.app.parts import now
+from bot.domain.contracts import Log
+from bot.domain.errors import LedgerError
+from bot.engine import Engine
+from bot.response.fleet.scheduled import Digest, ScheduledSweep
+from bot.surfaces.slack.interactions import InteractionHandler
+from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.surface import SlackSurface
+from bot.surfaces.slack.sweep_card import digest_card
+
+
+@dataclass(frozen=True, slots=True)
+class DigestPosts:
+    """Posts the digests of scheduled sweeps."""
+
+    poster: Poster
+
+    async def post(self, key: str, sweep: ScheduledSweep, found: Digest) -> None:
+        """Post a digest, once for each `key`."""
+        await self.poster.enqueue(key, CARD, MessageTarget(sweep.channel), digest_card(sweep, found))
+        self.poster.finished(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """Posts what the outbox still holds, continues orphaned decisions, and reminds of waiting plans.
+
+    Units: `every` is in seconds.
+    """
+
+    clicks: InteractionHandler
+    surface: SlackSurface
+    engine: Engine
+    poster: Poster
+    log: Log
+    every: float
+
+    async def run(self) -> None:
+        """Do so until cancelled."""
+        while True:
+            try:
+                await self.clicks.carry_on()
+                await self.surface.remind(now(), self.engine.mine)
+                await self.surface.tick(now(), self.engine.mine)
+                if posts := await self.poster.sweep():
+                    self.log("taken_up", posts=posts)
+            except LedgerError as error:
+                self.log("ledger_unavailable", error=str(error))
+            await asyncio.sleep(self.every)
