@@ -29,7 +29,7 @@ _NAME = re.compile(rf"{PROFILE}[0-9a-f]{{20}}\Z")
 
 
 class SlackProfiles:
-    """Shows profiles in channels and in the threads of cards; `chat_requests` know which were begun and not answered."""
+    """Shows profiles in channels and in the threads of cards; `chat_requests` know which have no answer yet."""
 
     def __init__(
         self, desk: ProfileRunner, poster: Poster, chat_requests: ChatRequests, background: Background, log: Log
