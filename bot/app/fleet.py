@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from bot.actions import ACTIONS
+from bot.app.check import Check
+from bot.app.fleet_beside import ReaderBeside
 from bot.app.kubernetes import draining
 from bot.app.parts import now
 from bot.app.selecting import meant
@@ -48,6 +50,21 @@ def sweep_run(
     triage = _triage(sweep, transport, settings, draining(settings), mutes)
     at_once = parallel or MOST_AT_ONCE
     elsewhere = elsewhere_of(sweep, settings, triage.deadline, at_once, mutes=mutes, told=told)
+    if elsewhere is None:
+        elsewhere = ReaderBeside.of(
+            Check(
+                tuple(nodes),
+                sweep.playbook,
+                transport,
+                triage.sampling,
+                triage.deadline,
+                at_once,
+                triage.draining,
+                mutes,
+                folders=tuple(settings.playbooks),
+            ),
+            sweep,
+        )
     return FleetRun(tuple(nodes), selected, sweep, triage, at_once, elsewhere=elsewhere)
 
 

@@ -11,19 +11,21 @@ import operator
 import pickle
 import struct
 import sys
-from collections.abc import AsyncGenerator, Mapping
+import zlib
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bot.actions import ACTIONS
 from bot.app.check import brief, growth_of
+from bot.app.many_nodes import MANY, collect_garbage_less_often
 from bot.app.parts import library, now
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed
 from bot.domain.entry import Entry
-from bot.domain.errors import Unreachable
+from bot.domain.errors import PlaybookError, Unreachable, UsageError
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
@@ -34,42 +36,60 @@ from bot.response.diagnosis.triage import Triage, without_secrets
 from bot.surfaces.document import node_document, node_text
 from bot.surfaces.json_converter import JsonConverter
 
+if TYPE_CHECKING:
+    from bot.response.fleet.answer import NodeAnswer
+    from bot.response.fleet.chunk_request import Question
+    from bot.response.fleet.sweep import Sweep
+
 LENGTH = struct.Struct("!I")
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What all jobs of a run have in common. Shape: `tells_json`: each thought has its node's part of the document."""
+    """What all jobs of a run have in common.
+
+    Shape: `digest` is of the playbook as it is used. `tells_json`: each thought has its node's part of the document.
+    With `question` what comes of a job is a node's answer in a sweep.
+    """
 
     playbook: str
     digest: str
     folders: tuple[Path, ...]
     sampling: Sampling
     draining: DrainSettings
-    tells_json: bool
+    tells_json: bool = False
+    question: Question | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a node answered; `looks` are the counts of it before, by cause, `failed` is how its connection broke."""
+    """What a node answered, in parts as `squeezed` made them.
+
+    Shape: `looks` are the counts of the node before, by cause, `failed` is how its connection broke.
+    """
 
     node: Node
     taken_at: datetime
-    runs: tuple[Completed, ...]
+    said: tuple[bytes, ...]
     mutes: tuple[Entry, ...] = ()
     looks: Mapping[str, tuple[CountSample, ...]] = field(default_factory=dict)
     failed: Unreachable | None = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Travel as plain tuples: some fifty records a node would cost six times as much."""
-        return _job, (self.node, self.taken_at, [*map(_FIELDS, self.runs)], self.mutes, self.looks)
+    @property
+    def runs(self) -> Iterator[Completed]:
+        """What it answered."""
+        for part in self.said:
+            for run in pickle.loads(zlib.decompress(part)):  # squeezed by this program
+                yield Completed(*run)
 
 
 _FIELDS = operator.attrgetter(*(field_.name for field_ in fields(Completed)))
 
 
-def _job(node: Node, taken_at: datetime, runs: list[Any], mutes: tuple[Entry, ...], looks: Mapping[str, Any]) -> Job:
-    return Job(node, taken_at, tuple(Completed(*run) for run in runs), mutes, looks)
+def squeezed(runs: Sequence[Completed]) -> bytes:
+    """Return answers in a fifth of their room: a thousand nodes are watched at once, and each has said most by then."""
+    # As plain tuples: some fifty records a node would cost six times as much.
+    return zlib.compress(pickle.dumps([*map(_FIELDS, runs)], pickle.HIGHEST_PROTOCOL), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +119,31 @@ class _Given:
 
 
 class Mind:
-    """Thinks about jobs in order, exactly like a check within a process."""
+    """Thinks about jobs in order, exactly like a check or, with `sweep`, like a sweep within a process."""
 
-    def __init__(self, task: Task, playbook: Playbook) -> None:
+    def __init__(self, task: Task, playbook: Playbook, sweep: Sweep | None = None) -> None:
         self._task = task
         self._playbook = playbook
+        self._sweep = sweep
         self._redactor, self._teller = Redactor(), JsonConverter()
 
-    async def thought(self, job: Job) -> Thought:
+    @classmethod
+    def of(cls, task: Task) -> Mind:
+        """Return the mind of a process of its own. Raises: UsageError where the playbook here is another than there."""
+        playbook = library(task.folders).get(task.playbook)
+        sweep = task.question.sweep(playbook, ()) if task.question is not None else None
+        if (playbook if sweep is None else sweep.playbook).digest != task.digest:
+            raise PlaybookError(f"The playbook {task.playbook} is another here.")
+        return cls(task, playbook, sweep)
+
+    async def thought(self, job: Job) -> Thought | NodeAnswer:
         """Return what comes of a job."""
         given, task = _Given(job), self._task
         triage = Triage(given, ACTIONS, lambda: job.taken_at, task.sampling, draining=task.draining, mutes=given)
+        if self._sweep is not None:
+            from bot.response.fleet.chunk import ChunkReader
+
+            return await ChunkReader(triage, self._sweep, 1).answer(job.node)
         judged = await triage.diagnose(job.node, self._playbook)
         verdict = without_secrets(replace(judged, took=now() - job.taken_at), self._redactor)
         if not task.tells_json:
@@ -134,11 +168,12 @@ def _taken(stream: BinaryIO) -> Any:
 
 def main() -> int:
     """Think until stdin ends; 2 where the playbook here is another than there."""
-    task: Task = _taken(sys.stdin.buffer)
-    playbook = library(task.folders).get(task.playbook)
-    if playbook.digest != task.digest:
+    try:
+        mind = Mind.of(_taken(sys.stdin.buffer))
+    except UsageError:
         return 2
-    mind, out = Mind(task, playbook), sys.stdout.buffer
+    collect_garbage_less_often(MANY)
+    out = sys.stdout.buffer
     with asyncio.Runner() as runner:
         while (job := _taken(sys.stdin.buffer)) is not None:
             out.write(packed(runner.run(mind.thought(job))))

@@ -18,10 +18,10 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from bot.app.check import Check, in_turn
-from bot.app.mind import LENGTH, Job, Mind, Task, Thought, packed
+from bot.app.mind import LENGTH, Job, Mind, Task, Thought, packed, squeezed
 from bot.app.parts import now
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
@@ -32,7 +32,12 @@ from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.response.diagnosis.triage import CpuLock
 
+if TYPE_CHECKING:
+    from bot.response.fleet.answer import NodeAnswer
+    from bot.response.fleet.sweep import Sweep
+
 AHEAD = 16  # jobs that wait at each: while this process does other things, none stands idle
+SQUEEZED_CHARS = 4_000  # of answers that are squeezed together
 EarlierCounts: TypeAlias = Mapping[str, tuple[CountSample, ...]]
 LooksOf: TypeAlias = Callable[[str], EarlierCounts]
 HearsThought: TypeAlias = Callable[[Thought], None]
@@ -45,21 +50,21 @@ class _Beside:
     """A process, and the jobs that it has not answered yet, in order."""
 
     process: asyncio.subprocess.Process
-    owed: deque[tuple[Job, asyncio.Future[Thought]]] = field(default_factory=deque)
+    owed: deque[tuple[Job, asyncio.Future[Thought | NodeAnswer]]] = field(default_factory=deque)
     is_gone: bool = False
 
 
 class Minds:
     """Reads nodes here and has the rest done beside; made by `beside`."""
 
-    def __init__(self, what: Check, task: Task, several: int) -> None:
+    def __init__(self, what: Check, task: Task, several: int, sweep: Sweep | None = None) -> None:
         self._what = what
         self._task = task
         self._beside: list[_Beside] = []
         self._hearing: list[asyncio.Task[None]] = []
         self._started = asyncio.Event()
         self._room = asyncio.Semaphore(AHEAD * several)
-        self._here = Mind(task, what.playbook)
+        self._here = Mind(task, what.playbook, sweep)
         asked = [(probe.name, command) for probe in what.playbook.probes for command in probe.commands]
         self._batch = Batch.of(asked, what.sampling)
 
@@ -107,31 +112,50 @@ class Minds:
         Shape: `looks` are the counts of the node before, by cause.
         Raises: UsageError when a key or known_hosts file is missing.
         """
-        job = replace(await self._answers(node, heard), mutes=await self._mutes(), looks=looks)
-        if job.failed is None:
-            async with self._room:
-                thought = await self._asked(job)
-        else:  # hardly anything was said
-            thought = await self._here.thought(job)
+        thought = await self._thought(node, heard, looks)
+        assert isinstance(thought, Thought)
         heard(Concluded(thought.verdict))
         return thought
+
+    async def answer(self, node: Node) -> NodeAnswer:
+        """Read a node and return its answer in a sweep; an unreachable node is an answer too.
+
+        Raises: UsageError when a key or known_hosts file is missing.
+        """
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        answer = await self._thought(node, lambda event: None, {})
+        assert not isinstance(answer, Thought)
+        return replace(answer, seconds=loop.time() - began)
+
+    async def _thought(self, node: Node, heard: Listener, looks: EarlierCounts) -> Thought | NodeAnswer:
+        job = replace(await self._answers(node, heard), mutes=await self._mutes(), looks=looks)
+        if job.failed is not None:  # hardly anything was said
+            return await self._here.thought(job)
+        async with self._room:
+            return await self._asked(job)
 
     async def _answers(self, node: Node, heard: Listener) -> Job:
         """Read a node, telling how far that is; nothing is parsed."""
         what, taken_at = self._what, now()
         heard(ReadingStarted(node.name, tuple(probe.name for probe in what.playbook.probes), what.sampling.window))
-        waiting, runs = Counter(question.probe for question in self._batch.questions), list[Completed]()
+        waiting = Counter(question.probe for question in self._batch.questions)
+        said, runs, held = list[bytes](), list[Completed](), 0
         failed: Unreachable | None = None
         try:
             async with aclosing(what.transport.read(node, self._batch, what.deadline)) as arriving:
                 async for run in arriving:
                     runs.append(run)
+                    held += len(run.stdout)
+                    if held > SQUEEZED_CHARS:
+                        said.append(squeezed(runs))
+                        runs, held = [], 0
                     waiting[run.probe] -= 1
                     if not waiting[run.probe]:
                         heard(ProbeAnswered(node.name, run.probe))
         except Unreachable as no:
             failed = no
-        return Job(node, taken_at, tuple(runs), failed=failed)
+        return Job(node, taken_at, (*said, squeezed(runs)), failed=failed)
 
     async def _mutes(self) -> tuple[Entry, ...]:
         try:
@@ -139,14 +163,14 @@ class Minds:
         except LedgerError:  # as everywhere: then nothing counts as accepted
             return ()
 
-    async def _asked(self, job: Job) -> Thought:
+    async def _asked(self, job: Job) -> Thought | NodeAnswer:
         """Have it thought about by whoever has least to do, and here where nobody is left."""
         await self.started()
         there = [each for each in self._beside if not each.is_gone]
         if not there:
             return await self._here.thought(job)
         least = min(there, key=lambda each: len(each.owed))
-        answer: asyncio.Future[Thought] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Thought | NodeAnswer] = asyncio.get_running_loop().create_future()
         least.owed.append((job, answer))
         assert least.process.stdin is not None
         least.process.stdin.write(packed(job))
@@ -174,7 +198,7 @@ def _environment(ours: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in ours.items() if name.startswith(("PYTHON", "LD_", "LC_")) or name in _KEPT}
 
 
-def _handed_over(answer: asyncio.Future[Thought], thought: asyncio.Future[Thought]) -> None:
+def _handed_over(answer: asyncio.Future[Thought | NodeAnswer], thought: asyncio.Future[Thought | NodeAnswer]) -> None:
     if answer.done():
         return
     if thought.cancelled():
@@ -213,12 +237,14 @@ async def check_beside(
 
 
 @asynccontextmanager
-async def beside(what: Check, task: Task, several: int, after: timedelta = timedelta(0)) -> AsyncIterator[Minds]:
-    """Start so many processes after that time, for the length of a block.
+async def beside(
+    what: Check, task: Task, several: int, after: timedelta = timedelta(0), sweep: Sweep | None = None
+) -> AsyncIterator[Minds]:
+    """Start so many processes after that time, for the length of a block; `sweep` is that of the task's question.
 
     Where none can be started, all is thought about here.
     """
-    minds = Minds(what, task, several)
+    minds = Minds(what, task, several, sweep)
     starting = asyncio.create_task(minds.start(several, after))
     try:
         yield minds

@@ -1,6 +1,7 @@
 """Many simulated nodes, one window: what the bot pays, and that the nodes themselves cost little beside it.
 
-CPU and memory are bounds; what the processes beside cost that parse and weigh is told, and their memory counts. Wall
+CPU and memory are bounds. What the processes beside cost that parse and weigh is told, and their memory counts: the
+highest resident set of each by the kernel's own mark (VmHWM), although they share the pages of Python's libraries. Wall
 time is compared with a program that does nothing but log in by asyncssh and run one command on the same nodes in the
 same run, and bounded by that ratio alone: nodes, bot and whatever else runs share one machine. How long each waited for
 a processor is printed beside it.
@@ -11,10 +12,11 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ WINDOW_SECONDS = 5
 MOST_CPU_MS = 15  # a node, of the process that reads; 6 to 7 of a thousand, 9 of 200 with its start
 MOST_BEYOND_WINDOW = 8  # times what asyncssh alone takes; the goal on a quiet machine is 2
 MOST_CPU_TO_BARE = 4  # times what asyncssh alone takes, for the process that reads
+LOOKS_EVERY_SECONDS = 0.1  # at the kernel's own marks, so that nothing between is missed but the last moment
 Figures = dict[str, float]
 
 
@@ -38,21 +41,53 @@ def mib_for(nodes: int) -> float:
 def ran(code: str, argv: Sequence[str], home: Path, timeout: float) -> Figures:
     """Run a Python program that tells on stderr what it cost, and return that; what it prints goes to `printed`."""
     began = time.monotonic()
-    with printed(home).open("w") as out:
-        done = subprocess.run(
+    with (
+        printed(home).open("w") as out,
+        subprocess.Popen(
             [sys.executable, "-P", "-c", code, *argv],
             env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], "HOME": str(home)},
             stdout=out,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=timeout,
-            check=False,
-        )
+        ) as running,
+        watched(running.pid) as marks,
+    ):
+        try:
+            _, err = running.communicate(timeout=timeout)
+        finally:
+            running.kill()
     wall = time.monotonic() - began
-    told = re.search(r"cpu ([0-9.]+) beside ([0-9.]+) peak ([0-9]+) waited ([0-9.]+)", done.stderr)
-    assert told is not None, done.stderr
+    told = re.search(r"cpu ([0-9.]+) beside ([0-9.]+) peak ([0-9]+) waited ([0-9.]+)", err)
+    assert told is not None, err
     cpu, beside, peak, waited = map(float, told.groups())
-    return {"wall": wall, "cpu": cpu, "beside": beside, "peak": peak, "waited": waited}
+    more = sum(kib for pid, kib in marks.items() if pid != running.pid) / 1024
+    return {"wall": wall, "cpu": cpu, "beside": beside, "peak": peak, "peak_beside": more, "waited": waited}
+
+
+@contextmanager
+def watched(pid: int) -> Iterator[Mapping[int, int]]:
+    """Yield the highest resident set so far of a process and of those it started, in KiB, by process id.
+
+    By proc(5), not ru_maxrss of the children: that begins with what their parent had when it started them.
+    """
+    marks, over = dict[int, int](), threading.Event()
+
+    def watch() -> None:
+        while not over.wait(LOOKS_EVERY_SECONDS):
+            with suppress(OSError):  # it is just ending
+                started = " ".join(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children"))
+                for each in (pid, *map(int, started.split())):
+                    status = Path(f"/proc/{each}/status").read_text()
+                    if (mark := re.search(r"VmHWM:\s+([0-9]+) kB", status)) is not None:
+                        marks[each] = int(mark[1])
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        yield marks
+    finally:
+        over.set()
+        watching.join()
 
 
 def printed(home: Path) -> Path:
@@ -91,7 +126,8 @@ def checked(
         "waited_for_a_processor_seconds": spent["waited"],
         "bot_cpu_ms_a_node": round(1000 * spent["cpu"] / len(nodes), 1),
         "thinking_beside_cpu_ms_a_node": round(1000 * spent["beside"] / len(nodes), 1),
-        "bot_peak_mib": int(spent["peak"]),
+        "bot_peak_mib": int(spent["peak"] + spent["peak_beside"]),
+        "bot_peak_mib_of_the_reader": int(spent["peak"]),
         "simulated_node_cpu_ms": round(1000 * cost / len(nodes), 1),
         "simulated_nodes_peak_mib": fleet.end().peak_mib,
     }
@@ -206,7 +242,8 @@ status = 0
 """
 _COST = (
     "import resource, sys; used = resource.getrusage(resource.RUSAGE_SELF); "
-    "beside = resource.getrusage(resource.RUSAGE_CHILDREN); most = used.ru_maxrss + beside.ru_maxrss; "
+    "beside = resource.getrusage(resource.RUSAGE_CHILDREN); "
+    "most = int(open('/proc/self/status').read().partition('VmHWM:')[2].split()[0]); "
     "waited = int(open('/proc/self/schedstat').read().split()[1]) / 1e9; "  # proc(5), since Linux 2.6.9
     "print('cpu', used.ru_utime + used.ru_stime, 'beside', beside.ru_utime + beside.ru_stime, "
     "'peak', most // 1024, 'waited', round(waited, 2), "

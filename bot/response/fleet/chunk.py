@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -20,6 +20,7 @@ from bot.response.fleet.facts import facts_of
 from bot.response.fleet.sweep import Sweep
 
 Hears: TypeAlias = Callable[[NodeAnswer], None]
+Answers: TypeAlias = Callable[[Node], Awaitable[NodeAnswer]]
 LONGEST = 300  # characters of a sentence
 
 
@@ -40,27 +41,13 @@ class ChunkReader:
 
         Raises: UsageError (a missing key or known_hosts file) of any node, once all others are done.
         """
-        waiting, answers, wrong = list(reversed(nodes)), list[NodeAnswer](), list[UsageError]()
+        return await answers_of(nodes, self.parallel, self.answer, heard)
 
-        async def reader() -> None:
-            while waiting:
-                node = waiting.pop()
-                try:
-                    answer = await self._answer(node)
-                except UsageError as error:
-                    wrong.append(error)
-                    continue
-                answers.append(answer)
-                heard(answer)
+    async def answer(self, node: Node) -> NodeAnswer:
+        """Return a node's answer; an unreachable node is an answer too.
 
-        async with asyncio.TaskGroup() as group:  # as many tasks as may read at once, however many nodes wait
-            for _ in range(min(self.parallel, len(nodes))):
-                group.create_task(reader())
-        if wrong:
-            raise wrong[0]
-        return answers
-
-    async def _answer(self, node: Node) -> NodeAnswer:
+        Raises: UsageError when a key or known_hosts file is missing.
+        """
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
@@ -115,6 +102,32 @@ class ChunkReader:
             counted=tuple(_counted(self.sweep, snapshot, host.boot_id if isinstance(host, HostReading) else "")),
             seconds=seconds,
         )
+
+
+async def answers_of(nodes: Sequence[Node], parallel: int, answer: Answers, heard: Hears) -> list[NodeAnswer]:
+    """Return an answer for each node, so many at once, each passed on as it comes.
+
+    Raises: UsageError of any node, once all others are done.
+    """
+    waiting, answers, wrong = list(reversed(nodes)), list[NodeAnswer](), list[UsageError]()
+
+    async def reader() -> None:
+        while waiting:
+            node = waiting.pop()
+            try:
+                came = await answer(node)
+            except UsageError as error:
+                wrong.append(error)
+                continue
+            answers.append(came)
+            heard(came)
+
+    async with asyncio.TaskGroup() as group:  # as many tasks as may read at once, however many nodes wait
+        for _ in range(min(parallel, len(nodes))):
+            group.create_task(reader())
+    if wrong:
+        raise wrong[0]
+    return answers
 
 
 def _counted(sweep: Sweep, snapshot: Snapshot, boot: str) -> Iterator[Counted]:

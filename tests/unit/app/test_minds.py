@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from bot.app.check import Check, brief, check
+from bot.app.fleet_beside import ReaderBeside
 from bot.app.mind import Task, Thought
 from bot.app.minds import beside, check_beside
 from bot.app.parts import library
@@ -24,6 +26,9 @@ from bot.domain.errors import ConnectionLost, MissingFile
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
+from bot.response.fleet.answer import NodeAnswer, NodeOutcome
+from bot.response.fleet.chunk import ChunkReader
+from bot.response.fleet.sweep import Sweep
 from bot.surfaces.document import node_document
 from bot.transport import case_file
 
@@ -139,6 +144,30 @@ async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeyp
         late = await minds.judged(asked.nodes[0], lambda event: None, {})
         assert late.verdict.status == told[0].verdict.status
     assert all(each.returncode is not None for each in minds.processes)
+
+
+async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.app.fleet_beside.how_many", lambda nodes, cores: 2)
+    sweep, asked = Sweep.of(PLAYBOOK, full=True), what(NAMES)
+    reader = ReaderBeside.of(asked, sweep)
+    assert reader is not None
+    heard: list[NodeAnswer] = []
+    there = await reader.answers(asked.nodes, heard.append)
+    here = await ChunkReader(asked.triage(), sweep, 4).answers(asked.nodes)
+
+    def shown(answers: Sequence[NodeAnswer]) -> dict[str, NodeAnswer]:
+        return {answer.node: replace(answer, seconds=0.0) for answer in answers}
+
+    assert shown(there) == shown(here)
+    assert sorted(answer.node for answer in heard) == sorted(NAMES)
+    assert {answer.outcome for answer in there} == set(NodeOutcome)
+    assert all(answer.seconds > 0 for answer in there)
+
+
+def test_single_look_is_not_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.app.fleet_beside.how_many", lambda nodes, cores: 2)
+    assert ReaderBeside.of(what(NAMES), Sweep.of(PLAYBOOK)) is None
+    assert ReaderBeside.of(what(NAMES), Sweep.of(PLAYBOOK, ["io-stall"])) is not None
 
 
 async def test_where_no_process_can_be_started_all_is_thought_about_here(monkeypatch: pytest.MonkeyPatch) -> None:
