@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
-from bot.app.acting import Playbooks, triage_of
+from bot.app.acting import triage_of
 from bot.app.explaining import Explainer
 from bot.app.json_log import JsonLog
 from bot.app.parts import incident_id, library, now, ssh_transport
@@ -18,6 +18,7 @@ from bot.domain.case import CaseStore
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import SettingsError
 from bot.inventory import Inventory
+from bot.library import Library
 from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler
 from bot.settings import Settings
 from bot.surfaces.mcp.answers import Asker, RecordedAnswers
@@ -58,7 +59,7 @@ def asker_of(settings: Settings) -> Asker:
 def toolbox_of(
     settings: Settings,
     known: Inventory,
-    playbooks: Playbooks,
+    playbooks: Library,
     scheduler: CheckScheduler,
     asker: Asker,
     ledger: ActingLedger | None,
@@ -94,7 +95,7 @@ def lone_toolbox(
     triage = triage_of(settings, ssh_transport(environment), ledger)
     at_once = settings.parallel or AT_ONCE
     scheduler = CheckScheduler(triage.diagnose, log, at_once, at_once)
-    playbooks = Playbooks(library(settings.playbooks), settings.playbook)
+    playbooks = library(settings.playbooks, settings.playbook)
     return toolbox_of(settings, known, playbooks, scheduler, asker, ledger, cases, log)
 
 
@@ -140,7 +141,7 @@ def not_installed() -> SettingsError:
 def serving_mcp(
     settings: Settings,
     known: Inventory,
-    playbooks: Playbooks,
+    playbooks: Library,
     scheduler: CheckScheduler,
     ledger: ActingLedger,
     cases: CaseStore,

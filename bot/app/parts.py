@@ -39,12 +39,14 @@ def incident_id() -> str:
     return "".join(secrets.choice("0123456789abcdefghjkmnpqrstvwxyz") for _ in range(10))
 
 
-def library(extra: Sequence[Path] = ()) -> Library:
+def library(extra: Sequence[Path] = (), usual: str = "") -> Library:
     """Load the shipped playbooks and those of further directories; `left_out` are unusable files.
+
+    Shape: `usual` is the name of the default playbook.
 
     Raises: PlaybookError when a directory cannot be read.
     """
-    return Library.load([_own_playbooks(), *extra], PROBES, CAUSES, ACTIONS, lenient=True)
+    return Library.load([_own_playbooks(), *extra], PROBES, CAUSES, ACTIONS, lenient=True, usual=usual)
 
 
 def _own_playbooks() -> Path:

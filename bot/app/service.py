@@ -23,7 +23,7 @@ from bot.app.mcp import serving_mcp
 from bot.app.metric_history import history_counts, with_history
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
-from bot.app.parts import inventory, library, now, ssh_transport
+from bot.app.parts import inventory, now, ssh_transport
 from bot.app.policy_settings import note_policy
 from bot.app.reports import ReportMaker
 from bot.app.slack_acting import slack_acting
@@ -96,7 +96,6 @@ class Service:
         """Put the parts together, each from those before it."""
         log = self._log = json_log.log
         self._json_log, self._known, self._stores = json_log, known, stores
-        self._left_out = library(settings.playbooks).left_out
         self._timing = timing or Timing()
         notices, arrivals = NoticeBoard(), asyncio.Event()
         self._background, self._storming = Background(log), Background(log)
@@ -109,11 +108,11 @@ class Service:
         counted = self._metering.counted
         self._slack = SlackConnection(tokens, self._timing, now, log, json_log.logger("slack"), counted)
         pictures = Pictures(self._slack.uploads, stores.outbox, self._timing, now, log)
-        made = ReportMaker(stores.database, stores.threads, playbooks.library, known)
+        made = ReportMaker(stores.database, stores.threads, playbooks, known)
         files = slack_files(made, self._slack, stores.outbox, self._timing, log)
         self._poster = Poster(self._slack.calls, stores.outbox, self._timing, now, log, pictures, files)
         self._pagerduty = serving_pagerduty(settings, stores, self._poster, log, arrivals)
-        rules = rules_of(settings, playbooks.library, sources)
+        rules = rules_of(settings, playbooks, sources)
         storms = StormBoard(
             stores.cases,
             rules.brakes,
@@ -125,7 +124,7 @@ class Service:
             self._storming,
             log,
         )
-        explainer = Explainer(playbooks.library)
+        explainer = Explainer(playbooks)
         whys = WhyReplies(explainer.sentences, self._poster, self._background, pictures)
         cards = CheckCards(self._poster, storms, PlanWords(ACTIONS), settings.links, whys, pictures)
 
@@ -304,7 +303,7 @@ class Service:
         await self._mcp.start()
         self.address = await self._web.start()
         self._log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._stores.runner)
-        for name, fault in self._left_out.items():
+        for name, fault in self._acting.playbooks.left_out.items():
             self._log("playbook_left_out", playbook=name, says=str(fault))
         await note_policy(self._acting.policy, self._stores.ledger, self._log)
         await self._renewal.begin()

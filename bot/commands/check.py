@@ -188,7 +188,7 @@ def _what(arguments: argparse.Namespace) -> Check:
     from bot.domain.batch import Sampling
 
     settings = options.settings(arguments)
-    playbook = options.library(settings).get(settings.playbook)
+    playbook = options.library(settings).get()
     sampling = Sampling(settings.samples)
     nodes: tuple[Node, ...]
     if arguments.local:

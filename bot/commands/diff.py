@@ -84,7 +84,7 @@ def _what(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
         )
     run = facts_run(
         (*sick, *others),
-        options.library(settings).get(settings.playbook),
+        options.library(settings).get(),
         app.ssh_transport(arguments.environ),
         settings,
         arguments.parallel,

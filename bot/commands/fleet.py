@@ -88,7 +88,7 @@ def _what(arguments: argparse.Namespace) -> FleetRun:
     from bot.response.fleet.sweep import Sweep
 
     settings = options.settings(arguments)
-    sweep = Sweep.of(options.library(settings).get(settings.playbook), arguments.cause, full=arguments.full)
+    sweep = Sweep.of(options.library(settings).get(), arguments.cause, full=arguments.full)
     meant, asked = options.selection(arguments, options.inventory(arguments, settings), settings)
     mutes = record.mutes(arguments.environ) if sweep.is_full else None
     return sweep_run(

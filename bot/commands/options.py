@@ -194,7 +194,7 @@ def library(settings: Settings) -> Library:
     """
     from bot import app
 
-    found = app.library(settings.playbooks)
+    found = app.library(settings.playbooks, settings.playbook)
     for fault in dict.fromkeys(map(str, found.left_out.values())):
         print(f"zombie: {fault}\n        This playbook is left out.", file=sys.stderr)
     return found

@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     cases = [(path, case_file.load(path)) for path in case_file.files(arguments.cases)]
     verdicts: list[Verdict] = []
     for path, case in cases:
-        told = replay(case, library.get(arguments.playbook or case.head.playbook or settings.playbook), changes)
+        told = replay(case, library.get(arguments.playbook or case.head.playbook), changes)
         verdicts.append(told.verdict)
         for remark in told.remarks:
             print(f"zombie: {path}: {remark}", file=sys.stderr)

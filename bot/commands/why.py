@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = options.settings(arguments)
     case = record.named_case(arguments.environ, arguments.case)
-    playbook = options.library(settings).get(arguments.playbook or case.head.playbook or settings.playbook)
+    playbook = options.library(settings).get(arguments.playbook or case.head.playbook)
     told = explained(case, playbook)
     print(json.dumps(_document(told), ensure_ascii=False, indent=2) if arguments.json else _text(arguments.case, told))
     return 0

@@ -44,9 +44,10 @@ class Library:
     Shape: a playbook in a later folder replaces the playbook of the same name in an earlier folder, and may extend it.
     """
 
-    __slots__ = ("_checker", "_drafts", "_playbooks", "_tables", "left_out")
+    __slots__ = ("_checker", "_drafts", "_playbooks", "_tables", "left_out", "usual")
 
-    def __init__(self, drafts: Sequence[_Draft], tables: Tables) -> None:
+    def __init__(self, drafts: Sequence[_Draft], tables: Tables, usual: str = "") -> None:
+        self.usual = usual
         self._checker = Checker()
         self._tables = tables
         self._drafts = tuple(drafts)
@@ -62,14 +63,16 @@ class Library:
         actions: Mapping[str, Action],
         *,
         lenient: bool = False,
+        usual: str = "",
     ) -> Library:
         """Read every playbook (`*.yaml`, `*.yml`) in these folders.
 
         Shape: with `lenient` files that cannot be used are left out, and `left_out` has why, by the playbook's name
         (the file's, if it has none); whoever asks for it gets that reason. No playbook of another folder replaces it.
+        `usual` is the name of the default playbook.
         Raises: PlaybookError, with file and line, when a folder, or without `lenient` any file in it, cannot be used.
         """
-        library = cls((), Tables(probes, causes, actions))
+        library = cls((), Tables(probes, causes, actions), usual)
         faults: list[PlaybookError] = []
         left_out: dict[str, PlaybookError] = {}
         drafts: list[_Draft] = []
@@ -105,11 +108,12 @@ class Library:
         """Every playbook."""
         return tuple(self._playbooks.values())
 
-    def get(self, name: str) -> Playbook:
-        """Return the playbook of that name.
+    def get(self, name: str = "", /) -> Playbook:
+        """Return the playbook of that name; without a name, the default.
 
         Raises: UnknownPlaybook, with the nearest names, when there is none.
         """
+        name = name or self.usual
         if name in self.left_out:
             raise self.left_out[name]
         if name not in self._playbooks:
