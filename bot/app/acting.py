@@ -20,12 +20,12 @@ from bot.domain.contracts import ActingLedger, Transport
 from bot.domain.errors import MissingFile, SettingsError
 from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
-from bot.domain.playbook import Playbook
 from bot.domain.policy import Policy
 from bot.domain.protected import is_protected
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.library import Library
+from bot.response.decision.preflight import Preflight
 from bot.response.decision.recheck import Recheck
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.proposal import Proposer
@@ -44,18 +44,6 @@ SHORT_LOOK = Sampling(1)  # what shows the same in a second need not be read for
 
 
 @dataclass(frozen=True, slots=True)
-class Playbooks:
-    """The loaded playbooks; an empty name means the default playbook."""
-
-    library: Library
-    usual: str
-
-    def get(self, name: str = "", /) -> Playbook:
-        """Return the playbook of that name. Raises: PlaybookError when there is none."""
-        return self.library.get(name or self.usual)
-
-
-@dataclass(frozen=True, slots=True)
 class Acting:
     """Everything that acts, over the same ledger."""
 
@@ -65,7 +53,7 @@ class Acting:
     remediation: Remediation
     cluster: ClusterReach
     triage: Triage
-    playbooks: Playbooks
+    playbooks: Library
 
 
 def acting(
@@ -89,27 +77,20 @@ def acting(
     cluster, drains = cluster_reach(settings, environment), draining(settings)
     reach = NodeAccess(transport, ACTIONS, lambda node: replace(node, **login) if login else node, cluster, drains)
     record = IncidentRecord(ledger)
-    playbooks, triage = (
-        Playbooks(library(settings.playbooks), settings.playbook),
-        triage_of(settings, transport, ledger),
-    )
-    glance = Recheck(
-        reach,
-        (replace(triage, sampling=SHORT_LOOK), triage),
-        playbooks,
-    )
+    playbooks = library(settings.playbooks, settings.playbook)
+    triage = triage_of(settings, transport, ledger)
+    recheck = Recheck(reach, (replace(triage, sampling=SHORT_LOOK), triage), playbooks)
 
     async def diagnose(node: Node, playbook: str) -> Verdict:
         return await triage.diagnose(node, playbooks.get(playbook))
 
     proposer = Proposer(policy, reach, ledger, known, str(login.get("user", "")))
-
     before_reboot = PreRebootReader(transport, cases, clock, PROGRAM) if cases is not None else None
     stepping = StepExecutor(policy, ledger, reach, known, clock, asyncio.sleep, runner or runner_name(), before_reboot)
     return Acting(
         policy,
         proposer,
-        Responder(policy, record, ledger, reach, known, diagnose, clock, glance),
+        Responder(policy, record, ledger, reach, known, Preflight(reach, known, recheck), clock),
         Remediation(record, stepping, known, diagnose, validation),
         cluster,
         triage,

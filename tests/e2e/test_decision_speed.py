@@ -34,6 +34,7 @@ from bot.domain.policy import Approval, Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Finding, Status, Verdict
 from bot.ledger import Database, Ledger, on_threads
+from bot.response.decision.preflight import Preflight
 from bot.response.decision.recheck import Recheck
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.proposal import Proposer
@@ -178,9 +179,9 @@ async def test_real_sshd_hears_of_it_within_two_seconds_of_a_yes(sshd: Sshd, tmp
             assert fold(await ledger.read(incident)).state == "proposed", proposed
             incidents = IncidentRecord(ledger)
             stepping = StepExecutor(policy, ledger, reach, Always(node), now, asyncio.sleep, "here")
-            diagnose = _never
-            responder = Responder(policy, incidents, ledger, reach, Always(node), diagnose, now, glance)
-            remediation = Remediation(incidents, stepping, Always(node), diagnose)
+            nodes = Always(node)
+            responder = Responder(policy, incidents, ledger, reach, nodes, Preflight(reach, nodes, glance), now)
+            remediation = Remediation(incidents, stepping, nodes, _never)
             took.append(await first_command_after(responder, remediation, incident, mark.path.exists))
             await ledger.append(incident, (await ledger.head(incident)).seq, _over(), BOT)
     print(f"yes to first command, OpenSSH: {', '.join(f'{one:.2f}' for one in took)} s")

@@ -32,6 +32,7 @@ from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Database, Ledger, on_threads
 from bot.probes.host import HostReading
+from bot.response.decision.preflight import Preflight
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.planning import DrainSettings, with_plan
 from bot.response.diagnosis.proposal import Proposer
@@ -42,6 +43,7 @@ from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord
 from bot.transport.kubernetes import KubernetesApi
 from tests.directories import Always
+from tests.schedules.whole_look import WholeLook
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 NAME = "ip-10-0-0-7"  # what the cluster calls it
@@ -183,10 +185,12 @@ class Yard:
         return offered
 
     async def approve(self) -> Incident:
-        responder = Responder(
-            POLICY, self.record, self.ledger, self.reach(), Always(self.node), self.diagnose, lambda: self.now
-        )
-        return await responder.decide("one", Approval("terminal:ann", "it is stuck"))
+        return await self.responder().decide("one", Approval("terminal:ann", "it is stuck"))
+
+    def responder(self) -> Responder:
+        reach, nodes = self.reach(), Always(self.node)
+        preflight = Preflight(reach, nodes, WholeLook(reach, self.diagnose))
+        return Responder(POLICY, self.record, self.ledger, reach, nodes, preflight, lambda: self.now)
 
     @property
     def record(self) -> IncidentRecord:

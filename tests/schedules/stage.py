@@ -19,6 +19,7 @@ from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Leases, Ledger
 from bot.response.decision.binding import binds
+from bot.response.decision.preflight import Preflight
 from bot.response.decision.responder import Responder
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.remediation import Remediation
@@ -26,6 +27,7 @@ from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord
 from tests.schedules.parts import KEY, CountingNode, Wire
 from tests.schedules.recorder import Recorder
+from tests.schedules.whole_look import WholeLook
 from tests.schedules.world import World
 
 PLAYBOOK = Playbook("node-health", "Health", 1, (), (), ())
@@ -112,8 +114,10 @@ class Stage:
 
     def responder(self) -> Responder:
         reach = NodeAccess(self.wire, ACTIONS)
-        clock, lookup = self.world.clock, self.lookup
-        return Responder(self.policy, self.record, self.recorder, reach, self, self.diagnose, clock, lookup=lookup)
+        preflight = Preflight(reach, self, WholeLook(reach, self.diagnose))
+        return Responder(
+            self.policy, self.record, self.recorder, reach, self, preflight, self.world.clock, lookup=self.lookup
+        )
 
     def remediation(self) -> Remediation:
         self.runners += 1

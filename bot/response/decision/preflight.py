@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Protocol
 
 from bot.domain.contracts import NodeDirectory
 from bot.domain.errors import (
@@ -24,12 +24,11 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
 from bot.response.decision.binding import another_boot, another_machine, another_reach, drift
-from bot.response.decision.recheck import Recheck, RecheckResult
+from bot.response.decision.recheck import RecheckResult
 from bot.response.decision.undo_proposer import undo_drift
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.privilege import login_that_lacks
 
-Diagnose: TypeAlias = Callable[[Node, str], Awaitable[Verdict]]  # a node by a playbook's name
 _AGAIN = "Try again, or check the node again."
 
 
@@ -42,14 +41,21 @@ class Drifted(Exception):
         self.kind = kind
 
 
+class Looks(Protocol):
+    """Reads a node again: `recheck.Recheck`."""
+
+    def looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
+        """Yield what is seen, the shortest look first; the caller stops once satisfied."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """Reads the deciding probes again; without a `glance` everything is read again, one by one."""
+    """Has the node of an incident read again, and compares."""
 
     reach: NodeAccess
     nodes: NodeDirectory
-    diagnose: Diagnose
-    glance: Recheck | None = None
+    recheck: Looks
 
     async def at(self, incident: Incident) -> NodeStatus:
         """Look, and return what was seen if nothing has changed.
@@ -78,7 +84,7 @@ class Preflight:
         look: RecheckResult | None = None
         others: tuple[str, ...] = ()
         differences: tuple[str, ...] = ()
-        async with aclosing(self._looks(incident, node)) as looks:
+        async with aclosing(self.recheck.looks(incident, node)) as looks:
             async for look in looks:
                 others, differences = _others(incident, node, look.seen), _drift(incident, look)
                 if others or not differences:
@@ -88,18 +94,6 @@ class Preflight:
         seen = _judged(node, look.seen, (*others, *differences), look.lacking, kind)
         await self.reach.affected(plan.steps, seen)
         return seen
-
-    async def _looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
-        if self.glance is not None:
-            async with aclosing(self.glance.looks(incident, node)) as looks:
-                async for look in looks:
-                    yield look
-            return
-        assert incident.proposal is not None
-        now = await self.diagnose(node, incident.playbook)
-        steps = incident.proposal.plan.steps
-        seen = await self.reach.look(node, around=steps)
-        yield RecheckResult(now, seen, await self.reach.lacking(node, steps))
 
 
 def _drift(incident: Incident, look: RecheckResult) -> tuple[str, ...]:

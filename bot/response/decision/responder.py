@@ -49,14 +49,12 @@ from bot.response.decision import guards
 from bot.response.decision.approval_counter import ApprovalCounter
 from bot.response.decision.braking import set_brake
 from bot.response.decision.decision_preview import DecisionPreview
-from bot.response.decision.preflight import Diagnose, Drifted, Preflight
-from bot.response.decision.recheck import Recheck
+from bot.response.decision.preflight import Drifted, Preflight
 from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.execution.node_access import NodeAccess
 from bot.response.record import IncidentRecord, cured_since
 from bot.response.timing import now_of
 
-__all__ = ["Diagnose", "Responder"]
 _TRIES = 3  # on Conflict: read again, fold, decide again
 _TOO_FAST = "The incident changes faster than it can be decided."
 
@@ -70,9 +68,8 @@ class Responder:
     ledger: ActingLedger
     reach: NodeAccess
     nodes: NodeDirectory
-    diagnose: Diagnose
+    preflight: Preflight
     clock: Clock
-    glance: Recheck | None = None
     lookup: ApproverLookup | None = None
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
@@ -288,7 +285,7 @@ class Responder:
         Raises: StateChanged, AlreadyCured, WouldStopProtected, MissingRight or CannotTell.
         """
         try:
-            seen = await Preflight(self.reach, self.nodes, self.diagnose, self.glance).at(incident)
+            seen = await self.preflight.at(incident)
         except Drifted as found:
             cured = found.kind is AlreadyCured
             what = "there is nothing left to cure" if cured else "the node is not as it was"

@@ -18,9 +18,8 @@ from bot.domain.events import Cancelled, Escalated, Expired, IncidentEvent, Step
 from bot.domain.incident import Incident
 from bot.domain.redaction import redacted_text
 from bot.domain.transitions import State
-from bot.response.decision.responder import Diagnose
 from bot.response.execution.step_executor import Outcome, StepExecutor
-from bot.response.execution.validation import next_sample
+from bot.response.execution.validation import Diagnose, next_sample
 from bot.response.record import IncidentRecord, cured_since, plan_of, rest_of, stopped
 from bot.response.timing import decided_within, now_of
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 from bot.domain.action import Action, Proof
 from bot.domain.contracts import NodeDirectory
@@ -11,15 +12,17 @@ from bot.domain.duration import span
 from bot.domain.errors import CannotRead, HostKeyRejected, InventoryError, Unreachable
 from bot.domain.events import Escalated, IncidentEvent, QuestionAsked, Resolved, SampleTaken, StepSkipped
 from bot.domain.incident import Incident
+from bot.domain.node import Node
 from bot.domain.probe import Unread
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.probes.cgroups import CgroupsReading
 from bot.response.decision.binding import another_machine
 from bot.response.decision.guards import units_of
-from bot.response.decision.preflight import Diagnose
 from bot.response.diagnosis.figures import compared, figures
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.record import asked, proved, recorded
+
+Diagnose: TypeAlias = Callable[[Node, str], Awaitable[Verdict]]  # a node by a playbook's name
 
 MOST_BETWEEN = timedelta(seconds=60)
 SAMPLES_A_WINDOW = 5

@@ -60,7 +60,8 @@ from bot.domain.wave_events import (
     WaveStopped,
 )
 from bot.domain.wave_rules import USUAL, why_stop
-from bot.response.decision.responder import Diagnose, Responder
+from bot.response.decision.responder import Responder
+from bot.response.execution.validation import Diagnose
 from bot.response.fleet.wave_approvers import WaveApprovers
 from bot.response.fleet.waves import Waves
 

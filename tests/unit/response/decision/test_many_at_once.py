@@ -9,17 +9,18 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import cast
 
+from bot.actions import ACTIONS
 from bot.domain.errors import Refused
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.policy import Approval
 from bot.ledger import on_threads
-from bot.response.decision.recheck import Recheck, RecheckResult
+from bot.response.decision.preflight import Preflight
+from bot.response.decision.recheck import RecheckResult
 from bot.response.decision.responder import Responder
-from bot.response.execution.node_access import NodeStatus
+from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.record import IncidentRecord
 from tests.schedules.stage import POLICY, Stage
 
@@ -51,8 +52,9 @@ async def responders(stage: Stage, count: int) -> AsyncIterator[tuple[list[Respo
     counted = Counted(stage)
     with ThreadPoolExecutor(1) as threads:
         ledger = on_threads(stage.ledger, threads)
+        preflight = Preflight(NodeAccess(stage.wire, ACTIONS), stage, counted)
         made = [
-            replace(stage.responder(), record=IncidentRecord(ledger), ledger=ledger, glance=cast("Recheck", counted))
+            replace(stage.responder(), record=IncidentRecord(ledger), ledger=ledger, preflight=preflight)
             for _ in range(count)
         ]
         for one in made:  # a program's own turns

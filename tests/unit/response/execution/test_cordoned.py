@@ -18,7 +18,6 @@ from bot.domain.events import Escalated, PlanProposed, PlanWithheld, Resolved, S
 from bot.domain.node import Node
 from bot.domain.policy import Approval
 from bot.library.remedies import remedy_fault
-from bot.response.decision.responder import Responder
 from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.diagnosis.planning import DrainSettings
 from tests.directories import Always
@@ -66,10 +65,7 @@ async def test_undo_opens_what_it_cordoned_and_only_that(tmp_path: Path) -> None
         (step,) = undo.proposal.plan.steps
         assert (step.action, dict(step.args)) == ("uncordon", WHERE)
         assert here.cluster.nodes[NAME].unschedulable, "nothing is done before somebody says yes"
-        responder = Responder(
-            POLICY, here.record, here.ledger, here.reach(), Always(here.node), here.diagnose, lambda: here.now
-        )
-        await responder.decide(undo.id, Approval("terminal:ann", "open it"))
+        await here.responder().decide(undo.id, Approval("terminal:ann", "open it"))
         runner = here.runner()
         while (again := await runner.advance(undo.id)) is not None:
             here.since["began"] += again.after

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -14,8 +13,11 @@ from bot.domain.errors import Refused
 from bot.domain.events import AlertReceived, Approved, Cancelled, Escalated, Expired, StepStarted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
+from bot.domain.verdict import Verdict
+from bot.response.decision.preflight import Preflight
 from tests.directories import Nowhere
 from tests.schedules.stage import POLICY, Stage
+from tests.schedules.whole_look import WholeLook
 from tests.unit.response.wishing import ANN, ASKER, BOB, approve, do, incident, refusals, run
 
 MINUTE = timedelta(minutes=1)
@@ -27,14 +29,15 @@ MINUTE = timedelta(minutes=1)
 def test_yes_that_comes_on_record_after_its_time_is_refused(stage: Stage) -> None:
     """The bot stood still while it looked at the node once more."""
     responder = stage.responder()
-    diagnose = responder.diagnose
+    reach = responder.reach
 
-    async def slow(node: Node, playbook: str) -> Any:
-        verdict = await diagnose(node, playbook)
+    async def slow(node: Node, playbook: str) -> Verdict:
+        verdict = await stage.diagnose(node, playbook)
         stage.world.now += 10 * MINUTE
         return verdict
 
-    refused = do(stage, replace(responder, diagnose=slow).decide("one", ANN))
+    preflight = Preflight(reach, stage, WholeLook(reach, slow))
+    refused = do(stage, replace(responder, preflight=preflight).decide("one", ANN))
     assert isinstance(refused, Refused), refused
     assert refused.name == "ApprovalExpired"
     assert isinstance(incident(stage).ending, Expired)
