@@ -134,8 +134,8 @@ async def _report(browser: Browser, url: str, path: Path) -> None:
 
 
 PICTURES = (
-    Picture("card", lambda: _on_the_page(card([], [FOUNDING])), _card),
-    Picture("card-phone", lambda: _on_the_page(card([], [FOUNDING])), _card_on_a_phone),
+    Picture("card", lambda: _on_the_page(card({}, [FOUNDING])), _card),
+    Picture("card-phone", lambda: _on_the_page(card({}, [FOUNDING])), _card_on_a_phone),
     Picture("fleet-card", lambda: _on_the_page(report_card(ASK, told(6, ("us-east-1a", "us-east-1b")), BY)), _fleet),
     Picture(
         "report", lambda: hashlib.sha256(report_page(whole_report(of(State.RESOLVED))).encode()).hexdigest(), _report

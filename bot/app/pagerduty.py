@@ -31,8 +31,7 @@ from bot.sources.pagerduty_on_call import OnCallNow
 from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.surfaces.pagerduty import PARTS, PagerDutySurface
 from bot.surfaces.slack.message import Message, escaped
-from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.people import People
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.view.context import ViewContext

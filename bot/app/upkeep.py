@@ -11,8 +11,7 @@ from bot.domain.errors import LedgerError
 from bot.engine import Engine
 from bot.response.fleet.scheduled import Digest, ScheduledSweep
 from bot.surfaces.slack.interactions import InteractionHandler
-from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.slack.sweep_card import digest_card

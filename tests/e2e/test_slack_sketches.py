@@ -12,8 +12,7 @@ from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.faults import UPLOAD
 from bot.profile.sketch import Bar, Sketch
 from bot.surfaces.slack.message import Message as Posted
-from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.sketch_file import SKETCH, pictures_of
 from bot.surfaces.slack.thread_files import FileRequest
 from tests.slack.acting_team import ONCALL, ActingTeam, acting_team

@@ -23,7 +23,7 @@ from bot.domain.wave import Wave
 from bot.domain.wave_events import TurnOutcome
 from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.click import Click
-from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.view_submissions import Submission
 from tests.slack.acting_team import ALICE, BOB, ONCALL, TEAM, ActingTeam, acting_team, people

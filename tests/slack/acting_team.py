@@ -38,6 +38,7 @@ from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.ledger.inbox import Inbox
 from bot.response.decision.binding import binds
+from bot.response.decision.preflight import Preflight
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.figures import figures
 from bot.response.execution.node_access import NodeAccess, NodeStatus
@@ -48,8 +49,7 @@ from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.message import Message as Posted
-from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.report_file import ReportFile
 from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
@@ -57,6 +57,7 @@ from bot.surfaces.slack.sketch_file import SketchFile
 from bot.surfaces.slack.thread_files import ThreadFiles
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import PLAYBOOK, Stage
+from tests.schedules.whole_look import WholeLook
 from tests.slack.acting_parts import FastWorld, Gone
 from tests.slack.service import QUICK
 
@@ -277,7 +278,8 @@ async def acting_team(
             team.looks += 1
             return await stage.diagnose(node, playbook)
 
-        responder = Responder(policy, record, ledger, reach, stage, diagnose, world.clock)
+        preflight = Preflight(reach, stage, WholeLook(reach, diagnose))
+        responder = Responder(policy, record, ledger, reach, stage, preflight, world.clock)
         stepping = StepExecutor(policy, ledger, reach, stage, world.clock, world.sleep, "runner-1")
         remediation = Remediation(record, stepping, stage, stage.diagnose)
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)

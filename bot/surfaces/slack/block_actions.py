@@ -36,7 +36,7 @@ from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.feedback import FEEDBACK, said_of, thanks
 from bot.surfaces.slack.fleet_card import OF_FLEET, PLAN, WHO_ELSE
 from bot.surfaces.slack.fleet_cards import FleetCards
-from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.suggestions import FIND_NODE
 from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of

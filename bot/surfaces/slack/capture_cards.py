@@ -35,8 +35,7 @@ from bot.surfaces.slack.capture_card import (
     not_recorded,
 )
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.sketch_file import pictures_of
 

@@ -22,22 +22,17 @@ from bot.surfaces.slack.blocks import (
     choice_blocks,
     drawn,
     line,
-    link,
     marked_up,
     offer_blocks,
-    person,
     report_buttons,
     single_choice_blocks,
-    slack_user,
     step_blocks,
     text,
     undo_buttons,
 )
-from bot.surfaces.slack.drawings import growth_strip
+from bot.surfaces.slack.drawings import growth_block, heat_block
 from bot.surfaces.slack.feedback import feedback_block
 from bot.surfaces.slack.fleet_card import WHO_ELSE
-from bot.surfaces.slack.heat_block import strip_block
-from bot.surfaces.slack.links_block import links_of_many
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
     TEXT,
@@ -52,27 +47,21 @@ from bot.surfaces.slack.message import (
     length,
     paragraph,
     preformatted,
-    record_line,
     titled,
 )
-from bot.surfaces.slack.remainder import remainder
-from bot.surfaces.slack.table import table_block
-from bot.surfaces.text import facts
+from bot.surfaces.slack.newer_blocks import table_block
+from bot.surfaces.slack.small_print import SAID, closing, remainder
 from bot.surfaces.view.before_after import MOST_CHANGES, change_words, changes
 from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.core_findings import is_about_a_core
 from bot.surfaces.view.standing import APPROVE
 from bot.surfaces.view.view import GroupView, IncidentView, group_view
 from bot.surfaces.view.words import Sentence, cause_words, joined, mute_words
 
-SAID = 500  # characters of a sentence on the card
-ABOUT = 240  # of what the alerts said, on a node's card
 EVIDENCE = 3
 EVIDENT = 180  # characters of a piece of evidence; the thread has the whole
 HEADING = ("Status", "Node", "Cause", "What now")
 ROW = 200
 MOST_LACKING = 6
-MOST_ASKERS = 3
 _STATUS_MARKS = {
     Status.HEALTHY: "🟢",
     Status.DEGRADED: "🟡",
@@ -82,6 +71,10 @@ _STATUS_MARKS = {
 }
 _MUTED = "🔕"  # for a cause that is known and accepted
 _CURED, _ASKS = "✅", "❓"
+# What some core ran would tell more of these: there a profile is worth its cost.
+_CORE_PROBES = ("cpu", "softirq", "processes")
+# Of other probes: a core was not given back, and whatever held it need not have come while the node was looked at.
+_CORE_FINDINGS = ("nic-starved", "nic-starved-earlier", "lockup", "memcg-walk-stack", "memcg-walk-earlier")
 _SHOWS_EVIDENCE = (State.TRIAGED, State.UNKNOWN)  # an offered plan takes this room
 _SHOWS_HEAT = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
 
@@ -114,8 +107,8 @@ def _single(group: GroupView, view: IncidentView) -> Message:
         first += [paragraph(clipped(words, SUMMARY)) for words in said if words.strip()]
     heat: list[Block] = []
     if view.verdict is not None and view.state in _SHOWS_HEAT:  # a picture replaces each strip once it is there
-        heat = [strip_block(view.verdict.heat, view.id)] if view.verdict.heat is not None else []
-        heat += [growth_strip(view.growth, view.id)] if view.growth is not None else []
+        heat = [heat_block(view.verdict.heat, view.id)] if view.verdict.heat is not None else []
+        heat += [growth_block(view.growth, view.id)] if view.growth is not None else []
     if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
         # Only the sentences: the node's own lines are in the thread, where nobody has to scroll past them.
         middle, heat = [*_evidence(view.verdict.evidence), *heat], []
@@ -124,7 +117,7 @@ def _single(group: GroupView, view: IncidentView) -> Message:
     last = [*told, *_decision(group), *heat, *_further(group, view), *feedback_block(group)]
     if view.verdict is not None and view.state in (State.TRIAGED, State.PROPOSED):
         last += remainder(view.verdict)
-    last += _closing(group)
+    last += closing(group)
     stop = "" if view.state is State.OPENED else "."
     came = change_words(view.resolved)
     words = joined(((view.headline + stop,), view.story, came, group.needs, (summary,) if summary else ()))
@@ -177,7 +170,7 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
     if offered and view.verdict is not None and view.verdict.cause is not None:
         row.append(button("Who else?", WHO_ELSE, view.id))
     found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_HEAT else ()
-    if any(is_about_a_core(item) for item in found):
+    if any(_is_about_a_core(item) for item in found):
         row.append(button("Profile", PROFILE, view.id))
     if view.ended and view.state is not State.TRIAGED:
         row.append(button("Report", REPORT, view.id))
@@ -187,6 +180,10 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
         yield {"type": "actions", "elements": row}
 
 
+def _is_about_a_core(item: Evidence) -> bool:
+    return item.probe in _CORE_PROBES or item.finding in _CORE_FINDINGS
+
+
 # --- several nodes
 
 
@@ -194,7 +191,7 @@ def _table(group: GroupView) -> Message:
     """A row for each node, the worst first; the rest is counted, and complete in the thread."""
     first: list[Block] = [header(group.headline)]
     last = [*_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group), *feedback_block(group)]
-    last += _closing(group)
+    last += closing(group)
     room = ALL_BLOCKS - sum(length(block) for block in (*first, *last)) - 500
     rows = [_row(group, view) for view in group.incidents]
     table, shown = table_block(group.headline, HEADING, rows, room)
@@ -263,35 +260,6 @@ def _further_of_many(group: GroupView) -> Iterator[Block]:
     if known and (closed or any(choice.kind == APPROVE for choice in group.choices)):
         again = again_button(known[0].id, len({view.node for view in known}))
         yield {"type": "actions", "elements": [again]}
-
-
-def _closing(group: GroupView) -> Iterator[Block]:
-    """The small print, and who asked."""
-    if len(group.incidents) == 1:
-        (view,) = group.incidents
-        if view.verdict is not None and view.state is State.TRIAGED:
-            took = f"read in {view.verdict.took.total_seconds():.1f} s"
-            said = " · ".join(part for part in (took, facts(view.verdict.snapshot)) if part)
-            yield footnote(clipped(said, SAID))
-        if view.plan is not None and view.plan.lasting_fix and view.state is State.RESOLVED:
-            yield footnote(clipped(f"Lasting fix: {view.plan.lasting_fix}", SAID))
-        name = [f"incident {view.id}"] if view.id else []
-        name += [f"reopens {view.reopens}"] if view.reopens else []
-    else:
-        name = [f"{len(group.incidents)} incidents"] if all(view.id for view in group.incidents) else []
-    yield from links_of_many(group)
-    if group.head:
-        yield record_line(group.head)
-    if group.about:
-        yield footnote(clipped(group.about, ABOUT) if len(group.incidents) == 1 else group.about)
-    asked = [person(by) for by in group.askers if slack_user(by)][:MOST_ASKERS]
-    links = group.incidents[0].links if len(group.incidents) == 1 else ()
-    if pieces := [
-        *([text("Asked by "), *asked] if asked else []),
-        *(text(f" · {part}") for part in name),
-        *(piece for name, address in links for piece in (text(" · "), link(name, address))),
-    ]:
-        yield line(*pieces)
 
 
 def _text(group: GroupView, words: Sentence) -> str:

@@ -17,17 +17,16 @@ from typing import TypeVar
 
 from bot.domain.incident import Incident, newest
 from bot.domain.verdict import Status, Verdict
-from bot.response.diagnosis.progress import Underway as NodeUnderway
+from bot.response.diagnosis.progress import Underway
 from bot.surfaces.slack.card import incident_card
 from bot.surfaces.slack.message import TEXT, Message, clipped
-from bot.surfaces.slack.part import MessageTarget, spot_of
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget, spot_of
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.thread import details
 from bot.surfaces.slack.why_replies import WhyReplies
-from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.view import group_view, is_alarm
 
@@ -150,12 +149,12 @@ class CheckCards:
         else:
             await self._owe(name, board.spot, board.message())
 
-    def moved(self, underway: NodeUnderway) -> None:
+    def moved(self, underway: Underway) -> None:
         """Show how far the reading of a node is."""
         name, node = underway.incident.summary.card, underway.incident.node
         board = self._boards.get(name)
         if board is not None and node not in board.live:
-            board.progress[node] = Underway(node, underway.answered, underway.asked, underway.waiting)
+            board.progress[node] = underway
             self._poster.show(name, board.spot, board.message)
 
     async def concluded(self, incident: Incident, verdict: Verdict) -> None:

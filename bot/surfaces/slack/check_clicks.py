@@ -9,7 +9,7 @@ from bot.domain.errors import NothingProposed
 from bot.surfaces.slack.click import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import HOME
-from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.requests import MOST_NODES
 
 

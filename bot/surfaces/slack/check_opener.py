@@ -9,7 +9,7 @@ from bot.response.diagnosis.requests import CheckRequests
 from bot.response.record import Opening
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.member import SLACK
-from bot.surfaces.slack.part import MessageTarget, request_id
+from bot.surfaces.slack.parts import MessageTarget, request_id
 
 
 @dataclass(frozen=True, slots=True)

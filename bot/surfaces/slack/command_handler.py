@@ -18,7 +18,7 @@ from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
-from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.profile_requests import CapturesRequest, ProfileRequest, RecordRequest
 from bot.surfaces.slack.profiles import SlackProfiles

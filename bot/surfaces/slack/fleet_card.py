@@ -29,7 +29,7 @@ from bot.surfaces.slack.message import (
     length,
     paragraph,
 )
-from bot.surfaces.slack.table import data_table
+from bot.surfaces.slack.newer_blocks import data_table
 
 GO, STOP, CHECK, DIFF, PLAN = "fleet-go", "fleet-stop", "fleet-check", "fleet-diff", "fleet-plan"
 WHO_ELSE = "who-else"

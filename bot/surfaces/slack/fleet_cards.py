@@ -25,8 +25,7 @@ from bot.surfaces.slack import fleet_card
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.check_opener import CheckOpener
-from bot.surfaces.slack.part import MessageTarget, request_id
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget, request_id
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.wave_cards import WaveCards

@@ -21,8 +21,17 @@ from bot.domain.json_form import NotOfForm
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import RetryLater, Timing
-from bot.surfaces.slack.drawings import Drawn, alt_text, kept, load, name_of, of_kept, png_of
-from bot.surfaces.slack.heat_block import picture_block, shown_by
+from bot.surfaces.slack.drawings import (
+    Drawn,
+    alt_text,
+    kept,
+    load,
+    name_of,
+    of_kept,
+    picture_block,
+    png_of,
+    shown_by,
+)
 from bot.surfaces.slack.message import Block, Message
 from bot.surfaces.slack.uploads import Uploaded, Uploads
 

@@ -33,12 +33,10 @@ from bot.surfaces.slack.calls import (
     is_about_content,
 )
 from bot.surfaces.slack.channel_turns import ChannelTurns
-from bot.surfaces.slack.drawings import Drawn
-from bot.surfaces.slack.heat_block import has_pictures
+from bot.surfaces.slack.drawings import Drawn, has_pictures
 from bot.surfaces.slack.message import Message, for_one_person, without_blocks
 from bot.surfaces.slack.newer_blocks import has_newer_blocks, in_older_blocks
-from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery, Say, kept, kept_part
-from bot.surfaces.slack.parts import CARD, Parts
+from bot.surfaces.slack.parts import CARD, MessageTarget, Part, Parts, PendingDelivery, Say, kept, kept_part
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.thread_files import FileRequest, ThreadFiles
 

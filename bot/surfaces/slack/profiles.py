@@ -18,8 +18,7 @@ from bot.response.capture.profile_runner import ProfileAnswer, ProfileRunner, wh
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import PROFILE
 from bot.surfaces.slack.message import TEXT, Message, clipped, escaped, footnote, header, paragraph, preformatted
-from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.sketch_file import pictures_of
 

@@ -16,8 +16,7 @@ from bot.domain.transitions import State
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import SUMMARY
 from bot.surfaces.slack.message import TEXT, Block, Message, bullets, clipped, escaped, footnote, header, paragraph
-from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 
 NAMES = ("instance_id", "private_dns", "hostname")  # labels that only name a single node, and so group nothing

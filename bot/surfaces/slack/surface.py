@@ -24,8 +24,7 @@ from bot.response.record import IncidentRecord, undoable
 from bot.surfaces.slack.calls import FIRST
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import Message, wording_of
-from bot.surfaces.slack.part import MessageTarget, spot_of
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget, spot_of
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.reminders import ReminderTimes, reminders
 from bot.surfaces.slack.report_file import REPORT

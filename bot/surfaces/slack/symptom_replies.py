@@ -18,8 +18,7 @@ from bot.response.capture.symptom_incident import incident_of
 from bot.response.record import short_id
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.capture_card import card_name, caught_reply
-from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.sketch_file import pictures_of
 

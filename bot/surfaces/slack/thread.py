@@ -16,7 +16,7 @@ from bot.domain.listed import listed
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Verdict
 from bot.surfaces.slack.blocks import SUMMARY, drawn, line, marked_up, step_blocks
-from bot.surfaces.slack.heat_block import strip_block
+from bot.surfaces.slack.drawings import heat_block
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
     BLOCKS,
@@ -160,7 +160,7 @@ def _details(verdict: Verdict, of_several: bool, why: Iterator[Block]) -> Iterat
     if of_several:
         yield paragraph(verdict.summary)
     if of_several and verdict.heat is not None:
-        yield strip_block(verdict.heat)
+        yield heat_block(verdict.heat)
     yield from _pieces([(item.probe, item.says) for item in verdict.evidence])
     if hint := rights_hint(verdict.unread):
         yield footnote(hint)

@@ -19,8 +19,7 @@ from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import RetryLater, Timing
 from bot.surfaces.slack.message import Message, escaped, paragraph
-from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.uploads import Uploaded, Uploads
 
 FILES = "files"  # takes the place of a message's channel

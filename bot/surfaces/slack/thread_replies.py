@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from bot.domain.contracts import ActingLedger, Outbox
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
-from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.report_file import REPORT
 from bot.surfaces.slack.thread import Reply, approval_replies, details_part, replies

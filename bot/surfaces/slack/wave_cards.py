@@ -21,8 +21,7 @@ from bot.domain.wave import Wave, WaveState
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.waves import Waves
 from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.wave_card import checking_card, no_wave_card, wave_card
 from bot.surfaces.view.plan_words import PlanWords

@@ -15,7 +15,7 @@ from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import CONTROL, LONGEST, PLAN_DIALOG, Intent
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.message import clipped, footnote, paragraph
-from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import Any, Protocol, TypeAlias
 
 from bot.domain.errors import ZombieError
 from bot.domain.verdict import Status, Verdict
-from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.thread import Reply

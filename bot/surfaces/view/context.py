@@ -10,25 +10,9 @@ from bot.domain.incident import Incident
 from bot.domain.pagerduty import OnCall
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
+from bot.response.diagnosis.progress import Underway
 from bot.response.execution.usual import UsualTime
 from bot.surfaces.view.plan_words import PlanWords
-
-
-@dataclass(frozen=True, slots=True)
-class Underway:
-    """How far the reading of a node is; `waiting` says why it has not begun."""
-
-    node: str
-    answered: int = 0
-    asked: int = 0
-    waiting: str = ""
-
-    @property
-    def words(self) -> str:
-        """The state in a few words."""
-        if self.waiting:
-            return f"waiting: {self.waiting}"
-        return f"reading… {self.answered} of {self.asked} probes" if self.asked else "reading…"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from bot.domain.relapse import Relapse
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
+from bot.response.diagnosis.progress import Underway
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces import PEOPLE
-from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.growth_words import growth_words
 from bot.surfaces.view.links import links_of
 from bot.surfaces.view.plan_words import SAID, PlanView, PlanWords, with_times
@@ -165,7 +166,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         state = State.TRIAGED  # it will be on record in a moment
     words = diagnosis(incident, verdict)
     if state is State.OPENED and incident.node:
-        words = _reading(context.progress.get(incident.node, Underway(incident.node)))
+        words = f"{incident.node}: {_reading_words(context.progress.get(incident.node))}"
     return IncidentView(
         id=incident.id,
         node=incident.node,
@@ -265,8 +266,12 @@ def _relapse(incident: Incident) -> Relapse | None:
     return incident.triage.relapse if incident.triage is not None else None
 
 
-def _reading(underway: Underway) -> str:
-    return f"{underway.node}: {underway.words}"
+def _reading_words(underway: Underway | None) -> str:
+    if underway is None:
+        return "reading…"
+    if underway.waiting:
+        return f"waiting: {underway.waiting}"
+    return f"reading… {underway.answered} of {underway.asked} probes" if underway.asked else "reading…"
 
 
 def _lead(group: Sequence[Incident]) -> str:

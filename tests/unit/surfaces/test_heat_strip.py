@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.surfaces.document import document
-from bot.surfaces.slack.heat_block import COLUMNS, name_of, strip_block
+from bot.surfaces.slack.drawings import COLUMNS, heat_block, name_of
 from bot.surfaces.text import verdict_text
 from bot.surfaces.view.heat_strip import MARKS, MOST_ROWS, NOT_READ, heat_strip
 from tests.unit.surfaces.heats import heat_of
@@ -70,7 +70,7 @@ def test_document_is_as_it_was_without_it() -> None:
 
 
 def test_block_is_named_after_its_incident_and_its_samples() -> None:
-    block = strip_block(heat_of(), "7k3m9x2qpv")
+    block = heat_block(heat_of(), "7k3m9x2qpv")
     assert block["block_id"] == f"heat-{name_of(heat_of(), '7k3m9x2qpv')}"
     assert name_of(heat_of(), "7k3m9x2qpv") != name_of(heat_of(hot=40), "7k3m9x2qpv"), "read once more"
     text = block["elements"][0]["elements"][0]["text"]

@@ -15,11 +15,12 @@ from bot.domain.intake_contracts import Storm
 from bot.domain.policy import Policy
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
+from bot.response.diagnosis.progress import Underway
 from bot.surfaces.slack.card import acting_card, incident_card
 from bot.surfaces.slack.message import ALL_BLOCKS, BLOCKS, TEXT, Message, length
-from bot.surfaces.slack.part import spot_of
+from bot.surfaces.slack.parts import spot_of
 from bot.surfaces.slack.storm_board import storm_card
-from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.view import group_view
 from tests.alerts.pages import of_page
 from tests.record.incidents import BEGAN_AT, HEALTHY, NODE, entries, entry
@@ -39,7 +40,7 @@ def alarm_card(
 
 
 def test_card_tells_progress_and_then_the_verdict() -> None:
-    card = alarm_card([incident()], {NODE: Underway(NODE, 3, 14)})
+    card = alarm_card([incident()], {NODE: Underway(incident(), 3, 14)})
     assert card.text.startswith(f"{NODE}: reading… 3 of 14 probes")
     assert "pagerduty Q1: core &lt;!channel&gt; pinned" in card.text
     card = alarm_card([incident()], fresh={NODE: HEALTHY})

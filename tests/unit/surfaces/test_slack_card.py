@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,21 +14,22 @@ from bot.actions import ACTIONS
 from bot.demo.slack.validation import check_message
 from bot.domain.fold import fold
 from bot.domain.verdict import Verdict
+from bot.response.diagnosis.progress import Underway
 from bot.surfaces.slack.card import incident_card
 from bot.surfaces.slack.message import FIRST_WORDS, Message, without_blocks
 from bot.surfaces.slack.thread import details
-from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 from bot.surfaces.view.view import group_view
 from tests.record.incidents import OPENING, entries
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED, arbitrary
 
 
-def card(underway: Sequence[Underway], verdicts: Sequence[Verdict], words: PlanWords = BY_NAME) -> Message:
-    """The card of nodes that are read, or were, and that are not on record yet."""
-    nodes = [verdict.node for verdict in verdicts] + [node.node for node in underway]
+def card(reading: Mapping[str, tuple[int, int]], verdicts: Sequence[Verdict], words: PlanWords = BY_NAME) -> Message:
+    """The card of nodes that are read, with how many of their probes have answered, or that were; none is on record."""
+    nodes = [*(verdict.node for verdict in verdicts), *reading]
     group = [fold(entries([replace(OPENING, node=node)], f"i{number}")) for number, node in enumerate(nodes)]
-    progress = {node.node: node for node in underway}
+    progress = {each.node: Underway(each, *reading[each.node]) for each in group if each.node in reading}
     fresh = {verdict.node: verdict for verdict in verdicts}
     return incident_card(group_view(group, ViewContext(words=words, progress=progress, fresh=fresh)))
 
@@ -63,7 +64,7 @@ def marked_up(value: Any) -> Iterator[str]:
 @settings(max_examples=150, deadline=None)
 @given(arbitrary)
 def test_no_verdict_breaks_a_limit(verdict: Verdict) -> None:
-    messages = [card([], [verdict]), without_blocks(card([], [verdict]))]
+    messages = [card({}, [verdict]), without_blocks(card({}, [verdict]))]
     messages += [reply.message for reply in details(verdict)]
     for message in messages:
         taken_by_slack(message)
@@ -73,20 +74,20 @@ def test_no_verdict_breaks_a_limit(verdict: Verdict) -> None:
 
 
 def test_first_words_say_node_status_cause_confidence_and_remedy() -> None:
-    first = card([], [FOUNDING], words=PlanWords(ACTIONS)).text[:FIRST_WORDS]
+    first = card({}, [FOUNDING], words=PlanWords(ACTIONS)).text[:FIRST_WORDS]
     for word in ("node-123", "CRITICAL", "leaked-memory-cgroups", "confirmed", "disable ecs.service, then reboot"):
         assert word in first
 
 
 def test_muted_cause_has_a_sign_of_its_own_and_says_who_accepted_it_and_why() -> None:
-    shown = json.dumps(list(card([], [MUTED]).blocks), ensure_ascii=False)
+    shown = json.dumps(list(card({}, [MUTED]).blocks), ensure_ascii=False)
     assert "🔕 node-123: CRITICAL, leaked-memory-cgroups (confirmed, muted)" in shown
     assert "🔴" not in shown
     assert "is muted until 2026-11-29 12:00 UTC by terminal:ann: replaced. No plan is offered for it." in shown
     assert "What would help" not in shown
     # a mute of what does not name the verdict takes nothing of it away
     lesser = replace(FOUNDING, muted=(replace(MUTED.muted[0], cause="failed-units"),))
-    shown = json.dumps(list(card([], [lesser]).blocks), ensure_ascii=False)
+    shown = json.dumps(list(card({}, [lesser]).blocks), ensure_ascii=False)
     assert "🔴 node-123: CRITICAL, leaked-memory-cgroups (confirmed)" in shown
     assert "failed-units is muted until" in shown
     assert "What would help" in shown
@@ -101,21 +102,21 @@ def test_thread_has_every_line_that_the_card_has_no_room_for() -> None:
 
 
 def test_a_reading_card_says_how_far_it_has_come() -> None:
-    message = card([Underway("node-1", 5, 14)], [])
+    message = card({"node-1": (5, 14)}, [])
     taken_by_slack(message)
     assert "node-1: reading… 5 of 14 probes" in message.text
 
 
 def test_sixty_nodes_are_one_card_with_the_worst_first() -> None:
     verdicts = [FOUNDING, *[FOUNDING.__class__(f"n-{i}", FOUNDING.status, None, None, HOSTILE) for i in range(60)]]
-    message = card([Underway("last")], verdicts)
+    message = card({"last": (0, 0)}, verdicts)
     taken_by_slack(message)
     assert message.text.startswith("62 nodes: 61 critical, 1 still reading")
     (table,) = [block for block in message.blocks if block["type"] == "data_table"]
     rows = [[cell["text"] for cell in row] for row in table["rows"]]
     assert rows[1][:3] == ["🔴 critical", "node-123", "leaked-memory-cgroups (confirmed)"]
     assert [row[1] for row in rows] == ["Node", "node-123", *(f"n-{i}" for i in range(60)), "last"]
-    ten = card([Underway("last")], verdicts[:9])
+    ten = card({"last": (0, 0)}, verdicts[:9])
     (table,) = [block for block in ten.blocks if block["type"] == "table"]
     assert [row[1]["text"] for row in table["rows"]] == ["Node", "node-123", *(f"n-{i}" for i in range(8)), "last"]
     assert table["rows"][-1][3]["text"] == "reading…"

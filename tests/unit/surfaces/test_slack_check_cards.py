@@ -18,7 +18,7 @@ from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import Underway
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.why_replies import WhyReplies

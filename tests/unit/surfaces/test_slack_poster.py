@@ -14,8 +14,7 @@ from bot.domain.post import MessageRef, Post
 from bot.ledger import Database, Leases, Outbox, on_threads
 from bot.surfaces.slack.calls import Calls, Delivered
 from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 from tests.slack.replicas import until
 from tests.slack.service import QUICK

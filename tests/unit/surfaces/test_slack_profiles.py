@@ -21,7 +21,7 @@ from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.capture.profile_runner import ProfileRunner
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Calls
-from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.profiles import SlackProfiles
 from tests.slack.replicas import until

@@ -17,8 +17,7 @@ from bot.domain.post import MessageRef
 from bot.ledger import Database, Outbox, on_threads
 from bot.surfaces.slack.calls import SUMMARY, Calls, Delivered, Timing
 from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery
-from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.parts import CARD, MessageTarget, Part, PendingDelivery
 from bot.surfaces.slack.poster import Poster
 from tests.slack.replicas import until
 from tests.slack.service import QUICK

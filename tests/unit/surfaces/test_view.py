@@ -15,12 +15,13 @@ from bot.domain.events import Escalated, IncidentEvent, PlanWithheld, ProfileTak
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
 from bot.domain.transitions import State
+from bot.response.diagnosis.progress import Underway
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.document import node_document
 from bot.surfaces.incidents import incident_document, incident_text
 from bot.surfaces.pagerduty_note import note_text
 from bot.surfaces.slack.card import incident_card
-from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice, choice_words
 from bot.surfaces.view.view import GroupView, IncidentView, group_view, incident_view
@@ -70,9 +71,9 @@ def test_every_state_has_its_headline_and_its_story(state: State, headline: str,
 
 
 def test_progress_and_a_verdict_that_is_not_on_record_yet_are_shown() -> None:
-    reading = replace(CONTEXT, progress={NODE: Underway(NODE, 3, 14)})
+    reading = replace(CONTEXT, progress={NODE: Underway(told(OPENING), 3, 14)})
     assert view(OPENING, context=reading).headline == f"{NODE}: reading… 3 of 14 probes"
-    waiting = replace(CONTEXT, progress={NODE: Underway(NODE, waiting="2 nodes are being read")})
+    waiting = replace(CONTEXT, progress={NODE: Underway(told(OPENING), waiting="2 nodes are being read")})
     assert view(OPENING, context=waiting).headline == f"{NODE}: waiting: 2 nodes are being read"
     judged = view(OPENING, context=replace(CONTEXT, fresh={NODE: VERDICT}))
     assert (judged.headline, judged.severity) == (CRITICAL, VERDICT.status)
