@@ -23,7 +23,7 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     >>> commands({"node": "n1"}, Snapshot("n", datetime.now(timezone.utc), timedelta(seconds=5)))[0][:60]
     'PATCH /api/v1/nodes/n1 {"spec":{"unschedulable":null}}  # on'
     """
-    return (remarked(call(args), "once the node is Ready; not if it was cordoned before the drain"),)
+    return (remarked(call(args), "once the cure has held; not if it was cordoned before the drain"),)
 
 
 def once_ready(args: Args) -> str:
@@ -92,6 +92,7 @@ ACTION = Action(
     judge=judge,
     rights=lambda args: (("get", "nodes"), ("patch", "nodes")),
     settles=False,
+    once_cured=True,
     remedy=RemedyRules(last="it lets work back onto the node"),
     limit=timedelta(seconds=10),
     by_calls=ByCalls(calls=calls, lasts=lasts, given=given),

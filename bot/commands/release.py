@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     policy = rules_of_acting(options.settings(arguments))
     with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
         try:
-            done = asyncio.run(NodeReleaser(policy, ledger, ACTIONS.keys()).release(arguments.node, approval))
+            done = asyncio.run(NodeReleaser(policy, ledger, ACTIONS).release(arguments.node, approval))
         except Refused as no:
             return approvals.say_refused(no)
     print(f"{done.node} is free. Incident {done.incident} held it, and cannot go on: {done.because}.")

@@ -109,6 +109,7 @@ class Action:
     `ended_by` is the action that takes it back in the same plan; after that its effect need not hold. `starts_a_unit`:
     it starts a unit and changes nothing else, so it may act on a protected unit, if `[act] start_units` names it.
     `contains`: it keeps work away from the fault and cures nothing, so the fault may remain afterwards.
+    `once_cured`: it gives the node back to its work; after other steps it waits until the cure has held under watch.
 
     Raises: `commands` raises CannotRead when the snapshot lacks a value that the fence needs; `facts` raises it when
     the outputs do not tell.
@@ -140,6 +141,7 @@ class Action:
     stops_a_unit: bool = False
     starts_a_unit: bool = False
     contains: bool = False
+    once_cured: bool = False
     remedy: RemedyRules | None = RemedyRules()
     in_place_of: str = ""
     only_for_reboot: bool = False

@@ -246,10 +246,14 @@ class StepFailed:
 
 @dataclass(frozen=True, slots=True)
 class ValidationStarted:
-    """All steps are done; the node is watched for a while before the incident is resolved."""
+    """All steps are done; the node is watched for a while before the incident is resolved.
+
+    Shape: so many of the last steps are not done yet, `waiting` for the cure to hold.
+    """
 
     window: timedelta
     note: str = ""
+    waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True)

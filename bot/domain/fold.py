@@ -172,10 +172,16 @@ def objection(incident: Incident, event: Event, by: str) -> str:
         case StepStarted() | StepSkipped() | StepVerified() | StepFailed() | ValidationStarted():
             return _about_step(incident, event)
         case Resolved():
-            return "" if incident.samples and incident.samples[-1].holds else "the last look did not find it cured"
+            return "steps are left" if incident.steps_left or incident.step_under_way else _about_cure(incident)
         case QuestionAnswered():
             return "" if incident.node else "its node must be picked first"
     return ""
+
+
+def _about_cure(incident: Incident) -> str:
+    if any(isinstance(step.outcome, StepFailed) for step in incident.steps):
+        return "a step has failed"
+    return "" if incident.samples and incident.samples[-1].holds else "the last look did not find it cured"
 
 
 def _about_plan(verdict: Verdict | None, event: PlanWithheld | PlanProposed, *, undoes: bool) -> str:
@@ -223,7 +229,12 @@ def _about_step(
     planned = len(incident.proposal.plan.steps) if incident.proposal is not None else 0
     open_step = incident.step_under_way
     if isinstance(event, ValidationStarted):
-        return "" if open_step is None and len(incident.steps) == planned else "not all steps are done"
+        if incident.validation is not None:
+            return "it was watched before"
+        is_done = open_step is None and event.waiting >= 0 and len(incident.steps) + event.waiting == planned
+        return "" if is_done and incident.steps else "not all steps are done"
+    if incident.state is State.VERIFYING and not incident.has_held:
+        return "the cure has not held yet"
     if isinstance(event, StepVerified | StepFailed):
         return "" if open_step is not None and open_step.number == event.number else f"step {event.number} is not open"
     if isinstance(event, StepStarted) and open_step is not None:

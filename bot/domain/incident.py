@@ -169,6 +169,18 @@ class Incident:
         return self.steps[-1] if self.steps and self.steps[-1].outcome is None else None
 
     @property
+    def has_held(self) -> bool:
+        """True once the node was watched to the end, and the last look found it cured."""
+        ends_at = self.validation_ends_at
+        return ends_at is not None and self.updated_at >= ends_at and bool(self.samples) and self.samples[-1].holds
+
+    @property
+    def steps_left(self) -> int:
+        """How many steps of the plan have not begun."""
+        planned = len(self.proposal.plan.steps) if self.proposal is not None else 0
+        return max(0, planned - len(self.steps))
+
+    @property
     def next_step(self) -> int:
         """The number of the first step that has not begun."""
         return len(self.steps) + 1

@@ -113,6 +113,7 @@ TRANSITIONS: Mapping[State, Row] = {
         StepVerified: State.ACTING,
         StepFailed: State.ACTING,
         ValidationStarted: State.VERIFYING,
+        Resolved: State.RESOLVED,  # after a step that waited for the cure to hold
         QuestionAsked: State.UNKNOWN,
         Escalated: State.ESCALATED,
     },
@@ -121,6 +122,8 @@ TRANSITIONS: Mapping[State, Row] = {
         AlertCleared: State.VERIFYING,
         ProfileTaken: State.VERIFYING,
         SampleTaken: State.VERIFYING,
+        StepStarted: State.ACTING,  # a step that waited for the cure to hold
+        StepSkipped: State.ACTING,
         Resolved: State.RESOLVED,
         QuestionAsked: State.UNKNOWN,
         Escalated: State.ESCALATED,

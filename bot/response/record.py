@@ -21,6 +21,7 @@ from bot.domain.events import (
     Expired,
     IncidentEvent,
     QuestionAsked,
+    StepSkipped,
     StepVerified,
 )
 from bot.domain.fold import after
@@ -230,6 +231,29 @@ def cured_since(incident: Incident, other: Incident) -> str:
         return ""
     by = f"Incident {other.id}" + (f" of {other.wave}" if other.wave else "")
     return f"{by} has cured {other.node} since this was read: there is nothing left to do here."
+
+
+def left_behind(incident: Incident, actions: Mapping[str, Action]) -> str:
+    """Say what stays as a step left it, because the step that would have taken it back was not done."""
+    steps = plan_of(incident)[0].steps if incident.proposal is not None else ()
+    by_action = {step.action: record for step, record in zip(steps, incident.steps, strict=False)}
+    said = []
+    for step, record in zip(steps, incident.steps, strict=False):
+        action = actions.get(step.action)
+        if action is None or action.by_calls is None or not action.ended_by or not proved(record):
+            continue
+        taken_back = by_action.get(action.ended_by)
+        outcome = taken_back.outcome if taken_back is not None else None
+        if not isinstance(outcome, StepVerified | StepSkipped):
+            now = facts_of(outcome.seen) if outcome is not None and outcome.seen else proved(record)
+            said.append(action.by_calls.leaves(step.args, recorded(record, {}), now))
+    return "; ".join(filter(None, said))
+
+
+def handed_over(end: Escalated, incident: Incident, actions: Mapping[str, Action]) -> Escalated:
+    """Return the end of an incident that a person takes over; it says what the steps have left behind."""
+    left = left_behind(incident, actions)
+    return replace(end, try_next=f"{end.try_next} {left}".strip()) if left else end
 
 
 def rest_of(incident: Incident) -> str:

@@ -50,14 +50,17 @@ def lives_until(policy: Policy, incident: Incident) -> datetime | None:
         policy, incident
     ):
         return incident.approval.at
-    return since + policy.approval_expires
+    # The look that confirms the cure may come late, by as much as the node was watched.
+    late = incident.validation.window if incident.validation is not None else timedelta(0)
+    return since + late + policy.approval_expires
 
 
 def lives_since(incident: Incident) -> datetime | None:
-    """Return since when the next step may begin: the decision, or the end of the step before."""
+    """Return since when the next step may begin: the decision, the end of the step before, or that of the watch."""
     if incident.approval is None:
         return None
-    return max([incident.approval.at, *(step.ended_at for step in incident.steps if step.ended_at is not None)])
+    ends = [step.ended_at for step in incident.steps] + [incident.validation_ends_at]
+    return max([incident.approval.at, *(at for at in ends if at is not None)])
 
 
 def pause_of(since: datetime, now: datetime) -> timedelta:

@@ -143,8 +143,9 @@ def said(entry: Entry, words: PlanWords = BY_NAME) -> str:
             return f"step {number}, after {span(took)}"
         case StepSkipped(number=number, because=because) | StepFailed(number=number, because=because):
             return f"step {number}: {because}"
-        case ValidationStarted(window=window, note=note):
-            return f"watched for {span(window)}" + (f"; {note}" if note else "")
+        case ValidationStarted(window=window, note=note, waiting=waiting):
+            then = f" before the last {'step' if waiting == 1 else f'{waiting} steps'}" if waiting else ""
+            return f"watched for {span(window)}{then}" + (f"; {note}" if note else "")
         case Resolved(summary=summary, compared=compared):
             return f"{summary} {'; '.join(f'{row.name}: {row.before} → {row.after}' for row in compared)}".rstrip()
         case Cancelled(because=because, differences=differences):

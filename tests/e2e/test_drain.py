@@ -60,7 +60,10 @@ async def test_node_is_drained_between_the_unit_and_the_reboot_and_opened_again(
         done = await here.remediate(incident)
         assert done.status == 0, done
         assert "429 Cannot evict pod as it would violate the pod's disruption budget." in done.out
-        assert (await here.kinds(incident)).count("StepVerified") == 4
+        kinds = await here.kinds(incident)
+        assert kinds.count("StepVerified") == 4
+        last_step = len(kinds) - kinds[::-1].index("StepStarted")
+        assert kinds.index("SampleTaken") < last_step, "nobody works there before the cure has held"
         assert here.machine("node").done == ["disable ecs.service", "reboot"]
         assert here.machine("node").reboots == 1
         assert server.cluster.patched == [f"{NAME} unschedulable=True", f"{NAME} unschedulable=None"]

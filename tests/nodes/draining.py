@@ -73,6 +73,7 @@ class Machine:
     known_boot: int = 0
     rebooted: list[float] = field(default_factory=list)
     enabled: bool = True  # its unit
+    machine_id: str = "m" * 32
 
     def boot_id(self, number: int | None = None) -> str:
         return f"{self.boot if number is None else number:08x}-0000-4000-8000-000000000007"
@@ -105,7 +106,7 @@ class Machine:
 
     def _answer(self, argv: tuple[str, ...]) -> tuple[str, str, int]:
         if argv[0] == "tail":
-            return f"==> {argv[4]} <==\n{self.boot_id()}\n\n==> {argv[5]} <==\n{'m' * 32}\n", "", 0
+            return f"==> {argv[4]} <==\n{self.boot_id()}\n\n==> {argv[5]} <==\n{self.machine_id}\n", "", 0
         if argv[0] == "cat":
             return f"{self.boot_id()}\n", "", 0
         if argv[:2] == ("systemctl", "show"):
@@ -117,7 +118,7 @@ class Machine:
             found = fenced(argv[2])
             assert found is not None, argv
             fence, line = found
-            files = {BOOT_ID: self.boot_id(), MACHINE_ID: "m" * 32, UPTIME: f"{self.uptime():.2f} 0.00"}
+            files = {BOOT_ID: self.boot_id(), MACHINE_ID: self.machine_id, UPTIME: f"{self.uptime():.2f} 0.00"}
             if (why := fence.refusal(files)) is not None:
                 return "", refusal_text(why), why.value
             if "disable" in line:
@@ -141,6 +142,7 @@ class Yard:
     draining: DrainSettings = DrainSettings("", "prod", timedelta(minutes=10))
     node: Node = Node("n1", "10.0.0.7", 22, labels=LABELS)
     remedy: tuple[Step, ...] = (Step("reboot"),)
+    cured: bool = True  # by its reboot, or by its unit's end
     runners: int = 0
     apis: list[KubernetesApi] = field(default_factory=list)
 
@@ -163,7 +165,7 @@ class Yard:
     def verdict(self) -> Verdict:
         host = HostReading("5.4.0", self.machine.boot_id(), timedelta(days=11))
         snapshot = Snapshot("n1", self.now, timedelta(seconds=5), {"host": host})
-        if self.machine.boot or not self.machine.enabled:
+        if self.cured and (self.machine.boot or not self.machine.enabled):
             return Verdict("n1", Status.HEALTHY, None, None, "Healthy", snapshot=snapshot)
         refusal_text = Evidence("stuck", "kernel_log", "core 3 is stuck", ("BUG: soft lockup",))
         sick = Verdict("n1", Status.CRITICAL, "lockup", Confidence.CONFIRMED, "core 3 is stuck", (refusal_text,),

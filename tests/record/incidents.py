@@ -176,7 +176,7 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
     VERIFIED,
     SECOND,
     StepFailed(1, "The unit is still active.", (EVIDENCE,)),
-    VALIDATING,
+    replace(VALIDATING, waiting=1),
     HOLDS,
     RESOLVED,
     Escalated("The node did not come back.", "Look at its console."),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from bot.domain.action import Action
 from bot.domain.claim import Hold
 from bot.domain.contracts import ActingLedger
 from bot.domain.errors import (
@@ -27,18 +28,18 @@ from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
-from bot.response.record import rest_of
+from bot.response.record import handed_over, rest_of
 
 SILENT = timedelta(minutes=1)  # a runner with a newer sign of life may be working on the node
 
 
 @dataclass(frozen=True, slots=True)
 class NodeReleaser:
-    """Frees nodes; `actions` are the names of the actions that this program knows."""
+    """Frees nodes; `actions` are those that this program knows."""
 
     policy: Policy
     ledger: ActingLedger
-    actions: Collection[str]
+    actions: Mapping[str, Action]
 
     async def release(self, node: str, approval: Approval) -> NodeReleased:
         """Free a node from the incident that holds it, and return the recorded event.
@@ -71,7 +72,8 @@ class NodeReleaser:
                 await self.ledger.free(held, event, approval.by)
                 return event
             said = f"{approval.by} released {held.node}, for {because}: {reason}"
-            await self.ledger.append(incident.id, incident.seq, Escalated(said, rest_of(incident)), approval.by)
+            end = handed_over(Escalated(said, rest_of(incident)), incident, self.actions)
+            await self.ledger.append(incident.id, incident.seq, end, approval.by)
             await self.ledger.append(HOUSE, None, event, approval.by)
         except Conflict as no:
             raise CannotTell("It has changed meanwhile.", "Look at it again: zombie incidents") from no

@@ -52,7 +52,7 @@ from bot.response.decision.decision_preview import DecisionPreview
 from bot.response.decision.preflight import Drifted, Preflight
 from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.execution.node_access import NodeAccess
-from bot.response.record import IncidentRecord, cured_since
+from bot.response.record import IncidentRecord, cured_since, handed_over
 from bot.response.timing import now_of
 
 _TRIES = 3  # on Conflict: read again, fold, decide again
@@ -155,7 +155,8 @@ class Responder:
             reason = approval.reason.strip()
             if answer == GIVE_UP:
                 because = f"{approval.by} gave it up: {one_line(reason, 500)}"
-                return Escalated(because, f"The question was: {question.question}")
+                end = Escalated(because, f"The question was: {question.question}")
+                return handed_over(end, incident, self.reach.actions)
             return QuestionAnswered(GO_ON, reason)
 
         return await self._told("answer", incident_id, approval, answered)

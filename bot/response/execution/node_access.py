@@ -159,17 +159,21 @@ class NodeAccess:
                 told += action.by_calls.affects(step.args, now)
         return tuple(told)
 
-    async def unready(self, node: Node, steps: Sequence[Step], seen: NodeStatus) -> str:
-        """Say what is wrong with a node in its cluster; empty where it is in none, or a step explains it.
+    async def unready(self, node: Node, done: Sequence[Step], seen: NodeStatus, waiting: Sequence[Step] = ()) -> str:
+        """Say what is wrong with a node in its cluster; empty where it is in none, or a step done there explains it.
 
+        Shape: `waiting` are steps that are still to come, such as the one that ends a drain.
         Raises: Unreachable or CannotRead when the cluster does not say.
         """
-        enclosed, _ = self._draining.around(node, (Step("reboot"),), 0)
-        action = self.actions[enclosed[-1].action]
-        if action.by_calls is None or any(self.by_calls(step) for step in steps):
+        closing = (*self._draining.around(node, (Step("reboot"),), 0)[0], *waiting)[-1]
+        action = self.actions[closing.action]
+        if action.by_calls is None or any(self.by_calls(step) and not self._is_ended(step) for step in done):
             return ""
-        now = await self._cluster.facts(action, enclosed[-1].args, seen.boot_id)
-        return action.by_calls.lasts(enclosed[-1].args, {LEFT_SO: "true"}, now)  # who cordoned it is not asked here
+        now = await self._cluster.facts(action, closing.args, seen.boot_id)
+        return action.by_calls.lasts(closing.args, {LEFT_SO: "true"}, now)  # who cordoned it is not asked here
+
+    def _is_ended(self, step: Step) -> bool:
+        return bool(self.actions[step.action].ended_by)
 
     async def run(
         self,

@@ -10,18 +10,29 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 from bot.domain.alert import BOT, TERMINAL
 from bot.domain.contracts import AdvanceLater, NodeDirectory
 from bot.domain.errors import Conflict, ImpossibleEvent, InventoryError, LedgerError, UnknownIncident
-from bot.domain.events import Cancelled, Escalated, Expired, IncidentEvent, StepFailed, StepSkipped, ValidationStarted
+from bot.domain.events import (
+    Cancelled,
+    Escalated,
+    Expired,
+    IncidentEvent,
+    QuestionAsked,
+    StepFailed,
+    StepSkipped,
+    ValidationStarted,
+)
 from bot.domain.incident import Incident
+from bot.domain.node import Node
 from bot.domain.redaction import redacted_text
 from bot.domain.transitions import State
 from bot.response.execution.step_executor import Outcome, StepExecutor
-from bot.response.execution.validation import Diagnose, next_sample
-from bot.response.record import IncidentRecord, cured_since, plan_of, rest_of, stopped
-from bot.response.timing import decided_within, now_of
+from bot.response.execution.validation import MOST_BETWEEN, Diagnose, next_sample, not_yet, resolved
+from bot.response.record import IncidentRecord, cured_since, handed_over, plan_of, rest_of, stopped
+from bot.response.timing import decided_within, now_of, pause_of
 
 _OUT_OF_BAND = "Use another way in: the console, or the cloud provider's reboot."
 
@@ -53,6 +64,8 @@ class Remediation:
         try:
             now = now_of(self.stepping.clock, incident)
             outcome = await (self._foreign(incident, now) if self._is_foreign(incident) else self._next(incident, now))
+            if isinstance(outcome, Escalated):
+                outcome = handed_over(outcome, incident, self.stepping.reach.actions)
             if isinstance(outcome, AdvanceLater):  # shown without being recorded, so it was not redacted yet
                 return replace(outcome, because=redacted_text(outcome.because))
             told = await self.record.tell(incident, outcome, BOT)
@@ -82,8 +95,7 @@ class Remediation:
                 return await self._act(incident, now)
             case State.VERIFYING:
                 await self.stepping.ledger.beat(incident.id, self.stepping.runner)
-                wait, event = await next_sample(incident, now, self.nodes, self.stepping.reach, self.diagnose)
-                return AdvanceLater(wait, "the node is watched") if event is None else event
+                return await self._watch(incident, now)
             case State.OPENED if incident.undoes:  # the program that proposed it died on the way
                 never_said = Cancelled("The undo was never proposed.")
                 return self._unless_late(incident.updated_at, now, never_said)
@@ -133,7 +145,37 @@ class Remediation:
         if isinstance(last, StepFailed):
             try_next = f"{_OUT_OF_BAND} {rest_of(incident)}".rstrip()
             return Escalated(f"Step {last.number} failed: {last.because.rstrip('.')}.", try_next)
-        if incident.next_step > len(plan_of(incident)[0].steps):
-            skipped = [step.outcome.because for step in incident.steps if isinstance(step.outcome, StepSkipped)]
-            return ValidationStarted(self.validation or self.stepping.policy.validation, "; ".join(skipped))
-        return await self.stepping.begin(incident, node, now)
+        if incident.validation is None and incident.steps_left <= self._once_cured(incident):
+            return await self._begin_to_watch(incident, node, now)
+        return await self.stepping.begin(incident, node, now) if incident.steps_left else resolved(incident)
+
+    def _once_cured(self, incident: Incident) -> int:
+        """How many of the plan's last steps wait for the cure to hold: none where nothing comes before them."""
+        steps, actions = plan_of(incident)[0].steps, self.stepping.reach.actions
+        last = list(takewhile(lambda step: actions[step.action].once_cured, reversed(steps)))
+        return len(last) if len(last) < len(steps) else 0
+
+    async def _begin_to_watch(self, incident: Incident, node: Node, now: datetime) -> Outcome:
+        """Begin to watch the node; where it belongs to a cluster, once its cluster finds it Ready in its new boot."""
+        if incident.steps_left:
+            await self.stepping.ledger.beat(incident.id, self.stepping.runner)
+            why = await not_yet(incident, node, self.stepping.reach)
+            if isinstance(why, QuestionAsked):
+                return why
+            since = max(step.ended_at or step.started_at for step in incident.steps)
+            if why and now < since + self.stepping.policy.reboot_deadline:
+                return AdvanceLater(pause_of(since, now), why)
+            if why:
+                return stopped(incident, f"The node cannot be watched: {why.rstrip('.')}.")
+        skipped = [step.outcome.because for step in incident.steps if isinstance(step.outcome, StepSkipped)]
+        window = self.validation or self.stepping.policy.validation
+        return ValidationStarted(window, "; ".join(skipped), incident.steps_left)
+
+    async def _watch(self, incident: Incident, now: datetime) -> Outcome:
+        """Look whether the cure holds; where it has, begin what waited for it. While that may not begin, look on."""
+        if incident.has_held and incident.steps_left:
+            outcome = await self._act(incident, now)
+            if not isinstance(outcome, AdvanceLater) or now < incident.updated_at + MOST_BETWEEN:
+                return outcome
+        wait, event = await next_sample(incident, now, self.nodes, self.stepping.reach, self.diagnose)
+        return AdvanceLater(wait, "the node is watched") if event is None else event

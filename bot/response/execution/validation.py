@@ -20,7 +20,7 @@ from bot.response.decision.binding import another_machine
 from bot.response.decision.guards import units_of
 from bot.response.diagnosis.figures import compared, figures
 from bot.response.execution.node_access import NodeAccess, NodeStatus
-from bot.response.record import asked, proved, recorded
+from bot.response.record import asked, plan_of, proved, recorded
 
 Diagnose: TypeAlias = Callable[[Node, str], Awaitable[Verdict]]  # a node by a playbook's name
 
@@ -45,10 +45,9 @@ async def next_sample(
     last = incident.samples[-1] if incident.samples else None
     if last is not None and any(seen.finding == REFUTED for seen in last.seen):
         return timedelta(0), Escalated(f"The cure does not hold: {_said(last)}.", _TRY_NEXT)
-    if last is not None and last.holds and incident.updated_at >= ends_at:
-        return timedelta(0), _handed_over(incident, reach.actions) if _contains(incident, reach.actions) else _resolved(
-            incident
-        )
+    if incident.has_held and not incident.steps_left:
+        contained = _contains(incident, reach.actions)
+        return timedelta(0), _left_to_a_person(incident, reach.actions) if contained else resolved(incident)
     if last is not None and not last.holds and incident.updated_at >= ends_at + window:
         return timedelta(0), Escalated(f"It is not known whether the cure holds: {_said(last)}.", _TRY_NEXT)
     every = min(max(window / SAMPLES_A_WINDOW, timedelta(seconds=1)), MOST_BETWEEN)
@@ -59,14 +58,30 @@ async def next_sample(
     return timedelta(0), await _sample(incident, nodes, reach, diagnose)
 
 
+async def not_yet(incident: Incident, node: Node, reach: NodeAccess) -> str | QuestionAsked:
+    """Say why the node cannot be watched yet: it does not answer, or is not Ready in its cluster; empty if it can."""
+    plan, bound = plan_of(incident)
+    done, waiting = plan.steps[: len(incident.steps)], plan.steps[len(incident.steps) :]
+    try:
+        seen = await reach.look(node)
+        if others := another_machine(bound, node, seen):
+            return asked(f"Another machine answers: {'; '.join(others)}.")
+        return await reach.unready(node, done, seen, waiting)
+    except HostKeyRejected as no:
+        return asked(no.sentence)
+    except (Unreachable, CannotRead) as no:
+        return no.sentence
+
+
 async def _sample(
     incident: Incident, nodes: NodeDirectory, reach: NodeAccess, diagnose: Diagnose
 ) -> SampleTaken | QuestionAsked:
     assert incident.proposal is not None
     plan = incident.proposal.plan
+    done, waiting = plan.steps[: len(incident.steps)], plan.steps[len(incident.steps) :]
     try:
         node = nodes.find(incident.node)
-        seen = await reach.look(node, plan.steps)
+        seen = await reach.look(node, done)
         others = another_machine(incident.proposal.binds, node, seen)
         if others:
             return asked(f"Another machine answers: {'; '.join(others)}.")
@@ -74,7 +89,7 @@ async def _sample(
             return _sampled(_undone(incident, reach, seen), f"{incident.node} is as it was before")
         if _contains(incident, reach.actions):  # it may still be sick: a person has to end that
             return _sampled(_undone(incident, reach, seen), f"{incident.node} is kept from new work")
-        unready = await reach.unready(node, plan.steps, seen)
+        unready = await reach.unready(node, done, seen, waiting)
         verdict = await diagnose(node, incident.playbook)
     except HostKeyRejected as no:
         return asked(no.sentence)
@@ -99,7 +114,8 @@ def _undone(incident: Incident, reach: NodeAccess, seen: NodeStatus) -> list[str
     """Steps whose effect is gone."""
     assert incident.proposal is not None
     against = []
-    for record, step, facts in zip(incident.steps, incident.proposal.plan.steps, seen.facts, strict=True):
+    done = incident.proposal.plan.steps[: len(incident.steps)]
+    for record, step, facts in zip(incident.steps, done, seen.facts, strict=True):
         action = reach.actions[step.action]
         if action.reboots:
             settled = proved(record)
@@ -137,7 +153,7 @@ def _contains(incident: Incident, actions: Mapping[str, Action]) -> bool:
     return all(actions[step.action].contains for step in incident.proposal.plan.steps)
 
 
-def _handed_over(incident: Incident, actions: Mapping[str, Action]) -> Escalated:
+def _left_to_a_person(incident: Incident, actions: Mapping[str, Action]) -> Escalated:
     """End an incident whose node gets no new work but is not cured: a person has to do the rest."""
     assert incident.proposal is not None
     assert incident.verdict is not None
@@ -153,7 +169,8 @@ def _said(sample: SampleTaken) -> str:
     return "; ".join(seen.says.rstrip(".") for seen in sample.seen)
 
 
-def _resolved(incident: Incident) -> Resolved:
+def resolved(incident: Incident) -> Resolved:
+    """Return the end of an incident whose cure has held."""
     assert incident.proposal is not None
     assert incident.validation is not None
     lines = [line for seen in incident.samples[-1].seen for line in seen.source if "=" in line]

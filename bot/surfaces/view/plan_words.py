@@ -108,6 +108,10 @@ class PlanWords:
         action = self.actions.get(step.action)
         return one_line(action.impact_of(step.args), 200) if action is not None else self.step(step)
 
+    def _waits(self, step: Step) -> bool:
+        action = self.actions.get(step.action)
+        return action is not None and action.once_cured
+
     def view(
         self,
         plan: Plan,
@@ -119,7 +123,8 @@ class PlanWords:
         steps, binds = [], binds or {}
         for number, step in enumerate(plan.steps, 1):
             also = safe(binds.get(f"{ALSO}{number}", ""))
-            view = StepView(number, self.step(step), self.impact(step), step.commands, also=also)
+            impact = self.impact(step) + (", once the cure has held" if number > 1 and self._waits(step) else "")
+            view = StepView(number, self.step(step), impact, step.commands, also=also)
             steps.append(_done(view, records[number - 1]) if number <= len(records) else view)
         impact = "; then ".join(step.impact for step in steps)
         return PlanView(

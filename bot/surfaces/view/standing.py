@@ -44,7 +44,7 @@ def sentences_of(incident: Incident, state: State, plan: PlanView | None, contex
             yield ("Acting.",)
             yield from _waits(incident, context)
         case State.VERIFYING:
-            yield _watched(incident)
+            yield _watched(incident, context)
             yield from _samples(incident)
         case State.UNKNOWN:
             yield from _question(incident, context)
@@ -164,10 +164,15 @@ def _waits(incident: Incident, context: ViewContext) -> Iterator[Sentence]:
         yield ("It has not begun yet.",)
 
 
-def _watched(incident: Incident) -> Sentence:
+def _watched(incident: Incident, context: ViewContext) -> Sentence:
+    words, then = "All steps are done, and the node is watched", ""
+    if incident.proposal is not None and incident.steps_left:
+        left = map(context.words.step, incident.proposal.plan.steps[len(incident.steps) :])
+        words, then = "The node is watched", f"; if the cure holds: {', then '.join(left)}"
+        if incident.has_held and (why := context.waits_for.get(incident.id, "")):
+            then += f". It waits: {one_line(why, SAID).rstrip('.')}"
     until = incident.validation_ends_at
-    words = "All steps are done, and the node is watched"
-    return (f"{words} until ", Instant(until), ".") if until is not None else (f"{words}.",)
+    return (f"{words} until ", Instant(until), f"{then}.") if until is not None else (f"{words}{then}.",)
 
 
 def _samples(incident: Incident) -> Iterator[Sentence]:

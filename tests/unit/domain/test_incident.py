@@ -26,6 +26,7 @@ from bot.domain.events import (
     StepSkipped,
     StepStarted,
     Triaged,
+    ValidationStarted,
 )
 from bot.domain.fold import after, fold
 from bot.domain.incident import Incident
@@ -75,13 +76,13 @@ Approved         .         .         approved  .         .         .          .
 Declined         .         .         declined  .         .         .          .
 Expired          .         expired   expired   expired   .         .          .
 Cancelled        cancelled cancelled cancelled cancelled .         .          cancelled
-StepStarted      .         .         .         acting    acting    .          .
+StepStarted      .         .         .         acting    acting    acting     .
 StepVerified     .         .         .         .         acting    .          .
-StepSkipped      .         .         .         acting    acting    .          .
+StepSkipped      .         .         .         acting    acting    acting     .
 StepFailed       .         .         .         .         acting    .          .
 ValidationStarted .        .         .         .         verifying .          .
 SampleTaken      .         .         .         .         .         verifying  .
-Resolved         .         .         .         .         .         resolved   .
+Resolved         .         .         .         .         resolved  resolved   .
 Escalated        escalated escalated escalated escalated escalated escalated  escalated
 QuestionAsked    unknown   .         .         unknown   unknown   unknown    .
 QuestionAnswered .         .         .         .         .         .          opened
@@ -95,6 +96,11 @@ LEADS_TO = {
 EXAMPLES: dict[str, Event] = {kind_of(event): event for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS, *WAVE_EVENTS)}
 
 
+# The second step waited for the cure to hold, and it has.
+WATCHED = ValidationStarted(timedelta(0), waiting=1)
+HELD_SO_FAR = (*WAYS[State.APPROVED], STARTED, VERIFIED, WATCHED, HOLDS)
+
+
 def ready_for(state: State, kind: str) -> tuple[IncidentEvent, ...]:
     """A way into the state in which, if any event of that kind can follow, its example can."""
     before_steps = WAYS[State.APPROVED]
@@ -103,7 +109,10 @@ def ready_for(state: State, kind: str) -> tuple[IncidentEvent, ...]:
             "StepStarted": (*before_steps, STARTED, VERIFIED),
             "StepSkipped": (*before_steps, STARTED, VERIFIED),
             "ValidationStarted": (*before_steps, STARTED, VERIFIED, SECOND),
+            "Resolved": (*HELD_SO_FAR, SECOND),
         }.get(kind, WAYS[state])
+    if state is State.VERIFYING and kind in ("StepStarted", "StepSkipped"):
+        return HELD_SO_FAR
     if kind == "NodePicked":
         return {State.OPENED: (WITHOUT_NODE,), State.UNKNOWN: (WITHOUT_NODE, QUESTION)}.get(state, WAYS[state])
     if kind == "Endorsed" and state is State.PROPOSED:
@@ -112,11 +121,11 @@ def ready_for(state: State, kind: str) -> tuple[IncidentEvent, ...]:
 
 
 def example_for(state: State, kind: str) -> Event:
-    if (state, kind) == (State.ACTING, "StepStarted"):
+    if state in (State.ACTING, State.VERIFYING) and kind == "StepStarted":
         return StepStarted(2)
     if (state, kind) == (State.APPROVED, "StepSkipped"):
         return StepSkipped(1, "it is off already")
-    return EXAMPLES[kind]
+    return VALIDATING if kind == "ValidationStarted" else EXAMPLES[kind]
 
 
 AFTER_THE_END = ("AlertJoined", "AlertCleared", "ProfileTaken")  # these change nothing of an end

@@ -64,6 +64,7 @@ NEARLY = (
     StepFailed(2, "no proof"),
     StepSkipped(1, "off already"),
     ValidationStarted(timedelta(minutes=10)),
+    ValidationStarted(timedelta(0), waiting=1),
     SampleTaken(False),
 )
 EVENTS: tuple[Event, ...] = (*INCIDENT_EVENTS, *NEARLY, *HOUSE_EVENTS)
@@ -136,8 +137,19 @@ def check(incident: Incident, history: list[tuple[Event, str]]) -> None:
         assert event.digest == proposals[0].digest
     if "Approved" in kinds:
         assert len(yes) >= proposals[0].approvals_needed
+    planned = set(range(1, len(proposals[0].plan.steps) + 1)) if proposals else set()
     if "ValidationStarted" in kinds:
-        assert set(numbers) == set(range(1, len(proposals[0].plan.steps) + 1))
+        at = kinds.index("ValidationStarted")
+        first = {event.number for event in happened[:at] if isinstance(event, StepStarted | StepSkipped)}
+        waiting = max(event.waiting for event in happened if isinstance(event, ValidationStarted))
+        assert first == set(sorted(planned)[: len(planned) - waiting])
+        assert not any(isinstance(event, StepFailed) for event in happened[:at])
+        if set(numbers) - first:
+            later = next(i for i, event in enumerate(happened) if i > at and type(event) in (StepStarted, StepSkipped))
+            looks = [event.holds for event in happened[at:later] if isinstance(event, SampleTaken)]
+            assert looks[-1:] == [True], "a step that waits for the cure began without it"
+    if "Resolved" in kinds:
+        assert set(numbers) == planned
         assert not any(isinstance(event, StepFailed) for event in happened)
     assert (incident.state in ENDS) <= incident.ended
     assert (incident.state is State.UNKNOWN) <= (incident.question is not None)

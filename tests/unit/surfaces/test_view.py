@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.action import Plan, Step
-from bot.domain.events import Escalated, IncidentEvent, PlanWithheld, ProfileTaken, QuestionAsked, StepFailed
+from bot.domain.events import (
+    Escalated,
+    IncidentEvent,
+    PlanWithheld,
+    ProfileTaken,
+    QuestionAsked,
+    StepFailed,
+    ValidationStarted,
+)
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
 from bot.domain.transitions import State
@@ -26,7 +35,19 @@ from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice, choice_words
 from bot.surfaces.view.view import GroupView, IncidentView, group_view, incident_view
 from bot.surfaces.view.words import NEEDS_PERSON_FIRST, WORST_FIRST, plain
-from tests.record.incidents import OPENING, QUESTION, STARTED, STEPS, TRIAGED, VERDICT, WAYS, WITHOUT_NODE, entries
+from tests.record.incidents import (
+    HOLDS,
+    OPENING,
+    QUESTION,
+    STARTED,
+    STEPS,
+    TRIAGED,
+    VERDICT,
+    VERIFIED,
+    WAYS,
+    WITHOUT_NODE,
+    entries,
+)
 from tests.unit.surfaces.cards import CONTEXT, WORDS, buttons, told, words
 
 PLAN_WORDS = "disable ecs.service, then reboot"
@@ -68,6 +89,19 @@ def test_every_state_has_its_headline_and_its_story(state: State, headline: str,
     shown = view(*WAYS[state])
     assert shown.headline == headline
     assert story in plain(shown.story)
+
+
+def test_step_that_waits_for_the_cure_to_hold_is_said_and_what_holds_it_back() -> None:
+    way = (*WAYS[State.APPROVED], STARTED, VERIFIED, ValidationStarted(timedelta(0), waiting=1))
+    watched = plain(view(*way).story)
+    assert "The node is watched until 09:30 UTC; if the cure holds: reboot." in watched
+    assert "All steps are done" not in watched
+    braked = replace(CONTEXT, waits_for={told(*way).id: "Braked: bob pulled the brake."})
+    assert "if the cure holds: reboot. It waits: Braked: bob pulled" in plain(view(*way, HOLDS, context=braked).story)
+    where = {"node": "k8s-7", "of_cluster": "prod"}
+    plan = WORDS.view(Plan(NODE, (Step("reboot"), Step("uncordon", where))))
+    assert plan.impact.endswith("then pods may come again, once the cure has held.")
+    assert WORDS.view(Plan(NODE, (Step("uncordon", where),))).impact.endswith(": pods may come again.")
 
 
 def test_progress_and_a_verdict_that_is_not_on_record_yet_are_shown() -> None:

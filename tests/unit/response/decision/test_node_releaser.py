@@ -34,7 +34,7 @@ def held(stage: Stage) -> Stage:
 
 
 def release(stage: Stage, approval: Approval = ANN, node: str = "n1", actions: Any = ACTIONS) -> Any:
-    return do(stage, NodeReleaser(stage.policy, stage.recorder, actions.keys()).release(node, approval))
+    return do(stage, NodeReleaser(stage.policy, stage.recorder, actions).release(node, approval))
 
 
 def on_record(stage: Stage) -> list[object]:

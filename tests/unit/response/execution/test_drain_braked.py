@@ -123,3 +123,47 @@ async def test_uncordon_whose_answer_was_lost_waits_for_the_brake_too(tmp_path: 
         await here.ledger.append(HOUSE, None, BrakeReleased("over"), "terminal:ann")
         assert isinstance((await here.run(runner)).ending, Resolved)
         assert here.now - (await here.told()).opened_at < timedelta(minutes=15)
+
+
+async def test_brake_at_the_end_of_the_watch_keeps_the_node_cordoned_and_looked_at(tmp_path: Path) -> None:
+    async with yard(tmp_path, [worker()]) as here:
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+        await here.run(runner, until=lambda incident: incident.has_held)
+        await here.ledger.append(HOUSE, None, PULL, "terminal:bob")
+        before, looks = here.calls("P"), len((await here.told()).samples)
+        told = await waits(here, runner, 60)
+        assert any(words.startswith(SAID) for words in told), told
+        assert here.calls("P") == before
+        assert len((await here.told()).samples) >= looks + 2, "what is opened later was looked at lately"
+        await here.ledger.append(HOUSE, None, BrakeReleased("over"), "terminal:ann")
+        done = await here.run(runner)
+        assert isinstance(done.ending, Resolved), done.ending
+        assert here.cluster.patched == [f"{NAME} unschedulable=True", f"{NAME} unschedulable=None"]
+
+
+async def test_node_that_falls_sick_while_the_brake_is_on_is_not_opened_by_its_release(tmp_path: Path) -> None:
+    async with yard(tmp_path, [worker()]) as here:
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+        await here.run(runner, until=lambda incident: incident.has_held)
+        await here.ledger.append(HOUSE, None, PULL, "terminal:bob")
+        here.cured = False
+        done = await here.run(runner)
+        assert isinstance(done.ending, Escalated)
+        assert here.cluster.nodes[NAME].unschedulable
+
+
+async def test_brake_that_is_never_released_leaves_the_node_cordoned_and_says_so(tmp_path: Path) -> None:
+    async with yard(tmp_path, [worker()]) as here:
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+        await here.run(runner, until=lambda incident: incident.has_held)
+        await here.ledger.append(HOUSE, None, PULL, "terminal:bob")
+        done = await here.run(runner)
+        assert isinstance(done.ending, Escalated)
+        assert done.ending.try_next == f"Not done: uncordon. {NAME} stays cordoned: kubectl uncordon {NAME}"
+        assert here.now - (await here.told()).opened_at < timedelta(minutes=30)

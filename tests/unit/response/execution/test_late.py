@@ -112,7 +112,7 @@ async def test_round_of_a_drain_that_another_runner_ended_moves_nothing(tmp_path
 
         async def meanwhile() -> None:
             here.since["began"] += MINUTE
-            await here.run(here.runner(), until=lambda one: one.state == "verifying")
+            await here.run(here.runner())
             here.cluster.pods.append(worker("worker-2"))
 
         ledger = StandsStill(here.ledger, "beat" if begins else "begin", meanwhile)

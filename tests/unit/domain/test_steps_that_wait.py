@@ -1,0 +1,59 @@
+"""Steps that wait until the cure has held: what of them may be recorded, and when."""
+
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.entry import Event
+from bot.domain.errors import ImpossibleEvent
+from bot.domain.events import (
+    IncidentEvent,
+    Resolved,
+    SampleTaken,
+    StepFailed,
+    StepSkipped,
+    StepStarted,
+    StepVerified,
+    ValidationStarted,
+)
+from bot.domain.fold import after, fold
+from bot.domain.transitions import State
+from tests.record.incidents import HOLDS, SECOND, STARTED, VERIFIED, WAYS, entries, entry
+
+FIRST_DONE = (*WAYS[State.APPROVED], STARTED, VERIFIED)
+WATCHED = ValidationStarted(timedelta(0), waiting=1)
+HELD_SO_FAR = (*FIRST_DONE, WATCHED, HOLDS)
+
+
+def test_step_that_waited_is_done_after_the_cure_has_held_and_ends_the_incident() -> None:
+    done = fold(entries((*HELD_SO_FAR, StepStarted(2), StepVerified(2), Resolved("It is cured."))))
+    assert (done.state, done.steps_left) == (State.RESOLVED, 0)
+
+
+@pytest.mark.parametrize(
+    ("way", "event", "because"),
+    [
+        ((*FIRST_DONE, WATCHED), StepStarted(2), "the cure has not held yet"),
+        ((*HELD_SO_FAR, SampleTaken(False)), StepSkipped(2, "it is open"), "the cure has not held yet"),
+        (
+            (*FIRST_DONE, ValidationStarted(timedelta(minutes=10), waiting=1), HOLDS),
+            StepStarted(2),
+            "the cure has not held yet",
+        ),
+        (HELD_SO_FAR, Resolved("It is cured."), "steps are left"),
+        ((*HELD_SO_FAR, StepStarted(2)), Resolved("It is cured."), "steps are left"),
+        ((*HELD_SO_FAR, StepStarted(2), StepFailed(2, "no")), Resolved("It is cured."), "a step has failed"),
+        ((*HELD_SO_FAR, SECOND), ValidationStarted(timedelta(0)), "it was watched before"),
+        (
+            FIRST_DONE,
+            ValidationStarted(timedelta(0), waiting=2),
+            "not all steps are done",
+        ),
+        (FIRST_DONE, ValidationStarted(timedelta(0)), "not all steps are done"),
+    ],
+)
+def test_refused_event_is_told_why(way: tuple[IncidentEvent, ...], event: Event, because: str) -> None:
+    incident = fold(entries(way))
+    with pytest.raises(ImpossibleEvent) as refused:
+        after(incident, entry(event, incident.seq + 1))
+    assert refused.value.sentence.endswith(f": {because}.")

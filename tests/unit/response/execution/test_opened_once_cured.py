@@ -1,0 +1,99 @@
+"""A drained node is opened once its cure has held; until then it stays cordoned, and who takes over is told so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.domain.events import GIVE_UP, Escalated, Resolved, StepSkipped
+from bot.domain.policy import Approval
+from tests.nodes.draining import NAME, daemon, worker, yard
+
+STAYS = f"{NAME} stays cordoned: kubectl uncordon {NAME}"
+
+
+@pytest.mark.parametrize("how", ["sick again", "not Ready"])
+async def test_node_whose_cure_does_not_hold_stays_cordoned_and_a_person_is_told(tmp_path: Path, how: str) -> None:
+    async with yard(tmp_path, [daemon()]) as here:
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+        watched = await here.run(runner, until=lambda incident: bool(incident.samples))
+        assert watched.samples[-1].holds
+        here.cured = how != "sick again"
+        here.cluster.nodes[NAME].ready = lambda: how != "not Ready"
+        done = await here.run(runner)
+        assert isinstance(done.ending, Escalated)
+        assert {"sick again": "lockup is still there", "not Ready": "is not Ready in its cluster"}[how] in (
+            done.ending.because
+        )
+        assert done.ending.try_next.endswith(STAYS)
+        assert here.cluster.nodes[NAME].unschedulable
+        assert here.cluster.patched == [f"{NAME} unschedulable=True"]
+
+
+async def test_node_that_nobody_can_read_while_it_is_watched_stays_cordoned(tmp_path: Path) -> None:
+    async with yard(tmp_path, [daemon()]) as here:
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+        await here.run(runner, until=lambda incident: bool(incident.samples))
+        here.machine.up_at = 1e9
+        done = await here.run(runner)
+        assert isinstance(done.ending, Escalated)
+        assert "It is not known whether the cure holds" in done.ending.because
+        assert done.ending.try_next.endswith(STAYS)
+        assert here.cluster.nodes[NAME].unschedulable
+
+
+async def test_node_that_was_cordoned_before_is_nobodys_to_open_where_the_cure_fails_either(tmp_path: Path) -> None:
+    async with yard(tmp_path, [worker()], cordoned=True) as here:
+        await here.proposed()
+        await here.approve()
+        here.cured = False
+        done = await here.run(here.runner())
+        assert isinstance(done.ending, Escalated)
+        assert "kubectl uncordon" not in done.ending.try_next, "whoever cordoned it knows why"
+        assert here.cluster.patched == []
+
+
+async def test_node_that_never_gets_ready_is_neither_watched_nor_uncordoned(tmp_path: Path) -> None:
+    async with yard(tmp_path, [daemon()]) as here:
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+        await here.run(runner, until=lambda _: bool(here.machine.rebooted))
+        here.machine.ready_at = 1e9
+        done = await here.run(runner)
+        assert isinstance(done.ending, Escalated)
+        assert "is not Ready in its cluster" in done.ending.because
+        assert done.ending.try_next == f"Not done: uncordon. {STAYS}"
+        assert (done.validation, len(done.steps)) == (None, 2)
+        assert here.cluster.nodes[NAME].unschedulable
+
+
+async def test_node_that_a_person_opens_while_it_is_watched_is_left_open(tmp_path: Path) -> None:
+    async with yard(tmp_path, [daemon()]) as here:
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+        await here.run(runner, until=lambda incident: bool(incident.samples))
+        here.cluster.nodes[NAME].unschedulable = False
+        done = await here.run(runner)
+        assert isinstance(done.ending, Resolved), done.ending
+        assert isinstance(done.steps[2].outcome, StepSkipped)
+        assert here.cluster.patched == [f"{NAME} unschedulable=True"]
+
+
+async def test_incident_that_is_given_up_says_that_the_node_stays_cordoned(tmp_path: Path) -> None:
+    async with yard(tmp_path, [daemon()]) as here:
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+        await here.run(runner, until=lambda incident: bool(incident.samples))
+        here.machine.machine_id = "f" * 32
+        await here.run(runner, until=lambda incident: incident.question is not None)
+        ended = await here.responder().answer("one", GIVE_UP, Approval("terminal:ann", "replaced"))
+        assert isinstance(ended.ending, Escalated)
+        assert ended.ending.try_next.endswith(STAYS)
