@@ -44,8 +44,7 @@ def room_for(nodes: int, limits: Limits = resource) -> int:
 def collect_garbage_less_often(nodes: int) -> None:
     """Exempt permanent objects from the garbage collector, if there are enough nodes to make it worthwhile."""
     if nodes >= MANY:
-        gc.collect()
-        gc.freeze()
+        gc.freeze()  # what is garbage by now stays too: to look for it would take longer than it is worth
         gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS, 10, 50)
 
 

@@ -3,8 +3,8 @@
 CPU and memory are bounds. What the processes beside cost that parse and weigh is told, and their memory counts: the
 highest resident set of each by the kernel's own mark (VmHWM), although they share the pages of Python's libraries. Wall
 time is compared with a program that does nothing but log in by asyncssh and run one command on the same nodes in the
-same run, and bounded by that ratio alone: nodes, bot and whatever else runs share one machine. How long each waited for
-a processor is printed beside it.
+same run. Nodes and bot share one machine: where nothing else took much of it meanwhile (by /proc/stat), the time itself
+is bounded; else only that ratio, loosely. How long each waited for a processor is printed beside it.
 """
 
 import json
@@ -27,8 +27,11 @@ from tests.nodes.simulated_fleet import ROOT, FleetProcess, fleet_of
 
 WINDOW_SECONDS = 5
 MOST_CPU_MS = 15  # a node, of the process that reads; 6 to 7 of a thousand, 9 of 200 with its start
-MOST_BEYOND_WINDOW = 8  # times what asyncssh alone takes; the goal on a quiet machine is 2
+MOST_BEYOND_WINDOW = 8  # times what asyncssh alone takes, whatever else this machine does
+MOST_BEYOND_WINDOW_QUIET = 3  # on two cores the nodes' own answers and their weighing take as long as two more logins
+QUIET_SHARE = 0.1  # of this machine, for everything that is neither bot nor node
 MOST_CPU_TO_BARE = 4  # times what asyncssh alone takes, for the process that reads
+MOST_SECONDS_OF_A_THOUSAND = 12.2
 LOOKS_EVERY_SECONDS = 0.1  # at the kernel's own marks, so that nothing between is missed but the last moment
 Figures = dict[str, float]
 
@@ -116,14 +119,16 @@ def checked(
 ) -> tuple[list[dict[str, Any]], Figures]:
     """Check every node of an inventory and return their documents and what it cost."""
     argv = ["check", "--all", "--inventory", str(inventory), "--json", "--parallel", str(parallel)]
-    before = fleet.cpu_seconds()
+    before, busy = fleet.cpu_seconds(), busy_seconds()
     spent = ran(_MEASURED + _COST, [*argv, "--samples", str(WINDOW_SECONDS)], home, timeout)
     cost = fleet.cpu_seconds() - before
+    others = max(0.0, busy_seconds() - busy - cost - spent["cpu"] - spent["beside"])
     nodes = list(briefly(printed(home)))
     figures = {
         "nodes": len(nodes),
         "wall_seconds": round(spent["wall"], 2),
         "waited_for_a_processor_seconds": spent["waited"],
+        "share_of_the_machine_for_others": round(others / spent["wall"] / (os.cpu_count() or 1), 3),
         "bot_cpu_ms_a_node": round(1000 * spent["cpu"] / len(nodes), 1),
         "thinking_beside_cpu_ms_a_node": round(1000 * spent["beside"] / len(nodes), 1),
         "bot_peak_mib": int(spent["peak"] + spent["peak_beside"]),
@@ -132,6 +137,12 @@ def checked(
         "simulated_nodes_peak_mib": fleet.end().peak_mib,
     }
     return nodes, figures
+
+
+def busy_seconds() -> float:
+    """Return how long the cores of this machine were busy since its start (proc(5), stat: all but idle and iowait)."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
+    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def beside(alone: Figures, figures: Figures) -> Figures:
@@ -152,6 +163,13 @@ def told(figures: Figures, record_property: Callable[[str, object], None]) -> No
         record_property(name, figure)
 
 
+def in_time(figures: Figures) -> bool:
+    """Assert the bound on the time beyond the window; return whether the machine was quiet."""
+    is_quiet = figures["share_of_the_machine_for_others"] <= QUIET_SHARE
+    assert figures["beyond_window_to_bare"] <= (MOST_BEYOND_WINDOW_QUIET if is_quiet else MOST_BEYOND_WINDOW)
+    return is_quiet
+
+
 def statuses(nodes: Sequence[dict[str, Any]]) -> Counter[str]:
     return Counter(node["status"] for node in nodes)
 
@@ -164,7 +182,7 @@ def test_two_hundred_nodes_at_once(tmp_path: Path, record_property: Callable[[st
     figures |= beside(alone, figures)
     told(figures, record_property)
     assert statuses(nodes) == {"healthy": 200}
-    assert figures["beyond_window_to_bare"] <= MOST_BEYOND_WINDOW
+    in_time(figures)
     assert figures["cpu_to_bare"] <= MOST_CPU_TO_BARE
     assert figures["bot_cpu_ms_a_node"] <= MOST_CPU_MS
     assert figures["bot_peak_mib"] <= 190  # of two processes
@@ -180,7 +198,8 @@ def test_thousand_nodes_at_once(tmp_path: Path, record_property: Callable[[str, 
     told(figures, record_property)
     assert len(nodes) == 1000
     assert set(statuses(nodes)) <= {"healthy", "unknown"}  # unknown: where the bot hardly gets a processor
-    assert figures["beyond_window_to_bare"] <= MOST_BEYOND_WINDOW
+    if in_time(figures):
+        assert figures["wall_seconds"] <= MOST_SECONDS_OF_A_THOUSAND
     assert figures["cpu_to_bare"] <= MOST_CPU_TO_BARE
     assert figures["bot_peak_mib"] <= mib_for(1000)
 
