@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 Colour: TypeAlias = tuple[int, int, int]
 
-WIDTH = 1360
-_EDGE, _TOP, _BOTTOM = 24, 176, 56
-_ROW = 38
-_LETTERS = 24
+WIDTH = 1000
+_EDGE, _TOP, _BOTTOM = 24, 190, 60
+_ROW = 42
+_TITLE, _SAID, _LETTERS = 44, 33, 28
 _HOT: Colour = (253, 231, 37)
 _SHADES: tuple[Colour, ...] = ((52, 72, 112), (44, 92, 110), (70, 62, 116))
 _HOT_INK: Colour = (16, 16, 20)
@@ -33,14 +33,14 @@ _LEAST_ROWS = 4
 
 
 def flame_picture(drawn: Sketch) -> bytes:
-    """Return the flame graph as a PNG, 1360 pixels wide and as high as its calls are deep."""
+    """Return the flame graph as a PNG, 1000 pixels wide and as high as its calls are deep."""
     rows = max(_LEAST_ROWS, max((bar.depth for bar in drawn.bars), default=0) + 1)
     high = _TOP + rows * _ROW + _BOTTOM
     image = Image.new("RGB", (WIDTH, high), GROUND)
     draw = ImageDraw.Draw(image)
-    draw.text((_EDGE, 22), printable(drawn.title), INK, ImageFont.load_default(34))
-    for at, line in enumerate(lines(drawn.says, WIDTH // 2 + 40)):
-        draw.text((_EDGE, 80 + 38 * at), printable(line), FAINT, ImageFont.load_default(26))
+    draw.text((_EDGE, 22), printable(one_line(drawn.title, 42)), INK, ImageFont.load_default(_TITLE))
+    for at, line in enumerate(lines(drawn.says, 600)):
+        draw.text((_EDGE, 86 + 44 * at), printable(line), FAINT, ImageFont.load_default(_SAID))
     font, room = ImageFont.load_default(_LETTERS), WIDTH - 2 * _EDGE
     whole = max(1, max((bar.at + bar.wide for bar in drawn.bars), default=1))
     for bar in drawn.bars:
@@ -53,8 +53,8 @@ def flame_picture(drawn: Sketch) -> bytes:
         draw.rectangle((left, top, max(left, right - 2), top + _ROW - 3), colour)
         if words := _fitting(draw, printable(bar.name), right - left - 14, font):
             draw.text((left + 6, top + 4), words, _HOT_INK if is_hot else INK, font)
-    said = f"{drawn.samples:,} samples; bright: {one_line(drawn.hot, 60)}"
-    draw.text((_EDGE, high - 42), printable(said), FAINT, ImageFont.load_default(25))
+    said = f"{drawn.samples:,} samples; bright: {one_line(drawn.hot, 44)}"
+    draw.text((_EDGE, high - 44), printable(said), FAINT, ImageFont.load_default(_LETTERS))
     out = io.BytesIO()
     image.save(out, "PNG", optimize=True)
     return out.getvalue()

@@ -16,8 +16,12 @@ from bot.profile.viridis import Colour, viridis
 
 MOST_COLUMNS = 600
 GROUND, INK, FAINT = (22, 24, 32), (240, 240, 245), (172, 178, 192)
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 98, 44
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 114, 56
 CELL_TALL = 7
+# Heights of letters, for a phone that shows the picture at half its width; and the base lines of the words above.
+TITLE, SAID, LABEL = 22, 18, 16
+TITLE_AT, SAID_AT, SAID_APART = 32, 62, 24
+_NARROWEST = 540  # of the map, so that the line below it fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class SecondsMap:
     @property
     def size(self) -> tuple[int, int]:
         """Pixels of the whole picture."""
-        wide = max(420, self.cell_wide * len(self.columns))
+        wide = max(_NARROWEST, self.cell_wide * len(self.columns))
         return _LEFT + wide + _RIGHT, _TOP + ROWS * CELL_TALL + _BOTTOM
 
     def cells(self) -> Iterator[tuple[int, int, Colour]]:
@@ -62,7 +66,7 @@ class SecondsMap:
     def labels(self) -> Iterator[tuple[int, int, str, str]]:
         """Yield the labels of the axes: position, text, and whether the text ends or begins there."""
         bottom = _TOP + ROWS * CELL_TALL
-        yield _LEFT - 8, _TOP + 10, "1 s", "end"
+        yield _LEFT - 8, _TOP + 12, "1 s", "end"
         yield _LEFT - 8, bottom, "0 s", "end"
         step = _step(len(self.columns) * self.seconds_each)
         for second in range(0, len(self.columns) * self.seconds_each, step):
@@ -71,7 +75,7 @@ class SecondsMap:
         most = f"{self.most:,} sample{'' if self.most == 1 else 's'}"
         yield (
             _LEFT,
-            bottom + 38,
+            bottom + 44,
             f"seconds{each}; upwards: within the second; brightest: {most}",
             "start",
         )
@@ -80,30 +84,35 @@ class SecondsMap:
 def svg(drawn: SecondsMap, title: str, said: str) -> str:
     """Draw it as SVG, for a file of its own or inside a page."""
     wide, high = drawn.size
-    title = one_line(title, wide // 10)
+    title = shown_title(title, wide)
     size = f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'
     pieces = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="map" {size} role="img" font-family="sans-serif">',
         f"<title>{escape(title)}. {escape(one_line(said))}</title>",
         f'<rect width="{wide}" height="{high}" fill="{_hex(GROUND)}"/>',
-        f'<text x="12" y="28" font-size="17" fill="{_hex(INK)}">{escape(title)}</text>',
+        f'<text x="12" y="{TITLE_AT}" font-size="{TITLE}" fill="{_hex(INK)}">{escape(title)}</text>',
     ]
     pieces += [
-        f'<text x="12" y="{54 + 20 * at}" font-size="14" fill="{_hex(FAINT)}">{escape(line)}</text>'
+        f'<text x="12" y="{SAID_AT + SAID_APART * at}" font-size="{SAID}" fill="{_hex(FAINT)}">{escape(line)}</text>'
         for at, line in enumerate(lines(said, wide))
     ]
     cell = f'width="{drawn.cell_wide}" height="{CELL_TALL}"'
     pieces += [f'<rect x="{x}" y="{y}" {cell} fill="{_hex(colour)}"/>' for x, y, colour in drawn.cells()]
     pieces += [
-        f'<text x="{x}" y="{y}" font-size="13" fill="{_hex(FAINT)}" text-anchor="{anchor}">{escape(text)}</text>'
+        f'<text x="{x}" y="{y}" font-size="{LABEL}" fill="{_hex(FAINT)}" text-anchor="{anchor}">{escape(text)}</text>'
         for x, y, text, anchor in drawn.labels()
     ]
     return "\n".join([*pieces, "</svg>", ""])
 
 
+def shown_title(title: str, wide: int) -> str:
+    """Return as much of a title as fits a picture of that width."""
+    return one_line(title, wide // 13)
+
+
 def lines(said: str, wide: int) -> list[str]:
     """Wrap into two lines at most, cut if too long."""
-    return textwrap.wrap(one_line(said), wide // 8, max_lines=2, placeholder=" …")
+    return textwrap.wrap(one_line(said), wide // 10, max_lines=2, placeholder=" …")
 
 
 def _hex(colour: Colour) -> str:

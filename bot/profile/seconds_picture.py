@@ -6,8 +6,21 @@ import io
 
 from PIL import Image, ImageDraw, ImageFont
 
-from bot.domain.safe_text import one_line
-from bot.profile.seconds_map import CELL_TALL, FAINT, GROUND, INK, SecondsMap, lines
+from bot.profile.seconds_map import (
+    CELL_TALL,
+    FAINT,
+    GROUND,
+    INK,
+    LABEL,
+    SAID,
+    SAID_APART,
+    SAID_AT,
+    TITLE,
+    TITLE_AT,
+    SecondsMap,
+    lines,
+    shown_title,
+)
 
 
 def png(drawn: SecondsMap, title: str, said: str) -> bytes:
@@ -15,12 +28,13 @@ def png(drawn: SecondsMap, title: str, said: str) -> bytes:
     wide, high = drawn.size
     image = Image.new("RGB", (2 * wide, 2 * high), GROUND)
     draw = ImageDraw.Draw(image)
-    draw.text((24, 22), printable(one_line(title, wide // 10)), INK, ImageFont.load_default(34))
+    draw.text((24, 2 * TITLE_AT), printable(shown_title(title, wide)), INK, ImageFont.load_default(2 * TITLE), "ls")
     for at, line in enumerate(lines(said, wide)):
-        draw.text((24, 80 + 38 * at), printable(line), FAINT, ImageFont.load_default(26))
+        base = 2 * (SAID_AT + SAID_APART * at)
+        draw.text((24, base), printable(line), FAINT, ImageFont.load_default(2 * SAID), "ls")
     for x, y, colour in drawn.cells():
         draw.rectangle((2 * x, 2 * y, 2 * (x + drawn.cell_wide) - 1, 2 * (y + CELL_TALL) - 1), colour)
-    font = ImageFont.load_default(25)
+    font = ImageFont.load_default(2 * LABEL)
     for x, y, text, anchor in drawn.labels():
         draw.text((2 * x, 2 * y), text, FAINT, font, anchor="rs" if anchor == "end" else "ls")
     out = io.BytesIO()

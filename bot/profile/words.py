@@ -9,6 +9,7 @@ from bot.profile.profile import HotFunction, Profile
 from bot.profile.signatures import meaning
 
 MOST_LINES = 10
+HEADING = ("Of all", "Function", "Where")
 
 
 def headline(profile: Profile) -> str:
@@ -31,21 +32,39 @@ def text(profile: Profile, name: str) -> str:
     return "\n".join([*_lines(profile, name), ""])
 
 
-def _lines(profile: Profile, name: str) -> Iterator[str]:
-    yield headline(profile)
-    meant = meaning(profile)
-    if meant is not None and meant.says:
-        yield f"That {one_line(meant.says, 160)}."
-    yield ""
+def meant(profile: Profile) -> str:
+    """Return what the hottest core's function is known to do, in a sentence; empty where no signature knows it."""
+    known = meaning(profile)
+    return f"That {one_line(known.says, 160)}." if known is not None and known.says else ""
+
+
+def counted(profile: Profile, name: str) -> Iterator[str]:
+    """Yield what was sampled, what was selected of it, and what is missing."""
     selected = str(profile.selection)
     of = f" of {profile.events:,}" if selected else ""
     cores = f" on {len(profile.cores)} core{'s' * (len(profile.cores) != 1)}" if profile.cores else ""
-    idle = f"; {_percent(profile.idle_samples / profile.samples)} idle, left out below" if profile.samples else ""
+    idle = f"; {_percent(profile.idle_samples / profile.samples)} idle, left out here" if profile.idle_samples else ""
     event, seconds = one_line(profile.event, 40), profile.seconds
     yield f"{name}: {profile.samples:,}{of} samples of {event} in {seconds:.1f} s{cores}{idle}"
     if selected:
         yield f"selected: {one_line(selected, 120)}"
     yield from _missing(profile)
+
+
+def rows(profile: Profile) -> Iterator[tuple[str, ...]]:
+    """Yield what burns most as rows under `HEADING`, for a table that is narrow enough for a phone."""
+    _, top = profile.hot_functions()
+    for hot in top[:MOST_LINES]:
+        core = "" if hot.core is None else f", core {hot.core}"
+        yield _percent(hot.share), hot.function, f"{one_line(hot.process, 24)} ({hot.pid}){core}"
+
+
+def _lines(profile: Profile, name: str) -> Iterator[str]:
+    yield headline(profile)
+    if says := meant(profile):
+        yield says
+    yield ""
+    yield from counted(profile, name)
     _, top = profile.hot_functions()
     if top:
         yield ""

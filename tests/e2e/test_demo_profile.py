@@ -56,6 +56,18 @@ async def test_profile_from_the_card_brings_pictures_and_confirms_the_verdict(tm
         await phone.page.get_by_text("oncall-gpu").first.click()
         await phone.until_text("main article", "It ends by itself")
         await phone.screenshot("capture-card-phone")
+        await phone.page.locator("main article", has_text="(confirmed)").first.locator(".thread-bar").click()
+        await phone.until_text("#thread article", "It changes the verdict")
+        picture = phone.page.locator("#thread figure.file-picture img").first
+        await picture.wait_for()
+        edges = await picture.evaluate("image => [image.getBoundingClientRect().right, innerWidth]")
+        assert edges[0] <= edges[1] == PHONE[0], "a phone shows all of it"
+        await phone.page.locator(
+            "#thread article", has_text="It changes the verdict"
+        ).first.scroll_into_view_if_needed()
+        await phone.screenshot("profile-phone")
+        await picture.scroll_into_view_if_needed()
+        await phone.screenshot("profile-pictures-phone")
         recorded = alice.page.locator("main article", has_text="It ends by itself").last
         await recorded.get_by_role("button", name="Stop").click()
         await alice.until_text("main article", "It is over")

@@ -33,15 +33,18 @@ TRIES = 5
 class ProfileAnswer:
     """What a profile says.
 
-    Shape: `table` is for a fixed font; `lines` say how it was sampled and what was not read. `sketch` is of the hottest
-    core, None where there is none.
+    Shape: `meant` is what the function is known to do, `rows` are what burns most, under `words.HEADING`. `lines` say
+    how it was sampled and what was not read. `sketch` is of the hottest core, None where there is none. `follows` is
+    what comes of it for the incident.
     """
 
     headline: str
-    table: str
+    meant: str
+    rows: tuple[tuple[str, ...], ...]
     lines: tuple[str, ...]
     taken: ProfileTaken
     sketch: Sketch | None = None
+    follows: str = ""
 
 
 @dataclass(slots=True)
@@ -75,7 +78,7 @@ class ProfileRunner:
         answer = replace(answer, taken=replace(answer.taken, sketch=drawn))
         kept = await self._keep(incident, answer.taken, by)
         follows = await self.reweighing.consider(kept, answer.taken) if kept and self.reweighing is not None else ""
-        return replace(answer, lines=(follows, *answer.lines)) if follows else answer
+        return replace(answer, follows=follows)
 
     async def _taken(self, node: Node, request: CaptureRequest) -> ProfileAnswer:
         runs = CoreRuns()
@@ -104,13 +107,15 @@ class ProfileRunner:
 
 def _answer(captured: Captured, profile: Profile, runs: CoreRuns) -> ProfileAnswer:
     said = says(captured, profile)
-    lines = tuple(line for line in (*said.lines, *captured.remarks, captured.incomplete) if line)
+    counted = words.counted(profile, captured.node)
+    lines = tuple(line for line in (*counted, *said.lines, *captured.remarks, captured.incomplete) if line)
     unread = said.unread or captured.incomplete
-    table = words.text(profile, captured.node)
     reading = profile_reading(profile)
     weighed = "" if isinstance(reading, Unread) else as_text(reading)
     taken = ProfileTaken(said.headline, said.sampled, unread, weighed)
-    return ProfileAnswer(said.headline, table, lines, taken, _sketch(captured.node, profile, runs, said.headline))
+    drawn = _sketch(captured.node, profile, runs, said.headline)
+    meant = words.meant(profile) if not said.unread else ""
+    return ProfileAnswer(said.headline, meant, tuple(words.rows(profile)), lines, taken, drawn)
 
 
 def _sketch(node: str, profile: Profile, runs: CoreRuns, says: str) -> Sketch | None:

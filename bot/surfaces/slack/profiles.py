@@ -14,16 +14,17 @@ from bot.domain.errors import LedgerError, ZombieError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.profile.sketch import Sketch
+from bot.profile.words import HEADING
 from bot.response.capture.profile_runner import ProfileAnswer, ProfileRunner, why_not
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import PROFILE
-from bot.surfaces.slack.message import TEXT, Message, clipped, escaped, footnote, header, paragraph, preformatted
+from bot.surfaces.slack.message import TEXT, Message, clipped, escaped, footnote, header, paragraph
+from bot.surfaces.slack.newer_blocks import table_block
 from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.sketch_file import pictures_of
 
-LINES = 14
-LINE = 110
+ROOM = 4000  # characters of the table
 _NAME = re.compile(rf"{PROFILE}[0-9a-f]{{20}}\Z")
 
 
@@ -98,7 +99,8 @@ def _begun(node: Node, request: CaptureRequest) -> Message:
 
 
 def _message(node: Node, answer: ProfileAnswer) -> Message:
-    lines = [clipped(line, LINE) for line in answer.table.splitlines()[2:] if line.strip()]
-    blocks = [header(f"Profile of {node.name}"), paragraph(answer.headline), preformatted(lines[:LINES])]
+    title = f"Profile of {node.name}"
+    blocks = [header(title), *(paragraph(said) for said in (answer.headline, answer.meant, answer.follows) if said)]
+    blocks += [table_block(title, HEADING, answer.rows, ROOM)[0]] if answer.rows else []
     blocks += [footnote(line) for line in answer.lines]
-    return Message(escaped(clipped(f"Profile of {node.name}: {answer.headline}", TEXT)), tuple(blocks))
+    return Message(escaped(clipped(f"{title}: {answer.headline}", TEXT)), tuple(blocks))

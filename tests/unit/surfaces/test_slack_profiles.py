@@ -15,12 +15,15 @@ import pytest
 from bot.domain.capture import CaptureRequest
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import UsageError
+from bot.domain.events import ProfileTaken
 from bot.domain.node import Node
+from bot.domain.post import MessageRef
 from bot.ledger import Database, Leases, Outbox, on_threads
 from bot.ledger.chat_requests import ChatRequestStore
-from bot.response.capture.profile_runner import ProfileRunner
+from bot.response.capture.profile_runner import ProfileAnswer, ProfileRunner
 from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.calls import Calls
+from bot.surfaces.slack.calls import Calls, Delivered
+from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.profiles import SlackProfiles
@@ -32,18 +35,36 @@ NODE, AT = Node("node-1", "10.0.0.1"), MessageTarget("C1", "1700000000.000001")
 WITHOUT_END = 3600.0
 
 
-class Desk:
-    """A desk whose profiles take an hour, or fail."""
+class Wall(Channel):
+    """Slack, with the last message as it stands there."""
 
-    def __init__(self, fails: Exception | None = None) -> None:
-        self.fails = fails
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = Message("")
+
+    async def post(self, channel: str, thread_ts: str, message: Message) -> Delivered:
+        self.last = message
+        return await super().post(channel, thread_ts, message)
+
+    async def edit(self, place: MessageRef, message: Message) -> Delivered:
+        self.last = message
+        return await super().edit(place, message)
+
+
+class Desk:
+    """A desk whose profiles say what a test wants, fail, or take an hour."""
+
+    def __init__(self, says: ProfileAnswer | Exception | None = None) -> None:
+        self.says = says
         self.begun = 0
 
-    async def profile(self, *_: object) -> None:
+    async def profile(self, *_: object) -> ProfileAnswer:
         self.begun += 1
-        if self.fails is not None:
-            raise self.fails
-        await asyncio.sleep(WITHOUT_END)
+        if isinstance(self.says, Exception):
+            raise self.says
+        if self.says is None:
+            await asyncio.sleep(WITHOUT_END)
+        return cast(ProfileAnswer, self.says)
 
 
 @dataclass
@@ -69,13 +90,13 @@ class Bench:
     """A database and a channel that outlive every program."""
 
     def __init__(self, database: Database, threads: ThreadPoolExecutor) -> None:
-        self.database, self.threads, self.channel = database, threads, Channel()
+        self.database, self.threads, self.channel = database, threads, Wall()
 
-    def program(self, name: str, fails: Exception | None = None) -> Program:
+    def program(self, name: str, says: ProfileAnswer | Exception | None = None) -> Program:
         def log(event: str, **_: object) -> None:
             return
 
-        desk, leases, background = Desk(fails), Leases(self.database, name), Background(log)
+        desk, leases, background = Desk(says), Leases(self.database, name), Background(log)
         outbox: Any = on_threads(Outbox(self.database, leases=leases), self.threads)
         chat_requests: Any = on_threads(ChatRequestStore(self.database, leases), self.threads)
         poster = Poster(cast(Calls, self.channel), outbox, QUICK, lambda: datetime.now(UTC), log)
@@ -119,6 +140,22 @@ async def test_profile_that_fails_for_any_reason_is_answered_and_done(bench: Ben
     assert said[-1] == "node-1 was not profiled: The key file is gone. Put it back."
     program.leases.leave()
     assert await bench.program("b").chat_requests.left() == ()
+
+
+async def test_answer_says_what_it_means_and_what_follows_before_its_table(bench: Bench) -> None:
+    rows = (("69.0%", "mem_cgroup_nr_lru_pages", "<!here> (2114), core 52"), ("1.0%", "[agent]", "agent (7), core 3"))
+    headline, meant, follows = "Core 52 ran kubelet.", "That walks every memory cgroup.", "It changes the verdict."
+    taken = ProfileTaken(headline, "cycles at 49 Hz for 10 s.")
+    program = bench.program("a", ProfileAnswer(headline, meant, rows, ("cycles at 49 Hz",), taken, follows=follows))
+    await program.asked()
+    await program.ends()
+    said = bench.channel.last
+    assert [block["type"] for block in said.blocks] == ["header", "section", "section", "section", "table", "context"]
+    assert [block["text"]["text"] for block in said.blocks[1:4]] == [headline, meant, follows]
+    cells = [[cell["text"] for cell in row] for row in said.blocks[4]["rows"]]
+    assert cells == [["Of all", "Function", "Where"], *map(list, rows)]
+    assert {cell["type"] for row in said.blocks[4]["rows"] for cell in row} == {"raw_text"}, "no mention comes of it"
+    assert said.text == "Profile of node-1: Core 52 ran kubelet."
 
 
 def test_other_wishes_are_left_to_others(bench: Bench) -> None:
