@@ -77,14 +77,14 @@ def node_facts(args: Args, outputs: Outputs) -> dict[str, str]:
     boot = str(_part(status, "nodeInfo").get("bootID", "")).lower()
     if not ready.get("status") or not boot:
         raise CannotRead(f"the cluster does not say whether {args[NODE]} is Ready, and in which boot it is")
-    told = {
+    found = {
         UNSCHEDULABLE: "true" if spec.get("unschedulable") is True else "false",
         READY: one_line(str(ready["status"]), 20),
         CLUSTER_BOOT: one_line(boot, 60),
     }
-    if told[READY] != "True":
-        told[WHY] = one_line(f"{ready.get('reason', '')} {ready.get('message', '')}".strip(), 200)
-    return told
+    if found[READY] != "True":
+        found[WHY] = one_line(f"{ready.get('reason', '')} {ready.get('message', '')}".strip(), 200)
+    return found
 
 
 def pods(args: Args, outputs: Outputs) -> tuple[Pod, ...]:

@@ -75,9 +75,9 @@ class Dependents:
         Example: "with ecs.service stops b.service; b.timer starts ecs.service again".
         Raises: WouldStopProtected; CannotRead when systemd does not say, or it is more than can be shown.
         """
-        unit, told = args["unit"], _blocks(args["unit"], outputs.text("dependents"))
-        stops = [block for block in told if _ALSO not in block]
-        disabled = [block for block in told if _ALSO in block and block.get("LoadState") != "not-found"]
+        unit, shown = args["unit"], _blocks(args["unit"], outputs.text("dependents"))
+        stops = [block for block in shown if _ALSO not in block]
+        disabled = [block for block in shown if _ALSO in block and block.get("LoadState") != "not-found"]
         own, *others = stops
         if named := _protected(others):
             raise WouldStopProtected(
@@ -119,9 +119,9 @@ def _blocks(unit: str, text: str) -> list[Mapping[str, str]]:
 
     Raises: CannotRead when any of them is missing.
     """
-    told = blocks_of(text, f"systemd does not say what stops with {unit}")
-    also = [block for block in told if _ALSO in block]
-    blocks = [block for block in told if _ALSO not in block]
+    shown = blocks_of(text, f"systemd does not say what stops with {unit}")
+    also = [block for block in shown if _ALSO in block]
+    blocks = [block for block in shown if _ALSO not in block]
     known = {name for block in blocks for name in names_of(block)}
     named = {name for block in blocks for key in STOPS for name in block.get(key, "").split()}
     if missing := sorted(({unit} | named) - known):

@@ -47,8 +47,8 @@ def facts(args: Args, outputs: Outputs) -> Facts:
     Raises: CannotRead when the cluster does not say.
     """
     pods = cluster_node.pods(args, outputs)
-    told = cluster_node.node_facts(args, outputs) | {LEFT: str(len(pods)), WITHIN: args.get(WITHIN, _USUAL)}
-    return told | cluster_node.pod_facts(pods)
+    found = cluster_node.node_facts(args, outputs) | {LEFT: str(len(pods)), WITHIN: args.get(WITHIN, _USUAL)}
+    return found | cluster_node.pod_facts(pods)
 
 
 def judge(args: Args, before: Facts, now: Facts) -> Proof:

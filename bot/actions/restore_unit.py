@@ -45,8 +45,8 @@ def facts(args: Args, outputs: Outputs) -> Facts:
 
     Raises: CannotRead when systemd does not tell its state.
     """
-    told = unit_state.facts(args, outputs)
-    return {name: value for name, value in told.items() if name not in ("NRestarts", "SubState")}
+    properties = unit_state.facts(args, outputs)
+    return {name: value for name, value in properties.items() if name not in ("NRestarts", "SubState")}
 
 
 def judge(args: Args, before: Facts, now: Facts) -> Proof:

@@ -35,10 +35,10 @@ def facts(args: Args, outputs: Outputs) -> Facts:
     Raises: CannotRead when systemd does not say whether it runs and whether it starts at boot.
     """
     found = dict(line.split("=", 1) for line in outputs.text("unit").splitlines() if "=" in line)
-    told = {name: found[name] for name in PROPERTIES if name in found}
-    if not told.get("ActiveState") or not told.get("LoadState"):
+    properties = {name: found[name] for name in PROPERTIES if name in found}
+    if not properties.get("ActiveState") or not properties.get("LoadState"):
         raise CannotRead(f"systemd does not say how {args['unit']} is")
-    return told
+    return properties
 
 
 def is_off(now: Facts) -> bool:

@@ -43,7 +43,7 @@ def kept_of(
     return tuple(filter(None, texts)), FORM
 
 
-def look_at_kept(bundle: Bundle, entries: Sequence[Entry], told: Verified) -> None:
+def look_at_kept(bundle: Bundle, entries: Sequence[Entry], findings: Verified) -> None:
     """Note whether the stored texts match the entries' hashes; a bundle of form 1 has no such texts."""
     if bundle.form == PLAIN_FORM:
         return
@@ -52,14 +52,14 @@ def look_at_kept(bundle: Bundle, entries: Sequence[Entry], told: Verified) -> No
         try:
             digest = read_case(text, "What was kept", bundle.head.node).digest
         except CaseError as no:
-            told.broken.append(f"what was kept: {no.sentence}")
+            findings.broken.append(f"what was kept: {no.sentence}")
             continue
         if digest not in named:
-            told.broken.append(f"what was kept: no entry names {digest[:16]}…")
+            findings.broken.append(f"what was kept: no entry names {digest[:16]}…")
         elif digest not in seen:
-            told.holds.append(f"{named[digest]}, of which the entry has the hash: {digest[:16]}…")
+            findings.holds.append(f"{named[digest]}, of which the entry has the hash: {digest[:16]}…")
         seen.add(digest)
-    told.unproven += [f"{what} is no longer kept" for digest, what in named.items() if digest not in seen]
+    findings.unproven += [f"{what} is no longer kept" for digest, what in named.items() if digest not in seen]
 
 
 def _named(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:

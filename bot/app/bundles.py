@@ -79,34 +79,36 @@ class _Look:
     def __init__(self, bundle: Bundle, playbooks: Playbooks) -> None:
         self._bundle = bundle
         self._playbooks = playbooks
-        self._told = Verified(bundle.head.incident)
+        self._findings = Verified(bundle.head.incident)
 
     def found(self, noted: Sequence[NotedHead]) -> Verified:
         """Return the findings."""
-        told, bundle = self._told, self._bundle
-        told.broken += _of_chains(bundle)
+        findings, bundle = self._findings, self._bundle
+        findings.broken += _of_chains(bundle)
         try:
             entries = _entries(bundle.entries)
             incident = fold(entries)
         except UnreadableEntry as no:
-            told.unproven.append(f"{no.sentence} {no.try_next}".strip())
-            return told
+            findings.unproven.append(f"{no.sentence} {no.try_next}".strip())
+            return findings
         except (ImpossibleEvent, ValueError) as no:
-            told.broken.append(f"its entries are no incident: {no}")
-            return told
-        told.broken += _of_notes(bundle, entries, incident)
-        told.broken += _of_heads(bundle, noted)
-        told.broken += _of_plan(entries)
-        told.broken += self._of_head(incident, entries)
+            findings.broken.append(f"its entries are no incident: {no}")
+            return findings
+        findings.broken += _of_notes(bundle, entries, incident)
+        findings.broken += _of_heads(bundle, noted)
+        findings.broken += _of_plan(entries)
+        findings.broken += self._of_head(incident, entries)
         if not bundle.house:
-            told.unproven.append("house has no note of it: an older program opened it, and it has not ended")
-        elif not told.broken:
-            told.holds.append(f"{len(entries)} entries from its opening, noted in house up to {bundle.head.house_head}")
+            findings.unproven.append("house has no note of it: an older program opened it, and it has not ended")
+        elif not findings.broken:
+            findings.holds.append(
+                f"{len(entries)} entries from its opening, noted in house up to {bundle.head.house_head}"
+            )
         if bundle.head.program == PROGRAM and _report(incident, entries) != bundle.report:
-            told.broken.append("the report: it is not what its entries say")
+            findings.broken.append("the report: it is not what its entries say")
         self._case(_triaged(entries))
-        look_at_kept(bundle, entries, told)
-        return told
+        look_at_kept(bundle, entries, findings)
+        return findings
 
     def _of_head(self, incident: Incident, entries: Sequence[Entry]) -> Iterator[str]:
         bundle = self._bundle
@@ -117,30 +119,30 @@ class _Look:
                 yield f"the head: field {name} is not what the entries say"
 
     def _case(self, triaged: Triaged | None) -> None:
-        told, text = self._told, self._bundle.case
+        findings, text = self._findings, self._bundle.case
         if triaged is None:
-            told.unproven.append("it has no verdict yet")
+            findings.unproven.append("it has no verdict yet")
             return
         if text is None or not triaged.case:
-            told.unproven.append("no case is kept with it, so the verdict cannot be derived again")
+            findings.unproven.append("no case is kept with it, so the verdict cannot be derived again")
             return
         try:
             case = read_case(text, "The case", triaged.verdict.node)
             if case.digest != triaged.case:
-                told.broken.append(f"the case: it is not the case behind the verdict, {triaged.case[:16]}…")
+                findings.broken.append(f"the case: it is not the case behind the verdict, {triaged.case[:16]}…")
                 return
             self._again(case, triaged)
         except CaseError as no:
-            told.broken.append(f"the case: {no.sentence}")
+            findings.broken.append(f"the case: {no.sentence}")
 
     def _again(self, case: Case, triaged: Triaged) -> None:
-        told, head = self._told, case.head
+        findings, head = self._findings, case.head
         try:
             playbook = self._playbooks.get(head.playbook)
         except PlaybookError:
             playbook = None
         if playbook is None or playbook.digest != head.playbook_digest:
-            told.unproven.append(
+            findings.unproven.append(
                 f"the verdict was not derived again: the playbook {head.playbook} here differs from the playbook that "
                 f"made it ({head.playbook_digest[:12]}…). Name the folder that has that: --playbooks DIR"
             )
@@ -149,15 +151,15 @@ class _Look:
         if differs := RecordedVerdict.of(triaged.verdict).differs_from(verdict):
             says = f"the verdict: derived again, it differs: {'; '.join(differs)}"
             if head.program == PROGRAM:
-                told.broken.append(says)
+                findings.broken.append(says)
             else:
-                told.unproven.append(f"{says}. It was made by {head.program}, and this is {PROGRAM}")
+                findings.unproven.append(f"{says}. It was made by {head.program}, and this is {PROGRAM}")
             return
         now = RecordedVerdict.of(verdict)
         sure = f" ({now.confidence})" if now.confidence else ""
         plan = f", plan {now.plan[:16]}…" if now.plan else ""
         said = ", ".join(part for part in (now.status, f"{now.cause}{sure}" if now.cause else "") if part)
-        told.holds.append(f"the verdict, derived again from what the node said: {said}{plan}")
+        findings.holds.append(f"the verdict, derived again from what the node said: {said}{plan}")
 
 
 def _of_chains(bundle: Bundle) -> Iterator[str]:

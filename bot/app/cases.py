@@ -186,8 +186,8 @@ def why(case: Case, playbook: Playbook) -> Why:
     if verdict.snapshot is None:
         return Why(case, verdict, ())
     found = what_ifs(verdict.snapshot, Judge(as_asked(case, playbook), ACTIONS, node, draining))
-    told = (replace(each, verdict=without_secrets(in_short(each.verdict), redactor)) for each in found)
-    return Why(case, verdict, tuple(told))
+    clean = (replace(each, verdict=without_secrets(in_short(each.verdict), redactor)) for each in found)
+    return Why(case, verdict, tuple(clean))
 
 
 def surroundings(head: Head) -> tuple[Node, DrainSettings]:

@@ -76,8 +76,8 @@ async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:
     """
     triage, redactor = what.triage(), Redactor()
 
-    async def judge(node: Node, told: Listener) -> None:
-        concluded(without_secrets(await triage.diagnose(node, what.playbook, told), redactor))
+    async def judge(node: Node, progress: Listener) -> None:
+        concluded(without_secrets(await triage.diagnose(node, what.playbook, progress), redactor))
 
     await in_turn(what, heard, triage.cpu_lock, judge)
 
@@ -90,7 +90,7 @@ async def in_turn(what: Check, heard: Listener, cpu_lock: CpuLock, judge: Judges
     wrong: list[UsageError] = []
     waiting, limiter = iter(what.nodes), StartLimiter(cpu_lock)
 
-    def told(event: Progress) -> None:
+    def progress(event: Progress) -> None:
         limiter.heard(event)
         heard(event)
 
@@ -98,7 +98,7 @@ async def in_turn(what: Check, heard: Listener, cpu_lock: CpuLock, judge: Judges
         for node in waiting:
             await limiter.begin(node.name)
             try:
-                await judge(node, told)
+                await judge(node, progress)
             except UsageError as error:
                 wrong.append(error)
 

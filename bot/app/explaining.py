@@ -21,20 +21,20 @@ WORDS = PlanWords(ACTIONS)
 MOST_PROVEN = 6  # a thread shows three and counts the others
 
 
-def proven(told: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
+def proven(explanation: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
     """Return the first `most` changes that a replay confirms; all others are left out.
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
-    return awaited(_proven(told, playbook, most))
+    return awaited(_proven(explanation, playbook, most))
 
 
-async def _proven(told: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
+async def _proven(explanation: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
     redactor, found = Redactor(), list[WhatIf]()
-    for each in told.changes:
+    for each in explanation.changes:
         if len(found) == most:
             break
-        again = await replayed_in_short(told.case, playbook, [each.change], redactor)
+        again = await replayed_in_short(explanation.case, playbook, [each.change], redactor)
         if outcome(again) == outcome(each.verdict):
             found.append(each)
     return tuple(found)
@@ -46,13 +46,13 @@ def explained(case: Case, playbook: Playbook) -> Why:
     Raises: CaseError when the case holds settings that cannot be read.
     """
     playbook = parsing_once(playbook)
-    told = why(case, playbook)
-    return replace(told, changes=proven(told, playbook, len(told.changes)))
+    explanation = why(case, playbook)
+    return replace(explanation, changes=proven(explanation, playbook, len(explanation.changes)))
 
 
-def is_as_shown(told: Why, shown: Verdict) -> bool:
+def is_as_shown(explanation: Why, shown: Verdict) -> bool:
     """True if the case, weighed again, gives the verdict that people see; with a muted cause it may not."""
-    again = told.verdict
+    again = explanation.verdict
     return (again.status, again.cause, again.confidence) == (shown.status, shown.cause, shown.confidence)
 
 
@@ -83,9 +83,9 @@ class Explainer:
     def _told(self, case: Case, verdict: Verdict) -> Sequence[str]:
         try:
             playbook = parsing_once(self.playbooks.get(case.head.playbook))
-            told = why(case, playbook)
-            if playbook.digest != case.head.playbook_digest or not is_as_shown(told, verdict):
+            explanation = why(case, playbook)
+            if playbook.digest != case.head.playbook_digest or not is_as_shown(explanation, verdict):
                 return ()
-            return [sentence(each, told.verdict, WORDS) for each in proven(told, playbook, MOST_PROVEN)]
+            return [sentence(each, explanation.verdict, WORDS) for each in proven(explanation, playbook, MOST_PROVEN)]
         except ZombieError:  # it cannot be judged again, so nothing is said
             return ()

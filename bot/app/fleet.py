@@ -40,16 +40,16 @@ def sweep_run(
     settings: Settings,
     parallel: int | None = None,
     mutes: MuteRecord | None = None,
-    told: Tells = lambda says: None,
+    remark: Tells = lambda says: None,
 ) -> FleetRun:
     """Return the run of a sweep; `mutes` say which causes are accepted, for full judgements.
 
-    Shape: `told` takes remarks about the workers of a scheduler.
+    Shape: `remark` takes remarks about the workers of a scheduler.
     Raises: SchedulerError when its address may not be used.
     """
     triage = _triage(sweep, transport, settings, draining(settings), mutes)
     at_once = parallel or MOST_AT_ONCE
-    elsewhere = elsewhere_of(sweep, settings, triage.deadline, at_once, mutes=mutes, told=told)
+    elsewhere = elsewhere_of(sweep, settings, triage.deadline, at_once, mutes=mutes, remark=remark)
     if elsewhere is None:
         elsewhere = ReaderBeside.of(
             Check(
@@ -74,13 +74,13 @@ def facts_run(
     transport: Transport,
     settings: Settings,
     parallel: int | None = None,
-    told: Tells = lambda says: None,
+    remark: Tells = lambda says: None,
 ) -> FleetRun:
-    """Return the run that reads facts for comparing nodes; `told` as in `sweep_run`."""
+    """Return the run that reads facts for comparing nodes; `remark` as in `sweep_run`."""
     sweep = Sweep.of_facts(playbook, MORE_FACTS)
     triage = _triage(sweep, transport, settings)
     at_once = parallel or MOST_AT_ONCE
-    elsewhere = elsewhere_of(sweep, settings, triage.deadline, at_once, facts=True, told=told)
+    elsewhere = elsewhere_of(sweep, settings, triage.deadline, at_once, facts=True, remark=remark)
     return FleetRun(tuple(nodes), len(nodes), sweep, triage, at_once, wants_facts=True, elsewhere=elsewhere)
 
 
@@ -119,12 +119,12 @@ def _triage(
     return Triage(transport, ACTIONS, now, sampling, deadline, draining=drains or DrainSettings(), mutes=mutes)
 
 
-def exit_status(told: FleetReport) -> int:
+def exit_status(report: FleetReport) -> int:
     """Return 4 when every node was unreachable, else as `check`: 1 found, 4 any unreachable, 3 any unknown, 0."""
-    if told.answers and len(told.unreachable) == len(told.answers):
+    if report.answers and len(report.unreachable) == len(report.answers):
         return 4
-    if any(status.rank > 0 for status in told.statuses) or any(count.nodes for count in told.causes):
+    if any(status.rank > 0 for status in report.statuses) or any(count.nodes for count in report.causes):
         return 1
-    if told.unreachable:
+    if report.unreachable:
         return 4
-    return 3 if told.unknown or not told.is_whole else 0
+    return 3 if report.unknown or not report.is_whole else 0

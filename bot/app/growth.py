@@ -32,9 +32,9 @@ def grown(database: Database, words: Sequence[str]) -> tuple[tuple[str, Growth],
         if grows is None or (words and not any(fnmatchcase(node, word) for word in words)):
             continue
         last = _last(ledger, node, cause)
-        told = growth(cause, grows, store.looks(node, cause), last.harm if last is not None else None)
-        if told is not None:
-            found.append((node, told))
+        trend = growth(cause, grows, store.looks(node, cause), last.harm if last is not None else None)
+        if trend is not None:
+            found.append((node, trend))
     return tuple(sorted(found, key=_nearness))
 
 
@@ -59,9 +59,9 @@ def _last(ledger: Ledger, node: str, cause: str) -> Growth | None:
             incident = ledger.incident(summary.id)
         except (ImpossibleEvent, UnreadableEntry):
             continue
-        told = incident.triage.growth if incident is not None and incident.triage is not None else None
-        if told is not None and told.cause == cause:
-            return told
+        trend = incident.triage.growth if incident is not None and incident.triage is not None else None
+        if trend is not None and trend.cause == cause:
+            return trend
     return None
 
 

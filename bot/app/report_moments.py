@@ -41,8 +41,8 @@ def kernel_moments(incident: Incident, case: Case | None) -> Iterator[Moment]:
         return
     evidence = {line for item in (incident.verdict.evidence if incident.verdict else ()) for line in item.source}
     error = _error(case, incident)
-    told = [event for event in reading.events if event.kind in _GRAVE or event.text in evidence]
-    newest = [(booted + event.since_boot, event) for event in told if event.since_boot is not None][-MOST_LINES:]
+    shown = [event for event in reading.events if event.kind in _GRAVE or event.text in evidence]
+    newest = [(booted + event.since_boot, event) for event in shown if event.since_boot is not None][-MOST_LINES:]
     for at, event in newest:
         if at >= incident.opened_at - BEFORE:
             yield Moment(at, f"kernel log of {incident.node}", event.kind.value, event.text[:_LINE], error)

@@ -171,16 +171,16 @@ def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, .
         playbook = parsing_once(playbooks.get(case.head.playbook))
         if playbook.digest != case.head.playbook_digest:
             return (), f"The playbook {case.head.playbook} has changed since, so it is not weighed again.", None
-        told = why(case, playbook)
+        explanation = why(case, playbook)
     except (PlaybookError, CaseError) as no:
         return (), no.sentence, None
-    if not is_as_shown(told, shown):
+    if not is_as_shown(explanation, shown):
         return (
             (),
             "Without the mutes the verdict comes out differently, so nothing is said about changes.",
-            told.verdict,
+            explanation.verdict,
         )
-    if not told.changes:
-        return (), "No single change of a reading would change this verdict.", told.verdict
-    found = proven(told, playbook, MOST_CHANGES)
-    return tuple(sentence(each, told.verdict, WORDS) for each in found), "", told.verdict
+    if not explanation.changes:
+        return (), "No single change of a reading would change this verdict.", explanation.verdict
+    found = proven(explanation, playbook, MOST_CHANGES)
+    return tuple(sentence(each, explanation.verdict, WORDS) for each in found), "", explanation.verdict

@@ -123,8 +123,8 @@ class Sweeps:
                     continue
                 await self._readings.keep(answer.node, counted.cause, CountSample(at, counted.value, counted.boot))
                 looks = await self._readings.looks(answer.node, counted.cause)
-                if (told := growth(counted.cause, cause.grows, looks, counted.harm)) is not None:
-                    found[answer.node, counted.cause] = told
+                if (trend := growth(counted.cause, cause.grows, looks, counted.harm)) is not None:
+                    found[answer.node, counted.cause] = trend
         return found
 
 

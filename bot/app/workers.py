@@ -38,7 +38,7 @@ def elsewhere_of(
     *,
     facts: bool = False,
     mutes: MuteRecord | None = None,
-    told: Tells = lambda says: None,
+    remark: Tells = lambda says: None,
 ) -> Reads | None:
     """Return the reader that uses a scheduler's workers; None without a scheduler: then nodes are read here.
 
@@ -54,7 +54,7 @@ def elsewhere_of(
     except ImportError as no:
         raise _not_installed() from no
     asked = Question.of(sweep, program=PROGRAM, facts=facts, samples=settings.samples, deadline=deadline)
-    return DaskReader(address, asked, sweep, min(at_once, NODES_A_CHUNK), now, told, mutes)
+    return DaskReader(address, asked, sweep, min(at_once, NODES_A_CHUNK), now, remark, mutes)
 
 
 def address_of(settings: Settings) -> SchedulerAddress:
@@ -72,7 +72,7 @@ def address_of(settings: Settings) -> SchedulerAddress:
 
 
 async def work(
-    settings: Settings, known: Inventory, environment: Mapping[str, str], zone: str, at_once: int, told: Tells
+    settings: Settings, known: Inventory, environment: Mapping[str, str], zone: str, at_once: int, remark: Tells
 ) -> None:
     """Read chunks of sweeps until a signal stops it, with this machine's own inventory and reading keys.
 
@@ -96,7 +96,7 @@ async def work(
         )
 
     name = runner_name()
-    desk = ChunkWorker(PROGRAM, name, known, library(settings.playbooks), MORE_FACTS, triage, now, told)
+    desk = ChunkWorker(PROGRAM, name, known, library(settings.playbooks), MORE_FACTS, triage, now, remark)
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
@@ -108,7 +108,7 @@ async def work(
         zone,
         chunks,
         stop,
-        lambda own: told(f"{name} reads nodes{where} for {address.url}, {known.says}, at {own}"),
+        lambda own: remark(f"{name} reads nodes{where} for {address.url}, {known.says}, at {own}"),
     )
 
 

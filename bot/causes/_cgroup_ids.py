@@ -29,8 +29,8 @@ class Refusal:
 def refusal(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, tuning: Tuning) -> Refusal | None:
     """Return the last refusal; None if the log has none. Live cgroups that use up ids are too-many-live-cgroups."""
     log, host = snapshot.get(KernelLogReading), snapshot.get(HostReading)
-    told = () if isinstance(log, Unread) else log.of(KernelEventKind.CGROUP_EXHAUSTED)
-    refused = _recent.recent(snapshot, (e for e in told if "fork rejected" not in e.text), tuning["recent_hours"])
+    events = () if isinstance(log, Unread) else log.of(KernelEventKind.CGROUP_EXHAUSTED)
+    refused = _recent.recent(snapshot, (e for e in events if "fork rejected" not in e.text), tuning["recent_hours"])
     if not refused:
         return None
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later

@@ -130,7 +130,7 @@ def _churn(
 
 
 def _aged(snapshot: Snapshot, churn: Churn, agent: Agent) -> Churn:
-    failed, worked = (age_by_clock(snapshot, told) for told in (agent.log_last_at, agent.log_worked_at))
+    failed, worked = (age_by_clock(snapshot, stamp) for stamp in (agent.log_last_at, agent.log_worked_at))
     return replace(churn, log_last_age=failed, worked_ago=worked)
 
 

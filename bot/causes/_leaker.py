@@ -115,7 +115,7 @@ def _owner(snapshot: Snapshot, largest_share: DyingShare, each: tuple[Suspect, .
         goes_on=grows,
         says=largest_share.says,
         probe="cgroups",
-        source=(largest_share.line, *(_loops.told(unit) if unit else ())),
+        source=(largest_share.line, *(_loops.unit_lines(unit) if unit else ())),
         steady=state.active not in ("failed", "inactive"),
     )
 
@@ -155,7 +155,7 @@ def _of_loop(
         goes_on=loop.goes_on,
         says=_loops.says(loop, uptime),
         probe="units",
-        source=_loops.told(loop.unit),
+        source=_loops.unit_lines(loop.unit),
         turns=loop.turns,
         fit=fit,
         fits_because="" if fit is None else because,
@@ -200,7 +200,7 @@ def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | 
         goes_on=(churn.goes_on or fails_now) and not stopped,
         says=_churn.says(churn) + beside,
         probe="containers" if churn.goes_on or churn.exits else "agents",
-        source=(*churn.source, *(_loops.told(unit) if unit else ())),
+        source=(*churn.source, *(_loops.unit_lines(unit) if unit else ())),
         turns=ended,
         fit=fit,
         fits_because=because,

@@ -60,7 +60,7 @@ def is_essential(unit: Unit) -> bool:
     return protected.is_essential((unit.name, *unit.aliases))
 
 
-def told(unit: Unit) -> tuple[str, ...]:
+def unit_lines(unit: Unit) -> tuple[str, ...]:
     """Return the unit's own lines that show its loop."""
     chosen = tuple(line for line in unit.source if line.startswith(_TOLD))
     return (chosen or unit.source)[:8]

@@ -13,22 +13,22 @@ _MOST = 4  # cores
 
 def waits_on(snapshot: Snapshot, cores: Sequence[int]) -> tuple[Evidence, ...]:
     """Return what was seen on these cores; empty if it was not measured or not read."""
-    told = snapshot.get(SoftirqWaitsReading)
-    if isinstance(told, Unread):
+    reading = snapshot.get(SoftirqWaitsReading)
+    if isinstance(reading, Unread):
         return ()
-    longest = [wait for core in cores if (wait := told.of(core)) is not None]
+    longest = [wait for core in cores if (wait := reading.of(core)) is not None]
     longest = sorted(longest, key=lambda wait: (-wait.worst_us, wait.core))[:_MOST]
     if not longest:
         return ()
     first = longest[0]
     says = f"a soft interrupt ({first.kind}) waited {_milliseconds(first.worst_us)} for core {first.core}"
     says += "" if first.ended else " and had not run when the look ended"
-    if told.gaps:
-        card, gap = max(told.gaps.items(), key=lambda of: (of[1], of[0]))
+    if reading.gaps:
+        card, gap = max(reading.gaps.items(), key=lambda of: (of[1], of[0]))
         says += f"; {card} had packets waiting and was not polled for {_milliseconds(gap)}"
     source = [f"core {wait.core} {wait.kind}: {wait.times} waits, the longest {wait.worst_us} us" for wait in longest]
-    source += [f"{card}: longest gap between polls {gap} us" for card, gap in sorted(told.gaps.items())[:_MOST]]
-    return (Evidence("packet-waits", told.probe, says, tuple(source)),)
+    source += [f"{card}: longest gap between polls {gap} us" for card, gap in sorted(reading.gaps.items())[:_MOST]]
+    return (Evidence("packet-waits", reading.probe, says, tuple(source)),)
 
 
 def _milliseconds(microseconds: int) -> str:

@@ -19,7 +19,7 @@ def age(snapshot: Snapshot, event: KernelEvent) -> timedelta | None:
     return max(timedelta(0), host.uptime - event.since_boot)
 
 
-def age_by_clock(snapshot: Snapshot, told: str) -> timedelta | None:
+def age_by_clock(snapshot: Snapshot, stamp: str) -> timedelta | None:
     """Return how long before the look a log's own time is, by the node's clock.
 
     Shape: negative if the time is ahead of the clock; None if either is not known, or the time names no zone: an old
@@ -29,7 +29,7 @@ def age_by_clock(snapshot: Snapshot, told: str) -> timedelta | None:
     if isinstance(host, Unread) or host.node_time_at is None:
         return None
     try:
-        at = datetime.fromisoformat(told)
+        at = datetime.fromisoformat(stamp)
     except ValueError:
         return None
     return None if at.tzinfo is None else host.node_time_at - at

@@ -60,8 +60,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         return Undecided(NAME, f"the table of connections was not read ({table.reason})")
     if not table.loaded:
         return RuledOut(NAME, "the kernel tracks no connections here")
-    told = f"; it was full and dropped packets {_recent.ago(snapshot, before[-1])}" if before else ""
-    return RuledOut(NAME, f"{table.count:,} of {table.maximum:,} tracked connections ({percent(used)}){told}")
+    earlier = f"; it was full and dropped packets {_recent.ago(snapshot, before[-1])}" if before else ""
+    return RuledOut(NAME, f"{table.count:,} of {table.maximum:,} tracked connections ({percent(used)}){earlier}")
 
 
 CAUSE = Cause(

@@ -72,7 +72,7 @@ def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: T
         loop.unit.name,
         confidence,
         _loops.says(loop, uptime),
-        Evidence("unit-restarts", "units", _loops.says(loop, uptime), _loops.told(loop.unit)),
+        Evidence("unit-restarts", "units", _loops.says(loop, uptime), _loops.unit_lines(loop.unit)),
         Status.CRITICAL if critical else Status.DEGRADED,
         "" if seen else "How its runs end was not seen: it is also restarted after successful runs.",
     )

@@ -67,7 +67,7 @@ def _says(name: str, unit: Unit | None) -> str:
 
 
 def _source(name: str, lines: Mapping[str, tuple[str, ...]], services: Mapping[str, Unit]) -> tuple[str, ...]:
-    return (*lines.get(name, ()), *(_loops.told(services[name])[:5] if name in services else ()))
+    return (*lines.get(name, ()), *(_loops.unit_lines(services[name])[:5] if name in services else ()))
 
 
 CAUSE = Cause(NAME, "Failed units", ("units",), (), weigh, signature=("units",))

@@ -40,24 +40,27 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     evidence: list[Evidence] = []
     sure, doubtful = False, []
     for mount in reading.mounts:
-        told = [event for event in shut if mount.device in _devices(event)]
-        if mount.is_shut or (mount.is_read_only and (told or mount.meant == "rw")):
+        events = [event for event in shut if mount.device in _devices(event)]
+        if mount.is_shut or (mount.is_read_only and (events or mount.meant == "rw")):
             sure = True
             why = ", and fstab wants it writable" if mount.meant == "rw" and not mount.is_shut else ""
             says = f"{mount.point} ({mount.type} on {mount.device}) takes no writes{why}"
             evidence.append(Evidence("read-only", "filesystems", says, (mount.source,)))
-        elif told and not mount.is_read_only:
-            when = _recent.ago(snapshot, told[-1])
+        elif events and not mount.is_read_only:
+            when = _recent.ago(snapshot, events[-1])
             says = f"the kernel shut down {mount.point} ({mount.type} on {mount.device}), {when}"
-            evidence.append(Evidence("shut-by-log", "kernel_log", says, _recent.lines(told, 3)))
+            evidence.append(Evidence("shut-by-log", "kernel_log", says, _recent.lines(events, 3)))
             continue
         elif mount.is_read_only:
             doubtful.append(mount)
             continue
-        if told:
+        if events:
             evidence.append(
                 Evidence(
-                    "shut", "kernel_log", f"the log says why, {_recent.ago(snapshot, told[-1])}", _recent.lines(told, 3)
+                    "shut",
+                    "kernel_log",
+                    f"the log says why, {_recent.ago(snapshot, events[-1])}",
+                    _recent.lines(events, 3),
                 )
             )
     if not evidence:

@@ -33,13 +33,13 @@ _NO_ACTION = ("", "none")
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether a GPU is faulty, by its present state and the driver's lines."""
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
-    told = () if isinstance(log, Unread) else tuple(filter(None, map(xid, log.of(KernelEventKind.GPU_ERROR))))
+    xids = () if isinstance(log, Unread) else tuple(filter(None, map(xid, log.of(KernelEventKind.GPU_ERROR))))
     state = () if isinstance(gpus, Unread) else gpus.gpus
-    faults = _within(snapshot, [x for x in told if x.meaning.kind is XidKind.FAULT], tuning["recent_hours"])
-    repeated = _repeated(_within(snapshot, [x for x in told if x.meaning.kind is XidKind.REPEATS], 24), tuning)
+    faults = _within(snapshot, [x for x in xids if x.meaning.kind is XidKind.FAULT], tuning["recent_hours"])
+    repeated = _repeated(_within(snapshot, [x for x in xids if x.meaning.kind is XidKind.REPEATS], 24), tuning)
     evidence = [
         *_silent(state),
-        *_demanded(state, told),
+        *_demanded(state, xids),
         *_memory(state),
         *_faults(snapshot, faults),
         *_repeats(snapshot, repeated),
@@ -48,7 +48,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if hangs and faults:
         evidence.append(Evidence("smi-hangs", "gpu", "nvidia-smi did not answer within its time limit", ()))
     if not evidence:
-        return _none(snapshot, told)
+        return _none(snapshot, xids)
     now = _recent.surely_within(snapshot, [x.event for x in faults], tuning["now_minutes"])
     grave = {"gpu-silent", "gpu-recovery", "remap-failed", "smi-hangs"} & {item.finding for item in evidence}
     sure = grave or now or any(item.finding == "remap-pending" for item in evidence)
@@ -60,7 +60,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         summary=sentence(*(item.says for item in evidence[:3])),
         evidence=tuple(evidence),
         suspects=tuple(dict.fromkeys(bus for bus in (*_sick(state), *(x.bus for x in faults)) if bus)),
-        remedy=_remedy(state, told, not isinstance(log, Unread))
+        remedy=_remedy(state, xids, not isinstance(log, Unread))
         if is_of_no_use and not isinstance(gpus, Unread)
         else (),
         lasting_fix=_advice(state, faults),
@@ -74,34 +74,34 @@ def _silent(state: Sequence[Gpu]) -> Iterable[Evidence]:
             yield Evidence("gpu-silent", "gpu", says, gpu.lines)
 
 
-def _demanded(state: Sequence[Gpu], told: Sequence[Xid]) -> Iterable[Evidence]:
+def _demanded(state: Sequence[Gpu], xids: Sequence[Xid]) -> Iterable[Evidence]:
     """The recovery action that the GPU asks for now, or else that of its latest Xid 154."""
     for gpu in state:
         if gpu.recovery:
             says = f"GPU {gpu.bus} asks for recovery: {gpu.recovery}"
             yield Evidence("gpu-recovery", "gpu", says, gpu.lines)
-    for last in _demanded_by_log(state, told):
+    for last in _demanded_by_log(state, xids):
         says = f"the driver says of GPU {last.bus}: {last.recovery}"
         yield Evidence("gpu-recovery", "kernel_log", says, (last.event.text,))
 
 
-def _demanded_by_log(state: Sequence[Gpu], told: Sequence[Xid]) -> list[Xid]:
+def _demanded_by_log(state: Sequence[Gpu], xids: Sequence[Xid]) -> list[Xid]:
     """The latest Xid 154 of each GPU that does not say itself what is to be done, where it asks for anything."""
     says_itself = {
         gpu.bus for gpu in state if gpu.recovery or (gpu.answers and any("Recovery" in row for row in gpu.lines))
     }
-    latest = {x.bus: x for x in told if x.code == RECOVERY_ACTION and x.recovery and x.bus not in says_itself}
+    latest = {x.bus: x for x in xids if x.code == RECOVERY_ACTION and x.recovery and x.bus not in says_itself}
     return [x for x in latest.values() if x.recovery.lower() not in _NO_ACTION]
 
 
-def _remedy(state: Sequence[Gpu], told: Sequence[Xid], log_read: bool) -> tuple[Step, ...]:
+def _remedy(state: Sequence[Gpu], xids: Sequence[Xid], log_read: bool) -> tuple[Step, ...]:
     """A reboot where one is asked for, or where a GPU is gone by both accounts: one that was taken out is silent too.
 
     Without the log nothing milder is offered in its place: it may have asked for a reboot.
     """
-    asked = [*(gpu.recovery for gpu in state), *(x.recovery for x in _demanded_by_log(state, told))]
+    asked = [*(gpu.recovery for gpu in state), *(x.recovery for x in _demanded_by_log(state, xids))]
     gone = {gpu.bus for gpu in state if gpu.answers is False} & {
-        x.bus for x in told if x.meaning.kind is XidKind.FAULT and not x.is_switch
+        x.bus for x in xids if x.meaning.kind is XidKind.FAULT and not x.is_switch
     }
     if gone or any("reboot" in action.lower() for action in asked):
         return (Step("reboot"),)
@@ -133,16 +133,16 @@ def _repeats(snapshot: Snapshot, repeated: Sequence[Sequence[Xid]]) -> Iterable[
         yield Evidence("gpu-xid-repeats", "kernel_log", says, _recent.lines([x.event for x in same], 3))
 
 
-def _repeated(told: Sequence[Xid], tuning: Tuning) -> list[list[Xid]]:
+def _repeated(xids: Sequence[Xid], tuning: Tuning) -> list[list[Xid]]:
     by_gpu: dict[tuple[str, int], list[Xid]] = {}
-    for x in told:
+    for x in xids:
         by_gpu.setdefault((x.bus, x.code), []).append(x)
     return [same for same in by_gpu.values() if len(same) >= tuning["repeats_few"]]
 
 
-def _within(snapshot: Snapshot, told: Sequence[Xid], hours: float) -> list[Xid]:
-    kept = set(_recent.recent(snapshot, [x.event for x in told], hours))
-    return [x for x in told if x.event in kept]
+def _within(snapshot: Snapshot, xids: Sequence[Xid], hours: float) -> list[Xid]:
+    kept = set(_recent.recent(snapshot, [x.event for x in xids], hours))
+    return [x for x in xids if x.event in kept]
 
 
 def _all_answer(state: Sequence[Gpu]) -> bool:
@@ -163,9 +163,9 @@ def _advice(state: Sequence[Gpu], faults: Sequence[Xid]) -> str:
     return ""
 
 
-def _none(snapshot: Snapshot, told: Sequence[Xid]) -> Weighing:
+def _none(snapshot: Snapshot, xids: Sequence[Xid]) -> Weighing:
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
-    if not isinstance(gpus, Unread) and not gpus.gpus and not told:
+    if not isinstance(gpus, Unread) and not gpus.gpus and not xids:
         return RuledOut(NAME, "there is no NVIDIA GPU on the bus")
     if isinstance(gpus, Unread):
         return Undecided(NAME, f"the GPUs were not read ({gpus.reason})")
@@ -176,7 +176,7 @@ def _none(snapshot: Snapshot, told: Sequence[Xid]) -> Weighing:
         what = {"stalled": "nvidia-smi did not answer within its time limit", "absent": "there is no nvidia-smi"}
         because = what.get(gpus.smi, "nvidia-smi did not say whether every GPU answers")
         return Undecided(NAME, because, would_decide="`nvidia-smi -q` by hand")
-    doubtful = [x for x in told if x.meaning.kind is XidKind.OPEN and x.code != RECOVERY_ACTION]
+    doubtful = [x for x in xids if x.meaning.kind is XidKind.OPEN and x.code != RECOVERY_ACTION]
     recent = _within(snapshot, doubtful, 1)
     if recent:
         return Undecided(
@@ -184,7 +184,7 @@ def _none(snapshot: Snapshot, told: Sequence[Xid]) -> Weighing:
             f"{recent[-1].says} in the log has several possible meanings",
             would_decide="NVIDIA's catalog of codes",
         )
-    own = [x for x in told if x.meaning.kind is XidKind.APPLICATION]
+    own = [x for x in xids if x.meaning.kind is XidKind.APPLICATION]
     beside = f"; {own[-1].says} is the application's own error" if own else ""
     answer = f"{count(len(gpus.gpus), 'GPU')} on the bus, and every GPU bound to the driver answers"
     return RuledOut(NAME, f"{answer}; no GPU fault in the log{beside}")

@@ -113,10 +113,10 @@ def _none(reclaim: ReclaimReading | Unread, killed: str) -> Weighing:
     if reclaim.allocstall_rise is None and reclaim.pgscan_direct_rise is None:
         return Undecided(NAME, "the reclaim counters were read only once, or this kernel does not have them")
     left = reclaim.mem_available_percent
-    told = "" if left is None else f"; {percent(left)} of the memory is available"
+    remaining = "" if left is None else f"; {percent(left)} of the memory is available"
     stalls, scanned = reclaim.allocstall_rise or 0, reclaim.pgscan_direct_rise or 0
     little = f"hardly any direct reclaim ({count(stalls, 'stall')})" if stalls or scanned else "no direct reclaim"
-    return RuledOut(NAME, f"{little} within the window{told}{killed}")
+    return RuledOut(NAME, f"{little} within the window{remaining}{killed}")
 
 
 CAUSE = Cause(

@@ -35,8 +35,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     resets = _recent.recent(snapshot, log.of(*_RESETS), tuning["recent_hours"])
     if not resets:
         return RuledOut(NAME, "the network card was not reset within the last day")
-    told = [(reset, near) for reset in resets if (near := _near(reset, log, tuning)) is not None]
-    if not told:
+    printed = [(reset, near) for reset in resets if (near := _near(reset, log, tuning)) is not None]
+    if not printed:
         return RuledOut(NAME, "no reset lies near an out-of-memory dump or a burst of other messages")
     if isinstance(host, Unread):
         return Undecided(NAME, f"the consoles were not read ({host.reason})")
@@ -47,8 +47,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     level = host.console_level
     if level is not None and level < tuning["console_level"]:
         return RuledOut(NAME, f"the console's level {level} keeps warnings off {host.serial_consoles[0]}")
-    reset, near = told[-1]
-    says = f"{count(len(told), 'reset')} within {span(near.apart)} of {near.what}"
+    reset, near = printed[-1]
+    says = f"{count(len(printed), 'reset')} within {span(near.apart)} of {near.what}"
     where = f"the kernel prints to the serial console {', '.join(host.serial_consoles)}"
     row = (f"console_loglevel {level}",) if level is not None else ()
     return Finding(

@@ -142,8 +142,8 @@ def _record(arguments: argparse.Namespace, what: Check) -> int:
         if stream is not None:
             _finish(arguments, what, verdicts, False, None, stream)
     # Without --json nothing is judged: any answer of a node is a success.
-    told = verdicts if arguments.json else [verdict for verdict in verdicts if verdict.status is Status.UNREACHABLE]
-    return app.exit_status(told, Status(arguments.fail_on))
+    shown = verdicts if arguments.json else [verdict for verdict in verdicts if verdict.status is Status.UNREACHABLE]
+    return app.exit_status(shown, Status(arguments.fail_on))
 
 
 def _judge(arguments: argparse.Namespace, what: Check, database: Database | None) -> int:
@@ -253,13 +253,13 @@ async def _check(
             await app.check(what, heard, concluded)
             return
 
-        def thought(told: Thought) -> None:
-            verdicts.append(told.verdict)
+        def thought(judged: Thought) -> None:
+            verdicts.append(judged.verdict)
             if stream is not None:
-                stream.add_text(told.verdict.node, told.text)
+                stream.add_text(judged.verdict.node, judged.text)
             if tell is not None:
                 clear()
-                tell(told.verdict)
+                tell(judged.verdict)
 
         from bot.app.minds import check_beside
 

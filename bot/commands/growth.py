@@ -33,6 +33,6 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.surfaces.growth import growth_document, growth_text
 
     with record.existing(arguments.environ) as database:
-        told = grown(database, arguments.nodes)
-    print(growth_document(told) if arguments.json else growth_text(told), end="")
+        trends = grown(database, arguments.nodes)
+    print(growth_document(trends) if arguments.json else growth_text(trends), end="")
     return 0

@@ -92,7 +92,7 @@ def _list(arguments: argparse.Namespace) -> int:
         raise UsageError("Which cause, and on which nodes?", "zombie mute CAUSE SELECTOR --for 7d --reason TEXT")
     found = muted_now(arguments)
     if arguments.json:
-        told = [
+        rows = [
             {
                 "cause": mute.cause,
                 "selector": mute.selector,
@@ -102,7 +102,7 @@ def _list(arguments: argparse.Namespace) -> int:
             }
             for mute in found
         ]
-        print(json.dumps({"mutes": told}, ensure_ascii=False, indent=2))
+        print(json.dumps({"mutes": rows}, ensure_ascii=False, indent=2))
         return 0
     for mute in found:
         until = f"{mute.until:%Y-%m-%d %H:%M} UTC"

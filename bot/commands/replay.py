@@ -77,12 +77,12 @@ def run(arguments: argparse.Namespace) -> int:
     cases = [(path, case_file.load(path)) for path in case_file.files(arguments.cases)]
     verdicts: list[Verdict] = []
     for path, case in cases:
-        told = replay(case, library.get(arguments.playbook or case.head.playbook), changes)
-        verdicts.append(told.verdict)
-        for remark in told.remarks:
+        replayed = replay(case, library.get(arguments.playbook or case.head.playbook), changes)
+        verdicts.append(replayed.verdict)
+        for remark in replayed.remarks:
             print(f"zombie: {path}: {remark}", file=sys.stderr)
         if not arguments.json:
-            print(_text(path, told, arguments), end="", flush=True)
+            print(_text(path, replayed, arguments), end="", flush=True)
     _print_end(verdicts, arguments.json)
     return app.exit_status(verdicts, Status(arguments.fail_on))
 
@@ -98,7 +98,7 @@ def _print_end(verdicts: Sequence[Verdict], as_json: bool) -> None:
         print(summary_table(verdicts, len(verdicts)), end="")
 
 
-def _text(path: Path, told: Replayed, arguments: argparse.Namespace) -> str:
+def _text(path: Path, replayed: Replayed, arguments: argparse.Namespace) -> str:
     from bot import app
     from bot.actions import ACTIONS
     from bot.surfaces.text import verdict_text
@@ -106,4 +106,4 @@ def _text(path: Path, told: Replayed, arguments: argparse.Namespace) -> str:
 
     width = min(100, app.terminal_width()) if sys.stdout.isatty() else 80
     colour = options.wants_colour(arguments)
-    return f"{told.words(path)}\n\n{verdict_text(told.verdict, width, colour, PlanWords(ACTIONS))}\n"
+    return f"{replayed.words(path)}\n\n{verdict_text(replayed.verdict, width, colour, PlanWords(ACTIONS))}\n"

@@ -57,30 +57,30 @@ def run(arguments: argparse.Namespace) -> int:
     settings = options.settings(arguments)
     case = record.named_case(arguments.environ, arguments.case)
     playbook = options.library(settings).get(arguments.playbook or case.head.playbook)
-    told = explained(case, playbook)
-    print(json.dumps(_document(told), ensure_ascii=False, indent=2) if arguments.json else _text(arguments.case, told))
+    explanation = explained(case, playbook)
+    print(json.dumps(_document(explanation), ensure_ascii=False, indent=2) if arguments.json else _text(arguments.case, explanation))
     return 0
 
 
-def _document(told: Why) -> dict[str, Any]:
+def _document(explanation: Why) -> dict[str, Any]:
     from bot.actions import ACTIONS
     from bot.surfaces.view.plan_words import PlanWords
     from bot.surfaces.why import why_body
 
-    return why_body(told.verdict, told.changes, PlanWords(ACTIONS))
+    return why_body(explanation.verdict, explanation.changes, PlanWords(ACTIONS))
 
 
-def _text(path: Path, told: Why) -> str:
+def _text(path: Path, explanation: Why) -> str:
     from bot import app
     from bot.actions import ACTIONS
     from bot.surfaces.view.plan_words import PlanWords
     from bot.surfaces.why import why_text
 
     width = min(100, app.terminal_width()) if sys.stdout.isatty() else 80
-    lines = why_text(told.verdict, told.changes, PlanWords(ACTIONS), width)
-    if told.verdict.snapshot is None or not told.changes:
+    lines = why_text(explanation.verdict, explanation.changes, PlanWords(ACTIONS), width)
+    if explanation.verdict.snapshot is None or not explanation.changes:
         return "\n".join(lines)
-    first = shlex.quote(str(told.changes[0].change))
+    first = shlex.quote(str(explanation.changes[0].change))
     if not path.is_file():
         return "\n".join(lines)  # an incident's case: no command replays it from here
     return "\n".join([*lines, "", f"  To see it: zombie replay {shlex.quote(str(path))} --with {first}"])

@@ -100,13 +100,13 @@ def damage(raw: bytes) -> tuple[str, ...]:
     Raises: BundleError when it is not a bundle, or is of a newer form.
     """
     *lines, cut = raw.split(b"\n")
-    told = _object(lines[-1]) if lines else None
-    parts = told.get("parts") if isinstance(told, dict) else None
-    if not isinstance(told, dict) or not isinstance(parts, list) or told.get("sha256") != _hash(_bytes(parts)):
+    closing = _object(lines[-1]) if lines else None
+    parts = closing.get("parts") if isinstance(closing, dict) else None
+    if not isinstance(closing, dict) or not isinstance(parts, list) or closing.get("sha256") != _hash(_bytes(parts)):
         _look_at_form(lines)
         return (f"{_LIST} was changed or is missing",)
     found = [f"its end: {len(cut)} bytes stand after the last line"] if cut else []
-    if lines[-1] != _bytes(told):
+    if lines[-1] != _bytes(closing):
         found.append(f"{_LIST} was changed")
     try:
         found += _changed(lines[:-1], parts)

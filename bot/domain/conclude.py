@@ -86,7 +86,7 @@ def _add_up(
     findings = _ordered([w for w in weighings if isinstance(w, Finding)], playbook, muted)
     ruled_out = tuple(w for w in weighings if isinstance(w, RuledOut))
     undecided = [w for w in weighings if isinstance(w, Undecided)]
-    told = {found.cause for found in findings} | {out.cause for out in ruled_out}
+    named = {found.cause for found in findings} | {out.cause for out in ruled_out}
     unread = snapshot.unread
     verdict = Verdict(
         node=snapshot.node,
@@ -98,7 +98,7 @@ def _add_up(
         ruled_out=ruled_out,
         unread=unread,
         snapshot=snapshot,
-        undecided=_would_decide([weighing for weighing in undecided if weighing.cause not in told], unread, playbook),
+        undecided=_would_decide([weighing for weighing in undecided if weighing.cause not in named], unread, playbook),
         muted=tuple(muted[cause] for cause in dict.fromkeys(found.cause or "" for found in findings) if cause in muted),
     )
     # A missing reading outranks every finding less grave than what it would decide, and every muted finding.
@@ -150,15 +150,15 @@ def _would_decide(
     looks_at = {condition.cause: condition.probes for condition in playbook.conditions if condition.cause}
     looks_at |= {used.cause.name: used.cause.probes for used in playbook.causes}
     missing = {reading.probe for reading in unread}
-    told: dict[str, Undecided] = {}
+    by_cause: dict[str, Undecided] = {}
     for weighing in undecided:
-        if weighing.cause not in looks_at or weighing.cause in told:
+        if weighing.cause not in looks_at or weighing.cause in by_cause:
             continue
         lacking = [probe for probe in looks_at[weighing.cause] if probe in missing]
         if lacking and not weighing.would_decide:
             weighing = replace(weighing, would_decide=f"reading {' and '.join(lacking)}")
-        told[weighing.cause] = weighing
-    return tuple(told.values())
+        by_cause[weighing.cause] = weighing
+    return tuple(by_cause.values())
 
 
 def _open_before(first: Finding, playbook: Playbook, undecided: Sequence[Undecided]) -> tuple[Undecided, ...]:
@@ -226,10 +226,10 @@ def _evidence(findings: Sequence[Finding]) -> tuple[Evidence, ...]:
     """All findings' evidence, without repeated lines and without symptoms that a cause has shown already."""
     kept: list[Evidence] = []
     shown: set[str] = set()
-    told = {evidence.probe for finding in findings if finding.cause is not None for evidence in finding.evidence}
+    probes = {evidence.probe for finding in findings if finding.cause is not None for evidence in finding.evidence}
     for finding in findings:
         for evidence in finding.evidence:
-            if finding.cause is None and told.issuperset(evidence.probe.split(", ")):
+            if finding.cause is None and probes.issuperset(evidence.probe.split(", ")):
                 continue
             if evidence.source and shown.issuperset(evidence.source):
                 continue

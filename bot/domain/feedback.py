@@ -100,8 +100,8 @@ def marks_of(entries: Iterable[Entry], who: Who = person_of) -> tuple[Mark, ...]
 
 def uncounted(entries: Iterable[Entry], who: Who) -> int:
     """Return how many words on verdicts stand on record and do not count."""
-    told = {(event.incident, entry.by) for entry, event in _told(entries) if isinstance(event, VerdictMarked)}
-    return sum(not who(by) for _, by in told)
+    marked = {(event.incident, entry.by) for entry, event in _told(entries) if isinstance(event, VerdictMarked)}
+    return sum(not who(by) for _, by in marked)
 
 
 def scores(entries: Sequence[Entry], who: Who = person_of) -> tuple[Score, ...]:

@@ -77,7 +77,7 @@ def after(incident: Incident, entry: Entry) -> Incident:
             f"{entry.kind} cannot follow in incident {incident.id}, which is {incident.state}: {why}."
         )
     state = (incident.parked_from or State.OPENED) if leads_to is BACK else leads_to
-    told = cast(IncidentEvent, event)
+    known = cast(IncidentEvent, event)
     moved = replace(  # a single call: it is most of the cost of a fold
         incident,
         **_changed_fields(incident, entry, event),
@@ -85,7 +85,7 @@ def after(incident: Incident, entry: Entry) -> Incident:
         updated_at=entry.at,
         seq=entry.seq,
         head=entry.hash,
-        ending=told if ends(told) else None,
+        ending=known if ends(known) else None,
     )
     if incident.parked_from is not None and state is not State.UNKNOWN and not moved.ended:
         moved = replace(moved, question=None, asked_at=None, parked_from=None)

@@ -117,11 +117,11 @@ def _word(kind: Any, value: Any, where: str) -> Any:
 
 
 def _record(kind: Any, value: Any, where: str) -> Any:
-    told = _of(dict, value, where)
+    record = _of(dict, value, where)
     given = {}
     for name, key, must, plain_kind, reader in _parts(kind):
-        if key in told:
-            item = told[key]  # most are texts and numbers and need no reader
+        if key in record:
+            item = record[key]  # most are texts and numbers and need no reader
             given[name] = item if type(item) is plain_kind else reader(item, f"{where}.{key}")
         elif must:
             raise NotOfForm(f"{where} has no {key}")

@@ -70,8 +70,8 @@ class Redactor:
         return frozenset(self._harmless | self._names.keys())
 
     def _mapping(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        told = next((values[key] for key in ("name", "key") if isinstance(values.get(key), str)), "")
-        hidden = {"value"} if told and self._is_secret(told) else ()  # as Kubernetes lists a container's environment
+        label = next((values[key] for key in ("name", "key") if isinstance(values.get(key), str)), "")
+        hidden = {"value"} if label and self._is_secret(label) else ()  # as Kubernetes lists a container's environment
         clean = {}
         for name, item in values.items():
             is_secret = name in hidden or self._is_secret(name)

@@ -89,8 +89,8 @@ class JobQueue:
             failures = self._failures[name] = self._failures.get(name, 0) + 1
             again = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(failures - 1, 16))
             sentence = one_line(str(error) or repr(error), 300)
-            told = {self._named: name, "error": sentence, "kind": type(error).__name__, "again_in_seconds": again}
-            self._log(self._failed, **told)
+            fields = {self._named: name, "error": sentence, "kind": type(error).__name__, "again_in_seconds": again}
+            self._log(self._failed, **fields)
         finally:
             del self._running[name]
             if again is not None:

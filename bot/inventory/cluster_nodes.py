@@ -65,9 +65,9 @@ async def _listed(api: ClusterApi, place: Place) -> tuple[Machine, ...]:
             said = "more than can be read" if answer.cut else f"{answer.status} {_message(answer.body)}"
             raise CannotList(f"the cluster answers {said}", found)
         try:
-            told = json.loads(answer.body)
-            found += [_machine(node) for node in told["items"]]
-            token = str(told.get("metadata", {}).get("continue") or "")
+            answer_body = json.loads(answer.body)
+            found += [_machine(node) for node in answer_body["items"]]
+            token = str(answer_body.get("metadata", {}).get("continue") or "")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CannotList(f"the cluster's answer is not a list of nodes ({type(error).__name__})", found) from error
         if not token:

@@ -67,18 +67,18 @@ class ListingCache:
         return found if self._keep(found, before) else replace(found, complaint="its listing cannot be kept on disk")
 
     def _path(self, place: Place) -> Path:
-        told = json.dumps([place.kind, place.name, place.asked], sort_keys=True)
-        return self.folder / f"{place.kind}-{hashlib.sha256(told.encode()).hexdigest()[:24]}.json"
+        query = json.dumps([place.kind, place.name, place.asked], sort_keys=True)
+        return self.folder / f"{place.kind}-{hashlib.sha256(query.encode()).hexdigest()[:24]}.json"
 
     def _kept(self, place: Place) -> Listing:
         try:
             with self._path(place).open("rb") as file:
                 raw = file.read(_LIMIT_BYTES + 1)
-            told = json.loads(raw) if len(raw) <= _LIMIT_BYTES else {}
-            read_at = datetime.fromisoformat(told["read_at"])
-            gone = [(_machine(row), datetime.fromisoformat(row["gone_at"])) for row in told["gone"]]
+            stored = json.loads(raw) if len(raw) <= _LIMIT_BYTES else {}
+            read_at = datetime.fromisoformat(stored["read_at"])
+            gone = [(_machine(row), datetime.fromisoformat(row["gone_at"])) for row in stored["gone"]]
             still = tuple(machine for machine, at in gone if self.now() - at < GONE_FOR)
-            return Listing(place, tuple(map(_machine, told["machines"])), read_at, still)
+            return Listing(place, tuple(map(_machine, stored["machines"])), read_at, still)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return Listing(place)
 
@@ -88,7 +88,7 @@ class ListingCache:
         path = self._path(found.place)
         left = self._left_at(path)
         gone = [{**_row(machine), "gone_at": left.get(machine.id, found.read_at.isoformat())} for machine in found.gone]
-        told = {
+        stored = {
             "place": [found.place.kind, found.place.name],
             "read_at": found.read_at.isoformat(),
             "machines": [_row(machine) for machine in found.machines],
@@ -97,7 +97,7 @@ class ListingCache:
         beside = path.with_name(f"{path.name}.{os.getpid()}")
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            beside.write_text(json.dumps(told), encoding="utf-8")
+            beside.write_text(json.dumps(stored), encoding="utf-8")
             beside.chmod(0o600)
             beside.replace(path)
         except OSError:

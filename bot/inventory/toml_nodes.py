@@ -87,10 +87,10 @@ def _labels(table: TomlTable) -> dict[str, str]:
     labels = table.table("labels")
     if labels is None:
         return {}
-    told = {key: text for key in labels.names if (text := labels.text(key)) is not None}
-    if _IN_CLUSTER in told and not _CLUSTER_NAME.match(told[_IN_CLUSTER]):  # it becomes part of an API's path
-        labels.wrong(_IN_CLUSTER, f'is "{one_line(told[_IN_CLUSTER], 60)}", not a node\'s name in Kubernetes')
-    return told
+    texts = {key: text for key in labels.names if (text := labels.text(key)) is not None}
+    if _IN_CLUSTER in texts and not _CLUSTER_NAME.match(texts[_IN_CLUSTER]):  # it becomes part of an API's path
+        labels.wrong(_IN_CLUSTER, f'is "{one_line(texts[_IN_CLUSTER], 60)}", not a node\'s name in Kubernetes')
+    return texts
 
 
 KIND = InventoryKind(table="nodes", title="written out in [nodes]", load=load)

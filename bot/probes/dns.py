@@ -93,12 +93,12 @@ def parse(outputs: Outputs) -> DnsReading:
         return DnsReading()
     if lines[0].strip() == "tool":
         raise CannotRead("dns: neither dig nor host is installed")
-    told = {found.group(1): found for line in lines[2:-1] if (found := _SERVER.fullmatch(line))}
-    if set(told) != set(addresses) or len(lines) - 3 != len(addresses):
+    answered = {found.group(1): found for line in lines[2:-1] if (found := _SERVER.fullmatch(line))}
+    if set(answered) != set(addresses) or len(lines) - 3 != len(addresses):
         raise CannotRead("dns: a server is missing in the answer")
     return DnsReading(
         tuple(
-            NameServer(address, tuple(told[address].group(2).split()), one_line(told[address].group(), 120))
+            NameServer(address, tuple(answered[address].group(2).split()), one_line(answered[address].group(), 120))
             for address in dict.fromkeys(addresses)
         )
     )

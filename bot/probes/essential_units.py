@@ -170,32 +170,33 @@ def _complaints(text: str) -> Iterator[KubeletComplaint]:
 
 
 def _shown(text: str) -> dict[str, Mapping[str, str]]:
-    return {told["Id"]: told for told in shown_units(text) if told.get("Id")}
+    return {properties["Id"]: properties for properties in shown_units(text) if properties.get("Id")}
 
 
 def _unit(
-    name: str, kind: str, told: Mapping[str, str], later: Mapping[str, str] | None, listening: set[str]
+    name: str, kind: str, properties: Mapping[str, str], later: Mapping[str, str] | None, listening: set[str]
 ) -> EssentialUnit:
     keys = ("ActiveState", "SubState", "UnitFileState", "Result")
-    changed = told.get("StateChangeTimestampMonotonic", "")
+    changed = properties.get("StateChangeTimestampMonotonic", "")
     return EssentialUnit(
         name=name,
         kind=kind,
-        enabled=told.get("UnitFileState", ""),
-        active=told.get("ActiveState", ""),
-        sub=told.get("SubState", ""),
+        enabled=properties.get("UnitFileState", ""),
+        active=properties.get("ActiveState", ""),
+        sub=properties.get("SubState", ""),
         active_later=None if later is None else later.get("ActiveState", ""),
-        result=told.get("Result", ""),
+        result=properties.get("Result", ""),
         # If systemd never tried to start it, it never checked the conditions, and says "no" then too.
-        condition_met=told.get("ConditionResult") != "no" or told.get("ConditionTimestampMonotonic", "0") == "0",
+        condition_met=properties.get("ConditionResult") != "no"
+        or properties.get("ConditionTimestampMonotonic", "0") == "0",
         changed_usec=int(changed) if re.fullmatch(r"[0-9]{1,20}", changed) else None,
-        sockets=tuple(sorted(listening.intersection(told.get("TriggeredBy", "").split()))),
-        source=(f"Id={name}", *(f"{key}={told[key]}" for key in keys if key in told)),
+        sockets=tuple(sorted(listening.intersection(properties.get("TriggeredBy", "").split()))),
+        source=(f"Id={name}", *(f"{key}={properties[key]}" for key in keys if key in properties)),
     )
 
 
-def _health(told: Mapping[str, str]) -> str:
-    answer = re.fullmatch(r"([0-9]{3}) ([0-9]{1,3})", told.get("Answer", ""))
+def _health(properties: Mapping[str, str]) -> str:
+    answer = re.fullmatch(r"([0-9]{3}) ([0-9]{1,3})", properties.get("Answer", ""))
     if answer is None:
         return ""
     if answer.group(2) == "28":

@@ -116,8 +116,8 @@ def parse(outputs: Outputs) -> GpuReading:
     smi, text = _smi(outputs)
     if smi != "answered":
         return GpuReading(tuple(Gpu(bus_id(bus), driver, lines=(line,)) for bus, driver, line in on_bus), smi)
-    told = _Told(text)
-    return GpuReading(tuple(told.gpu(bus_id(bus), driver, line) for bus, driver, line in on_bus), smi)
+    answers = _Told(text)
+    return GpuReading(tuple(answers.gpu(bus_id(bus), driver, line) for bus, driver, line in on_bus), smi)
 
 
 def _smi(outputs: Outputs) -> tuple[str, str]:
@@ -127,8 +127,8 @@ def _smi(outputs: Outputs) -> tuple[str, str]:
     if run.stdout.strip() in ("absent", _NONE):
         return "absent", ""
     whole = is_whole(run.stdout, _END) and not run.cut
-    told = "status 0" in run.stdout or _NO_DEVICES in run.stdout or _LOST.search(run.stdout) is not None
-    return ("answered", run.stdout) if whole and told else ("failed", "")
+    is_complete = "status 0" in run.stdout or _NO_DEVICES in run.stdout or _LOST.search(run.stdout) is not None
+    return ("answered", run.stdout) if whole and is_complete else ("failed", "")
 
 
 class _Told:

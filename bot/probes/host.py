@@ -45,8 +45,8 @@ class HostReading:
         """Return a short description of the node, for people."""
         found = {"kernel": f"kernel {self.kernel}", "up": f"up {span(self.uptime)}"}
         found |= {"cores": f"{self.cores_online} cores"} if self.cores_online else {}
-        told = {"distribution": self.distribution, "virtualisation": self.virtualisation}
-        return found | {name: said for name, said in told.items() if said}
+        words = {"distribution": self.distribution, "virtualisation": self.virtualisation}
+        return found | {name: said for name, said in words.items() if said}
 
     @property
     def kernel_version(self) -> tuple[int, int]:
@@ -150,9 +150,9 @@ def _distribution(files: dict[str, tuple[str, ...]]) -> str:
     return one_line(name.replace('"', "").strip("'"))
 
 
-def _virtualisation(told: str, files: dict[str, tuple[str, ...]]) -> str:
-    if told:
-        return one_line(told, 40)
+def _virtualisation(words: str, files: dict[str, tuple[str, ...]]) -> str:
+    if words:
+        return one_line(words, 40)
     maker = f"{_first(files, _VENDOR)} {_first(files, _PRODUCT)} {_first(files, _HYPERVISOR)}".lower()
     return next((name for sign, name in _MAKERS if sign in maker), "")
 

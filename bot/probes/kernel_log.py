@@ -211,11 +211,11 @@ def parse(outputs: Outputs) -> KernelLogReading:
     origin, seen, left_out = end.groups()
     if not int(seen):
         raise CannotRead("kernel_log: the log is empty, which never happens: it could not be read")
-    told = {line: burst for line in lines[:-1] if (burst := log_burst(line)) is not None}
-    read = (kernel_line(line, origin == "journal") for line in lines[:-1] if line not in told)
+    by_line = {line: burst for line in lines[:-1] if (burst := log_burst(line)) is not None}
+    read = (kernel_line(line, origin == "journal") for line in lines[:-1] if line not in by_line)
     events = parse_file([line for line in read if line is not None])
     kinds = tuple(dict.fromkeys(event.kind.value for event in events))
-    bursts = tuple(sorted(told.values(), key=lambda burst: burst.since_boot))
+    bursts = tuple(sorted(by_line.values(), key=lambda burst: burst.since_boot))
     return KernelLogReading(origin, int(seen), events, kinds, int(left_out), bursts)
 
 

@@ -151,20 +151,20 @@ def _maps(text: str) -> dict[str, Any]:
         if not line.strip():
             continue
         try:
-            told = json.loads(line)
-            if told["type"] == "map":
-                found |= told["data"]
+            parsed = json.loads(line)
+            if parsed["type"] == "map":
+                found |= parsed["data"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CannotRead(f"softirq_waits: a line of bpftrace is malformed ({one_line(line, 60)})") from error
     return found
 
 
-def _table(told: Any) -> dict[tuple[int, int], int]:
+def _table(parsed: Any) -> dict[tuple[int, int], int]:
     """Return a map by core and kind."""
-    if not isinstance(told, dict):
+    if not isinstance(parsed, dict):
         raise CannotRead("softirq_waits: a table of bpftrace is malformed")
     table = {}
-    for key, value in told.items():
+    for key, value in parsed.items():
         row = _ROW.fullmatch(key)
         if row is None or int(row[1]) >= MOST_CORES or int(row[2]) >= len(KINDS):
             raise CannotRead(f"softirq_waits: bpftrace shows an impossible core or kind ({one_line(key, 40)})")
@@ -172,10 +172,10 @@ def _table(told: Any) -> dict[tuple[int, int], int]:
     return table
 
 
-def _number(told: Any) -> int:
-    if type(told) is not int or not 0 <= told < _MOST_NS:
-        raise CannotRead(f"softirq_waits: bpftrace shows something that is not a number ({one_line(str(told), 40)})")
-    return told
+def _number(parsed: Any) -> int:
+    if type(parsed) is not int or not 0 <= parsed < _MOST_NS:
+        raise CannotRead(f"softirq_waits: bpftrace shows something that is not a number ({one_line(str(parsed), 40)})")
+    return parsed
 
 
 PROBE = Probe(

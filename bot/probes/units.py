@@ -202,49 +202,55 @@ def parse(outputs: Outputs) -> UnitsReading:
 
 
 def _by_name(text: str, seen: dict[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
-    return {name: told for told in shown_units(text, seen) if (name := told.get("Id") or told.get("Names", ""))}
+    return {
+        name: properties
+        for properties in shown_units(text, seen)
+        if (name := properties.get("Id") or properties.get("Names", ""))
+    }
 
 
-def _unit(name: str, told: Mapping[str, str], later: Mapping[str, str] | None) -> Unit:
+def _unit(name: str, properties: Mapping[str, str], later: Mapping[str, str] | None) -> Unit:
     later = later or {}
     # A looping unit may run at a look and have ended at the other: how it ended counts.
-    ended = later if told.get("Result") == "success" and later.get("Result", "success") != "success" else told
-    aliases = tuple(alias for alias in told.get("Names", "").split() if alias != name)
-    telling = [f"Id={name}", *(f"{key}={told[key]}" for key in _TELLING if key in told)]
-    telling += [f"{key}={later[key]}" for key in _TELLING if key in later and later[key] != told.get(key)]
+    ended = (
+        later if properties.get("Result") == "success" and later.get("Result", "success") != "success" else properties
+    )
+    aliases = tuple(alias for alias in properties.get("Names", "").split() if alias != name)
+    telling = [f"Id={name}", *(f"{key}={properties[key]}" for key in _TELLING if key in properties)]
+    telling += [f"{key}={later[key]}" for key in _TELLING if key in later and later[key] != properties.get(key)]
     return Unit(
         name=name,
         aliases=aliases,
-        description=told.get("Description", ""),
-        load=told.get("LoadState", ""),
-        active=told.get("ActiveState", ""),
-        sub=told.get("SubState", ""),
+        description=properties.get("Description", ""),
+        load=properties.get("LoadState", ""),
+        active=properties.get("ActiveState", ""),
+        sub=properties.get("SubState", ""),
         active_later=later.get("ActiveState"),
         sub_later=later.get("SubState"),
         result=ended.get("Result", ""),
-        restarts=_whole(told, "NRestarts"),
+        restarts=_whole(properties, "NRestarts"),
         restarts_later=_whole(later, "NRestarts"),
-        started_usec=_whole(told, "ExecMainStartTimestampMonotonic"),
+        started_usec=_whole(properties, "ExecMainStartTimestampMonotonic"),
         started_usec_later=_whole(later, "ExecMainStartTimestampMonotonic"),
-        state_changed_usec=_whole(told, "StateChangeTimestampMonotonic"),
-        enabled=told.get("UnitFileState", ""),
-        restart=told.get("Restart", ""),
-        restart_after=systemd_span(told.get("RestartUSec", "")),
+        state_changed_usec=_whole(properties, "StateChangeTimestampMonotonic"),
+        enabled=properties.get("UnitFileState", ""),
+        restart=properties.get("Restart", ""),
+        restart_after=systemd_span(properties.get("RestartUSec", "")),
         exit_code=_whole(ended, "ExecMainCode"),
         exit_status=_whole(ended, "ExecMainStatus"),
-        fragment=told.get("FragmentPath", ""),
-        triggered_by=tuple(told.get("TriggeredBy", "").split()),
-        wanted_by=tuple(told.get("WantedBy", "").split()),
-        required_by=tuple(told.get("RequiredBy", "").split()),
-        part_of=tuple(told.get("PartOf", "").split()),
-        control_group=told.get("ControlGroup", ""),
+        fragment=properties.get("FragmentPath", ""),
+        triggered_by=tuple(properties.get("TriggeredBy", "").split()),
+        wanted_by=tuple(properties.get("WantedBy", "").split()),
+        required_by=tuple(properties.get("RequiredBy", "").split()),
+        part_of=tuple(properties.get("PartOf", "").split()),
+        control_group=properties.get("ControlGroup", ""),
         protected=is_protected((name, *aliases)),
         source=tuple(telling),
     )
 
 
-def _whole(told: Mapping[str, str], key: str) -> int | None:
-    return int(value) if (value := told.get(key, "")).isascii() and value.isdigit() and len(value) <= 20 else None
+def _whole(properties: Mapping[str, str], key: str) -> int | None:
+    return int(value) if (value := properties.get(key, "")).isascii() and value.isdigit() and len(value) <= 20 else None
 
 
 def _failed(outputs: Outputs) -> tuple[str, tuple[FailedUnit, ...]]:

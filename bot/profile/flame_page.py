@@ -30,7 +30,7 @@ def flame_page(tree: FlameTree, title: str, said: str, heat_svg: str = "") -> st
     styles = [_asset("page.css")]
     added = _OWN_STYLE.findall(scripts[1])
     values = tree.values()
-    told = {"tree": values, "compares": tree.compares, "deltas": list(_deltas(values)) if tree.compares else []}
+    data = {"tree": values, "compares": tree.compares, "deltas": list(_deltas(values)) if tree.compares else []}
     policy = page_policy([*styles, *added], scripts)
     return "".join(
         (
@@ -46,7 +46,7 @@ def flame_page(tree: FlameTree, title: str, said: str, heat_svg: str = "") -> st
             '<button type="button" id="reset">All of it</button></form>\n',
             '<div id="details" role="status"></div>\n<div id="chart"></div>\n',
             heat_svg,
-            f'<script type="application/json" id="told">{_json(told)}</script>\n',
+            f'<script type="application/json" id="told">{_json(data)}</script>\n',
             *(f"<script>{script}</script>\n" for script in scripts),
             "</body>\n</html>\n",
         )

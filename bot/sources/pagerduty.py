@@ -74,7 +74,7 @@ def alarm_of(
     Raises: MalformedDelivery when it has no id.
     """
     service = text(inner(incident, "service"), "summary")
-    told = {
+    found = {
         "service": service,
         "service_id": text(inner(incident, "service"), "id"),
         "urgency": text(incident, "urgency"),
@@ -87,7 +87,7 @@ def alarm_of(
         happening=happening,
         title=text(incident, "title", TITLE) or text(incident, "summary", TITLE),
         occurred_at=occurred_at,
-        labels={key: value for key, value in told.items() if value},
+        labels={key: value for key, value in found.items() if value},
         body=harmless({key: incident.get(key) for key in ("title", "description", "custom_fields") if key in incident}),
         url=_url(incident),
         whole=False,  # a webhook does not list the incident's alerts
@@ -116,12 +116,12 @@ def signals_of(alerts: Iterable[Mapping[str, Any]]) -> tuple[SourceAlert, ...]:
 
 def _signal(alert: Mapping[str, Any]) -> SourceAlert:
     body = inner(alert, "body")
-    told = {"severity": text(alert, "severity"), "service": text(inner(alert, "service"), "summary")}
+    found = {"severity": text(alert, "severity"), "service": text(inner(alert, "service"), "summary")}
     return SourceAlert(
         key=text(alert, "id"),
         firing=alert.get("status") != "resolved",
         title=text(alert, "summary", TITLE),
-        labels=labels(body, "details") | {key: value for key, value in told.items() if value},
+        labels=labels(body, "details") | {key: value for key, value in found.items() if value},
         body=harmless({key: alert.get(key) for key in ("summary", "alert_key", "body", "log_entry") if alert.get(key)}),
     )
 

@@ -114,8 +114,8 @@ def read_spent(body: bytes) -> Spent:
     Raises: CannotRead when it is malformed, or a function took more than all together.
     """
     try:
-        told = json.loads(body)
-        graph, meta = told["flamebearer"], told["metadata"]
+        answer = json.loads(body)
+        graph, meta = answer["flamebearer"], answer["metadata"]
         names, ticks, rate = graph["names"], graph["numTicks"], meta["sampleRate"]
         if meta["format"] != "single" or not all(isinstance(name, str) for name in names):
             raise CannotRead("Pyroscope's answer is another form of flame graph")

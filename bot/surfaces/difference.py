@@ -34,20 +34,20 @@ def difference_body(comparison: Comparison) -> dict[str, Any]:
             for accident in comparison.accidents
         ],
         "tried": comparison.tried,
-        "differences": [_difference(told) for told in comparison.differences],
+        "differences": [_difference(difference) for difference in comparison.differences],
     }
 
 
-def _difference(told: Difference) -> dict[str, Any]:
+def _difference(difference: Difference) -> dict[str, Any]:
     body: dict[str, Any] = {
-        "fact": safe(told.fact),
-        "here": values(told.here),
-        "there": values(told.there),
-        "surprise": round(told.surprise, 3),
-        "corrected": float(f"{told.corrected:.3g}"),
-        "telling": told.is_telling,
+        "fact": safe(difference.fact),
+        "here": values(difference.here),
+        "there": values(difference.there),
+        "surprise": round(difference.surprise, 3),
+        "corrected": float(f"{difference.corrected:.3g}"),
+        "telling": difference.is_telling,
     }
-    return body | ({"remark": safe(told.remark)} if told.remark else {})
+    return body | ({"remark": safe(difference.remark)} if difference.remark else {})
 
 
 def values(counts: Mapping[str, int]) -> str:
@@ -82,12 +82,14 @@ def _lines(comparison: Comparison, width: int) -> Iterator[str]:
     yield ""
     if not comparison.differences:
         yield "  Nothing that was read differs."
-    for told in comparison.differences[:TOLD]:
-        yield f"  {safe(told.fact)}"
-        yield from wrapped(f"here {values(told.here)}; there {values(told.there)}", width, "      ", first="    ")
-        yield f"    {strength(told)}"
-        if told.remark:
-            yield from wrapped(told.remark, width, "      ", first="    ! ")
+    for difference in comparison.differences[:TOLD]:
+        yield f"  {safe(difference.fact)}"
+        yield from wrapped(
+            f"here {values(difference.here)}; there {values(difference.there)}", width, "      ", first="    "
+        )
+        yield f"    {strength(difference)}"
+        if difference.remark:
+            yield from wrapped(difference.remark, width, "      ", first="    ! ")
     if more := len(comparison.differences) - TOLD:
         yield f"  … and {more} more: --json" if more > 0 else ""
     if comparison.left_out:
@@ -95,11 +97,11 @@ def _lines(comparison: Comparison, width: int) -> Iterator[str]:
         yield from wrapped(left_out(comparison), width, "    ", first="  ")
 
 
-def strength(told: Difference) -> str:
+def strength(difference: Difference) -> str:
     """Return in words how likely chance explains it."""
-    if told.is_telling:
-        return f"surprise {told.surprise:.1f}: unlikely by chance, even among all facts compared"
-    return f"surprise {told.surprise:.1f}: may be chance, with so many facts compared"
+    if difference.is_telling:
+        return f"surprise {difference.surprise:.1f}: unlikely by chance, even among all facts compared"
+    return f"surprise {difference.surprise:.1f}: may be chance, with so many facts compared"
 
 
 def left_out(comparison: Comparison) -> str:

@@ -119,8 +119,8 @@ def _lines(report: FleetReport, width: int) -> Iterator[str]:
         yield f"  {count.cause}{how}"
         yield from wrapped(f"{count.prevalence.says}", width, "    ")
         yield from wrapped(listed(count.nodes, NODES_NAMED), width, "      ", first="    on ")
-        for label, told in among(report, count.cause):
-            yield from wrapped(f"by {label}: {told}", width, "      ", first="    ")
+        for label, counts in among(report, count.cause):
+            yield from wrapped(f"by {label}: {counts}", width, "      ", first="    ")
         if count.undecided:
             yield from wrapped(f"not known for {listed(count.undecided, NODES_NAMED)}", width, "      ", first="    ")
     clear = [count for count in report.causes if not count.nodes and not count.undecided]
@@ -157,5 +157,5 @@ def among(report: FleetReport, cause: str) -> Iterator[tuple[str, str]]:
         if len(values) < 2:
             continue
         ordered = sorted(values.items(), key=lambda item: -item[1].causes.get(cause, 0))
-        told = [f"{value} {group.causes.get(cause, 0)} of {group.answered}" for value, group in ordered]
-        yield label, listed(told, GROUPS_TOLD)
+        counts = [f"{value} {group.causes.get(cause, 0)} of {group.answered}" for value, group in ordered]
+        yield label, listed(counts, GROUPS_TOLD)

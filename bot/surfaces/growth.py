@@ -11,21 +11,21 @@ from bot.domain.safe_text import one_line
 from bot.surfaces.view.growth_words import growth_words, sparkline
 
 
-def growth_text(told: Sequence[tuple[str, Growth]]) -> str:
+def growth_text(trends: Sequence[tuple[str, Growth]]) -> str:
     """Return a block for each node: its name, the strip of counts, and what they say."""
-    if not told:
+    if not trends:
         return "No node was counted twice, minutes apart. zombie serve and zombie check --open keep each count.\n"
     blocks = (
         f"{one_line(node, 80)}  {sparkline(growth)}  {growth.latest.value:,.0f} {growth.what} at "
         f"{growth.latest.at:%Y-%m-%d %H:%M} UTC\n  {growth_words(growth)}\n"
-        for node, growth in told
+        for node, growth in trends
     )
     return "".join(blocks)
 
 
-def growth_document(told: Sequence[tuple[str, Growth]]) -> str:
+def growth_document(trends: Sequence[tuple[str, Growth]]) -> str:
     """Return it as JSON: slopes per hour, times in hours."""
-    nodes = [{"node": node, **growth_body(growth)} for node, growth in told]
+    nodes = [{"node": node, **growth_body(growth)} for node, growth in trends]
     return json.dumps({"schema": 1, "nodes": nodes}, ensure_ascii=False, indent=2) + "\n"
 
 

@@ -60,11 +60,11 @@ def incident_document(incident: Incident, entries: Sequence[Entry]) -> str:
 
 def incident_body(incident: Incident, entries: Sequence[Entry]) -> dict[str, Any]:
     """Return an incident with all its entries as JSON values."""
-    told = [
+    cells = [
         {"seq": entry.seq, "at": instant_text(entry.at), "by": entry.by, "kind": entry.kind, "body": entry.body}
         for entry in entries
     ]
-    body: dict[str, Any] = _safe(_summary(incident.summary) | {"entries": told})
+    body: dict[str, Any] = _safe(_summary(incident.summary) | {"entries": cells})
     return body
 
 

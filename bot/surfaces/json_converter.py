@@ -59,26 +59,26 @@ class JsonConverter:
         if not known or _tells_a_name(value):
             return self._whole_way(value)
         clean = self._clean
-        told: dict[str, Any] = {}
+        converted: dict[str, Any] = {}
         for name, item in value.items():
             kind = type(item)
-            told[str(name)] = item if kind in _AS_IT_IS or (kind is str and item in clean) else self.convert(item)
-        return told
+            converted[str(name)] = item if kind in _AS_IT_IS or (kind is str and item in clean) else self.convert(item)
+        return converted
 
     def _listed(self, values: Any) -> Any:
         clean = self._clean
-        told: list[Any] = []
+        converted: list[Any] = []
         for item in values:
             kind = type(item)
             if kind is str:
                 if item not in clean and not self._is_clean(item):
                     return self._whole_way(values)  # a neighbour of a secret may belong to it
-                told.append(item)
+                converted.append(item)
             elif kind is float:
-                told.append(_rounded(item))
+                converted.append(_rounded(item))
             else:
-                told.append(item if kind in _AS_IT_IS else self.convert(item))
-        return told
+                converted.append(item if kind in _AS_IT_IS else self.convert(item))
+        return converted
 
     def _record(self, value: Any) -> Any:
         kind: Any = type(value)
@@ -184,12 +184,12 @@ class _Parts:
 
 @functools.cache
 def _parts(kind: Any) -> _Parts:
-    told = tuple(field.name for field in fields(kind) if field.name not in _LEFT_OUT)
+    names_kept = tuple(field.name for field in fields(kind) if field.name not in _LEFT_OUT)
     members = vars(kind).items()
     properties = tuple(name for name, part in members if isinstance(part, property) and not name.startswith("_"))
-    names = {*told, *properties}
+    names = {*names_kept, *properties}
     harmless = not (any(map(SECRET_NAME.match, names)) or _tells_a_name(names))
-    return _Parts(told, properties, harmless, operator.attrgetter(*told) if len(told) > 1 else None)
+    return _Parts(names_kept, properties, harmless, operator.attrgetter(*names_kept) if len(names_kept) > 1 else None)
 
 
 def _tells_a_name(names: Container[str]) -> bool:

@@ -26,35 +26,37 @@ def wave_headline(wave: Wave) -> str:
 
 def wave_lines(wave: Wave) -> tuple[str, ...]:
     """Return what a person has to know about it, the most urgent first."""
-    told, proposal = [wave_headline(wave)], wave.proposal
+    lines, proposal = [wave_headline(wave)], wave.proposal
     if wave.state is WaveState.PROPOSED:
         said = f"{len(wave.endorsements)} of {proposal.approvals_needed}"
-        told.append(f"It waits for a yes ({said}), and {wave.asked_by} may not give it.")
+        lines.append(f"It waits for a yes ({said}), and {wave.asked_by} may not give it.")
     if wave.stop is not None:
-        told.append(f"Stopped: {wave.stop.because}")
+        lines.append(f"Stopped: {wave.stop.because}")
     present = "" if wave.ended else f"; the present stage is {wave.stage}"
-    told.append(f"Stages: {' → '.join(map(str, proposal.stages))} cured{present}.")
+    lines.append(f"Stages: {' → '.join(map(str, proposal.stages))} cured{present}.")
     for outcome in TurnOutcome:
         turns = wave.having(outcome)
         if turns:
-            told.append(f"{outcome}: {len(turns)}: {_names([turn.member.node for turn in turns])}")
-    told += [f"  {turn.member.node}: {turn.because}" for turn in wave.having(TurnOutcome.FAILED)[:MOST_SHOWN]]
-    told += [f"  {turn.member.node}: {turn.because}" for turn in wave.having(TurnOutcome.DROPPED)[-MOST_SHOWN:]]
+            lines.append(f"{outcome}: {len(turns)}: {_names([turn.member.node for turn in turns])}")
+    lines += [f"  {turn.member.node}: {turn.because}" for turn in wave.having(TurnOutcome.FAILED)[:MOST_SHOWN]]
+    lines += [f"  {turn.member.node}: {turn.because}" for turn in wave.having(TurnOutcome.DROPPED)[-MOST_SHOWN:]]
     if wave.under_way:
-        told.append(f"under way: {_names([f'{turn.member.node} ({turn.member.incident})' for turn in wave.under_way])}")
+        lines.append(
+            f"under way: {_names([f'{turn.member.node} ({turn.member.incident})' for turn in wave.under_way])}"
+        )
     if wave.waiting:
-        told.append(f"to come: {len(wave.waiting)}: {_names([member.node for member in wave.waiting])}")
+        lines.append(f"to come: {len(wave.waiting)}: {_names([member.node for member in wave.waiting])}")
     if proposal.controls:
-        told.append(f"left alone: {len(proposal.controls)}: {_names([member.node for member in proposal.controls])}")
+        lines.append(f"left alone: {len(proposal.controls)}: {_names([member.node for member in proposal.controls])}")
     if wave.until is not None:
         until = "" if wave.ended else f" until {wave.until:%Y-%m-%d %H:%M} UTC"
-        told.append(f"approved by {_names([approval.by for approval in wave.approvals])}{until}")
+        lines.append(f"approved by {_names([approval.by for approval in wave.approvals])}{until}")
     match wave.ending:
         case WaveDeclined(reason=reason):
-            told.append(f"Declined: {reason}")
+            lines.append(f"Declined: {reason}")
         case WaveEnded() as ended:
-            told.append(_end(wave, ended))
-    return tuple(map(safe, told))
+            lines.append(_end(wave, ended))
+    return tuple(map(safe, lines))
 
 
 def _end(wave: Wave, ended: WaveEnded) -> str:

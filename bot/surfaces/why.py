@@ -18,13 +18,13 @@ MOST_TOLD = 20
 def why_body(verdict: Verdict, changes: Sequence[WhatIf], words: PlanWords) -> dict[str, Any]:
     """Return the document that `zombie why --json` prints."""
     kept = ("status", "cause", "confidence", "plan")
-    before, told = node_document(verdict), []
+    before, nodes = node_document(verdict), []
     for each in changes:
         after = node_document(each.verdict)
         says = sentence(each, verdict, words)
-        told.append({"with": [str(each.change)], **{name: after[name] for name in kept}, "says": says})
+        nodes.append({"with": [str(each.change)], **{name: after[name] for name in kept}, "says": says})
     now = {name: before[name] for name in kept}
-    return {"schema": SCHEMA_VERSION, "node": verdict.node, "verdict": now, "changes": told}
+    return {"schema": SCHEMA_VERSION, "node": verdict.node, "verdict": now, "changes": nodes}
 
 
 def why_text(verdict: Verdict, changes: Sequence[WhatIf], words: PlanWords, width: int = 80) -> list[str]:

@@ -42,7 +42,7 @@ class Cluster:
     async def answers(self, heard: Callable[[NodeAnswer], None], told: Callable[[str], None] = print) -> None:
         sweep = Sweep.of(library().get("node-health"), ["leaked-memory-cgroups"])
         settings = Settings(scheduler=self.shop.url)
-        reads = elsewhere_of(sweep, settings, DEADLINE, CHUNK, told=told)
+        reads = elsewhere_of(sweep, settings, DEADLINE, CHUNK, remark=told)
         assert reads is not None
         await reads.answers(self.nodes, heard)
 

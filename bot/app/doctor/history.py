@@ -22,9 +22,11 @@ async def prometheus(settings: Settings, nodes: Sequence[Node], now: Clock) -> t
         return (DoctorFinding("Prometheus", Mark.NOT_SET, "no PROMETHEUS_URL: verdicts come without the past"),)
     try:
         for node in nodes[:1]:
-            told = await history.before(node, now())
+            evidence = await history.before(node, now())
             return (
-                DoctorFinding("Prometheus", Mark.OK, f"of {node.name}: {told[0].says if told else 'no history found'}"),
+                DoctorFinding(
+                    "Prometheus", Mark.OK, f"of {node.name}: {evidence[0].says if evidence else 'no past found'}"
+                ),
             )
     except CannotRead as no:
         hint = "Is it reachable, and does its label instance hold the inventory's names, addresses or labels?"
@@ -44,8 +46,8 @@ async def pyroscope(settings: Settings, nodes: Sequence[Node], now: Clock) -> tu
         return ()
     try:
         for node in nodes[:1]:
-            (told,) = await profiled.before(node, now())
-            return (DoctorFinding("Pyroscope", Mark.OK, f"of {node.name}: {told.says}"),)
+            (evidence,) = await profiled.before(node, now())
+            return (DoctorFinding("Pyroscope", Mark.OK, f"of {node.name}: {evidence.says}"),)
     except CannotRead as no:
         hint = "Is it reachable, and which label names nodes there? [pyroscope] label in zombie.toml"
         return (DoctorFinding("Pyroscope", Mark.WRONG, str(no), hint),)

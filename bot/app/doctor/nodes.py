@@ -92,10 +92,10 @@ def _said(runs: Mapping[str, Completed], name: str) -> str:
 
 
 def _clock(node: Node, runs: Mapping[str, Completed]) -> DoctorFinding:
-    name, told = f"clock of {node.name}", _said(runs, "time")
-    if not (told.isascii() and told.isdigit() and len(told) < 12):
+    name, answer = f"clock of {node.name}", _said(runs, "time")
+    if not (answer.isascii() and answer.isdigit() and len(answer) < 12):
         return DoctorFinding(name, Mark.NOTE, "it does not say what time it is")
-    skew = abs((now() - datetime.fromtimestamp(int(told), UTC)).total_seconds())
+    skew = abs((now() - datetime.fromtimestamp(int(answer), UTC)).total_seconds())
     seen = f"{skew:,.0f} s from this machine's"
     if skew > SKEW_NOTED:
         mark = Mark.WRONG if skew > SKEW_WRONG else Mark.NOTE
@@ -110,10 +110,10 @@ def _rights(
         return DoctorFinding(name, Mark.NOTE, "the login is root", "Give the bot its own login: zombie sudoers")
     missing, unknown = [], 0
     for number, argv in enumerate(rights):
-        told = runs.get(f"right {number}")
-        if told is None or told.exit_status in (None, 124, 137):
+        answer = runs.get(f"right {number}")
+        if answer is None or answer.exit_status in (None, 124, 137):
             unknown += 1
-        elif told.exit_status != 0:
+        elif answer.exit_status != 0:
             missing.append(" ".join(_shown(argv)))
     if unknown:
         return DoctorFinding(

@@ -41,10 +41,10 @@ class LocalBot:
     async def examined(self) -> tuple[DoctorFinding, ...]:
         """Does it take work?"""
         try:
-            told = await self.fetched("/readyz")
+            page = await self.fetched("/readyz")
         except OSError as no:
             return (DoctorFinding("bot here", Mark.NOT_SET, f"no bot answers at {self.address} ({no})"),)
-        if '"ready": true' in told:
+        if '"ready": true' in page:
             return (DoctorFinding("bot here", Mark.OK, f"takes work at {self.address}"),)
         hint = f"curl http://{self.address}/readyz says why"
         return (DoctorFinding("bot here", Mark.WRONG, f"at {self.address} takes no work", hint),)

@@ -72,7 +72,7 @@ def ena_event(line: KernelLine, version: str) -> tuple[KernelEvent, str] | None:
     speaker = _SPEAKER.match(line.says) or _BARE.match(line.says)
     if speaker is None:
         return None
-    told, says = speaker.groupdict(), speaker["says"]
+    parts, says = speaker.groupdict(), speaker["says"]
     pair = (_SWAPPED_PAIR if version in ("", SWAPPED_IN) else _PAIR).match(says)
     wordings = ((Kind.NIC_STALLED, pair),) if pair else ((kind, pattern.match(says)) for kind, pattern in _WORDINGS)
     for kind, found in wordings:
@@ -85,12 +85,12 @@ def ena_event(line: KernelLine, version: str) -> tuple[KernelEvent, str] | None:
             kind=Kind.NIC_STARVED if starved else kind,
             text=line.raw,
             since_boot=line.since_boot,
-            device=told["name"] or told.get("bus") or "",
+            device=parts["name"] or parts.get("bus") or "",
             core=int(said["core"]) if said.get("core") else None,
             queue=int(said["queue"]) if said.get("queue") else None,
             napi_scheduled=True if kind is Kind.NIC_STARVED else scheduled,
         )
-        return event, told.get("bus") or ""
+        return event, parts.get("bus") or ""
     return None
 
 

@@ -31,8 +31,8 @@ def parse_file(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
     """Return the events of the lines, oldest first."""
     versions = (version for line in lines if (version := VERSION.search(line.says)))
     known = next((version["version"].rstrip("g") for version in versions), "")
-    told = [ena for line in lines if (ena := ena_event(line, known))]
-    story = _Story(known, {bus: event.device for event, bus in told if bus and event.device != bus})
+    enas = [ena for line in lines if (ena := ena_event(line, known))]
+    story = _Story(known, {bus: event.device for event, bus in enas if bus and event.device != bus})
     for line in lines:
         story.hear(line)
     story.end_trace()

@@ -66,9 +66,9 @@ class RingAccess:
         """
         asked = [("identity", IDENTITY), *(("ring", command) for command in look_commands(self.places))]
         runs = await self._runs(node, asked, _LOOK_LIMIT)
-        told = Outputs(*runs.get("identity", ()))
-        boot_id, machine_id = identity(node, told)
-        if (up := uptime(told)) is None:
+        outputs = Outputs(*runs.get("identity", ()))
+        boot_id, machine_id = identity(node, outputs)
+        if (up := uptime(outputs)) is None:
             raise CannotRead(f"{node.name} does not say how long it is up.")
         whom = MachineIdentity(boot_id, machine_id, self.transport.host_key(node), up)
         return whom, read_look(Outputs(*runs.get("ring", ())))

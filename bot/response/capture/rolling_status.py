@@ -101,17 +101,17 @@ def look_commands(places: Places) -> tuple[Command, ...]:
     )
 
 
-def read_look(told: Outputs) -> RollingStatus:
+def read_look(outputs: Outputs) -> RollingStatus:
     """Parse the answers; a missing answer counts as absent."""
-    unit, node = _pairs(told.text("unit")), _pairs(told.text("node"))
+    unit, node = _pairs(outputs.text("unit")), _pairs(outputs.text("node"))
     facts = Facts({name: node.get(name, "") for name in ("memory", "stall", "load", "cores", "system", "perf")})
     systemd = re.match(r"systemd (\d{1,4})", unit.get("version", ""))
     is_active = unit.get("ActiveState", "") in _RUNS
     since = unit.get("ExecMainStartTimestampMonotonic", "")
-    found = (_SEGMENT.match(line) for line in told.text("node").splitlines())
+    found = (_SEGMENT.match(line) for line in outputs.text("node").splitlines())
     segments = [Segment(part[1], int(part[2]), int(part[3]) if "." in part[1][5:] else None) for part in found if part]
     wall, before, after = (_number(node.get("clock", ""), place) for place in range(3))
-    log = told.get("log")
+    log = outputs.get("log")
     pairs, lines = _lines(log.stdout if log is not None else "")
     return RollingStatus(
         facts=facts,

@@ -51,8 +51,8 @@ def _all(look: RollingStatus) -> Iterator[Symptom]:
             continue
         words = KernelLine(line.says, line.says)
         event = kernel_event(words)
-        if event is None and (told := ena_event(words, "")) is not None:
-            event = told[0]
+        if event is None and (ena := ena_event(words, "")) is not None:
+            event = ena[0]
         if event is not None and event.kind in _OF:
             name, called = _OF[event.kind]
             yield Symptom(name, called, line.stamp + offset, one_line(line.says, 160))

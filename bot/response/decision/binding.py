@@ -47,8 +47,8 @@ def address(node: Node) -> str:
 
 def another_machine(bound: Mapping[str, str], node: Node, seen: NodeStatus) -> tuple[str, ...]:
     """Return what shows that this is not the approved machine; a new boot does not count."""
-    told = {"address": address(node), "host_key": seen.host_key, "machine_id": seen.machine_id}
-    return tuple(f"{name}: {bound.get(name, '')} → {now}" for name, now in told.items() if bound.get(name) != now)
+    values = {"address": address(node), "host_key": seen.host_key, "machine_id": seen.machine_id}
+    return tuple(f"{name}: {bound.get(name, '')} → {now}" for name, now in values.items() if bound.get(name) != now)
 
 
 def another_boot(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
@@ -70,8 +70,8 @@ def further_reach(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]
     """Return what a later step would do to units that were not shown with it. Fewer units are no difference, because an
     earlier step may have stopped or started them.
     """
-    told = ((name, bound.get(name, ""), words) for name, words in sorted((seen.also or {}).items()))
-    return tuple(f"{name}: {was or 'nothing'} → {now}" for name, was, now in told if not _units(now) <= _units(was))
+    effects = ((name, bound.get(name, ""), words) for name, words in sorted((seen.also or {}).items()))
+    return tuple(f"{name}: {was or 'nothing'} → {now}" for name, was, now in effects if not _units(now) <= _units(was))
 
 
 def _units(words: str) -> frozenset[str]:
@@ -100,8 +100,8 @@ def drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
 
 def _newly_unread(before: Verdict, now: Verdict) -> list[Unread]:
     """What the evidence depends on and is now unread."""
-    known, told = {reading.probe for reading in before.unread}, {reading.probe for reading in before.evidence}
-    return [reading for reading in now.unread if reading.probe in told and reading.probe not in known]
+    known, shown = {reading.probe for reading in before.unread}, {reading.probe for reading in before.evidence}
+    return [reading for reading in now.unread if reading.probe in shown and reading.probe not in known]
 
 
 def _said(plan: Plan) -> str:

@@ -48,14 +48,17 @@ class DecisionPreview:
             return (f"There is no verb {what!r}.", f"There are: {', '.join((*VERBS, *self.actions))}.")
         where = "" if verb in ("brake", "release") else f" on {one_line(node, 100)}"
         try:
-            told = await self._told(approval, verb, action, node)
+            answers = await self._told(approval, verb, action, node)
         except InventoryError as no:
             return (f"No: {no.sentence}",)
-        against = [answer for answer in told if isinstance(answer, Refused)]
+        against = [answer for answer in answers if isinstance(answer, Refused)]
         first = f"No: {who} may not {what}{where} now." if against else f"Yes: {who} may {what}{where} now."
         return (
             first,
-            *(f"no, {answer.name}: {answer}" if isinstance(answer, Refused) else f"yes: {answer}" for answer in told),
+            *(
+                f"no, {answer.name}: {answer}" if isinstance(answer, Refused) else f"yes: {answer}"
+                for answer in answers
+            ),
         )
 
     async def _told(self, approval: Approval, verb: str, action: str, node: str) -> list[str | Refused]:
@@ -64,23 +67,23 @@ class DecisionPreview:
         self.nodes.find(node)  # raises for an unknown name
         incident = await self._incident(node, verb)
         if verb in ("decline", "cancel", "undo"):
-            told = [self._may_call_off(incident, approval)]
+            answers = [self._may_call_off(incident, approval)]
         else:
-            told = [_asked("[policy] names them as an approver", lambda: guards.is_approver(self.policy, approval))]
+            answers = [_asked("[policy] names them as an approver", lambda: guards.is_approver(self.policy, approval))]
         if incident is None:
             kind = NothingToUndo if verb == "undo" else NothingProposed
-            return [*told, kind(f"No incident of {one_line(node, 100)} is open for that.")]
-        told.insert(0, f"it is about incident {incident.id}, which is {incident.state}")
+            return [*answers, kind(f"No incident of {one_line(node, 100)} is open for that.")]
+        answers.insert(0, f"it is about incident {incident.id}, which is {incident.state}")
         if verb == "cancel":
-            return [*told, _asked("no step has begun", lambda: guards.has_not_begun(incident))]
+            return [*answers, _asked("no step has begun", lambda: guards.has_not_begun(incident))]
         if verb == "undo":
-            return told
+            return answers
         if verb == "answer":
-            return [*told, _asked("a question is open", lambda: _is_asked(incident))]
-        told.append(_asked("a plan waits for a decision", lambda: guards.is_undecided(incident)))
+            return [*answers, _asked("a question is open", lambda: _is_asked(incident))]
+        answers.append(_asked("a plan waits for a decision", lambda: guards.is_undecided(incident)))
         if verb == "decline" or incident.proposal is None:
-            return told
-        return [*told, *await self._about_plan(incident, approval, action)]
+            return answers
+        return [*answers, *await self._about_plan(incident, approval, action)]
 
     def _may_call_off(self, incident: Incident | None, approval: Approval) -> str | Refused:
         if incident is not None and guards.has_asked(self.policy, incident, approval):
@@ -91,13 +94,13 @@ class DecisionPreview:
         policy, proposal, now = self.policy, incident.proposal, now_of(self.clock, incident)
         assert proposal is not None
         plan, braked, marks = proposal.plan, await self.ledger.braked(), await self.ledger.marks()
-        told: list[str | Refused] = []
+        answers: list[str | Refused] = []
         if action:
             steps = [step.action for step in plan.steps]
             has = any(action in (name, name.partition("_")[0]) for name in steps)
             lacks = NothingProposed(f"The plan is different: {', '.join(steps)}.")
-            told.append(f"the plan has it: {', '.join(steps)}" if has else lacks)
-        told += [
+            answers.append(f"the plan has it: {', '.join(steps)}" if has else lacks)
+        answers += [
             _asked("another person asked", lambda: guards.is_not_the_asker(policy, incident, approval)),
             _asked("they have not said yes yet", lambda: guards.is_first_yes(policy, incident, approval)),
             _asked("it is not too late", lambda: guards.is_in_time(policy, incident, now)),
@@ -110,13 +113,13 @@ class DecisionPreview:
         machine_id = proposal.binds.get("machine_id", "")
         held = await self.ledger.hold(incident.node, machine_id)
         busy = held is not None and held.incident != incident.id
-        told.append(NodeBusy(busy_with(held, incident.node)) if busy and held else "nothing else acts on it")
+        answers.append(NodeBusy(busy_with(held, incident.node)) if busy and held else "nothing else acts on it")
         again = await self.ledger.tried(plan, machine_id, SAME_AGAIN)
         tried = again not in (None, incident.id)
-        told.append(AlreadyTried(f"Incident {again} did the same today.") if tried else "not tried in the last 24 h")
+        answers.append(AlreadyTried(f"Incident {again} did the same today.") if tried else "not tried in the last 24 h")
         if incident.approvals_needed > 1:
-            told.append(f"{len(incident.endorsements)} of {incident.approvals_needed} have said yes so far")
-        return told
+            answers.append(f"{len(incident.endorsements)} of {incident.approvals_needed} have said yes so far")
+        return answers
 
     async def _incident(self, node: str, verb: str) -> Incident | None:
         """The newest incident of a node to which the verb can apply."""

@@ -79,15 +79,15 @@ class Recheck:
         if verdict.status is Status.UNREACHABLE or verdict.snapshot is None:
             seen = await self.reach.look(node)  # its error class tells a wrong host key from a lost connection
             return RecheckResult(verdict, seen, ())
-        told = verdict.snapshot.readings
+        earlier = verdict.snapshot.readings
         if together:
-            lacking = lacking_of(node, rights, [_told(told, f"{_RIGHT} {n}") for n in range(len(rights))])
-        boot_id, machine_id = identity(node, _told(told, _IDENTITY))
+            lacking = lacking_of(node, rights, [_told(earlier, f"{_RIGHT} {n}") for n in range(len(rights))])
+        boot_id, machine_id = identity(node, _told(earlier, _IDENTITY))
         facts: tuple[Facts, ...] = ()
         if first is not None:
-            facts = (self.reach.actions[first.action].facts(first.args, _told(told, _FIRST)),)
-        also = self.reach.also(steps, {name: _told(told, name) for name, _ in self.reach.asking_around(steps)})
-        began = uptime(_told(told, _IDENTITY))
+            facts = (self.reach.actions[first.action].facts(first.args, _told(earlier, _FIRST)),)
+        also = self.reach.also(steps, {name: _told(earlier, name) for name, _ in self.reach.asking_around(steps)})
+        began = uptime(_told(earlier, _IDENTITY))
         until = None if began is None else began + verdict.snapshot.window.total_seconds()
         seen = NodeStatus(boot_id, machine_id, self.reach.host_key(node), facts, also, until)
         return RecheckResult(verdict, seen, lacking)
@@ -112,7 +112,7 @@ def _as_told(outputs: Outputs) -> Outputs:
 
 
 def _told(readings: Mapping[str, Any], name: str) -> Outputs:
-    told = readings.get(name)
-    if not isinstance(told, Outputs):
+    reading = readings.get(name)
+    if not isinstance(reading, Outputs):
         raise CannotRead(f"The question “{name}” was not answered.")
-    return told
+    return reading

@@ -62,9 +62,9 @@ class VerdictMarker:
         """
         score = score_of(await self.ledger.marks(), cause, self.policy.counted)
         if not score.in_doubt:
-            told = f"{score.right} right and {score.wrong} wrong" if score.right + score.wrong else "none"
+            marks = f"{score.right} right and {score.wrong} wrong" if score.right + score.wrong else "none"
             raise NothingToMark(
-                f"{one_line(cause, 60)} is not in doubt: its marks since the last look are {told}.",
+                f"{one_line(cause, 60)} is not in doubt: its marks since the last look are {marks}.",
                 "zombie playbooks stats",
             )
         await self.ledger.append(HOUSE, None, CauseLookedAt(cause, one_line(reason.strip(), 500), os_user), by)

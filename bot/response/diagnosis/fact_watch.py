@@ -91,13 +91,15 @@ class Watch:
         known = {id(entry): names_of(entry) for entry in _flat(held)}
         for entry, names in known.items():
             name = self._name(names)
-            if name and (name in (told := set(spoken.values())) or len(told) < MOST_ENTRIES):
+            if name and (name in (spoken_names := set(spoken.values())) or len(spoken_names) < MOST_ENTRIES):
                 spoken[entry] = name
         if not spoken:
             return ()
         self.parted.add(change.what)
-        told = set(spoken.values())
-        return self._watched(held, change, spoken, {entry for entry, names in known.items() if told & names.keys()})
+        spoken_names = set(spoken.values())
+        return self._watched(
+            held, change, spoken, {entry for entry, names in known.items() if spoken_names & names.keys()}
+        )
 
     def _watched(
         self, held: tuple[Any, ...], change: Change, spoken: Mapping[int, str], moved: Collection[int]

@@ -18,26 +18,26 @@ UNREAD = "not read"
 
 def figures(verdict: Verdict, units: tuple[str, ...]) -> Mapping[str, str]:
     """Return a verdict's figures by name, and the states of the named units."""
-    told: dict[str, str] = {"verdict": " ".join(filter(None, (verdict.status.value, verdict.cause)))}
-    return told if verdict.snapshot is None else told | _of(verdict.snapshot, units)
+    facts: dict[str, str] = {"verdict": " ".join(filter(None, (verdict.status.value, verdict.cause)))}
+    return facts if verdict.snapshot is None else facts | _of(verdict.snapshot, units)
 
 
 def _of(snapshot: Snapshot, units: tuple[str, ...]) -> dict[str, str]:
     cgroups = snapshot.get(CgroupsReading)
-    told = {}
+    facts = {}
     if isinstance(cgroups, Unread):
-        told["dying memory cgroups"] = UNREAD
+        facts["dying memory cgroups"] = UNREAD
     else:
         dying = cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
-        told["dying memory cgroups"] = f"{dying:,}"
+        facts["dying memory cgroups"] = f"{dying:,}"
     cpu = snapshot.get(CpuReading)
-    told["busiest core in the kernel"] = UNREAD if isinstance(cpu, Unread) else f"{cpu.hottest_sys_percent:.0f} %"
+    facts["busiest core in the kernel"] = UNREAD if isinstance(cpu, Unread) else f"{cpu.hottest_sys_percent:.0f} %"
     log = snapshot.get(KernelLogReading)
-    told["network device resets"] = UNREAD if isinstance(log, Unread) else str(log.nic_resets)
+    facts["network device resets"] = UNREAD if isinstance(log, Unread) else str(log.nic_resets)
     listed = snapshot.get(UnitsReading)
     for unit in units:
         found = None if isinstance(listed, Unread) else next((u for u in listed.services if u.name == unit), None)
-        told[unit] = (
+        facts[unit] = (
             UNREAD
             if isinstance(listed, Unread)
             else f"{found.active} ({found.sub}), {found.enabled or 'no unit file'}"
@@ -45,8 +45,8 @@ def _of(snapshot: Snapshot, units: tuple[str, ...]) -> dict[str, str]:
             else "at rest"
         )
     host = snapshot.get(HostReading)
-    told["boot"] = UNREAD if isinstance(host, Unread) else host.boot_id
-    return told
+    facts["boot"] = UNREAD if isinstance(host, Unread) else host.boot_id
+    return facts
 
 
 def compared(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Compared, ...]:

@@ -34,8 +34,8 @@ async def grown(
     """
     found: dict[str, Growth] = {}
     for used in playbook.causes:
-        if (told := await _kept(readings, node, snapshot, used, before)) is not None:
-            found[used.cause.name] = told
+        if (trend := await _kept(readings, node, snapshot, used, before)) is not None:
+            found[used.cause.name] = trend
     return _telling(found, cause)
 
 
@@ -48,16 +48,16 @@ def grown_since(
         grows, look, name = used.cause.grows, _look(snapshot, used), used.cause.name
         if grows is None or look is None or name not in looks:
             continue
-        told = growth(name, grows, (*looks[name], look), grows.harm(snapshot, used.tuning))
-        if told is not None:
-            found[name] = told
+        trend = growth(name, grows, (*looks[name], look), grows.harm(snapshot, used.tuning))
+        if trend is not None:
+            found[name] = trend
     return _telling(found, cause)
 
 
 def _telling(found: Mapping[str, Growth], cause: str | None) -> Growth | None:
     if cause is not None and cause in found:
         return found[cause]
-    near = [(times[1], told) for told in found.values() if (times := told.harm_in) is not None and times[1] < SOON]
+    near = [(times[1], trend) for trend in found.values() if (times := trend.harm_in) is not None and times[1] < SOON]
     return min(near, key=lambda pair: pair[0])[1] if near else None
 
 
@@ -72,10 +72,10 @@ async def _kept(
     looks = await readings.looks(node, cause)
     if before is not None and isinstance(host, HostReading):
         with contextlib.suppress(CannotRead):  # the verdict says already that the past was not read
-            told = await before.counted(node, cause, snapshot.taken_at)
+            trend = await before.counted(node, cause, snapshot.taken_at)
             boot_at = snapshot.taken_at - host.uptime
             ours = min((look.at for look in looks if look.boot == boot), default=snapshot.taken_at)
-            earlier = (replace(look, boot=boot) for look in told if boot_at < look.at < ours)
+            earlier = (replace(look, boot=boot) for look in trend if boot_at < look.at < ours)
             looks = (*looks, *earlier)
     return growth(cause, grows, looks, grows.harm(snapshot, used.tuning))
 

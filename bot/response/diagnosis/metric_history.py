@@ -27,13 +27,13 @@ def with_past(diagnose: Diagnose, past: MetricHistory, clock: Clock, name: str =
         asking = asyncio.create_task(_before(past, node, clock, name), name=f"{name} of {node.name}")
         try:
             verdict = await diagnose(node, playbook, heard)
-            told = await asking
+            answer = await asking
         finally:
             asking.cancel()
-        if isinstance(told, Unread):
-            return replace(verdict, unread=(*verdict.unread, told))
+        if isinstance(answer, Unread):
+            return replace(verdict, unread=(*verdict.unread, answer))
         own = verdict.evidence
-        return replace(verdict, evidence=(*own[:FIRST_TOLD], *told[:1], *own[FIRST_TOLD:], *told[1:]))
+        return replace(verdict, evidence=(*own[:FIRST_TOLD], *answer[:1], *own[FIRST_TOLD:], *answer[1:]))
 
     return both
 

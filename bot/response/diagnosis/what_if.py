@@ -120,12 +120,12 @@ class _Search:
 
     def numbers(self) -> Iterator[WhatIf]:
         """Try each number that was looked at, lower and higher, and each boolean inverted."""
-        told: set[str] = set()
+        seen: set[str] = set()
         for fact in self._facts:  # a first look comes before its later look
-            if fact.both_looks in told:
+            if fact.both_looks in seen:
                 continue  # moved alone, the later look would give the same again
             for what_if in self._moved(fact):
-                told.add(fact.change.what)
+                seen.add(fact.change.what)
                 yield what_if
 
     def _moved(self, fact: Fact) -> Iterator[WhatIf]:

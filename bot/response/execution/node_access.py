@@ -87,8 +87,8 @@ class NodeAccess:
             asked += [(f"step {number}", command) for command in action.looks(step.args) if action.by_calls is None]
         asked += [(name, command) for name, commands in asking for command in commands]
         runs = await self._runs(node, asked, _LOOK_LIMIT)
-        told = Outputs(*runs.get("identity", ()))
-        boot_id, machine_id = identity(node, told)
+        outputs = Outputs(*runs.get("identity", ()))
+        boot_id, machine_id = identity(node, outputs)
         facts = []
         for number, step in enumerate(steps):
             action = self.actions[step.action]
@@ -98,7 +98,7 @@ class NodeAccess:
                 facts.append(action.facts(step.args, Outputs(*runs.get(f"step {number}", ()))))
         around_told = {name: Outputs(*runs.get(name, ())) for name, _ in asking}
         also = self.also(around, around_told, first) if around is not None else None
-        return NodeStatus(boot_id, machine_id, self.host_key(node), tuple(facts), also, uptime(told))
+        return NodeStatus(boot_id, machine_id, self.host_key(node), tuple(facts), also, uptime(outputs))
 
     def asking_around(self, steps: Sequence[Step], first: int = 1) -> list[tuple[str, tuple[Command, ...]]]:
         """Return the questions about what else a plan's steps do, by their names in the bindings."""
@@ -106,7 +106,7 @@ class NodeAccess:
         found = ((f"{ALSO}{number}", self.actions[step.action].around, step) for number, step in numbered)
         return [(name, around.looks(step.args)) for name, around, step in found if around is not None]
 
-    def also(self, steps: Sequence[Step], told: Mapping[str, Outputs], first: int = 1) -> Mapping[str, str]:
+    def also(self, steps: Sequence[Step], outputs: Mapping[str, Outputs], first: int = 1) -> Mapping[str, str]:
         """Return what else a plan's steps do, by that name, from the answers; steps without side effects are left
         out.
 
@@ -115,7 +115,7 @@ class NodeAccess:
         found = {}
         for number, step in enumerate(steps, first):
             around, name = self.actions[step.action].around, f"{ALSO}{number}"
-            if around is not None and (words := around.affects(step.args, told[name])):
+            if around is not None and (words := around.affects(step.args, outputs[name])):
                 found[name] = words
         return found
 
@@ -149,15 +149,15 @@ class NodeAccess:
 
         Raises: CannotDrain if an eviction would be refused; Unreachable or CannotRead when that is not known.
         """
-        told: list[str] = []
+        effects: list[str] = []
         for step in steps:
             action = self.actions[step.action]
             if action.by_calls is not None:
                 now = await self._cluster.facts(action, step.args, seen.boot_id)
                 if why := action.by_calls.refuses(step.args, now):
                     raise CannotDrain(why)
-                told += action.by_calls.affects(step.args, now)
-        return tuple(told)
+                effects += action.by_calls.affects(step.args, now)
+        return tuple(effects)
 
     async def unready(self, node: Node, done: Sequence[Step], seen: NodeStatus, waiting: Sequence[Step] = ()) -> str:
         """Say what is wrong with a node in its cluster; empty where it is in none, or a step done there explains it.
@@ -227,8 +227,8 @@ class NodeAccess:
         rights = self.rights(steps)
         asked = [(f"right {number}", command) for number, command in enumerate(asking(rights))]
         runs = await self._runs(self._acting(node), asked, _LOOK_LIMIT) if asked else {}
-        told = [Outputs(*runs.get(f"right {number}", ())) for number in range(len(rights))]
-        missing = list(lacking_of(node, rights, told))
+        answers = [Outputs(*runs.get(f"right {number}", ())) for number in range(len(rights))]
+        missing = list(lacking_of(node, rights, answers))
         for step in steps:
             if self.by_calls(step):
                 missing += await self._cluster.lacking(self.actions[step.action], step.args)
@@ -249,21 +249,21 @@ class NodeAccess:
         return runs
 
 
-def identity(node: Node, told: Outputs) -> tuple[str, str]:
+def identity(node: Node, outputs: Outputs) -> tuple[str, str]:
     """Return which boot answered, and which machine.
 
     Raises: CannotRead when it does not say.
     """
-    files = _sections(told.text("identity"))
+    files = _sections(outputs.text("identity"))
     boot_id, machine_id = files.get(BOOT_ID, "").lower(), files.get(MACHINE_ID, "").lower()
     if not boot_id or not machine_id:
         raise CannotRead(f"{node.name} does not say which machine and which boot it is.")
     return boot_id, machine_id
 
 
-def uptime(told: Outputs) -> float | None:
+def uptime(outputs: Outputs) -> float | None:
     """Return the node's uptime in seconds when it identified itself; None where it was not read."""
-    run = told.get("identity")
+    run = outputs.get("identity")
     return run.started_at_uptime if run is not None else None
 
 
@@ -272,13 +272,15 @@ def asking(rights: Sequence[tuple[str, ...]]) -> tuple[Command, ...]:
     return tuple(Command("may", ("sudo", "-n", "-l", *argv), output_limit_bytes=4096) for argv in rights)
 
 
-def lacking_of(node: Node, rights: Sequence[tuple[str, ...]], told: Sequence[Outputs]) -> tuple[tuple[str, ...], ...]:
+def lacking_of(
+    node: Node, rights: Sequence[tuple[str, ...]], answers: Sequence[Outputs]
+) -> tuple[tuple[str, ...], ...]:
     """Return the argument lists that may not be run, from the answers.
 
     Raises: CannotRead when an answer is missing.
     """
     missing = []
-    for argv, outputs in zip(rights, told, strict=True):
+    for argv, outputs in zip(rights, answers, strict=True):
         ended = outputs.get("may")
         if ended is None or ended.exit_status in (None, 124, 137):
             raise CannotRead(f"{node.name} does not say what its login may run as root.")

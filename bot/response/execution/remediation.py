@@ -68,12 +68,12 @@ class Remediation:
                 outcome = handed_over(outcome, incident, self.stepping.reach.actions)
             if isinstance(outcome, AdvanceLater):  # shown without being recorded, so it was not redacted yet
                 return replace(outcome, because=redacted_text(outcome.because))
-            told = await self.record.tell(incident, outcome, BOT)
+            after = await self.record.tell(incident, outcome, BOT)
         except (Conflict, ImpossibleEvent):
             return AdvanceLater(because="another program went on with it")
-        if told.state is State.RESOLVED:
-            await self._close_beside(told)
-        return None if told.ended else AdvanceLater()
+        if after.state is State.RESOLVED:
+            await self._close_beside(after)
+        return None if after.ended else AdvanceLater()
 
     async def _close_beside(self, cured: Incident) -> None:
         """End what was proposed for this node before it was cured: no card may go on asking for what is done.

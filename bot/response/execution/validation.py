@@ -127,8 +127,8 @@ def _undone(incident: Incident, reach: NodeAccess, seen: NodeStatus) -> list[str
             continue
         skipped = isinstance(record.outcome, StepSkipped)
         if action.judge(step.args, recorded(record, facts), facts) is not Proof.PROVEN:
-            told = ", ".join(f"{name}={value}" for name, value in facts.items() if name.endswith("State"))
-            against.append(f"{action.said(step.args)} {'is not so' if skipped else 'does not hold'}: {told}")
+            states = ", ".join(f"{name}={value}" for name, value in facts.items() if name.endswith("State"))
+            against.append(f"{action.said(step.args)} {'is not so' if skipped else 'does not hold'}: {states}")
     return against
 
 

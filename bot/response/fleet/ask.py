@@ -69,21 +69,21 @@ class FleetAsk:
         try:
             body = json.loads(text)
             words, causes = tuple(body["words"]), tuple(body.get("causes", ()))
-            told = {name: body[name] for name in ("sample", "full", "namespace", "kind", "control") if name in body}
+            given = {name: body[name] for name in ("sample", "full", "namespace", "kind", "control") if name in body}
         except (ValueError, KeyError, TypeError, RecursionError) as no:
             raise UsageError("The bot does not know that button.") from no
         if not all(isinstance(word, str) for word in (*words, *causes)) or not all(
-            isinstance(value, bool if name == "full" else str) for name, value in told.items()
+            isinstance(value, bool if name == "full" else str) for name, value in given.items()
         ):
             raise UsageError("The bot does not know that button.")
-        return cls(words, causes, **told).checked()
+        return cls(words, causes, **given).checked()
 
     @property
     def text(self) -> str:
         """The text for a button, without defaults; empty where it would be too long."""
         usual = FleetAsk(())
-        told = {field.name: getattr(self, field.name) for field in fields(self)}
-        kept = {name: value for name, value in told.items() if value != getattr(usual, name)}
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        kept = {name: value for name, value in given.items() if value != getattr(usual, name)}
         text = json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
         return text if len(text) <= LONGEST else ""
 

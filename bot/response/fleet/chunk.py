@@ -139,8 +139,8 @@ def _counted(sweep: Sweep, snapshot: Snapshot, boot: str) -> Iterator[Counted]:
 
 def _traits(snapshot: Snapshot, host: HostReading | None) -> Mapping[str, str]:
     """What fleets are compared by, beside labels: kernel, image and the like; nothing that differs for each node."""
-    told = {name: _shown(said) for name, said in snapshot.traits.items() if name not in ("up", "kernel")}
-    return ({"kernel": _shown(host.kernel)} if host is not None else {}) | told
+    shown = {name: _shown(said) for name, said in snapshot.traits.items() if name not in ("up", "kernel")}
+    return ({"kernel": _shown(host.kernel)} if host is not None else {}) | shown
 
 
 def _shown(text: str) -> str:

@@ -60,9 +60,9 @@ class ChunkReply:
             reply = read(cls, json.loads(text))
         except (NotOfForm, ValueError, RecursionError) as no:
             raise SchedulerError(f"{one_line(str(no), 120)}.") from no
-        told = [answer.node for answer in reply.answers]
+        answered = [answer.node for answer in reply.answers]
         asked = set(nodes)
-        if len(set(told)) < len(told) or not asked.issuperset(told) or not asked.issuperset(reply.unknown):
+        if len(set(answered)) < len(answered) or not asked.issuperset(answered) or not asked.issuperset(reply.unknown):
             raise SchedulerError("it reports a node twice, or a node that was not asked.")
         return replace(
             reply,
@@ -110,7 +110,7 @@ def _checked(answer: NodeAnswer, sweep: Sweep) -> NodeAnswer:
         machine_id=_shown(answer.machine_id),
         traits=_texts(answer.traits),
         facts=_texts(answer.facts),
-        counted=tuple(_counted(answer.node, told, sweep) for told in answer.counted),
+        counted=tuple(_counted(answer.node, count, sweep) for count in answer.counted),
         seconds=float(answer.seconds),
     )
 
@@ -129,14 +129,14 @@ def _found(node: str, found: Found, sweep: Sweep) -> Found:
     return replace(found, says=_shown(found.says), suspects=tuple(map(_shown, found.suspects)))
 
 
-def _counted(node: str, told: Counted, sweep: Sweep) -> Counted:
+def _counted(node: str, count: Counted, sweep: Sweep) -> Counted:
     """What was counted of a cause that may grow, safe. Raises: SchedulerError when no node can have told it."""
-    harm = told.harm
-    figures = (told.value, *((harm.value,) if harm is not None else ()))
-    if told.cause not in sweep.judged or not all(math.isfinite(figure) and figure >= 0 for figure in figures):
+    harm = count.harm
+    figures = (count.value, *((harm.value,) if harm is not None else ()))
+    if count.cause not in sweep.judged or not all(math.isfinite(figure) and figure >= 0 for figure in figures):
         raise SchedulerError(f"what it counted on {one_line(node, 80)} cannot be.")
     shown = replace(harm, says=_shown(harm.says)) if harm is not None else None
-    return replace(told, boot=_shown(told.boot), harm=shown)
+    return replace(count, boot=_shown(count.boot), harm=shown)
 
 
 def _is_confidence(word: str) -> bool:

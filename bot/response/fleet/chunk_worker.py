@@ -57,7 +57,7 @@ class ChunkWorker:
     more_facts: tuple[Probe, ...]
     triage_of: Callable[[Question, Sweep], Triage]
     clock: Clock
-    told: Callable[[str], None] = lambda says: None
+    remark: Callable[[str], None] = lambda says: None
     _sweeps: dict[str, tuple[Sweep, Triage]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     async def reply(self, text: str, address: str) -> str:
@@ -66,7 +66,7 @@ class ChunkWorker:
             order = ChunkRequest.of(text)
             sweep, triage = self._prepared(order.question)
         except UsageError as no:
-            self.told(f"refused: {no.sentence}")
+            self.remark(f"refused: {no.sentence}")
             return ChunkReply(self.program, self.worker, address, self.clock(), refused=no.sentence).text
         known, unknown = list[Node](), list[str]()
         for name in order.nodes:
@@ -81,7 +81,7 @@ class ChunkWorker:
                 await reader.answers(known, answers.append)
         except UsageError as no:  # a key or known_hosts file; the nodes already read are reported
             wrong = str(no)
-        self.told(f"read {len(answers)} of {len(order.nodes)} nodes")
+        self.remark(f"read {len(answers)} of {len(order.nodes)} nodes")
         return ChunkReply(
             self.program, self.worker, address, self.clock(), tuple(answers), "", tuple(unknown), wrong
         ).text

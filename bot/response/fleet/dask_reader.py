@@ -44,7 +44,7 @@ NAMES_TOLD = 8
 class DaskReader:
     """Reads nodes on workers, as `ChunkReader` reads them here.
 
-    Shape: a chunk has `size` nodes. `told` takes remarks for people beside the answers. `mutes` are sent along.
+    Shape: a chunk has `size` nodes. `remark` takes remarks for people beside the answers. `mutes` are sent along.
     Units: `waits` is how many seconds a chunk waits for a worker that may read it.
     """
 
@@ -53,7 +53,7 @@ class DaskReader:
     sweep: Sweep
     size: int
     clock: Clock
-    told: Callable[[str], None] = lambda says: None
+    remark: Callable[[str], None] = lambda says: None
     mutes: MuteRecord | None = None
     waits: float = WAITS_FOR_WORKERS
     _refused: dict[str, str] = field(default_factory=dict, init=False)
@@ -188,8 +188,8 @@ class DaskReader:
             self._remark(f"The clocks of {reply.worker} and of this machine are {apart:.0f} s apart.")
         if reply.unknown:
             self._lose(Chunk(chunk.zone, reply.unknown), f"the inventory of {reply.worker} does not have them")
-        told = {answer.node for answer in reply.answers}
-        missing = tuple(name for name in chunk.nodes if name not in told and name not in reply.unknown)
+        answered = {answer.node for answer in reply.answers}
+        missing = tuple(name for name in chunk.nodes if name not in answered and name not in reply.unknown)
         if missing:
             self._lose(Chunk(chunk.zone, missing), f"{reply.worker} did not report them. {reply.wrong}".strip())
         return reply
@@ -252,7 +252,7 @@ class DaskReader:
         where = f", in {one_line(', '.join(zones), 120)}" if zones else ""
         link = client.dashboard_link  # also where its scheduler has none, which it does not say
         dashboard = f"; its dashboard, where bokeh is installed: {one_line(link, 120)}" if link else ""
-        self.told(f"{len(roster.zones)} workers at {self.address.url}{where}{dashboard}")
+        self.remark(f"{len(roster.zones)} workers at {self.address.url}{where}{dashboard}")
 
     def _why_nobody(self, run: _Run, zone: str) -> str:
         if self._refused:
@@ -276,7 +276,7 @@ class DaskReader:
     def _remark(self, says: str) -> None:
         if says not in self._remarked:
             self._remarked.add(says)
-            self.told(says)
+            self.remark(says)
 
 
 @dataclass(slots=True)

@@ -108,8 +108,8 @@ def report(
 ) -> FleetReport:
     """Count the answers. Shape: `nodes` were asked, of `selected` nodes; a repeated answer counts once."""
     order = {node.name: at for at, node in enumerate(nodes)}
-    told = {answer.node: answer for answer in answers if answer.node in order}
-    answers = sorted(told.values(), key=lambda answer: order[answer.node])
+    answered = {answer.node: answer for answer in answers if answer.node in order}
+    answers = sorted(answered.values(), key=lambda answer: order[answer.node])
     reached = [answer for answer in answers if answer.outcome is not NodeOutcome.UNREACHABLE]
     is_exact = selected == len(nodes) == len(reached)
     causes = []
@@ -134,24 +134,24 @@ def report(
 
 def _by(nodes: Sequence[Node], answers: Sequence[NodeAnswer]) -> Mapping[str, Mapping[str, GroupCount]]:
     """Count by each label that groups nodes, and by the nodes' own traits."""
-    told = {answer.node: answer for answer in answers}
+    answered = {answer.node: answer for answer in answers}
     groups: dict[str, dict[str, list[str]]] = {}
     for node in nodes:
-        traits = told[node.name].traits if node.name in told else {}
+        traits = answered[node.name].traits if node.name in answered else {}
         for label, value in {
             **{name: traits[name] for name in TRAITS if name in traits},
             **{name: value for name, value in node.labels.items() if name not in NAMES},
         }.items():
             groups.setdefault(label, {}).setdefault(value, []).append(node.name)
     return {
-        label: {value: _group(names, told) for value, names in sorted(values.items())}
+        label: {value: _group(names, answered) for value, names in sorted(values.items())}
         for label, values in groups.items()
         if not (len(values) > MANY_VALUES and len(values) * 2 > len(nodes))
     }
 
 
-def _group(names: Sequence[str], told: Mapping[str, NodeAnswer]) -> GroupCount:
-    answers = [told[name] for name in names if name in told]
+def _group(names: Sequence[str], answered: Mapping[str, NodeAnswer]) -> GroupCount:
+    answers = [answered[name] for name in names if name in answered]
     counts: dict[str, int] = {}
     for answer in answers:
         for cause in answer.causes:

@@ -75,9 +75,9 @@ class Sweep:
     @classmethod
     def of_facts(cls, playbook: Playbook, more: Sequence[Probe] = ()) -> Sweep:
         """Return the sweep that reads everything a single look shows, with `more` probes, to compare nodes."""
-        told = [probe for probe in playbook.probes if not _lasts(probe)]
-        known = {probe.name for probe in told}
-        probes = [*told, *(probe for probe in more if probe.name not in known)]
+        instant = [probe for probe in playbook.probes if not _lasts(probe)]
+        known = {probe.name for probe in instant}
+        probes = [*instant, *(probe for probe in more if probe.name not in known)]
         signed = tuple(
             used for used in playbook.causes if known.issuperset(used.cause.signature) and used.cause.signature
         )

@@ -245,8 +245,8 @@ class WaveRun:
             return _is_well(verdict, wave.proposal.causes)
 
         seen = await self.all_of([partial(look, member) for member in members])
-        told = [found for found in seen if found is not None]
-        return ArmLooked(len(told), sum(told), len(seen) - len(told))
+        verdicts = [found for found in seen if found is not None]
+        return ArmLooked(len(verdicts), sum(verdicts), len(seen) - len(verdicts))
 
     async def _tell(self, wave: Wave, event: WaveEvent) -> AdvanceLater | None:
         await self.desk.append(wave.id, wave.seq, event, BOT)

@@ -97,10 +97,10 @@ def _words(alarm: AlertGroup, signals: Sequence[SourceAlert], places: Places) ->
 
 def _texts(alarm: AlertGroup, signals: Sequence[SourceAlert], paths: Sequence[Sequence[str]]) -> Iterator[str]:
     """Every text to search, the case's own first, within the limit."""
-    told: list[Mapping[str, Any]] = [{"title": alarm.title, "labels": alarm.labels, **alarm.body}]
-    told += [{"title": signal.title, "labels": signal.labels, **signal.body} for signal in signals]
+    bodies: list[Mapping[str, Any]] = [{"title": alarm.title, "labels": alarm.labels, **alarm.body}]
+    bodies += [{"title": signal.title, "labels": signal.labels, **signal.body} for signal in signals]
     room = MOST_TEXT
-    for body in told:
+    for body in bodies:
         chosen = [value for path in paths for value in _at(body, path)] if paths else [body]
         for value in chosen:
             for text in _inside(value, 0):
@@ -129,8 +129,8 @@ def _inside(value: Any, depth: int) -> Iterator[str]:
         return
     if isinstance(value, str):
         yield value
-        if value.lstrip()[:1] in _JSON_BEGINS and (told := _opened(value)) is not None and told != value:
-            yield from _inside(told, depth + 1)  # its escapes may be in the middle of a name
+        if value.lstrip()[:1] in _JSON_BEGINS and (inner := _opened(value)) is not None and inner != value:
+            yield from _inside(inner, depth + 1)  # its escapes may be in the middle of a name
     elif isinstance(value, Mapping):
         for key, item in value.items():
             yield str(key)

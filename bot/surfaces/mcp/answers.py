@@ -107,8 +107,8 @@ class RecordedAnswers:
         """
         known = [self.nodes.find(name) for name in nodes]
         playbook = self.playbooks.get("")
-        told = await asyncio.gather(*(self.reads.ask(self.asker.by, node, playbook, _unheard) for node in known))
-        verdicts = [verdict for verdict in told if verdict is not None]
+        answers = await asyncio.gather(*(self.reads.ask(self.asker.by, node, playbook, _unheard) for node in known))
+        verdicts = [verdict for verdict in answers if verdict is not None]
         if len(verdicts) < len(known):
             raise UsageError("The bot is stopping.", "Ask again in a moment.")
         ids, trouble = await self._recorded(verdicts, playbook)
@@ -170,9 +170,9 @@ class RecordedAnswers:
                 "Check the node again, and explain that incident.",
             )
         case = read_case(text, f"The case of incident {incident_id}", triaged.verdict.node)
-        told = await self.explainer.told(case)
-        said = "\n".join(why_text(told.verdict, told.changes, self.words)) + "\n"
-        return Answer(why_body(told.verdict, told.changes, self.words), said)
+        explanation = await self.explainer.told(case)
+        said = "\n".join(why_text(explanation.verdict, explanation.changes, self.words)) + "\n"
+        return Answer(why_body(explanation.verdict, explanation.changes, self.words), said)
 
     async def refused(self, no: Refused, action: str) -> None:
         """Put on record that something was not done, where there is a record."""

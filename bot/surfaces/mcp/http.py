@@ -84,12 +84,12 @@ class McpEndpoint:
             await self._stop.wait()
 
     async def _handed_on(self, request: web.Request, body: bytes) -> web.StreamResponse:
-        told = [{"type": "http.request", "body": body, "more_body": False}]
+        messages = [{"type": "http.request", "body": body, "more_body": False}]
         status, headers, parts = 500, list[tuple[str, str]](), list[bytes]()
 
         async def receive() -> MutableMapping[str, Any]:
-            if told:
-                return told.pop()
+            if messages:
+                return messages.pop()
             await self._stop.wait()  # a client that leaves is ignored: its check runs to the end
             return {"type": "http.disconnect"}
 

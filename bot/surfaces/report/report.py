@@ -62,9 +62,9 @@ def post_incident(data: ReportData) -> Report:
     )
 
 
-def _report(data: ReportData, *told: Section) -> Report:
+def _report(data: ReportData, *sections_: Section) -> Report:
     view = sections.view_of(data)
-    return Report(view.headline, sections.about(data), tuple(filter(None, map(_kept, told))))
+    return Report(view.headline, sections.about(data), tuple(filter(None, map(_kept, sections_))))
 
 
 def _kept(section: Section) -> Section | None:

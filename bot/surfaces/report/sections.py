@@ -46,8 +46,8 @@ def summary(data: ReportData, view: IncidentView) -> Section:
     if view.story:
         parts.append(Paragraph(view.story))
     if view.verdict is not None:
-        told = (view.verdict.summary, view.verdict.try_next, *mute_words(view.verdict))
-        parts += [said(words) for words in told if words.strip()]
+        sentences = (view.verdict.summary, view.verdict.try_next, *mute_words(view.verdict))
+        parts += [said(words) for words in sentences if words.strip()]
     alarms = [alert for alert in data.incident.alerts if is_alarm(alert)]
     asked = [alert for alert in data.incident.alerts if not is_alarm(alert)]
     points = [Point(f"{alert.kind} {alert.id}", (alert.text,)) for alert in alarms]

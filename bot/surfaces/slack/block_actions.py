@@ -177,8 +177,8 @@ class BlockActions:
             async with asyncio.timeout(TRIGGER_SECONDS):
                 await self._open(click, BRAKE, {}, (), [words], detail="on")
         except (CannotTell, TimeoutError):  # the brake does not wait for a dialog
-            told = await self._context.pull(click.person, "the dialog for a reason did not open", click.key)
-            await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, told)
+            outcome = await self._context.pull(click.person, "the dialog for a reason did not open", click.key)
+            await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, outcome)
 
     async def _release(self, click: Click, number: int) -> None:
         """Open the dialog about the present pull; a button drawn for an earlier pull does nothing."""
@@ -220,8 +220,8 @@ class BlockActions:
         await self._is_its_card(click, group_of(incident))
         if not incident.ended:
             raise NothingProposed("The report comes once it is over.", f"zombie report {incident.id}")
-        told = await self._context.surface.report(incident)
-        await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, told)
+        outcome = await self._context.surface.report(incident)
+        await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, outcome)
 
     async def _feedback(self, click: Click) -> None:
         """Record whether a person says that a verdict was right; whoever may ask for checks may say so."""

@@ -66,19 +66,19 @@ def capture_card(news: RollingNews) -> Message:
     node = one_line(rolling.node, 80)
     title = f"{_TITLES[rolling.state]} {node}"
     people = _people(rolling)
-    told = [with_people(said.removeprefix("* "), people, SAID) for said in lines(news)[1 : MOST_LINES + 1]]
+    lines_shown = [with_people(said.removeprefix("* "), people, SAID) for said in lines(news)[1 : MOST_LINES + 1]]
     until = rolling.until
     first = [text(_asks(rolling))] if rolling.state is RollingState.ASKED else []
     if until is not None and not rolling.is_over:
         words = "It ends by itself " if rolling.state is not RollingState.STOPPING else "It would have ended "
         first = [text(words), date(until, "{date_short_pretty} at {time}"), text(", even if this bot is gone by then.")]
     if rolling.state is RollingState.RUNNING and news.load_percent is None:
-        told.insert(1, [text("Its cost is measured by the first look, within a minute.")])
+        lines_shown.insert(1, [text("Its cost is measured by the first look, within a minute.")])
     if rolling.ended is not None:
         first = with_people(f"It is over: {one_line(rolling.ended.because, 300)}.", people, SAID)
     blocks = (
         header(title),
-        listing([*([first] if first else []), *told]),
+        listing([*([first] if first else []), *lines_shown]),
         *_buttons(rolling),
         footnote(f"zombie capture show {rolling.id}"),
     )

@@ -162,7 +162,7 @@ class CaptureCards:
 
     async def _show(self, capture: str, target: MessageTarget) -> None:
         """Show the capture's recorded state until it is over."""
-        name, state, shown, told = card_name(capture), None, None, set[str]()
+        name, state, shown, shown_parts = card_name(capture), None, None, set[str]()
         while True:
             try:
                 rolling = await self._found(capture)
@@ -175,7 +175,7 @@ class CaptureCards:
                     self._poster.show(name, target, lambda card=card: card)  # type: ignore[misc]
                 state, shown = rolling.state, card
                 for caught in rolling.caught[:MOST_TOLD]:
-                    await self._tell(name, target, rolling, caught, told)
+                    await self._tell(name, target, rolling, caught, shown_parts)
                 if rolling.is_over:
                     self._figures.pop(capture, None)
                     await self._done(name)
@@ -192,18 +192,18 @@ class CaptureCards:
         return rolling
 
     async def _tell(
-        self, name: str, target: MessageTarget, rolling: RollingCapture, caught: SymptomCaught, told: set[str]
+        self, name: str, target: MessageTarget, rolling: RollingCapture, caught: SymptomCaught, shown_parts: set[str]
     ) -> None:
         """Say in the thread what was caught, once, and send its pictures there."""
         part = f"caught-{caught.symptom}-{round(10 * caught.at_mono)}"
-        if part in told:
+        if part in shown_parts:
             return
         if await self._outbox.place(name, part) is None:
             found = incident_of(await self._ledger.incidents(node=rolling.node), rolling.node, caught.at)
             place = await self._poster.place(found.card) if found is not None else None
             address = self._slack.workspace.permalink(place) if place is not None else ""
             await self._poster.enqueue(name, part, target, caught_reply(caught, found, address), under=CARD)
-        told.add(part)
+        shown_parts.add(part)
         drawn = await self.watch.sketches.find(rolling.id, caught.sketch) if self.watch.sketches is not None else None
         if drawn is not None and await self._poster.place(name) is not None:
             for asked in pictures_of(drawn):

@@ -112,9 +112,9 @@ def _single(group: GroupView, view: IncidentView) -> Message:
     if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
         # Only the sentences: the node's own lines are in the thread, where nobody has to scroll past them.
         middle, heat = [*_evidence(view.verdict.evidence), *heat], []
-    told = _verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)
+    blocks = _verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)
     # The buttons come before the picture: people look for them first.
-    last = [*told, *_decision(group), *heat, *_further(group, view), *feedback_block(group)]
+    last = [*blocks, *_decision(group), *heat, *_further(group, view), *feedback_block(group)]
     if view.verdict is not None and view.state in (State.TRIAGED, State.PROPOSED):
         last += remainder(view.verdict)
     last += closing(group)

@@ -175,12 +175,12 @@ class CheckCards:
         of_many = is_alarm(incident.alert) and len(board.group) > FEW
         if not (of_many and verdict.status is Status.HEALTHY):
             of_several = len(board.group) > 1
-            told = details(verdict, incident.id, of_several=of_several)
-            for reply in told:
+            blocks = details(verdict, incident.id, of_several=of_several)
+            for reply in blocks:
                 await self._poster.enqueue(name, reply.part, board.spot, reply.message, under=CARD)
             if self._why is not None and len(board.group) <= FEW:
                 again = partial(details, verdict, incident.id, of_several=of_several)
-                self._why.begin(name, board.spot, verdict, told, again, lambda: name in self._boards)
+                self._why.begin(name, board.spot, verdict, blocks, again, lambda: name in self._boards)
 
     def ended(self, incident: Incident) -> None:
         """Release a card once none of its nodes is being read."""

@@ -90,10 +90,10 @@ class SlackExamination:
     # --- inside
 
     def _scopes(self, answer: AsyncSlackResponse) -> DoctorFinding:
-        told = _header(answer, "x-oauth-scopes")
-        if told is None:
+        scopes = _header(answer, "x-oauth-scopes")
+        if scopes is None:
             return DoctorFinding("Slack scopes", Mark.NOTE, "Slack does not say which scopes the token has")
-        granted = {scope.strip() for scope in told.split(",") if scope.strip()}
+        granted = {scope.strip() for scope in scopes.split(",") if scope.strip()}
         if missing := sorted(SCOPES.keys() - granted):
             what = "; ".join(f"{scope} ({SCOPES[scope]})" for scope in missing)
             mark = Mark.NOTE if DISPENSABLE.issuperset(missing) else Mark.WRONG
@@ -142,13 +142,13 @@ class SlackExamination:
         names, strangers = [], []
         for user in users:
             try:
-                told: Mapping[str, Any] = (await _in_time(client.users_info(user=user))).get("user") or {}
+                profile: Mapping[str, Any] = (await _in_time(client.users_info(user=user))).get("user") or {}
             except _FAILURES as error:
                 strangers.append(f"{user} ({_why(error)})")
                 continue
-            if told.get("deleted") or told.get("is_bot"):
-                strangers.append(f"{user} ({'deactivated' if told.get('deleted') else 'a bot'})")
-            names.append(str(told.get("name") or user))
+            if profile.get("deleted") or profile.get("is_bot"):
+                strangers.append(f"{user} ({'deactivated' if profile.get('deleted') else 'a bot'})")
+            names.append(str(profile.get("name") or user))
         if strangers:
             hint = "Remove them from [policy] approvers, or correct their ids (U…)."
             return DoctorFinding("approvers", Mark.WRONG, f"no people: {', '.join(strangers)}", hint)

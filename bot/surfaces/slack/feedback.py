@@ -76,14 +76,14 @@ def thanks(incident: Incident, marked: MarkResult) -> str:
     word = RIGHT if event.right else WRONG
     said = "On record" if marked.is_new else "You said so already"
     marks = score.right + score.wrong
-    told = f"{said}: the verdict {event.cause} on {incident.node} was {word}."
-    told += f" {event.cause}: {score.right} of {marks} right."
+    sentence = f"{said}: the verdict {event.cause} on {incident.node} was {word}."
+    sentence += f" {event.cause}: {score.right} of {marks} right."
     if score.in_doubt:
-        told += f" {score.doubt}"
+        sentence += f" {score.doubt}"
     if event.right:
-        return told
+        return sentence
     expected = "CAUSE|none"
-    return f"{told} To keep it as a test: zombie playbooks keep {incident.id} --dir DIR --expect {expected}"
+    return f"{sentence} To keep it as a test: zombie playbooks keep {incident.id} --dir DIR --expect {expected}"
 
 
 def _can_be_marked(view: IncidentView) -> bool:

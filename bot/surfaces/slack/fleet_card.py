@@ -91,16 +91,16 @@ def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "", cu
         first.append(bullets([(count.cause, clipped(count.prevalence.says, SAID)) for count in found[:CAUSES]]))
         groups = list(among(report, found[0].cause))[:GROUPS]
         if groups:
-            first.append(bullets([(f"by {label}", clipped(told, SAID)) for label, told in groups]))
+            first.append(bullets([(f"by {label}", clipped(counts, SAID)) for label, counts in groups]))
     last: list[Block] = [*_choices(ask, report, cured), *_notes(report), *_small_print(ask, by)]
     rows = [_row(answer, report, ask) for answer in _shown(report)]
     middle: list[Block] = []
     if rows:
         room = ALL_BLOCKS - sum(length(block) for block in (*first, *last)) - 200
-        table, told = data_table("Nodes, the gravest first", _heading(report), rows, room)
+        table, text_rows = data_table("Nodes, the gravest first", _heading(report), rows, room)
         middle = [table]
-        if told < len(rows):
-            middle.append(footnote(f"And {len(rows) - told:,} more: zombie fleet {one_line(ask.says, 200)}"))
+        if text_rows < len(rows):
+            middle.append(footnote(f"And {len(rows) - text_rows:,} more: zombie fleet {one_line(ask.says, 200)}"))
     said += [f"{count.cause}: {count.prevalence.says}." for count in found[:CAUSES]]
     return Message(clipped(escaped(f"{title}. {' '.join(said)}"), TEXT), (*first, *middle, *last))
 
@@ -118,16 +118,16 @@ def comparison_message(comparison: Comparison) -> Message:
     if not there:
         words = "There is nothing to compare with: no peer is healthy as far as read."
         return Message(clipped(escaped(f"{title}. {words}"), TEXT), (header(title), paragraph(words)))
-    told = comparison.differences[:DIFFERENCES]
+    differences = comparison.differences[:DIFFERENCES]
     blocks: list[Block] = [header(title)]
     blocks += [paragraph(clipped(accident.says, SAID)) for accident in comparison.accidents[:3]]
-    rows = [(each.fact, values(each.here), values(each.there), _surprise(each)) for each in told]
+    rows = [(each.fact, values(each.here), values(each.there), _surprise(each)) for each in differences]
     if rows:
         table, _ = data_table("What differs", ("fact", "here", "there", "surprise"), rows, ALL_BLOCKS - ROOM_BESIDE)
         blocks += [table, footnote(SURPRISE)]
     else:
         blocks.append(paragraph("Nothing that was read differs."))
-    if more := len(comparison.differences) - len(told):
+    if more := len(comparison.differences) - len(differences):
         blocks.append(footnote(f"And {more} more: zombie diff"))
     if comparison.left_out:
         blocks.append(footnote(clipped(left_out(comparison), SAID)))
@@ -136,8 +136,8 @@ def comparison_message(comparison: Comparison) -> Message:
     return Message(clipped(escaped(f"{title}. {accidents} {first}".strip()), TEXT), tuple(blocks))
 
 
-def _surprise(told: Difference) -> str:
-    return f"{told.surprise:.1f}" + (", telling" if told.is_telling else "")
+def _surprise(difference: Difference) -> str:
+    return f"{difference.surprise:.1f}" + (", telling" if difference.is_telling else "")
 
 
 def _title(ask: FleetAsk, report: FleetReport) -> str:

@@ -176,9 +176,9 @@ def parse(text: str, known: KnownNodes) -> Request:
         return HelpRequest(f"{len(names)} nodes at once are too many; the limit is {MOST_NODES}.")
     missing = [name for name in names if not known.knows(name)]
     nodes = tuple(known.find(name) for name in names if known.knows(name))
-    told = [_not_known(name, known) for name in missing[:MOST_UNKNOWN]]
-    offered = dict.fromkeys(node for _, others in told for node in others if node not in names)
-    return CheckRequest(nodes, tuple(sentence for sentence, _ in told), len(missing), tuple(offered))
+    lines = [_not_known(name, known) for name in missing[:MOST_UNKNOWN]]
+    offered = dict.fromkeys(node for _, others in lines for node in others if node not in names)
+    return CheckRequest(nodes, tuple(sentence for sentence, _ in lines), len(missing), tuple(offered))
 
 
 def _profile(verb: str, words: list[str], known: KnownNodes) -> Request:

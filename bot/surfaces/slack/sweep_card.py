@@ -24,10 +24,10 @@ def digest_card(sweep: ScheduledSweep, digest: Digest) -> Message:
     if digest.nearer:
         near = [(node, f"{sparkline(growth, 16)} {harm_words(growth)}") for node, growth in digest.nearer[:MOST]]
         blocks.append(bullets([(one_line(node, 60), clipped(words, SAID)) for node, words in near]))
-    told = [(f"new: {cause}", _named(nodes)) for cause, nodes in digest.new.items()]
-    told += [(f"gone: {cause}", _named(nodes)) for cause, nodes in digest.gone.items()]
-    if told:
-        blocks.append(bullets([(about, clipped(words, SAID)) for about, words in told[:MOST]]))
+    rows = [(f"new: {cause}", _named(nodes)) for cause, nodes in digest.new.items()]
+    rows += [(f"gone: {cause}", _named(nodes)) for cause, nodes in digest.gone.items()]
+    if rows:
+        blocks.append(bullets([(about, clipped(words, SAID)) for about, words in rows[:MOST]]))
     blocks.append(
         footnote(
             f"Every {span(sweep.every)}: zombie fleet {one_line(sweep.ask.says, 200)}. A single look finds what is "

@@ -58,13 +58,13 @@ class SymptomReplies:
             self._background.begin(self._tell(news.rolling), f"caught by {news.rolling.id}")
 
     async def _tell(self, rolling: RollingCapture) -> None:
-        told = self._told.setdefault(rolling.id, set())
+        posted = self._told.setdefault(rolling.id, set())
         try:
             if not await self._has_card(rolling.id):
                 for caught in rolling.caught[:MOST_TOLD]:
                     name = _PREFIX + short_id(rolling.id, caught.symptom, f"{caught.at_mono:.1f}")
-                    if name not in told and await self._told_of(name, rolling, caught):
-                        told.add(name)
+                    if name not in posted and await self._told_of(name, rolling, caught):
+                        posted.add(name)
         except LedgerError as error:
             self._log("ledger_unavailable", error=one_line(str(error)), capture=rolling.id)
         finally:

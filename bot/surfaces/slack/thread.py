@@ -170,9 +170,9 @@ def _details(verdict: Verdict, of_several: bool, why: Iterator[Block]) -> Iterat
         said = [f"{item.probe}:\n" + "\n".join(item.source) for item in verdict.evidence if item.source]
         yield from folded("The node's own lines", "\n\n".join(said))
     if verdict.plan is not None:
-        told = [command for step in verdict.plan.steps for command in step.commands]
-        told += [f"Lasting fix: {verdict.plan.lasting_fix}"] if verdict.plan.lasting_fix else []
-        yield from folded(f"Commands of plan {verdict.plan.digest[:16]}", "\n".join(told))
+        lines = [command for step in verdict.plan.steps for command in step.commands]
+        lines += [f"Lasting fix: {verdict.plan.lasting_fix}"] if verdict.plan.lasting_fix else []
+        yield from folded(f"Commands of plan {verdict.plan.digest[:16]}", "\n".join(lines))
     for title, rows in (
         ("Undecided", [(open_.cause, open_.says) for open_ in verdict.undecided]),
         ("Not read", [(unread.probe, unread.reason) for unread in verdict.unread]),

@@ -51,8 +51,8 @@ class ThreadReplies:
         """Fold it into the node's details where it can be, else post it as a reply of its own."""
         details = details_part(incident)
         stands = await self._outbox.standing(name, details) if reply.fold else None
-        told = reply.folded_into(stands) if stands is not None else None
-        if told is None:
+        merged = reply.folded_into(stands) if stands is not None else None
+        if merged is None:
             await self._poster.enqueue(name, reply.part, spot, reply.message, under=CARD)
-        elif stands is not None and list(told.blocks) != stands.get("blocks"):
-            await self._poster.enqueue(name, details, spot, told, under=CARD)
+        elif stands is not None and list(merged.blocks) != stands.get("blocks"):
+            await self._poster.enqueue(name, details, spot, merged, under=CARD)

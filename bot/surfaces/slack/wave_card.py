@@ -39,12 +39,12 @@ def wave_card(wave: Wave, does: str) -> Message:
     causes, count = ", ".join(wave.proposal.causes), len(wave.proposal.members)
     title = f"Wave: {causes}, {count:,} {'node' if count == 1 else 'nodes'}, {wave.state}"
     proposed = wave.state is WaveState.PROPOSED
-    _, *told = (proposal_lines if proposed else wave_lines)(wave)  # the title says the first line
+    _, *lines = (proposal_lines if proposed else wave_lines)(wave)  # the title says the first line
     if proposed:
-        told.insert(0, _does(does))
-    closing = told.pop() if wave.ending is not None else ""
-    shown = [said.strip() for said in told[:MOST_LINES]]
-    if len(told) > MOST_LINES:
+        lines.insert(0, _does(does))
+    closing = lines.pop() if wave.ending is not None else ""
+    shown = [said.strip() for said in lines[:MOST_LINES]]
+    if len(lines) > MOST_LINES:
         shown.append(f"More: zombie wave {wave.id}")
     blocks: tuple[Block, ...] = (
         header(title),

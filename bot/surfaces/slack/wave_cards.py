@@ -88,12 +88,12 @@ class WaveCards:
             if incident.proposal is not None:
                 found.setdefault(self._words.plan(incident.proposal.plan), []).append(member.node)
         more = len(wave.proposal.members) - MOST_PLANS
-        told = (
+        lines = (
             next(iter(found), "")
             if len(found) == 1
             else "; ".join(f"{', '.join(at)}: {plan}" for plan, at in found.items())
         )
-        return told + (f" The plans of {more} more nodes: zombie wave {wave.id}" if more > 0 else "")
+        return lines + (f" The plans of {more} more nodes: zombie wave {wave.id}" if more > 0 else "")
 
     async def _propose(self, name: str, ask: FleetAsk, nodes: Sequence[Node], spot: MessageTarget, by: str) -> None:
         try:

@@ -63,8 +63,8 @@ def _hot_line(heat: CoreHeat, width: int, wide: int) -> StripLine:
     together = math.ceil(len(samples) / max(1, min(_LONGEST, width - wide)))
     shown = [_hottest(samples[at : at + together]) for at in range(0, len(samples), together)]
     line = StripLine(_name(heat.hot).rjust(wide), tuple(_mark(percent) for percent in shown))
-    told = " second by second" if together == 1 and set(heat.spans) == {1.0} else " over time"
-    return StripLine(line.before, line.marks, told) if len(str(line)) + len(told) <= width else line
+    over = " second by second" if together == 1 and set(heat.spans) == {1.0} else " over time"
+    return StripLine(line.before, line.marks, over) if len(str(line)) + len(over) <= width else line
 
 
 def _name(core: int) -> str:

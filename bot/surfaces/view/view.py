@@ -125,10 +125,10 @@ class IncidentView:
         first, last = (self.decided, ()) if self.state in _DECISION_FIRST else ((), self.decided)
         recurs = tuple((words,) for words in (self.recurs, self.grows) if words and self.state in _RECURRENCE_TOLD)
         steps = self.plan.steps if self.plan is not None and self.state in _STEPS_TOLD else ()
-        told = [(step.sentence,) for step in steps]
+        rows = [(step.sentence,) for step in steps]
         if self.withheld is not None and self.withheld.lacking:
-            told.append((f"Lacking: {'; '.join(one_line(right, SAID) for right in self.withheld.lacking)}.",))
-        return joined((first, *recurs, *self.sentences, *told, last))
+            rows.append((f"Lacking: {'; '.join(one_line(right, SAID) for right in self.withheld.lacking)}.",))
+        return joined((first, *recurs, *self.sentences, *rows, last))
 
 
 @dataclass(frozen=True, slots=True)

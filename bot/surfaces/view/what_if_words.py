@@ -58,11 +58,11 @@ def _plan(before: Verdict, now: Verdict, words: PlanWords) -> str:
     if had and not has:
         return "and no plan would be offered"
     lost, gained = [step for step in had if step not in has], [step for step in has if step not in had]
-    told = [f"{_listed(lost)} would not be offered"] if lost else []
-    told += [f"{_listed(gained)} would be offered"] if gained else []
-    if not told and before.plan is not None and now.plan is not None and before.plan.digest != now.plan.digest:
-        told = ["the plan would have other commands"]
-    return "and " + " but ".join(told) if told else ""
+    changes = [f"{_listed(lost)} would not be offered"] if lost else []
+    changes += [f"{_listed(gained)} would be offered"] if gained else []
+    if not changes and before.plan is not None and now.plan is not None and before.plan.digest != now.plan.digest:
+        changes = ["the plan would have other commands"]
+    return "and " + " but ".join(changes) if changes else ""
 
 
 def _listed(steps: Sequence[str]) -> str:
