@@ -58,7 +58,11 @@ def run(arguments: argparse.Namespace) -> int:
     case = record.named_case(arguments.environ, arguments.case)
     playbook = options.library(settings).get(arguments.playbook or case.head.playbook)
     explanation = explained(case, playbook)
-    print(json.dumps(_document(explanation), ensure_ascii=False, indent=2) if arguments.json else _text(arguments.case, explanation))
+    print(
+        json.dumps(_document(explanation), ensure_ascii=False, indent=2)
+        if arguments.json
+        else _text(arguments.case, explanation)
+    )
     return 0
 
 
