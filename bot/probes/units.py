@@ -202,55 +202,49 @@ def parse(outputs: Outputs) -> UnitsReading:
 
 
 def _by_name(text: str, seen: dict[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
-    return {
-        name: properties
-        for properties in shown_units(text, seen)
-        if (name := properties.get("Id") or properties.get("Names", ""))
-    }
+    return {name: row for row in shown_units(text, seen) if (name := row.get("Id") or row.get("Names", ""))}
 
 
-def _unit(name: str, properties: Mapping[str, str], later: Mapping[str, str] | None) -> Unit:
+def _unit(name: str, row: Mapping[str, str], later: Mapping[str, str] | None) -> Unit:
     later = later or {}
     # A looping unit may run at a look and have ended at the other: how it ended counts.
-    ended = (
-        later if properties.get("Result") == "success" and later.get("Result", "success") != "success" else properties
-    )
-    aliases = tuple(alias for alias in properties.get("Names", "").split() if alias != name)
-    telling = [f"Id={name}", *(f"{key}={properties[key]}" for key in _TELLING if key in properties)]
-    telling += [f"{key}={later[key]}" for key in _TELLING if key in later and later[key] != properties.get(key)]
+    ended = later if row.get("Result") == "success" and later.get("Result", "success") != "success" else row
+    aliases = tuple(alias for alias in row.get("Names", "").split() if alias != name)
+    telling = [f"Id={name}", *(f"{key}={row[key]}" for key in _TELLING if key in row)]
+    telling += [f"{key}={later[key]}" for key in _TELLING if key in later and later[key] != row.get(key)]
     return Unit(
         name=name,
         aliases=aliases,
-        description=properties.get("Description", ""),
-        load=properties.get("LoadState", ""),
-        active=properties.get("ActiveState", ""),
-        sub=properties.get("SubState", ""),
+        description=row.get("Description", ""),
+        load=row.get("LoadState", ""),
+        active=row.get("ActiveState", ""),
+        sub=row.get("SubState", ""),
         active_later=later.get("ActiveState"),
         sub_later=later.get("SubState"),
         result=ended.get("Result", ""),
-        restarts=_whole(properties, "NRestarts"),
+        restarts=_whole(row, "NRestarts"),
         restarts_later=_whole(later, "NRestarts"),
-        started_usec=_whole(properties, "ExecMainStartTimestampMonotonic"),
+        started_usec=_whole(row, "ExecMainStartTimestampMonotonic"),
         started_usec_later=_whole(later, "ExecMainStartTimestampMonotonic"),
-        state_changed_usec=_whole(properties, "StateChangeTimestampMonotonic"),
-        enabled=properties.get("UnitFileState", ""),
-        restart=properties.get("Restart", ""),
-        restart_after=systemd_span(properties.get("RestartUSec", "")),
+        state_changed_usec=_whole(row, "StateChangeTimestampMonotonic"),
+        enabled=row.get("UnitFileState", ""),
+        restart=row.get("Restart", ""),
+        restart_after=systemd_span(row.get("RestartUSec", "")),
         exit_code=_whole(ended, "ExecMainCode"),
         exit_status=_whole(ended, "ExecMainStatus"),
-        fragment=properties.get("FragmentPath", ""),
-        triggered_by=tuple(properties.get("TriggeredBy", "").split()),
-        wanted_by=tuple(properties.get("WantedBy", "").split()),
-        required_by=tuple(properties.get("RequiredBy", "").split()),
-        part_of=tuple(properties.get("PartOf", "").split()),
-        control_group=properties.get("ControlGroup", ""),
+        fragment=row.get("FragmentPath", ""),
+        triggered_by=tuple(row.get("TriggeredBy", "").split()),
+        wanted_by=tuple(row.get("WantedBy", "").split()),
+        required_by=tuple(row.get("RequiredBy", "").split()),
+        part_of=tuple(row.get("PartOf", "").split()),
+        control_group=row.get("ControlGroup", ""),
         protected=is_protected((name, *aliases)),
         source=tuple(telling),
     )
 
 
-def _whole(properties: Mapping[str, str], key: str) -> int | None:
-    return int(value) if (value := properties.get(key, "")).isascii() and value.isdigit() and len(value) <= 20 else None
+def _whole(row: Mapping[str, str], key: str) -> int | None:
+    return int(value) if (value := row.get(key, "")).isascii() and value.isdigit() and len(value) <= 20 else None
 
 
 def _failed(outputs: Outputs) -> tuple[str, tuple[FailedUnit, ...]]:

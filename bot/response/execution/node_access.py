@@ -107,8 +107,7 @@ class NodeAccess:
         return [(name, around.looks(step.args)) for name, around, step in found if around is not None]
 
     def also(self, steps: Sequence[Step], outputs: Mapping[str, Outputs], first: int = 1) -> Mapping[str, str]:
-        """Return what else a plan's steps do, by that name, from the answers; steps without side effects are left
-        out.
+        """Return what else a plan's steps do, by that name; steps without side effects are left out.
 
         Raises: WouldStopProtected; CannotRead when the node does not say.
         """
