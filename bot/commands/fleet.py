@@ -84,20 +84,24 @@ def run(arguments: argparse.Namespace) -> int:
 def _what(arguments: argparse.Namespace) -> FleetRun:
     from bot import app
     from bot.app.fleet import sweep_run
+    from bot.app.many_nodes import collect_garbage_less_often, room_for
     from bot.commands import record
+    from bot.response.fleet.run import MOST_AT_ONCE
     from bot.response.fleet.sweep import Sweep
 
     settings = options.settings(arguments)
     sweep = Sweep.of(options.library(settings).get(), arguments.cause, full=arguments.full)
     meant, asked = options.selection(arguments, options.inventory(arguments, settings), settings)
     mutes = record.mutes(arguments.environ) if sweep.is_full else None
+    collect_garbage_less_often(len(asked))
+    at_once = room_for(min(arguments.parallel or MOST_AT_ONCE, len(asked)))
     return sweep_run(
         asked,
         len(meant),
         sweep,
         app.ssh_transport(arguments.environ),
         settings,
-        arguments.parallel,
+        at_once,
         mutes,
         options.remarked,
     )

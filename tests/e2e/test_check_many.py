@@ -21,7 +21,8 @@ _BESIDE = (
     "import sys, bot.app.many_nodes as many; from bot.__main__ import main; "
     "many.how_many = lambda nodes, cores: 2; sys.exit(main(sys.argv[1:]))"
 )
-WITH_OTHERS_BESIDE = [sys.executable, "-P", "-c", _BESIDE, *CHECK]
+PROGRAM_BESIDE = [sys.executable, "-P", "-c", _BESIDE]
+WITH_OTHERS_BESIDE = [*PROGRAM_BESIDE, *CHECK]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 COUNT = 30
 
@@ -79,3 +80,14 @@ def test_reader_that_leaves_ends_the_run_quietly(fleet: FleetProcess) -> None:
         assert running.stderr is not None
         assert "Traceback" not in running.stderr.read()
     assert running.returncode == 141
+
+
+def test_sweep_of_whole_checks_beside_answers_for_every_node(fleet: FleetProcess) -> None:
+    sweep = [*PROGRAM_BESIDE, "fleet", "*", "--full", "--json", "--samples", "1"]
+    with doors.refusing() as refused, started(fleet, refused, program=sweep) as running:
+        out, err = running.communicate(timeout=120)
+    told = json.loads(out)
+    assert (told["asked"], told["answered"], told["complete"]) == (COUNT + 1, COUNT, True), err
+    assert [(node["node"], node["class"]) for node in told["unreachable"]] == [("other-0", "refused")]
+    assert {cause["judged"] for cause in told["causes"]} == {"full"}
+    assert running.returncode == 4
