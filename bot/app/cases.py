@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from bot.actions import ACTIONS
 from bot.app.check import PROGRAM, Check
@@ -164,15 +164,35 @@ def judge(playbooks: Playbooks) -> Callable[[Case, str], Awaitable[Verdict]]:
 
 
 def as_asked(case: Case, playbook: Playbook) -> Playbook:
-    """The playbook with the probes that the node was asked; later probes only leave causes open.
+    """The playbook with the probes that the node was asked; others only leave causes open.
 
-    Shape: includes a profile that was weighed with the case's verdict.
+    Shape: includes a profile that was weighed with the case's verdict. What the playbook must read and the node was not
+    asked is unread, and so the node not healthy; except of an earlier version of the same playbook, which did not have
+    it.
     """
     names = case.probes
     if not names:
         return playbook
-    asked = replace(playbook, probes=tuple(probe for probe in playbook.probes if probe.name in names))
+    lacking = set(playbook.must_read) - names
+    if lacking and _is_of_earlier(case, playbook):
+        lacking = set()
+    probes = (_unasked(probe) if probe.name in lacking else probe for probe in playbook.probes)
+    asked = replace(playbook, probes=tuple(probe for probe in probes if probe.name in names | lacking))
     return profiled(asked, *case.runs)
+
+
+def _is_of_earlier(case: Case, playbook: Playbook) -> bool:
+    """True for a case that another version of this playbook recorded, or that does not say which playbook did."""
+    head = case.head
+    return not head.playbook or (head.playbook == playbook.name and head.playbook_digest != playbook.digest)
+
+
+def _unasked(probe: Probe) -> Probe:
+    return replace(probe, commands=(), parse=_not_asked)
+
+
+def _not_asked(_: Outputs) -> NoReturn:
+    raise CannotRead("it was not asked when the case was recorded")
 
 
 def why(case: Case, playbook: Playbook) -> Why:

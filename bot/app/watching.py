@@ -14,11 +14,11 @@ from bot.surfaces.progress import TerminalProgress
 
 @contextlib.asynccontextmanager
 async def shown_progress(nodes: int = 0) -> AsyncIterator[tuple[Listener, Callable[[], None]]]:
-    """Draw progress on stderr while the block runs, where stderr is a terminal; yields (listener, clear).
+    """Draw progress on stderr while the block runs, where that is a terminal that redraws; yields (listener, clear).
 
     `nodes`: how many nodes are checked, where known.
     """
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield _unheard, _nothing
         return
     loop = asyncio.get_running_loop()

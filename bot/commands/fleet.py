@@ -69,10 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     interrupted = False
     try:
         try:
-            asyncio.run(_sweep(what))
+            asyncio.run(_sweep(what, options.redraws(arguments)))
         except KeyboardInterrupt:
             interrupted = True
-            print(f"zombie: interrupted, {len(what.answers)} of {len(what.nodes)} nodes answered", file=sys.stderr)
+            print(f"zombie: interrupted, {len(what.answers)} of {len(what.nodes)} nodes are done", file=sys.stderr)
     finally:
         if arguments.json:
             print(fleet_document(what.report, verdicts=what.sweep.is_full))
@@ -107,9 +107,7 @@ def _what(arguments: argparse.Namespace) -> FleetRun:
     )
 
 
-async def _sweep(what: FleetRun) -> None:
-    shows = sys.stderr.isatty()
-
+async def _sweep(what: FleetRun, shows: bool) -> None:
     def heard(answer: NodeAnswer) -> None:
         from bot.surfaces.fleet import answer_line
 
@@ -117,7 +115,7 @@ async def _sweep(what: FleetRun) -> None:
             clear = "\r\x1b[K" if shows else ""
             print(f"{clear}{answer_line(answer)}", file=sys.stderr, flush=True)
         if shows:
-            print(f"\r\x1b[K{len(what.answers)} of {len(what.nodes)} answered", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{len(what.answers)} of {len(what.nodes)} done", end="", file=sys.stderr, flush=True)
 
     try:
         await what.run(heard)

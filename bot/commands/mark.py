@@ -34,7 +34,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         _EXAMPLES,
     )
     parser.add_argument("id", metavar="ID", help="the incident's id, or the beginning of it")
-    parser.add_argument("said", choices=("right", "wrong"), help="what the verdict was")
+    parser.add_argument("said", choices=("right", "wrong"), metavar="right|wrong", help="what the verdict was")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
     parser.set_defaults(run=run)
 

@@ -22,7 +22,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    for node in options.inventory(arguments, options.settings(arguments)).nodes:
+    nodes = options.inventory(arguments, options.settings(arguments)).nodes
+    if not nodes:
+        options.remarked("The inventory names no node.")
+    for node in nodes:
         labels = " ".join(f"{name}={value}" for name, value in node.labels.items())
         where = node.address + (f":{node.port}" if node.port else "")
         print(f"{node.name}  {where}  {labels}".rstrip())

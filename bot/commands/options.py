@@ -47,6 +47,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse; arguments unknown to this command are its error, not the whole program's."""
+        self.given = list(sys.argv[1:] if args is None else args)
         found, rest = super().parse_known_args(args, namespace)
         if rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -63,11 +64,20 @@ class Parser(argparse.ArgumentParser):
             message = (
                 f"{message[: found.start()]}there is no “{one_line(found[1], 60)}”. {did_you_mean(found[1], known)}"
             )
-        elif wrong := message.partition("unrecognized arguments: ")[2].split():
+        if "COMMAND" in message and (early := self._too_early()):
+            message = f"{early} is an option of a command, and stands after it"
+        elif message.endswith("required: COMMAND"):
+            message = f"which command? {self.prog} --help lists them"
+        if wrong := message.partition("unrecognized arguments: ")[2].split():
             option = next((word for word in wrong if word.startswith("-")), "").partition("=")[0]
             near = nearest(option, self._option_string_actions) if option else ()
             message += f". Did you mean {' or '.join(near)}?" if near else ""
         super().error(message)
+
+    def _too_early(self) -> str:
+        """Return the option that was given before the command, if it is none of the program's own; else nothing."""
+        first = one_line(next(iter(self.given), "").partition("=")[0], 60)
+        return first if first.startswith("--") and first not in self._option_string_actions else ""
 
 
 def add_parser(
@@ -123,6 +133,8 @@ def selection(
 
     if getattr(arguments, "all", False):
         meant = known.nodes
+        if not meant:  # nothing that was read is never healthy
+            raise UsageError("The inventory names no node, so there is nothing to check.", "zombie nodes lists them.")
     else:
         meant = selected(arguments.nodes, known, settings, arguments.environ, arguments.namespace)
     return meant, drawn(meant, arguments.sample)
@@ -225,6 +237,11 @@ def wants_colour(arguments: argparse.Namespace) -> bool:
     """Return whether stdout is a terminal, and neither NO_COLOR nor TERM=dumb is set."""
     environ = arguments.environ
     return sys.stdout.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def redraws(arguments: argparse.Namespace) -> bool:
+    """Return whether stderr is a terminal on which a line can be written anew."""
+    return sys.stderr.isatty() and arguments.environ.get("TERM") != "dumb"
 
 
 def duration(text: str) -> timedelta:

@@ -19,11 +19,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from bot.domain.errors import BundleError
-from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.json_form import NotOfForm, plain, read, unique
 from bot.domain.safe_text import one_line
 
 FORM = 2
 PLAIN_FORM = 1  # of an incident whose entries name nothing kept besides its case
+MOST_VALUES = 8_000_000  # of JSON in a bundle, about: an entry has twenty, and each takes a hundred bytes
 DIGITS = 16  # of a piece's hash, which only shows where to look
 _AGAIN = "Export it again: zombie incidents export ID -o FILE"
 _LIST = "the list of hashes, its last line,"
@@ -99,6 +100,8 @@ def damage(raw: bytes) -> tuple[str, ...]:
 
     Raises: BundleError when it is not a bundle, or is of a newer form.
     """
+    if sum(map(raw.count, (b",", b"[", b"{", b"\n"))) > MOST_VALUES:
+        raise BundleError(f"It is a malformed bundle: it has more than {MOST_VALUES:,} values.", _AGAIN)
     *lines, cut = raw.split(b"\n")
     closing = _object(lines[-1]) if lines else None
     parts = closing.get("parts") if isinstance(closing, dict) else None
@@ -134,7 +137,7 @@ def read_bundle(raw: bytes) -> Bundle:
     lines = raw.decode(errors="replace").split("\n")[:-1]
     _look_at_form([line.encode() for line in lines])
     try:
-        head, *rows = (json.loads(line) for line in lines[:-1])
+        head, *rows = (json.loads(line, object_pairs_hook=unique) for line in lines[:-1])
         found = {kind: [row[kind] for row in rows if kind in row] for kind in (_ENTRY, _HOUSE, _CASE, _KEPT, _REPORT)}
         if sum(map(len, found.values())) != len(rows) or len(found[_CASE]) > 1 or len(found[_REPORT]) != 1:
             raise NotOfForm("a line is of an unknown kind, or appears twice")

@@ -20,13 +20,14 @@ from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import CaseError, InventoryError
 from bot.domain.growth import CountSample
-from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.json_form import NotOfForm, plain, read, unique
 from bot.domain.node import valid_name
 from bot.domain.redaction import redacted, redacted_text
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Verdict
 
 FORM = 2
+MOST_VALUES = 1_000_000  # of JSON in a case, about: a large node's has ten thousand, and each takes a hundred bytes
 NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # form 1 had no time
 _HOW_TO_RECORD = "Record a case with: zombie check NODE --record DIR"
 _AGAIN = "Copy it again from where it was recorded, or record the node again: zombie check NODE --record DIR"
@@ -213,6 +214,8 @@ def read_case(text: str, where: str, name: str) -> Case:
 
 
 def _read(text: str, where: str, name: str) -> Case:
+    if sum(map(text.count, ",[{\n")) > MOST_VALUES:
+        raise NotOfForm(f"it has more than {MOST_VALUES:,} values")
     first, _, _ = text.partition("\n")
     try:
         head = _READER.decode(first)
@@ -288,7 +291,7 @@ def _refused(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a number")
 
 
-_READER = json.JSONDecoder(parse_constant=_refused)
+_READER = json.JSONDecoder(parse_constant=_refused, object_pairs_hook=unique)
 
 
 def _brief(value: str) -> str:

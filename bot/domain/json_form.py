@@ -30,6 +30,21 @@ class NotOfForm(ValueError):
     """A JSON value does not fit its type; says where and what."""
 
 
+def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, as a decoder's `object_pairs_hook`.
+
+    Raises: NotOfForm when a key stands in it twice: readers differ on which of them counts.
+
+    Example:
+    >>> unique([("a", 1), ("b", 2)])
+    {'a': 1, 'b': 2}
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise NotOfForm("a key stands twice in an object")
+    return found
+
+
 def plain(value: Any) -> Any:
     """Return a value as JSON types.
 

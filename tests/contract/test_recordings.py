@@ -163,6 +163,7 @@ def test_case_of_a_newer_form_says_who_wrote_it() -> None:
         '{"recording": 1}\n{"probe": "p", "name": "n", "look": 0, "stdout": "", "started_at_uptime": 1e999}\n',
         '{"recording": 1}\n{"probe": "p", "name": "n", "look": 0, "stdout": "", "took": 1e300}\n',
         '{"recording": 1}\n' + 2 * '{"probe": "p", "name": "n", "look": 0, "stdout": ""}\n',
+        '{"recording": 1}\n{"probe": "p", "name": "n", "look": 0, "stdout": "sick", "stdout": ""}\n',
         '{"recording": true}\n',
         '{"case": true}\n',
         '{"case": "2"}\n',
@@ -186,6 +187,31 @@ def test_compressed_case_that_is_cut_or_swells_is_refused(tmp_path: Path) -> Non
         path.write_bytes(some)
         with pytest.raises(CaseError, match=str(path)):
             load(path)
+
+
+@pytest.mark.parametrize("most", ["{}\n", "[],", "1,"])
+def test_case_of_few_bytes_that_would_fill_the_memory_is_refused(tmp_path: Path, most: str) -> None:
+    path = tmp_path / "node.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"recording": 1}\n' + most.encode() * 1_000_000))
+    with pytest.raises(CaseError, match="it has more than 1,000,000 values"):
+        load(path)
+
+
+async def test_what_another_playbook_did_not_ask_is_unread_and_not_healthy(tmp_path: Path) -> None:
+    library = app.library()
+    whole, few = library.get("node-health"), library.get("zombie-cgroups")
+    healthy = replace(load(CAPTURES / "nodes" / "debian-12--healthy.jsonl.gz"), form=FORM)
+    asked = {probe.name for probe in few.probes}
+    head = replace(healthy.head, playbook=few.name, playbook_digest=few.digest)
+    case = replace(healthy, head=head, runs=tuple(run for run in healthy.runs if run.probe in asked))
+    assert (await replayed(case, few)).status is Status.HEALTHY
+    verdict = await replayed(case, whole)
+    assert verdict.status is Status.UNKNOWN
+    assert "gpu was not read (it was not asked when the case was recorded)" in verdict.summary
+    same = replace(case, head=replace(head, playbook=whole.name, playbook_digest=whole.digest))
+    assert (await replayed(same, whole)).status is Status.UNKNOWN, "runs were taken out of it"
+    older = replace(case, head=replace(head, playbook=whole.name, playbook_digest="0" * 64))
+    assert (await replayed(older, whole)).status is Status.HEALTHY, "earlier versions did not ask everything"
 
 
 def test_control_characters_of_a_foreign_case_are_made_visible() -> None:

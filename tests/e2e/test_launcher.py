@@ -250,3 +250,14 @@ def test_checkout_nobody_may_write_in_is_said(checkout: Checkout) -> None:
     code, _, err = checkout.run("x")
     assert code == 2
     assert f"cannot write in {checkout.root}" in err
+
+
+def test_environment_whose_python_this_user_may_not_run_is_said(checkout: Checkout) -> None:
+    (checkout.root / ".venv.lock").mkdir()
+    (checkout.root / ".venv/bin").mkdir(parents=True, exist_ok=True)
+    (checkout.root / ".venv/bin/python").unlink(missing_ok=True)
+    (checkout.root / ".venv/bin/python").symlink_to("/root/of/somebody/python3.11")
+    code, _, err = checkout.run("x")
+    assert code == 2
+    assert "this user may not run /root/of/somebody/python3.11, which the environment in " in err
+    assert "ZOMBIE_PYTHON=/usr/bin/python3" in err

@@ -155,6 +155,28 @@ def test_wrong_word_on_the_command_line_brings_the_nearest_right_one(run: Run, l
     assert says in said
 
 
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("", "which command? zombie --help lists them"),
+        ("--config x.toml nodes", "--config is an option of a command, and stands after it"),
+        ("--inventory nodes.toml nodes", "--inventory is an option of a command, and stands after it"),
+        ("mark 7k3m", "the following arguments are required: right|wrong"),
+    ],
+)
+def test_command_that_is_missing_or_comes_late_is_said(run: Run, line: str, says: str) -> None:
+    status, told = run(*line.split())
+    assert status == 2
+    assert told.endswith(f"error: {says}\n")
+
+
+def test_inventory_without_a_node_is_no_healthy_fleet(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "inventory.toml").write_text("[nodes]\n")
+    status, says = run("check", "--all")
+    assert (status, says.splitlines()[0]) == (2, "zombie: The inventory names no node, so there is nothing to check.")
+    assert run("nodes") == (0, "zombie: The inventory names no node.\n")
+
+
 def test_deadline_within_the_window_is_refused(run: Run) -> None:
     status, says = run("check", "--local", "--samples", "5", "--deadline", "5")
     assert (status, says.splitlines()[0]) == (
