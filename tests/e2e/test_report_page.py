@@ -43,6 +43,10 @@ async def test_hostile_report_opens_without_a_network_and_runs_nothing_of_it(tmp
         assert "Asia/" in await shown.locator("#zone").inner_text()
         width = await shown.evaluate("document.documentElement.scrollWidth")
         assert width <= 390, "a phone shows it without scrolling sideways"
+        for cell in await shown.locator("td[data-head='in words']").all():
+            box = await cell.bounding_box()
+            assert box is not None
+            assert 0 <= box["x"] <= box["x"] + box["width"] <= 390, "tables too"
 
 
 async def test_page_s_policy_stops_what_somebody_adds_to_the_file(tmp_path: Path) -> None:

@@ -83,8 +83,13 @@ def _grid(heads: tuple[str, ...], rows: tuple[tuple[Sentence, ...], ...]) -> Htm
     titled = (
         [element("thead", element("tr", *(element("th", head, scope="col") for head in heads)))] if any(heads) else []
     )
-    body = (element("tr", *(element("td", *_drawn(cell)) for cell in row)) for row in rows)
+    body = (element("tr", *map(_cell, heads, row)) for row in rows)
     return element("div", element("table", *titled, element("tbody", *body)), class_="wide")
+
+
+def _cell(head: str, words: Sentence) -> Html:
+    """A cell that names its column: a phone shows each row as lines."""
+    return element("td", *_drawn(words), **({"data_head": head} if head else {}))
 
 
 def _drawn(sentence: Sentence) -> Iterator[Html | str]:
