@@ -57,15 +57,11 @@ def lasts(args: Args, before: Facts, now: Facts) -> str:
     return f"{args[NODE]} was uncordoned" if now[UNSCHEDULABLE] != "true" else ""
 
 
-def undo(args: Args, before: Facts) -> tuple[str, ...]:
-    """Return the call that uncordons the node, if it was not cordoned before."""
-    return (uncordon.call(args),) if before.get(UNSCHEDULABLE) == "false" else ()
-
-
 def inverse(args: Args, before: Facts) -> tuple[Step, ...]:
-    """Return the same as a step, which waits until the cluster finds the node Ready."""
-    where = {NODE: args[NODE], CLUSTER: args[CLUSTER]}
-    return tuple(Step("uncordon", where, (uncordon.once_ready(args),)) for _ in undo(args, before))
+    """Return the step that uncordons the node once the cluster finds it Ready; none if it was cordoned before."""
+    if before.get(UNSCHEDULABLE) != "false":
+        return ()
+    return (Step("uncordon", {NODE: args[NODE], CLUSTER: args[CLUSTER]}, (uncordon.once_ready(args),)),)
 
 
 ACTION = Action(
@@ -80,7 +76,6 @@ ACTION = Action(
     facts=facts,
     judge=judge,
     patience=lambda before: timedelta(minutes=1),
-    undo=undo,
     inverse=inverse,
     rights=lambda args: (("get", "nodes"), ("patch", "nodes")),
     settles=False,

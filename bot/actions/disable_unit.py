@@ -34,7 +34,6 @@ ACTION = Action(
     facts=unit_state.facts,
     judge=unit_state.off,
     patience=unit_state.patience,
-    undo=undo,
     rights=rights,
     inverse=restore_unit.as_inverse(undo),
     stops_a_unit=True,

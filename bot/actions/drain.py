@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 
-from bot.actions import cluster_node, uncordon
+from bot.actions import cluster_node
 from bot.actions.cluster_node import BARE_TOO, CLUSTER, LEFT, NODE, UNSCHEDULABLE, WITHIN
 from bot.actions.pod import BARE, GOING, Pod
 from bot.domain.action import Action, Args, ByCalls, Facts, Proof, RemedyRules
@@ -87,11 +87,6 @@ def rights(args: Args) -> tuple[tuple[str, ...], ...]:
     return (("get", "nodes"), ("patch", "nodes"), ("list", "pods"), ("create", "pods/eviction"))
 
 
-def undo(args: Args, before: Facts) -> tuple[str, ...]:
-    """Return the call that uncordons the node, if it was not cordoned before."""
-    return (uncordon.call(args),) if before.get(UNSCHEDULABLE) == "false" else ()
-
-
 def leaves(args: Args, before: Facts, now: Facts) -> str:
     """Say that the node stays cordoned, if it was not before."""
     ours = before.get(UNSCHEDULABLE) == "false" and now[UNSCHEDULABLE] == "true"
@@ -121,7 +116,6 @@ ACTION = Action(
     facts=facts,
     judge=judge,
     patience=lambda before: parse_duration(before.get(WITHIN, _USUAL)),
-    undo=undo,
     rights=rights,
     settles=False,
     limit=timedelta(seconds=10),

@@ -100,8 +100,7 @@ class Action:
     printed. `judge(args, before, now)` compares facts. `patience(before)` is how long the effect may take, None if the
     settings say it. If `settles` is true, two looks that far apart must both prove it.
 
-    How it is undone: `undo(args, before)` returns the commands that restore the old state, `inverse(args, before)` the
-    same as steps of a plan.
+    How it is undone: `inverse(args, before)` returns the steps that restore the old state.
 
     How it combines with others: `reboots`: its effect is a new boot. `stops_a_unit`: it stops a unit and keeps it from
     starting. `remedy` says where playbooks may name it; None: nowhere. `in_place_of` is the action that it replaces if
@@ -134,7 +133,6 @@ class Action:
     patience: Callable[[Facts], timedelta | None] = lambda before: None
     settles: bool = True
 
-    undo: Callable[[Args, Facts], tuple[str, ...]] = lambda args, before: ()
     inverse: Callable[[Args, Facts], tuple[Step, ...]] = lambda args, before: ()
 
     reboots: bool = False

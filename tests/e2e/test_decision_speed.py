@@ -132,7 +132,6 @@ class Mark:
             facts=self.facts,
             judge=self.judge,
             patience=lambda before: timedelta(seconds=1),
-            undo=lambda args, before: (),
             rights=lambda args: (),
         )
         return {"reboot": marks}

@@ -103,12 +103,6 @@ def test_node_is_open_again_once_it_is_ready_in_the_boot_that_it_is_in() -> None
     assert by_calls("uncordon").given(closed, {}) == closed, "by itself it undoes whatever it is approved for"
 
 
-def test_undo_opens_only_what_was_open() -> None:
-    drain = ACTIONS["drain"]
-    assert drain.undo(ARGS, {"unschedulable": "true"}) == ()
-    assert drain.undo(ARGS, {"unschedulable": "false"}) == ('PATCH /api/v1/nodes/n1 {"spec":{"unschedulable":null}}',)
-
-
 @pytest.mark.parametrize("said", ["", "{", "[]", "{}", '{"kind":"Status"}', '{"kind":"Node"}', "[" * 100_000])
 def test_node_that_the_cluster_does_not_tell_of_is_not_known(said: str) -> None:
     outputs = Outputs(Completed("", "node", 0, said), Completed("", "pods", 0, '{"kind":"PodList","items":[]}'))
