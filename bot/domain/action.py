@@ -145,7 +145,7 @@ class Action:
     only_for_reboot: bool = False
     ended_by: str = ""
 
-    def said(self, args: Args) -> str:
+    def title_of(self, args: Args) -> str:
         """Its title with its arguments, for people."""
         return self.title.format_map(dict(args))
 

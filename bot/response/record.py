@@ -151,7 +151,7 @@ _TOLD = 12  # facts in the sentence; the lines have all
 def as_evidence(action: Action, step: Step, facts: Facts) -> Evidence:
     """Return facts in their recorded form."""
     lines = tuple(f"{name}={value}" for name, value in facts.items())
-    return Evidence(step.action, "look", f"{action.said(step.args)}: {', '.join(lines[:_TOLD])}", lines)
+    return Evidence(step.action, "look", f"{action.title_of(step.args)}: {', '.join(lines[:_TOLD])}", lines)
 
 
 def recorded(record: StepRecord, otherwise: Facts) -> Facts:

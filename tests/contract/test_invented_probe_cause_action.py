@@ -246,13 +246,13 @@ def test_editors_are_told_their_names(tmp_path: Path) -> None:
 
 
 def test_their_words_are_said_by_themselves() -> None:
-    assert (FEED.said({}), FEED.words({})) == ("Feed entropy", "feed entropy")
+    assert (FEED.title_of({}), FEED.words({})) == ("Feed entropy", "feed entropy")
     assert FEED.impact_of({}) == "the kernel's pool of chance is filled"
     for action in ACTIONS.values():
         args = {name: name.upper() for name in (*action.targets, "verbs", "within")}
         assert action.words(args) == " ".join([action.verb, *(name.upper() for name in action.targets)])
         assert "?" not in action.impact_of(args)
-        assert "{" not in action.said(args) + action.impact_of({})
+        assert "{" not in action.title_of(args) + action.impact_of({})
 
 
 async def test_they_can_be_asked_for_by_name() -> None:

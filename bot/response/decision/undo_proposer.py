@@ -158,7 +158,7 @@ def undo_drift(incident: Incident, facts: Sequence[Facts]) -> tuple[str, ...]:
 
 def said(actions: Mapping[str, Action], steps: Sequence[Step]) -> str:
     """Return what steps do, in words."""
-    return ", then ".join(actions[step.action].said(step.args) for step in steps)
+    return ", then ".join(actions[step.action].title_of(step.args) for step in steps)
 
 
 def _seen(step: Step, facts: Facts) -> Evidence:

@@ -122,7 +122,7 @@ class StepExecutor:
             if action.ended_by == steps[-1].action:
                 continue
             if action.judge(step.args, recorded(record, facts), facts) is not Proof.PROVEN:
-                return Escalated(f"{action.said(step.args)}: that is undone again.", rest_of(incident))
+                return Escalated(f"{action.title_of(step.args)}: that is undone again.", rest_of(incident))
         if not in_time():
             return AdvanceLater(POLL, HELD_UP)
         return await self._start(incident, node, steps[-1], seen, bool(booted), kept)
@@ -140,12 +140,12 @@ class StepExecutor:
         try:
             guards.has_no_protected_alias(action, facts)
         except ProtectedUnit as no:
-            return stopped(incident, f"{action.said(step.args)}: {no.sentence}")
+            return stopped(incident, f"{action.title_of(step.args)}: {no.sentence}")
         only_then = action.reboots or action.only_for_reboot  # all others run only in the approved boot
         if booted and (only_then or (action.by_calls is None and not self._rebooted(incident))):
             return StepSkipped(number, "the node was rebooted meanwhile")
         if action.judge(step.args, facts, facts) is Proof.PROVEN:
-            return StepSkipped(number, f"{action.said(step.args)}: that is so already")
+            return StepSkipped(number, f"{action.title_of(step.args)}: that is so already")
         if action.by_calls is not None:
             if why := action.by_calls.refuses(step.args, facts):
                 return AdvanceLater(pause_of(incident.updated_at, self.clock()), f"{CannotDrain.__name__}: {why}")
@@ -267,7 +267,7 @@ class StepExecutor:
         if now < record.started_at + patience + (action.limit if action.settles else timedelta(0)):
             return AdvanceLater(pause_of(record.started_at, now), why)
         if not action.reboots:
-            return asked(f"It is not known whether “{action.said(step.args)}” took effect: {why}")
+            return asked(f"It is not known whether “{action.title_of(step.args)}” took effect: {why}")
         return StepFailed(record.number, f"the node did not come back: {why}")
 
     async def _unproven(

@@ -128,7 +128,7 @@ def _undone(incident: Incident, reach: NodeAccess, seen: NodeStatus) -> list[str
         skipped = isinstance(record.outcome, StepSkipped)
         if action.judge(step.args, recorded(record, facts), facts) is not Proof.PROVEN:
             states = ", ".join(f"{name}={value}" for name, value in facts.items() if name.endswith("State"))
-            against.append(f"{action.said(step.args)} {'is not so' if skipped else 'does not hold'}: {states}")
+            against.append(f"{action.title_of(step.args)} {'is not so' if skipped else 'does not hold'}: {states}")
     return against
 
 
@@ -158,7 +158,7 @@ def _left_to_a_person(incident: Incident, actions: Mapping[str, Action]) -> Esca
     assert incident.proposal is not None
     assert incident.verdict is not None
     plan = incident.proposal.plan
-    done = ", ".join(actions[step.action].said(step.args) for step in plan.steps)
+    done = ", ".join(actions[step.action].title_of(step.args) for step in plan.steps)
     held = sum(sample.holds for sample in incident.samples)
     looks = f"{held} of {len(incident.samples)} looks confirm it"
     because = f"Carried out, but no cure: {done}; {looks}. {incident.verdict.cause} has to be ended by a person."
