@@ -38,6 +38,7 @@ def test_less_room_than_the_kubelet_leaves(room: Room, status: Status) -> None:
     "reading",
     [
         disks(Room("/", 11.0, 90.0)),
+        disks(Room("/", 10.0, 5.0)),  # the kubelet evicts below its limit, not at it
         disks(Room("/", 60.0, 6.0)),
         disks(Room("/", 60.0, None)),  # btrfs counts no inodes
         disks(Room("/", 12.0, 90.0, has_images=True)),  # images on the root disk: nodefs decides
