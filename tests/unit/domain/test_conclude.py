@@ -1,0 +1,54 @@
+"""From findings to a verdict: when a remedy is none yet."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.domain.action import Step
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.conclude import conclude
+from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.probe import Snapshot
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided, Verdict
+
+SURE, MAYBE = Confidence.CONFIRMED, Confidence.POSSIBLE
+SEEN = Evidence("seen", "cpu", "it is seen", ("a line",))
+
+
+def verdict(*weighings: Weighing) -> Verdict:
+    """Conclude from causes that say this, in the playbook's order."""
+
+    def cause(weighing: Weighing) -> Cause:
+        def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+            return weighing
+
+        return Cause(name=weighing.cause or "", title="", probes=("cpu",), thresholds=(), weigh=weigh)
+
+    used = tuple(WeighedCause(cause(weighing), {}) for weighing in weighings)
+    node = Snapshot("n1", datetime(2026, 11, 21, tzinfo=UTC), timedelta(seconds=5))
+    return conclude(node, Playbook("p", "P", 1, (), (), used))
+
+
+def found(name: str, status: Status = Status.CRITICAL, confidence: Confidence = SURE) -> Finding:
+    return Finding(name, status, confidence, f"{name} is so", (SEEN,), remedy=(Step("reboot"),))
+
+
+@pytest.mark.parametrize(("confidence", "planned"), [(SURE, True), (Confidence.LIKELY, True), (MAYBE, False)])
+def test_what_is_only_possible_is_not_acted_on_and_never_critical(confidence: Confidence, planned: bool) -> None:
+    concluded = verdict(found("late", confidence=confidence))
+    assert bool(concluded.remedy) == planned
+    assert (concluded.status is Status.CRITICAL) == planned
+
+
+def test_reboot_waits_for_an_open_cause_that_may_explain_it_and_comes_before_it() -> None:
+    left_open = Undecided("early", "it was not read")
+    concluded = verdict(left_open, found("late"))
+    assert (concluded.status, concluded.cause, concluded.remedy) == (Status.CRITICAL, "late", ())
+    assert concluded.try_next == "No plan is offered before this is decided: early is open: it was not read."
+    assert verdict(found("late"), left_open).remedy, "a symptom that is open explains no mechanism"
+    assert verdict(RuledOut("early", "few"), found("late")).remedy
+    mild = Undecided("early", "it was not read", worst=Status.DEGRADED)
+    assert verdict(mild, found("late")).remedy, "what is at most degraded explains nothing critical"
+    assert verdict(left_open, found("late", Status.DEGRADED)).remedy, "no reboot hangs on it"
