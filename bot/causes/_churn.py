@@ -9,7 +9,7 @@ from bot.causes._figures import count, span
 from bot.causes._recent import age_by_clock
 from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.probe import Snapshot, Unread
-from bot.probes.agents import Agent, AgentsReading
+from bot.probes.agents import ECS, Agent, AgentsReading
 from bot.probes.containers import ContainersReading
 from bot.probes.formats.container_lists import Container
 from bot.probes.host import HostReading
@@ -90,6 +90,8 @@ def churns(snapshot: Snapshot, young_seconds: float) -> tuple[Churn, ...]:
         for image in images:
             owned_by_none = _is_a_pods(image, seen, containers.runtimes) or _is_a_tasks(image, seen)
             owner = None if owned_by_none else _owner(image, known, units)
+            if owner is not None and _runs_besides(owner, units, uptime, young_seconds):
+                owner = replace(owner, unit="")
             churn = _churn(image, containers, owner, uptime, young_seconds)
             found.append(_aged(snapshot, churn, owner) if owner else churn)
     owned = {churn.unit for churn in found}
@@ -112,13 +114,15 @@ def _churn(
     # The newest of each look: containers that ended long ago may still be listed.
     ages = [min(c.age for c in look if c.age is not None) for look in mine if any(c.age is not None for c in look)]
     all_young = bool(ages) and max(ages).total_seconds() <= young_seconds
-    replaced = _was_replaced(*mine) if len(mine) == 2 else False
+    # One end in all that time is a deployment, or an upgrade.
+    is_once = reading.exits_over is not None and exits == 1 and not (agent and agent.log_exits)
+    replaced = len(mine) == 2 and not is_once and _was_replaced(*mine)
     return Churn(
         image=image,
         unit=agent.unit if agent else "",
         agent=agent,
         replaced=replaced,
-        newest_age=min(ages) if all_young and agent is not None else None,
+        newest_age=min(ages) if all_young and agent is not None and not is_once else None,
         runs_steadily=bool(ages) and not all_young and not replaced and any(c.running for c in mine[-1]),
         exits=exits,
         exits_over=reading.exits_over,
@@ -176,6 +180,17 @@ def _owner(image: str, agents: tuple[Agent, ...], units: UnitsReading | Unread) 
             unit = next(iter(found), None)
             return Agent(known.name, unit.name if unit else "", image=name)
     return None
+
+
+def _runs_besides(agent: Agent, units: UnitsReading | Unread, uptime: timedelta | None, young_seconds: float) -> bool:
+    """True if the agent's unit runs on while such containers come and go: then it does not run them, others do.
+
+    ECS's unit starts its container again without ending itself (ecs-init/engine/engine.go).
+    """
+    unit = None if isinstance(units, Unread) or agent.name == ECS else units.get(agent.unit)
+    if unit is None or unit.active != "active" or unit.restarted_in_window or not unit.started_usec or uptime is None:
+        return False
+    return uptime - timedelta(microseconds=unit.started_usec) > timedelta(seconds=young_seconds)
 
 
 def _is_named(name: str, own: str) -> bool:

@@ -29,6 +29,11 @@ class DyingShare:
     line: str = ""
 
     @property
+    def is_of_sessions(self) -> bool:
+        """True below user.slice, where logins and cron's jobs have their sessions (pam_systemd(8)), and no service."""
+        return not self.unit and self.path.split("/")[0] == "user.slice"
+
+    @property
     def says(self) -> str:
         """Describe how many are where."""
         rose = f" ({self.growth:+,} between the looks)" if self.growth else ""

@@ -46,6 +46,7 @@ class Suspect:
     fits_because: str = ""
     steady: bool = False
     stopped: str = ""
+    ends_well: bool = False  # its runs do not fail: it is a poller, and works
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,8 @@ def find(
     going_on = {loop.unit.name for loop in loops if loop.goes_on} | {c.suspect for c in churns if c.replaced}
     its_own = growth if len(going_on) == 1 else None
     found = [_of_loop(snapshot, loop, dying, its_own, uptime, tuning) for loop in loops]
+    if largest_share is not None and largest_share.is_of_sessions:
+        found = [replace(suspect, fit=None, fits_because="") for suspect in found]
     found += [suspect for churn in churns if (suspect := _of_churn(snapshot, churn, dying, uptime, tuning)) is not None]
     each = _one_each(sorted(found, key=_order))
     if largest_share is not None and largest_share.is_no_units:
@@ -160,6 +163,7 @@ def _of_loop(
         fit=fit,
         fits_because="" if fit is None else because,
         steady=loop.state is LoopState.STEADY,
+        ends_well=_loops.ends_well(loop.unit),
         stopped=_loops.when_stopped(loop, uptime) if loop.state is LoopState.STOPPED else "",
     )
 

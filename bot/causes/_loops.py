@@ -25,6 +25,10 @@ _TOLD = (
 
 
 _AFTER_SUCCESS = ("always", "on-success")
+_LONG_RUN = timedelta(hours=1)  # the journal is read for the last hour: a unit that ran longer was not restarted in it
+
+
+_EXITED = 1  # CLD_EXITED, in ExecMainCode
 
 
 class LoopState(enum.StrEnum):
@@ -67,23 +71,43 @@ def unit_lines(unit: Unit) -> tuple[str, ...]:
 
 
 def restarted_by_systemd(unit: Unit) -> bool:
-    """True when systemd restarted it between the looks; a person's restart or a timer's job is not a loop."""
+    """True when systemd restarted it between the looks; a person's restart or a timer's job is not a loop.
+
+    Without a counter a new start may also be a person's: then its restarts in the journal decide.
+    """
     if unit.restarts is not None and unit.restarts_later is not None:
         return unit.restarts_later > unit.restarts
     return unit.restarted_in_window and unit.restart not in ("", "no")
 
 
 def ends_well(unit: Unit) -> bool:
-    """True if it is restarted after a successful run: a poller, not a crash.
+    """True if it is restarted after a successful run: a poller, or a program that was asked to start again.
 
-    Only the state between two runs shows this, because a start resets the result to success.
+    Only the state between two runs shows this, because a start resets the result to success. A status other than 0 that
+    is a success (SuccessExitStatus=) asks for a restart (RestartForceExitStatus=, systemd.service(5)).
     """
-    return unit.between_tries and unit.result == "success" and unit.restart in _AFTER_SUCCESS
+    if not unit.between_tries or unit.result != "success":
+        return False
+    return unit.restart in _AFTER_SUCCESS or (unit.exit_code == _EXITED and bool(unit.exit_status))
 
 
 def end_is_seen(unit: Unit) -> bool:
     """True if its runs are known to fail: by their result, or because systemd restarts it only on failure."""
     return unit.result not in ("", "success") or unit.restart not in _AFTER_SUCCESS
+
+
+def last_run(unit: Unit, uptime: timedelta | None) -> timedelta | None:
+    """Return how long the run lasted that ended last, or that lasts; None if it is not known."""
+    began, again = unit.started_usec, unit.started_usec_later
+    if not began:
+        return None
+    if unit.sub.startswith("auto-restart"):
+        ended = unit.state_changed_usec
+    elif again and again > began:
+        ended = again
+    else:
+        ended = None if uptime is None else round(uptime.total_seconds() * 1e6)
+    return None if ended is None else timedelta(microseconds=max(0, ended - began))
 
 
 def mean_run(loop: Loop, uptime: timedelta | None) -> timedelta | None:
@@ -138,8 +162,12 @@ def _is_steady(unit: Unit, uptime: timedelta | None, turns: int) -> bool:
     if uptime is None or not started or not turns:
         return False
     run = uptime - timedelta(microseconds=started)
+    gap = uptime / turns
+    if unit.restarts_logged > 1 and unit.restarts_logged_over is not None:
+        # They may have been so dense for a while only, and not since boot.
+        gap = min(gap, unit.restarts_logged_over / (unit.restarts_logged - 1))
     # Three mean gaps: a run of the loop is at most as long as the gap between its starts.
-    return run > max(3 * uptime / turns, timedelta(minutes=1))
+    return run > min(max(3 * gap, timedelta(minutes=1)), _LONG_RUN)
 
 
 def says(loop: Loop, uptime: timedelta | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.domain.action import Step
+from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import is_protected
 from bot.probes.agents import Agent, AgentsReading
@@ -27,6 +28,7 @@ class UnitState:
     unused_because: str = ""  # why a known agent is not needed here
     triggered_by: tuple[str, ...] = ()
     use_unread: str = ""  # why it is not known whether anybody needs it
+    stops_protected: tuple[str, ...] = ()  # what must not be stopped and would stop with it
 
 
 def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent: Agent | None = None) -> UnitState:
@@ -46,6 +48,7 @@ def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent
         unused_because=(agent.because or "nobody uses it") if agent and agent.used is False else "",
         triggered_by=unit.triggered_by if unit else (),
         use_unread=_not_read(agents, snapshot.get(HostReading)),
+        stops_protected=tuple(name for name in unit.stops_too if is_protected((name,))) if unit else (),
     )
 
 
@@ -60,6 +63,11 @@ def keep_from_starting(unit: UnitState) -> tuple[tuple[Step, ...], str]:
         return (), "No unit is known that starts it, so there is nothing to disable."
     if unit.protected:
         return (), f"{unit.unit} is protected: without it the node, or access to it, would be lost."
+    if unit.stops_protected:
+        return (
+            (),
+            f"With {unit.unit} would stop {listed(unit.stops_protected, 3)}, and the node, or access to it, be lost.",
+        )
     if unit.needed_because:
         return (), f"{unit.unit} is needed here ({unit.needed_because}): it needs repair, not disabling."
     if unit.use_unread:

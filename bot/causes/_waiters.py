@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from bot.probes.processes import Waiting
+from bot.probes.processes import ProcessesReading, Waiting
 
 # A task sleeping in these waits for a disk, a file system or a file server: block/, mm/filemap.c, fs/, net/sunrpc/.
 _STORAGE = re.compile(
@@ -25,6 +25,18 @@ _GPU_THREAD = re.compile(r"(?:nv_|nvidia|UVM |irq/[0-9]+-nvidia)")
 def waiters(waiting: Iterable[Waiting]) -> tuple[Waiting, ...]:
     """Return the tasks that do not wait by design."""
     return tuple(each for each in waiting if not _BY_DESIGN.match(each.wchan) and not _GPU_THREAD.match(each.name))
+
+
+def stuck(processes: ProcessesReading, few: float) -> tuple[Waiting, ...]:
+    """Return those that may be stuck: a task that used CPU between the looks was not asleep all the time.
+
+    Only the busiest are listed. If many of the waiters are among them, so are the others as far as is known.
+    """
+    waiting = waiters(processes.waiting)
+    moved = {process.pid for process in processes.busiest}
+    still = tuple(each for each in waiting if each.pid not in moved)
+    went_on = len(waiting) - len(still)
+    return () if went_on >= few and went_on >= len(processes.busiest) / 2 else still
 
 
 def for_storage(waiting: Iterable[Waiting]) -> tuple[Waiting, ...]:

@@ -2,7 +2,8 @@
 
 Confirms: an expiry date that has passed, by the node's clock; nine tenths of its lifetime gone without a new
 certificate.
-Refutes: certificates with time left; no kubelet. A certificate for less than a day counts only once it has expired; a
+Refutes: certificates with time left; no kubelet; a clock that is off by more than they are over. A certificate for less
+than a day counts only once it has expired; a
 server certificate that the kubelet signed for itself never counts, because nobody checks it.
 Remedy: none planned: approve the waiting request (`kubectl get csr`), or repair the renewal; a reboot renews nothing.
 """
@@ -16,6 +17,7 @@ from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.certificates import Certificate, CertificatesReading
+from bot.probes.clock import ClockReading
 
 NAME = "certificate-expiry"
 
@@ -35,6 +37,10 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             left = span(each.ends_at - reading.now_at)
             says = f"{_what(each)} ends in {left}, with {percent(used)} of its lifetime gone and no new certificate"
             late.append(Evidence("certificate-late", "certificates", says, each.lines))
+    off = _clock_is_off(snapshot)
+    if ended and off >= timedelta(seconds=1) and all(_out_by(each, reading.now_at) <= off for each in checked):
+        because = f"{ended[0].says}, by a clock that is {span(off)} off"
+        return Undecided(NAME, because, would_decide="the right time")
     if ended or late:
         evidence = (*ended, *late)
         return Finding(
@@ -56,6 +62,17 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         return RuledOut(NAME, "the kubelet has no certificate here that anybody checks")
     first = min(checked, key=lambda each: each.ends_at)
     return RuledOut(NAME, f"the first to end, {_what(first)}, has {span(first.ends_at - reading.now_at)} left")
+
+
+def _clock_is_off(snapshot: Snapshot) -> timedelta:
+    clock = snapshot.get(ClockReading)
+    seconds = None if isinstance(clock, Unread) else clock.offset_seconds
+    return timedelta(seconds=seconds or 0)
+
+
+def _out_by(each: Certificate, now_at: datetime) -> timedelta:
+    """How far the time is outside of the certificate's; 0 within it."""
+    return max(each.begins_at - now_at, now_at - each.ends_at, timedelta(0))
 
 
 def _what(each: Certificate) -> str:
@@ -83,6 +100,7 @@ CAUSE = Cause(
     name=NAME,
     title="Certificate expired or about to",
     probes=("certificates",),
+    beside=("clock",),
     thresholds=("life_percent", "short_hours"),
     signature=("certificates",),
     weigh=weigh,

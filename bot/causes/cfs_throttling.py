@@ -64,4 +64,5 @@ CAUSE = Cause(
     ("throttled_ratio", "periods_few"),
     weigh,
     worst=Status.DEGRADED,
+    of_one=True,
 )

@@ -4,7 +4,8 @@ Confirms: systemd's restart counter rises between the looks, or the unit waits f
 restarts; the only unit that could hide it replaces an agent's container between the looks.
 Supports: counter and journal compared with the unit's and the node's age; failed runs in the agent's own log.
 Refutes: no unit waits for a restart, no counter rose, no container came and went. A unit that is restarted after
-successful runs is a poller; a unit that runs for an hour each time is a schedule.
+successful runs is a poller; a unit that runs for an hour each time is a schedule, or crashed once. A new start alone is
+a person's or a deployment's.
 Remedy: disable the unit, unless it is protected or needed here.
 """
 
@@ -14,12 +15,14 @@ from datetime import timedelta
 
 from bot.causes import _churn, _loops
 from bot.causes._churn import Churn
+from bot.causes._essential import is_spare
 from bot.causes._loops import Loop, LoopState
 from bot.causes._unit_state import UnitState, keep_from_starting, unit_state_of
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.containers import ContainersReading
+from bot.probes.essential_units import EssentialUnitsReading
 from bot.probes.host import HostReading
 from bot.probes.units import UnitsReading
 
@@ -49,24 +52,26 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 def _is_crash(loop: Loop, uptime: timedelta | None, tuning: Tuning) -> bool:
     if not loop.goes_on or _loops.ends_well(loop.unit):
         return False
-    run = _loops.mean_run(loop, uptime)
-    scheduled = run is not None and run >= timedelta(minutes=tuning["scheduled_minutes"])
-    return loop.state is LoopState.NOW or not scheduled
+    # A loop that is seen now is judged by its last run, any other by their mean.
+    run = _loops.last_run(loop.unit, uptime) if loop.state is LoopState.NOW else _loops.mean_run(loop, uptime)
+    return run is None or run < timedelta(minutes=tuning["scheduled_minutes"])
 
 
 def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: Tuning) -> Finding:
     state = unit_state_of(snapshot, loop.unit.name, loop.unit)
     if loop.state is LoopState.BY_HISTORY:
         confidence = Confidence.LIKELY
-    elif _loops.restarted_by_systemd(loop.unit) or loop.turns >= tuning["tries_few"]:
+    elif loop.turns >= tuning["tries_few"]:
         confidence = Confidence.CONFIRMED
     else:
         # A single restart is not a loop; without counter and journal there may have been many.
-        confidence = Confidence.LIKELY if loop.unit.restarts is None else Confidence.POSSIBLE
+        unseen = loop.unit.restarts is None and loop.unit.between_tries
+        confidence = Confidence.LIKELY if unseen else Confidence.POSSIBLE
     seen = _loops.end_is_seen(loop.unit)
     if not seen and confidence is Confidence.CONFIRMED:
         confidence = Confidence.LIKELY
     critical = _loops.is_essential(loop.unit) and confidence is not Confidence.POSSIBLE
+    critical = critical and not is_spare(snapshot.get(EssentialUnitsReading), (loop.unit.name, *loop.unit.aliases))
     return _finding(
         state,
         loop.unit.name,
@@ -155,4 +160,6 @@ CAUSE = Cause(
     probes=("units", "containers", "agents", "host"),
     thresholds=("loop_many", "tries_few", "scheduled_minutes", "young_seconds", "exits_per_minute", "agent_log_exits"),
     weigh=weigh,
+    beside=("essential_units",),
+    of_one=True,
 )

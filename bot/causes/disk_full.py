@@ -1,7 +1,8 @@
 """A file system that the node needs has no room left: no blocks, or no inodes.
 
 Confirms: less room than the limit at which the kubelet evicts pods, from its own configuration if it has a limit.
-Refutes: room on all file systems. Room reserved for root counts as used, as the kubelet and df count it.
+Refutes: room on all file systems that can be written; an image is always full. Room reserved for root counts as used,
+as the kubelet and df count it.
 Remedy: none planned: whatever fills the disk is still there after a reboot.
 """
 
@@ -29,7 +30,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     is_k3s = not isinstance(units, Unread) and any(unit.name in _K3S for unit in units.units)
     evidence = []
     gone = False
-    for room in reading.rooms:
+    rooms = [room for room in reading.rooms if _can_be_filled(room, reading)]
+    for room in rooms:
         for what, free, least in _limits(room, reading, is_k3s, tuning):
             if free < least:
                 gone = gone or free <= tuning["gone_percent"]
@@ -43,8 +45,18 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             summary=sentence(*(item.says for item in evidence[:3])),
             evidence=tuple(evidence),
         )
-    fullest = min(reading.rooms, key=lambda room: room.free_percent)
+    if not rooms:
+        return RuledOut(NAME, "every file system that was looked at is an image, which nobody can fill")
+    fullest = min(rooms, key=lambda room: room.free_percent)
     return RuledOut(NAME, f"the fullest file system, {fullest.point}, has {percent(fullest.free_percent)} free")
+
+
+def _can_be_filled(room: Room, reading: FilesystemsReading) -> bool:
+    """False for what is read-only by design and always full: composefs, or a root whose own image has no room."""
+    if room.is_image:
+        return False
+    mount = next((mount for mount in reading.mounts if mount.point == room.point), None)
+    return mount is None or not mount.is_read_only or mount.is_shut or mount.meant == "rw"
 
 
 def _limits(room: Room, reading: FilesystemsReading, is_k3s: bool, tuning: Tuning) -> list[tuple[str, float, float]]:

@@ -1,8 +1,10 @@
 """A unit that the node needs to take work starts at boot but does not run, or the kubelet reports that it is unhealthy.
 
-Confirms: a kubelet, runtime or network unit that is enabled and stopped at both looks; the kubelet's own health check
-fails at both looks; the kubelet says now that its runtime does not answer (PLEG), which makes its node not ready.
-Refutes: every such unit that starts at boot runs, is socket-activated, or has nothing to do here.
+Confirms: a kubelet, runtime or network unit that is enabled and stopped at both looks, or hangs in its start or stop;
+the kubelet's own health check fails at both looks; the kubelet says now that its runtime does not answer (PLEG), which
+makes its node not ready.
+Refutes: every such unit that starts at boot runs, is socket-activated, or has nothing to do here. A unit without which
+a kubelet is well is no harm to its node: another kubelet's, or another runtime.
 Remedy: start the stopped units, unless they would probably fail again: they were stopped at both looks, and have not
 failed after a restart. If they have, a person must find out why; a reboot would end the work that still runs.
 """
@@ -11,16 +13,21 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from bot.causes._essential import is_idle
 from bot.causes._figures import sentence, span
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.certificates import CertificatesReading
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading, KubeletComplaint
 from bot.probes.host import HostReading
+from bot.probes.processes import ProcessesReading
 from bot.probes.units import UnitsReading
 
 _FIRST = ("network", "runtime", "kubelet")  # each needs those before it
+_ON_THE_WAY = ("activating", "deactivating")
+_KUBELETS_AT_WORK = ("kubelet", "kubelite", "k3s", "k3s-server", "k3s-agent")  # comm; RKE2 and k0s start a kubelet
 
 NAME = "essential-unit-stopped"
 
@@ -31,9 +38,11 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if isinstance(reading, Unread):
         return Undecided(NAME, f"the essential units were not read ({reading.reason})")
     if not reading.systemd:
-        return RuledOut(NAME, "no systemd runs here")
+        return _without_systemd(snapshot)
     stopped = [unit for unit in reading.units if unit.is_stopped]
+    hanging = [unit for unit in reading.units if _hangs(unit, host, tuning["boot_minutes"])]
     evidence = [Evidence("unit-stopped", "essential_units", _says(unit, host), unit.source) for unit in stopped]
+    evidence += [Evidence("unit-hangs", "essential_units", _says(unit, host), unit.source) for unit in hanging]
     if reading.is_kubelet_ill:
         said = " and ".join(reading.health)
         evidence.append(
@@ -47,7 +56,13 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         evidence.append(Evidence("runtime-silent", "essential_units", says, source))
     if not evidence:
         return _none(reading, host)
-    takes_no_work = reading.is_kubelet_ill or silent or any(unit.kind != "network" for unit in stopped)
+    needed = [
+        unit
+        for unit in (*stopped, *hanging)
+        if unit.kind != "network" and not is_idle(reading, host, (unit.name,), tuning["sync_minutes"])
+    ]
+    missed = [unit for unit in stopped if unit in needed or unit.kind == "network"]
+    takes_no_work = reading.is_kubelet_ill or silent or needed
     if not isinstance(host, Unread) and host.uptime < timedelta(minutes=tuning["boot_minutes"]):
         # A unit that waits for another unit or for the network is stopped until then. Nobody may call it healthy yet.
         return Undecided(
@@ -63,10 +78,32 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         confidence=Confidence.CONFIRMED,
         summary=sentence(*(item.says for item in evidence[:3])),
         evidence=tuple(evidence),
-        suspects=tuple(unit.name for unit in stopped),
-        remedy=_starts(stopped, snapshot.get(UnitsReading)) if not isinstance(host, Unread) else (),
-        lasting_fix=_advice(stopped, bool(silent)),
+        suspects=tuple(unit.name for unit in (*stopped, *hanging)),
+        remedy=() if hanging or isinstance(host, Unread) else _starts(missed, snapshot.get(UnitsReading)),
+        lasting_fix=_advice([*stopped, *hanging], bool(silent)),
     )
+
+
+def _hangs(unit: EssentialUnit, host: HostReading | Unread, minutes: float) -> bool:
+    """True if it has been starting or stopping for so long: K3s has no time limit for its start (TimeoutStartSec=0)."""
+    if unit.active not in _ON_THE_WAY or unit.active_later != unit.active or not unit.changed_usec:
+        return False
+    if isinstance(host, Unread) or unit.sub.startswith("auto-restart"):
+        return False
+    return host.uptime - timedelta(microseconds=unit.changed_usec) >= timedelta(minutes=minutes)
+
+
+def _without_systemd(snapshot: Snapshot) -> Weighing:
+    """Without systemd nobody says whether a kubelet runs: where one is installed, it is looked for at work."""
+    certificates, processes = snapshot.get(CertificatesReading), snapshot.get(ProcessesReading)
+    if isinstance(certificates, Unread) or not certificates.has_kubelet:
+        return RuledOut(NAME, "no systemd runs here, and no kubelet is known")
+    if isinstance(processes, Unread):
+        return Undecided(NAME, f"no systemd runs here, and the processes were not read ({processes.reason})")
+    if seen := processes.named(*_KUBELETS_AT_WORK):
+        return RuledOut(NAME, f"no systemd runs here; {seen[0].name} is at work")
+    because = "no systemd runs here, a kubelet is installed, and none was at work within the window"
+    return Undecided(NAME, because, suspected=True, would_decide="`ps` by hand")
 
 
 def _age(complaint: KubeletComplaint, host: HostReading) -> timedelta:
@@ -83,9 +120,11 @@ def _complaints_of_now(
 
 
 def _says(unit: EssentialUnit, host: HostReading | Unread) -> str:
-    since = ""
+    since, verb = "", "starts" if unit.active == "activating" else "stops"
     if unit.changed_usec and not isinstance(host, Unread):
         since = f" for {span(max(timedelta(0), host.uptime - timedelta(microseconds=unit.changed_usec)))}"
+    if unit.active in _ON_THE_WAY:
+        return f"{unit.name} {verb} and has not ended that{since} ({unit.sub})"
     how = "failed" if unit.active == "failed" else "stopped"
     why = f", result {unit.result}" if unit.result not in ("", "success") else ""
     return f"{unit.name} starts at boot and is {how}{since}{why}"
@@ -136,7 +175,8 @@ CAUSE = Cause(
     name=NAME,
     title="Essential unit stopped",
     probes=("essential_units", "host", "units"),
-    thresholds=("boot_minutes", "complaint_minutes"),
+    beside=("certificates", "processes"),
+    thresholds=("boot_minutes", "complaint_minutes", "sync_minutes"),
     signature=("essential_units", "host"),
     weigh=weigh,
     eased_by=("start_unit",),

@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bot.causes import _loops
+from bot.causes._essential import is_idle
 from bot.causes._figures import count
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.protected import is_essential
+from bot.domain.protected import is_essential, is_network
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.essential_units import EssentialUnitsReading
+from bot.probes.host import HostReading
 from bot.probes.units import Unit, UnitsReading
 
 NAME = "failed-units"
@@ -35,12 +38,12 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     names = list(dict.fromkeys([*lines, *services]))
     if not names:
         return RuledOut(NAME, "no unit is failed")
-    names.sort(key=lambda name: not _is_essential(name, services.get(name)))
+    essential = [name for name in names if _is_essential(snapshot, name, services.get(name), tuning["sync_minutes"])]
+    names.sort(key=lambda name: name not in essential)
     evidence = tuple(
         Evidence("unit-failed", "units", _says(name, services.get(name)), _source(name, lines, services))
         for name in names[:_SHOWN_MOST]
     )
-    essential = [name for name in names if _is_essential(name, services.get(name))]
     summary = f"{count(len(names), 'failed unit')}: {listed(names, 3)}"
     if essential:
         summary += f"; the node cannot work without {', '.join(essential)}"
@@ -54,8 +57,12 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     )
 
 
-def _is_essential(name: str, unit: Unit | None) -> bool:
-    return is_essential((name,)) or (unit is not None and _loops.is_essential(unit))
+def _is_essential(snapshot: Snapshot, name: str, unit: Unit | None, minutes: float) -> bool:
+    """True if the node takes no work without it. A node that answers has a network, whatever failed to make it."""
+    names = (name, *(unit.aliases if unit else ()))
+    if not is_essential(names) or is_network(names):
+        return False
+    return not is_idle(snapshot.get(EssentialUnitsReading), snapshot.get(HostReading), names, minutes)
 
 
 def _says(name: str, unit: Unit | None) -> str:
@@ -70,4 +77,13 @@ def _source(name: str, lines: Mapping[str, tuple[str, ...]], services: Mapping[s
     return (*lines.get(name, ()), *(_loops.unit_lines(services[name])[:5] if name in services else ()))
 
 
-CAUSE = Cause(NAME, "Failed units", ("units",), (), weigh, signature=("units",))
+CAUSE = Cause(
+    name=NAME,
+    title="Failed units",
+    probes=("units",),
+    thresholds=("sync_minutes",),
+    weigh=weigh,
+    signature=("units",),
+    beside=("essential_units", "host"),
+    of_one=True,
+)

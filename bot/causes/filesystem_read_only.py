@@ -1,8 +1,8 @@
 """A file system that should be writable refuses writes, because the kernel shut it down after an error.
 
 Confirms: mount options that say so (`emergency_ro`, `shutdown`); read-only although fstab wants it writable, or
-read-only with an error of the device in the log. After an error ext4 keeps `rw` in its options since Linux 6.12, and
-XFS always does: then the log's line decides.
+read-only with an error of the device in the log, or with /var on it. After an error ext4 keeps `rw` in its options
+since Linux 6.12, and XFS always does: then the log's line decides, unless the device was mounted again after it.
 Refutes: file systems that are read-only by design, such as an image, `/boot`, or a mount that is read-only in fstab.
 Remedy: no cure planned: the error is on the disk, and needs fsck or another disk. After a reboot it would come back. A
 node of a Kubernetes cluster may be cordoned if the mount itself shows the fault, not only the log.
@@ -35,8 +35,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     reading, log = snapshot.get(FilesystemsReading), snapshot.get(KernelLogReading)
     if isinstance(reading, Unread):
         return Undecided(NAME, f"the file systems were not read ({reading.reason})")
-    errors = () if isinstance(log, Unread) else log.of(KernelEventKind.DISK_ERROR)
-    shut = [event for event in errors if _SHUT.search(event.text)]
+    shut = [] if isinstance(log, Unread) else _shut(log)
     evidence: list[Evidence] = []
     sure, doubtful = False, []
     for mount in reading.mounts:
@@ -51,6 +50,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             says = f"the kernel shut down {mount.point} ({mount.type} on {mount.device}), {when}"
             evidence.append(Evidence("shut-by-log", "kernel_log", says, _recent.lines(events, 3)))
             continue
+        elif mount.is_read_only and _holds_var(mount, reading):
+            says = f"{mount.point} ({mount.type} on {mount.device}) takes no writes, and /var is on it"
+            evidence.append(Evidence("read-only-var", "filesystems", says, (mount.source,)))
         elif mount.is_read_only:
             doubtful.append(mount)
             continue
@@ -73,6 +75,27 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         evidence=tuple(evidence),
         remedy=(Step("cordon"),) if sure else (),
     )
+
+
+def _shut(log: KernelLogReading) -> list[KernelEvent]:
+    """The lines about a shut file system since its device was mounted last: a device's name is given away again."""
+    shut: list[KernelEvent] = []
+    for event in log.of(KernelEventKind.DISK_ERROR, KernelEventKind.MOUNTED):
+        if event.kind is KernelEventKind.MOUNTED:
+            shut = [earlier for earlier in shut if event.device not in _devices(earlier)]
+        elif _SHUT.search(event.text):
+            shut.append(event)
+    return shut
+
+
+def _holds_var(mount: Mount, reading: FilesystemsReading) -> bool:
+    """True for a root with /var on it that fstab does not ask for read-only: what is so by design has another /var.
+
+    A root on the device mapper may be verified (dm-verity), and is then read-only whatever else was seen.
+    """
+    points = {room.point for room in reading.rooms}
+    is_plain = mount.point == "/" and not mount.meant and not mount.device.startswith("dm-")
+    return is_plain and "/" in points and "/var" not in points
 
 
 def _devices(event: KernelEvent) -> set[str]:

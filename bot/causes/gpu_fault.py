@@ -13,6 +13,7 @@ cluster may be cordoned while a GPU is unusable.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from bot.causes import _recent
@@ -24,6 +25,7 @@ from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, 
 from bot.probes.formats.gpu_events import RECOVERY_ACTION, Xid, XidKind, xid
 from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.gpu import Gpu, GpuReading
+from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 
 NAME = "gpu-fault"
@@ -34,7 +36,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether a GPU is faulty, by its present state and the driver's lines."""
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
     xids = () if isinstance(log, Unread) else tuple(filter(None, map(xid, log.of(KernelEventKind.GPU_ERROR))))
-    state = () if isinstance(gpus, Unread) else gpus.gpus
+    state = () if isinstance(gpus, Unread) else _given(snapshot, gpus.gpus, xids)
     faults = _within(snapshot, [x for x in xids if x.meaning.kind is XidKind.FAULT], tuning["recent_hours"])
     repeated = _repeated(_within(snapshot, [x for x in xids if x.meaning.kind is XidKind.REPEATS], 24), tuning)
     evidence = [
@@ -65,6 +67,15 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         else (),
         lasting_fix=_advice(state, faults),
     )
+
+
+def _given(snapshot: Snapshot, gpus: Sequence[Gpu], xids: Sequence[Xid]) -> tuple[Gpu, ...]:
+    """The GPUs, without blame for those that were not given to a container: its sysfs shows the host's whole bus."""
+    host = snapshot.get(HostReading)
+    if isinstance(host, Unread) or not host.is_container:
+        return tuple(gpus)
+    faulty = {x.bus for x in xids}
+    return tuple(replace(gpu, answers=None) if not gpu.answers and gpu.bus not in faulty else gpu for gpu in gpus)
 
 
 def _silent(state: Sequence[Gpu]) -> Iterable[Evidence]:
@@ -175,7 +186,9 @@ def _none(snapshot: Snapshot, xids: Sequence[Xid]) -> Weighing:
     if silent:
         what = {"stalled": "nvidia-smi did not answer within its time limit", "absent": "there is no nvidia-smi"}
         because = what.get(gpus.smi, "nvidia-smi did not say whether every GPU answers")
-        return Undecided(NAME, because, would_decide="`nvidia-smi -q` by hand")
+        # A driver that fails for all GPUs takes them all away; where no program is, it may be in a container.
+        fails = gpus.smi in ("stalled", "failed")
+        return Undecided(NAME, because, suspected=fails, would_decide="`nvidia-smi -q` by hand")
     doubtful = [x for x in xids if x.meaning.kind is XidKind.OPEN and x.code != RECOVERY_ACTION]
     recent = _within(snapshot, doubtful, 1)
     if recent:

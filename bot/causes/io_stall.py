@@ -4,7 +4,8 @@ Confirms: a disk that holds requests and completes none while tasks wait; many t
 while no disk completes anything; tasks that wait for a file server which has not said OK; tasks blocked for over 120 s
 in the log.
 Supports: disk errors, NVMe time-outs, I/O wait or I/O pressure.
-Refutes: no task waits, a log without such lines; many writers on disks that keep working and answer reads in time.
+Refutes: no task waits, a log without such lines; many writers on disks that keep working and answer reads in time;
+waiters that used CPU between the looks, as readers of a file server do: what they wait for answers.
 After ten hung tasks the kernel logs no more: if nothing waits now, the stall is over or undecided, never present.
 Remedy: none planned: the disk is the same after a reboot, and the reboot may hang on the waiting tasks.
 """
@@ -34,11 +35,12 @@ _VOLUME = re.compile(r"dm-[0-9]{1,6}")
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether tasks hang on a disk or a file server."""
     processes, storage = snapshot.get(ProcessesReading), snapshot.get(StorageReading)
-    waiting = () if isinstance(processes, Unread) else _waiters.waiters(processes.waiting)
+    waiting = () if isinstance(processes, Unread) else _waiters.stuck(processes, tuning["waiting_few"])
     told, now = _told(snapshot, waiting, tuning)
     pressed = _pressure(snapshot, tuning)
     silent = _silent_server(snapshot, waiting, tuning)
-    stuck = _stuck(storage, waiting, pressed is not None or _some(snapshot) >= tuning["io_some_avg10"])
+    io_is_pressed = pressed is not None or _some(snapshot) >= tuning["io_some_avg10"]
+    stuck = _stuck(storage, waiting, io_is_pressed, _nothing_waits(snapshot))
     still = _still(storage, waiting, tuning)
     crowd = _crowd(storage, waiting, pressed, tuning)
     hung = not isinstance(storage, Unread) and bool(storage.hung_tasks_rise)
@@ -107,11 +109,16 @@ def _may_still_hang(snapshot: Snapshot, log: KernelLogReading) -> bool:
     """
     if not log.left_out and len(log.of(KernelEventKind.HUNG_TASK)) < _MOST_TOLD:
         return False
+    return not _nothing_waits(snapshot)
+
+
+def _nothing_waits(snapshot: Snapshot) -> bool:
+    """True if by PSI no task waits for I/O; False too if that was not read."""
     reclaim, cpu = snapshot.get(ReclaimReading), snapshot.get(CpuReading)
     if isinstance(reclaim, Unread) or isinstance(cpu, Unread) or not cpu.cores:
-        return True
+        return False
     line = reclaim.pressure.get("io some")
-    return line is None or line.avg10 >= 100 / cpu.cores
+    return line is not None and line.avg10 < 100 / cpu.cores
 
 
 def _is_taken_away(snapshot: Snapshot, event: KernelEvent) -> bool:
@@ -152,9 +159,14 @@ def _silent_server(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tun
     ]
 
 
-def _stuck(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], pressed: bool) -> list[Evidence]:
-    """Disks that hold requests and complete none, if something waits: some kernels' request counts drift."""
+def _stuck(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], pressed: bool, idle: bool) -> list[Evidence]:
+    """Disks that hold requests and complete none, if something waits: some kernels' request counts drift.
+
+    Shape: `idle`: by PSI nothing waits for I/O.
+    """
     if isinstance(storage, Unread) or not (pressed or _waiters.may_be_for_storage(waiting)):
+        return []
+    if idle and not _waiters.for_storage(waiting):
         return []
     return [
         Evidence(

@@ -150,6 +150,8 @@ def _named(
     steps, why_not = keep_from_starting(leaker.unit_state)
     if steps and leaker.steady and not leaker.unit_state.unused_because:
         steps, why_not = (), f"{leaker.name} runs steadily now: disabling it would stop a working service."
+    if steps and leaker.ends_well and not leaker.unit_state.unused_because:
+        steps, why_not = (), f"The runs of {leaker.name} end well: disabling it would stop a working service."
     if steps and doubt:
         steps, why_not = (), doubt[:1].upper() + doubt[1:]
     verb = f"leaked memory cgroups and {leaker.stopped}" if leaker.stopped else "leaks memory cgroups"

@@ -1,7 +1,8 @@
 """A core was stuck in the kernel for tens of seconds, and the kernel's watchdog reported it.
 
 Confirms: soft or hard lockups, or RCU stalls, in the kernel log of the last hours. Lines of the same stall are one
-episode; many cores at the same instant, or all cores of a small machine, mean that the machine was paused.
+episode; many cores at the same instant, all cores of a small machine, or an idle core of a virtual machine mean that
+the machine was paused.
 Supports: resets of the network card after them; a core that was stuck is held in the kernel now.
 Refutes: a kernel log without them.
 Remedy: a reboot may be planned while it goes on: a core that was stuck is held now, or stalls came back within the last
@@ -26,6 +27,7 @@ from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 
 NAME = "lockup"
@@ -44,7 +46,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if not events:
         old = f"; the last was {_recent.ago(snapshot, everything[-1])}" if everything else ""
         return RuledOut(NAME, f"the kernel log has no lockup within {tuning['recent_hours']:.0f} hours{old}")
-    episodes = _episodes(snapshot, events, _cores(snapshot), tuning)
+    host = snapshot.get(HostReading)
+    is_guest = not isinstance(host, Unread) and host.is_virtual_machine
+    episodes = _episodes(snapshot, events, _cores(snapshot), is_guest, tuning)
     stalls = [episode for episode in episodes if not episode.paused]
     lately = [stall for stall in stalls if stall.ended_ago <= timedelta(minutes=tuning["now_minutes"])]
     last = events[-1]
@@ -54,7 +58,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if len(episodes) < len(events) and episodes:
         says += f", in {count(len(episodes), 'episode')}"
     if paused := next((episode for episode in reversed(episodes) if episode.paused), None):
-        says += f"; {count(paused.paused, 'core')} at the same instant: the machine itself was paused"
+        at_once = "only an idle core" if paused.idle else f"{count(paused.paused, 'core')} at the same instant"
+        says += f"; {at_once}: the machine itself was paused"
     evidence = [Evidence("lockup", "kernel_log", says, _recent.lines(events))]
     walks = _recent.recent(snapshot, log.of(KernelEventKind.STACK_MEMCG_WALK), tuning["recent_hours"])
     if walks:
@@ -101,11 +106,15 @@ def _cores(snapshot: Snapshot) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Episode:
-    """The lines of a stall; `paused` is how many cores reported at the same instant, 0 if few."""
+    """The lines of a stall; `paused` is how many cores reported at the same instant, 0 if few.
+
+    Shape: `idle`: it is known by the idle cores that reported.
+    """
 
     ended_ago: timedelta
     paused: int
     cores: frozenset[int] = frozenset()
+    idle: bool = False
 
 
 def _comes_back(lately: Sequence[_Episode], tuning: Tuning) -> bool:
@@ -116,7 +125,9 @@ def _comes_back(lately: Sequence[_Episode], tuning: Tuning) -> bool:
     return lately[-1].ended_ago <= 2 * between
 
 
-def _episodes(snapshot: Snapshot, events: tuple[KernelEvent, ...], cores: int, tuning: Tuning) -> list[_Episode]:
+def _episodes(
+    snapshot: Snapshot, events: tuple[KernelEvent, ...], cores: int, is_guest: bool, tuning: Tuning
+) -> list[_Episode]:
     """Return the stalls whose time is known, oldest first."""
     timed = [(age, event) for event in events if (age := _recent.age(snapshot, event)) is not None]
     timed.sort(key=lambda pair: pair[0], reverse=True)
@@ -130,11 +141,18 @@ def _episodes(snapshot: Snapshot, events: tuple[KernelEvent, ...], cores: int, t
     return [
         _Episode(
             group[-1][0],
-            _paused(group, many),
+            _paused(group, 1 if (idle := is_guest and _is_idle(group)) else many),
             frozenset(event.core for _, event in group if event.core is not None),
+            idle,
         )
         for group in groups
     ]
+
+
+def _is_idle(group: list[tuple[timedelta, KernelEvent]]) -> bool:
+    """True if every core that was stuck was idle: it sleeps in the hypervisor, and did not come back from there."""
+    stuck = [event.process for _, event in group if event.kind is KernelEventKind.SOFT_LOCKUP]
+    return bool(stuck) and all(name.startswith("swapper/") for name in stuck)
 
 
 def _paused(group: list[tuple[timedelta, KernelEvent]], many: float) -> int:

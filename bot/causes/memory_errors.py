@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from bot.causes import _recent
-from bot.causes._figures import count, memory, sentence, span
+from bot.causes._figures import count, sentence, span
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -23,11 +23,6 @@ from bot.probes.memory_errors import MemoryErrorsReading
 
 NAME = "memory-errors"
 _HOUR = 3600
-# Names of virtual machines in systemd-detect-virt; containers and `none` are left out.
-_VIRTUAL = (
-    *("acrn", "amazon", "apple", "bhyve", "bochs", "google", "kvm", "microsoft", "oracle", "parallels", "powervm"),
-    *("qemu", "qnx", "sre", "uml", "vmware", "xen", "zvm"),
-)
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
@@ -45,11 +40,18 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
                 over = span(timedelta(seconds=each.seconds))
                 says = f"{each.name} corrected {count(each.corrected, 'memory error')} in {over}"
                 often.append(Evidence("memory-corrected", "memory_errors", says, each.lines))
-        if reading.given_up_kib:
-            says = f"the kernel no longer uses {memory(reading.given_up_kib)} of memory that it could not correct"
-            row = f"HardwareCorrupted: {reading.given_up_kib} kB"
+    told = [] if isinstance(log, Unread) else _told(log)
+    if not isinstance(reading, Unread) and reading.given_up_kib:
+        row = f"HardwareCorrupted: {reading.given_up_kib} kB"
+        says = f"the kernel no longer uses {reading.given_up_kib:,} KiB of memory"
+        if lost or told or isinstance(log, Unread) or not reading.controllers:
+            says += " that it could not correct"
             lost.append(Evidence("memory-given-up", "memory_errors", says, (row,)))
-    if not isinstance(log, Unread) and (told := _told(log)):
+        else:
+            # mm/memory-failure.c also counts pages that a daemon puts aside for their many corrected errors.
+            says += ", put aside before it failed: no uncorrected error is counted or logged"
+            often.append(Evidence("memory-put-aside", "memory_errors", says, (row,)))
+    if told:
         says = f"the kernel logged memory errors that could not be corrected, {_recent.ago(snapshot, told[-1])}"
         lost.append(Evidence("memory-uncorrected-told", "kernel_log", says, _recent.lines(told, 4)))
     if lost or often:
@@ -85,7 +87,7 @@ def _at(event: KernelEvent) -> timedelta:
 def _none(snapshot: Snapshot, reading: MemoryErrorsReading | Unread) -> Weighing:
     host = snapshot.get(HostReading)
     metal = not isinstance(reading, Unread) and ".metal" in reading.product
-    if not isinstance(host, Unread) and host.virtualisation in _VIRTUAL and not metal:
+    if not isinstance(host, Unread) and host.is_virtual_machine and not metal:
         return RuledOut(NAME, "a virtual machine cannot see memory errors: they are its host's business")
     if isinstance(reading, Unread):
         # If it is not known whether this is a virtual machine, it most likely is: no reason to doubt the node.

@@ -3,7 +3,8 @@
 Confirms: direct reclaim or allocation stalls in the window together with little MemAvailable or memory pressure (PSI).
 Supports: kswapd or kcompactd use much CPU; compaction stalls; the kernel killed processes for lack of memory; the
 network card's receive ring could not be refilled within the last hour.
-Refutes: counters that do not rise; much MemAvailable. A kill alone is oom-kills: it freed the memory.
+Refutes: counters that do not rise; much MemAvailable; pressure without any reclaim for the node, which is a cgroup's at
+its own limit. A kill alone is oom-kills: it freed the memory.
 Remedy: none planned: the programs need the same memory after a reboot.
 """
 
@@ -34,14 +35,16 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     )
     evidence: list[Evidence] = []
     stalls = scanned = 0
-    pressed = short = False
+    pressed = short = alone = False
     if not isinstance(reclaim, Unread):
         stalls, scanned = reclaim.allocstall_rise or 0, reclaim.pgscan_direct_rise or 0
         full, left = reclaim.memory_full_avg10, reclaim.mem_available_percent
         pressed = full is not None and full >= tuning["memory_full_avg10"]
         short = left is not None and left < tuning["available_percent"]
     direct = stalls >= tuning["stalls_many"] or scanned >= tuning["scanned_pages_many"]
-    if not isinstance(reclaim, Unread) and (direct or pressed):
+    if not isinstance(reclaim, Unread) and pressed and not (direct or short):
+        alone = _is_at_its_own_limit(reclaim, tuning)
+    if not isinstance(reclaim, Unread) and (direct or (pressed and not alone)):
         evidence.append(_reclaimed(reclaim, stalls, scanned))
         evidence += _pressure(reclaim) if pressed else []
         evidence += _left(reclaim) if short else []
@@ -52,11 +55,17 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if refills:
         says = f"the network card's receive ring could not be refilled, {_recent.ago(snapshot, refills[-1])}"
         evidence.append(Evidence("nic-refill", "kernel_log", says, _recent.lines(refills, 2)))
+    if not evidence and alone:
+        return RuledOut(NAME, "what waits for memory is at its own cgroup's limit: nothing reclaims for the whole node")
     if not evidence:
         return _none(
             reclaim, f"; the kernel killed processes {_recent.ago(snapshot, kills[-1])} (oom-kills)" if kills else ""
         )
-    severe = not isinstance(reclaim, Unread) and (reclaim.memory_full_avg10 or 0) >= tuning["memory_full_critical"]
+    severe = (
+        not isinstance(reclaim, Unread)
+        and not alone
+        and (reclaim.memory_full_avg10 or 0) >= tuning["memory_full_critical"]
+    )
     return Finding(
         cause=NAME,
         status=Status.CRITICAL if severe or (kills and short and direct) else Status.DEGRADED,
@@ -64,6 +73,17 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         summary=sentence(*(seen.says for seen in evidence[:3])),
         evidence=tuple(evidence),
     )
+
+
+def _is_at_its_own_limit(reclaim: ReclaimReading, tuning: Tuning) -> bool:
+    """True if memory is left and neither programs nor kswapd reclaim for the node, by counters of both looks.
+
+    PSI's "full" is the time in which all tasks that are not idle wait (psi.rst): on an idle node that may be one task,
+    at the limit of its own cgroup, whose reclaim these counters leave out (mm/vmscan.c, global_reclaim).
+    """
+    by_kswapd, left = reclaim.pgscan_kswapd_rise, reclaim.mem_available_percent
+    counted = reclaim.allocstall_rise is not None and reclaim.pgscan_direct_rise is not None and by_kswapd is not None
+    return counted and left is not None and (by_kswapd or 0) < tuning["scanned_pages_many"]
 
 
 def _kills(snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning) -> tuple[KernelEvent, ...]:

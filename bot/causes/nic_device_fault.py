@@ -3,7 +3,8 @@
 Confirms: device errors (invalid ids, malformed descriptors), failed resets; keep-alive or admin time-outs, or
 interrupts that never came, while cores are idle.
 Supports: error counters of the driver that rise; repeated resets.
-Refutes: signs of a starved poll, a core held in the kernel, lockups: then the card needed CPU and got none.
+Refutes: signs of a starved poll, a core held in the kernel (but by io_uring's polling), lockups: then the card needed
+CPU and got none.
 Remedy: none planned: an in-place reboot keeps the host; stop and start the instance, or ask AWS.
 """
 
@@ -18,14 +19,17 @@ from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.interrupts import InterruptsReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.nic import NicReading
+from bot.probes.processes import ProcessesReading
 
 NAME = "nic-device-fault"
 _FAULTS = (KernelEventKind.NIC_DEVICE_ERROR, KernelEventKind.NIC_RESET_FAILED)  # a lack of CPU does not cause these
 _ITS_OWN = (KernelEventKind.NIC_KEEPALIVE, KernelEventKind.NIC_ADMIN, KernelEventKind.NIC_INTERRUPT)
 _SILENCES = (*_ITS_OWN, KernelEventKind.NIC_STALLED, KernelEventKind.NETDEV_WATCHDOG)
 _LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
+_POLLERS = ("iou-sqp-", "io_uring-sq")  # io_uring's own threads (io_uring/sqpoll.c, until 5.11 fs/io_uring.c)
 _FAULT_COUNTERS = (
     "bad_tx_req_id",
     "bad_rx_req_id",
@@ -108,9 +112,22 @@ def _starved(snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning)
     if not isinstance(cpu, Unread):
         needed = max(1, min(round(tuning["core_held_seconds"]), len(cpu.seconds)))
         for field, where in (("sys_percent", "the kernel"), ("soft_percent", "soft interrupts")):
-            for core in cpu.held(field, tuning["core_held_percent"], needed)[:1]:
+            held = [
+                core
+                for core in cpu.held(field, tuning["core_held_percent"], needed)
+                if not _is_polled(snapshot, core.core)
+            ]
+            for core in held[:1]:
                 return f"core {core.core} spends {percent(core.mean_percent)} of its time in {where}"
     return ""
+
+
+def _is_polled(snapshot: Snapshot, core: int) -> bool:
+    """True if io_uring polls on a core that serves no network device: held by design, it starves none."""
+    interrupts, processes = snapshot.get(InterruptsReading), snapshot.get(ProcessesReading)
+    if isinstance(interrupts, Unread) or isinstance(processes, Unread) or interrupts.queues_on(core):
+        return False
+    return any(each.name.startswith(_POLLERS) and core in each.cores_in_kernel for each in processes.busiest)
 
 
 def _none(
@@ -132,6 +149,7 @@ CAUSE = Cause(
     name=NAME,
     title="Network device fault",
     probes=("kernel_log", "nic", "cpu", "host", "interrupts"),
+    beside=("processes",),
     thresholds=(
         "recent_hours",
         "now_minutes",

@@ -100,4 +100,5 @@ CAUSE = Cause(
     weigh=weigh,
     worst=Status.DEGRADED,
     takes_allow=True,
+    of_one=True,
 )

@@ -58,9 +58,10 @@ class Cause:
     without stopping a unit first, because nothing that still runs would bring it back. `eased_by` are actions that help
     this cause or limit its harm, but not every cause. `takes_allow`: a playbook may list names to let pass. `signature`
     names the probes that show it in a single look, without a window; empty if only a whole check can tell. `beside` are
-    extra readings that it weighs if somebody asked for them; no check asks by itself. `reboot_lasts`: within that time
-    after a reboot for this cause no second reboot is offered, because the first did not help. `grows` is the count that
-    increases on the node while the fault lasts, if there is one.
+    readings that it also weighs where they were read; a playbook need not ask for them. `reboot_lasts`: within that
+    time after a reboot for this cause no second reboot is offered, because the first did not help. `grows` is the count
+    that increases on the node while the fault lasts, if there is one. `of_one`: it concerns a unit or workload, not the
+    node.
     """
 
     name: str
@@ -76,3 +77,4 @@ class Cause:
     beside: tuple[str, ...] = ()
     reboot_lasts: timedelta | None = None
     grows: Grows | None = None
+    of_one: bool = False

@@ -56,15 +56,28 @@ def held(condition: Condition, snapshot: Snapshot) -> Weighing | None:
 
 
 def _ordered(findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str, Mute]) -> tuple[Finding, ...]:
-    """Order by gravity, then by the playbook's order of explanation: mechanism before symptom, whatever the confidence.
+    """Order by gravity, then by the playbook's order of explanation: mechanism before symptom.
 
-    Among equally grave findings the muted come last.
+    Among equally grave findings the muted come last, and what is only possible explains none of the node's proven
+    faults: those come before it. A fault of one unit or workload does not.
     """
 
     def key(finding: Finding) -> tuple[int, bool, int]:
         return (-_status(finding).rank, finding.cause in muted, _place(finding.cause, playbook))
 
-    return tuple(sorted(findings, key=key))
+    ordered = sorted(findings, key=key)
+    weak = [(key(finding)[:2], finding) for finding in ordered if finding.confidence is Confidence.POSSIBLE]
+    for place, finding in reversed(weak):
+        at = ordered.index(finding)
+        after = [other for other in ordered[at + 1 :] if key(other)[:2] == place and _is_of_the_node(other, playbook)]
+        ordered = [*ordered[:at], *after, *(other for other in ordered[at:] if other not in after)]
+    return tuple(ordered)
+
+
+def _is_of_the_node(finding: Finding, playbook: Playbook) -> bool:
+    """True for a sure finding of a cause that concerns the node."""
+    of_one = next((used.cause.of_one for used in playbook.causes if used.cause.name == finding.cause), True)
+    return _is_sure(finding) and not of_one
 
 
 def _place(cause: str | None, playbook: Playbook) -> int:

@@ -2,6 +2,8 @@
 
 The only list in the project. Names stand without `.service`: a unit's type and a template's instance are removed before
 the comparison, so that `wg-quick` and `docker` cover `wg-quick@wg0.service` and `docker.socket`.
+
+Longer than 300 lines: it is one list.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ KUBELETS = (
     "snap.kubelet-eks.daemon",
     "snap.microk8s.daemon-kubelite",
     "snap.microk8s.daemon-kubelet",
+    "snap.k8s.kubelet",
     "k3s",
     "k3s-agent",
     "rke2-server",
@@ -28,9 +31,12 @@ KUBELETS = (
 
 KUBELET_UNITS = tuple(f"{name}.service" for name in KUBELETS)
 
-RUNTIMES = (
+# Kubelets that bring a container runtime of their own: a distribution's runtime beside them runs nothing.
+_OF_PACKAGES = ("kubelet", "snap.kubelet.daemon", "snap.kubelet-eks.daemon")
+WITH_OWN_RUNTIME = tuple(f"{name}.service" for name in KUBELETS if name not in _OF_PACKAGES)
+
+_RUNTIME_DAEMONS = (
     "containerd",
-    "containerd-shim*",
     "docker",
     "dockerd",
     "moby-engine",
@@ -38,11 +44,21 @@ RUNTIMES = (
     "cri-o",
     "cri-docker",
     "cri-dockerd",
+    "snap.docker.dockerd",
+    "snap.microk8s.daemon-containerd",
+    "snap.k8s.containerd",
+)
+
+RUNTIMES = (
+    *_RUNTIME_DAEMONS,
+    "containerd-shim*",
     "podman",
     "podman-*",
     "buildkit*",
     "snap.docker.*",
     "snap.microk8s.*",
+    "snap.k8s.*",
+    "host-containerd*",
 )
 
 _CLUSTER_STORES = ("etcd", "etcd-*", "kine", "k8s-dqlite", "snap.etcd*", "kube-*", "nodeadm-*")
@@ -58,7 +74,9 @@ LOGINS = (
     "getty",
     "serial-getty",
     "console-getty",
+    "host-containers",  # Bottlerocket: both ways in are such containers
 )
+_LOGIN_DAEMONS = ("ssh", "sshd", "dropbear", "teleport", "tailscaled")
 
 NETWORKS = (
     "network",
@@ -89,6 +107,11 @@ NETWORKS = (
     "ovs-*",
     "cilium*",
     "calico*",
+)
+
+_NETWORK_DAEMONS = (
+    *("network", "networking", "NetworkManager", "systemd-networkd", "dhcpcd", "frr", "keepalived"),
+    *("cilium*", "calico*"),
 )
 
 # Name lookups wait for them if resolv.conf names the node itself, and calls if they go through such a proxy.
@@ -139,6 +162,11 @@ _IDENTITY = (
     "cloud-final*",
     "ignition*",
     "ec2-instance-connect*",
+    "sftd",  # Okta's, and those of Active Directory
+    "centrifydc*",
+    "vasd",
+    "lwsmd",
+    "himmelblaud*",
 )
 
 _TIME = ("chrony", "chronyd", "chrony-*", "ntp", "ntpd", "ntpsec", "openntpd", "systemd-timesyncd", "ptp4l", "phc2sys")
@@ -177,6 +205,8 @@ _STORAGE = (
 _JOB_RUNNERS = (
     *("slurmd", "slurmctld", "slurmdbd", "munge", "nomad", "ray", "ray-*", "pbs*", "condor", "lsfd", "flux"),
     *("gridengine*", "sge*", "gitlab-runner*", "buildkite-agent*", "actions.runner.*"),
+    *("vsts.agent.*", "jenkins*", "teamcity*", "go-agent*", "woodpecker-agent*", "drone-runner*", "circleci-runner*"),
+    *("concourse-worker*", "bamboo-agent*", "act_runner*", "forgejo-runner*", "yarn-nodemanager*", "spark-worker*"),
     *("libvirtd*", "virtqemud*", "virtlogd*", "lxc*", "lxd*", "snap.lxd.*", "incus*"),
 )
 
@@ -211,8 +241,9 @@ PROTECTED = (
     *_GPUS,
     *_SYSTEM,
 )
-# If any of these is down or restarts in a loop, the node cannot take work, or cannot be reached.
-ESSENTIAL = (*KUBELETS, *RUNTIMES, *LOGINS, *NETWORKS)
+# If any of these restarts in a loop, the node cannot take work, or cannot be reached. Their helpers are left out: what
+# waits at boot, makes keys or updates images may fail, and the node works.
+ESSENTIAL = (*KUBELETS, *_RUNTIME_DAEMONS, *_LOGIN_DAEMONS, *_NETWORK_DAEMONS)
 
 # Starting any of these ends the boot, or opens a root shell.
 _NEVER_STARTED = (
@@ -253,6 +284,16 @@ def is_essential(names: Iterable[str]) -> bool:
     (True, False)
     """
     return any(_is_on(name, ESSENTIAL) for name in names)
+
+
+def is_network(names: Iterable[str]) -> bool:
+    """True when a unit of any of these names makes the network: a node that answers has one.
+
+    Example:
+    >>> is_network(["networking.service"]), is_network(["containerd.service"])
+    (True, False)
+    """
+    return any(_is_on(name, _NETWORK_DAEMONS) for name in names)
 
 
 def may_never_start(name: str) -> bool:

@@ -55,6 +55,7 @@ class Room:
     free_percent: float
     free_inodes_percent: float | None = None
     has_images: bool = False  # it holds container images
+    is_image: bool = False  # it is composefs: read-only, and always full
     lines: tuple[str, ...] = ()
 
 
@@ -140,7 +141,9 @@ def _meant(fstab: Iterable[str]) -> Iterable[tuple[str, str]]:
     for line in fstab:
         words = line.split()
         if len(words) > 3 and words[1].startswith("/"):
-            yield words[1], "ro" if "ro" in words[3].split(",") else "rw"
+            options = words[3].split(",")
+            if "noauto" not in options:  # that is mounted by hand, as a person wants it
+                yield words[1], "ro" if "ro" in options else "rw"
 
 
 def _mounts(lines: Iterable[str], meant: dict[str, str]) -> Iterable[Mount]:
@@ -167,6 +170,7 @@ def _rooms(blocks: Iterable[str], inodes: Iterable[str]) -> Iterable[Room]:
             point=one_line(point, 200),
             free_percent=_share(found),
             free_inodes_percent=_share(inode) if counted and inode is not None else None,
+            is_image=line.startswith("composefs "),
             has_images=any(place == point or place.startswith(point.rstrip("/") + "/") for place in _IMAGES),
             lines=tuple(one_line(text, 200) for text in (line, inode_line) if text),
         )

@@ -66,10 +66,30 @@ class HostReading:
         return tuple(console for console in self.consoles if re.match(r"tty(?:S|AMA|USB)[0-9]", console))
 
     @property
+    def is_virtual_machine(self) -> bool:
+        """True if a hypervisor runs it; a container is not meant."""
+        return self.virtualisation in _VIRTUAL_MACHINES
+
+    @property
+    def is_container(self) -> bool:
+        """True in a container: there are devices on its bus that were not given to it."""
+        return self.virtualisation in _CONTAINERS
+
+    @property
     def uptime_seconds(self) -> float:
         """Seconds since boot."""
         return self.uptime.total_seconds()
 
+
+# Names in systemd-detect-virt(1).
+_VIRTUAL_MACHINES = (
+    *("acrn", "amazon", "apple", "bhyve", "bochs", "google", "kvm", "microsoft", "oracle", "parallels", "powervm"),
+    *("qemu", "qnx", "sre", "uml", "vmware", "xen", "zvm"),
+)
+_CONTAINERS = (
+    *("container-other", "docker", "lxc", "lxc-libvirt", "openvz", "podman", "pouch", "proot", "rkt"),
+    *("systemd-nspawn", "wsl"),
+)
 
 _KERNEL, _UPTIME, _HOSTNAME = "/proc/sys/kernel/osrelease", "/proc/uptime", "/proc/sys/kernel/hostname"
 _BOOT_ID, _MACHINE_ID = "/proc/sys/kernel/random/boot_id", "/etc/machine-id"

@@ -47,7 +47,7 @@ class Unit:
     fragment: str = ""
     triggered_by: tuple[str, ...] = ()
     wanted_by: tuple[str, ...] = ()
-    required_by: tuple[str, ...] = ()
+    stops_too: tuple[str, ...] = ()  # units that systemd stops when it stops this one
     part_of: tuple[str, ...] = ()
     control_group: str = ""
     restarts_logged: int = 0  # "Scheduled restart job" lines in the journal
@@ -109,6 +109,7 @@ class UnitsReading:
         return sum(1 for unit in self.services if unit.between_tries or unit.restarted_in_window)
 
 
+_STOPS_TOO = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf")
 PROPERTIES = (
     "Id",
     "Names",
@@ -127,10 +128,8 @@ PROPERTIES = (
     "Restart",
     "RestartUSec",
     "TriggeredBy",
-    "RequiredBy",
-    "WantedBy",
-    "PartOf",
-    "ControlGroup",
+    *("WantedBy", "PartOf", "ControlGroup"),
+    *_STOPS_TOO,
 )
 _TELLING = ("ActiveState", "SubState", "Result", "ExecMainStatus", "NRestarts", "Restart", "RestartUSec")
 # Each unit costs PID 1 half a millisecond, whichever properties are asked, so inactive units are not asked.
@@ -235,7 +234,7 @@ def _unit(name: str, row: Mapping[str, str], later: Mapping[str, str] | None) ->
         fragment=row.get("FragmentPath", ""),
         triggered_by=tuple(row.get("TriggeredBy", "").split()),
         wanted_by=tuple(row.get("WantedBy", "").split()),
-        required_by=tuple(row.get("RequiredBy", "").split()),
+        stops_too=tuple(dict.fromkeys(name for key in _STOPS_TOO for name in row.get(key, "").split())),
         part_of=tuple(row.get("PartOf", "").split()),
         control_group=row.get("ControlGroup", ""),
         protected=is_protected((name, *aliases)),

@@ -70,7 +70,7 @@ def stat_line(
     before = (
         f"{pid} ({name}) {state} {parent} {pid} {pid} 0 -1 {flags} 1200 0 3 0 766359 7341 0 0 20 0 {threads} 0 3100"
     )
-    places = " ".join(["0"] * 12)
+    places = " ".join(["0"] * 10)  # startstack to cnswap (proc_pid_stat(5), fields 28 to 37)
     return f"{before} 655360000 40000 18446744073709551615 1 1 {places} 17 {core} {rt} {policy} 0 0 0 0 0 0 0 0 0 0 0"
 
 

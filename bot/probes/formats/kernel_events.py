@@ -72,6 +72,10 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         rf"XFS \({_IN}\): .*(?:I/O [Ee]rror|[Cc]orruption|[Ss]hut ?down|[Ss]hutting down)",
         r"sd [0-9:]+:(?: \[(?P<device>\w{1,20})\])? rejecting I/O to offline device",
     ),
+    Kind.MOUNTED: (
+        rf"EXT4-fs \({_IN}\): mounted filesystem .{{0,80}}with (?:ordered|writeback|journalled) data mode",
+        rf"XFS \({_IN}\): Mounting V[45] [Ff]ilesystem",
+    ),
     Kind.NFS_SILENT: (r"nfs: server (?P<device>\S{1,80}) not responding",),
     Kind.NFS_ANSWERS: (r"nfs: server (?P<device>\S{1,80}) OK",),
     Kind.MEMORY_ERROR: (

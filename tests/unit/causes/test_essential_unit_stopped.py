@@ -1,7 +1,7 @@
 """Units that a node stands on: stopped though they start at boot, and everything that only looks so."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from bot.domain.conclude import conclude
 from bot.domain.verdict import Confidence, Status
 from bot.library.library import Library
 from bot.probes import PROBES
+from bot.probes.certificates import CertificatesReading
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading, KubeletComplaint
 from bot.probes.units import UnitsReading
 from tests.unit.causes import builders as b
@@ -124,7 +125,11 @@ def test_node_that_just_booted_is_given_time() -> None:
 
 def test_what_was_not_read_is_open_and_no_systemd_is_an_answer() -> None:
     assert "not read" in undecided(STOPPED, b.unread("essential_units")).because
-    assert "no systemd" in ruled_out(STOPPED, EssentialUnitsReading(systemd=False)).because
+    none, here = CertificatesReading(datetime(2026, 11, 22, tzinfo=UTC)), EssentialUnitsReading(systemd=False)
+    assert "no systemd" in ruled_out(STOPPED, here, none).because
+    assert undecided(STOPPED, here).suspected, "a kubelet is installed, and none was seen at work"
+    assert "k3s-agent is at work" in ruled_out(STOPPED, here, b.processes(b.process("k3s-agent", sys=0.1))).because
+    assert not undecided(STOPPED, here, b.unread("processes")).suspected
     assert "containerd.service" in ruled_out(STOPPED, units()).because
     assert timedelta(0) < timedelta(minutes=b.NODE_HEALTH["causes"][STOPPED]["thresholds"]["boot_minutes"]["value"])
 

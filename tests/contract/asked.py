@@ -1,0 +1,73 @@
+"""A whole node and what may be said of it, asked through the real parsers and the shipped playbook."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from bot import app
+from bot.actions import ACTIONS
+from bot.domain.case import Case
+from bot.domain.node import Node
+from bot.domain.verdict import Confidence, Verdict
+from bot.response.diagnosis.triage import Triage
+from bot.transport.replay import ReplayTransport
+from tests.independent.machine import Machine
+
+LEAK, LOOP, STOPPED, FAILED = "leaked-memory-cgroups", "crash-looping-unit", "essential-unit-stopped", "failed-units"
+OFF: dict[str, Any] = {"ActiveState": "failed", "SubState": "failed", "Result": "exit-code"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A node and what may be said of it.
+
+    Shape: `status` and `cause` name all that is right, divided by blanks; `-` is no cause. `plan`: the actions that the
+    readings justify. `sure`: whether it may be told as confirmed.
+    """
+
+    title: str
+    machine: Machine
+    status: str
+    cause: str = "-"
+    plan: str = ""
+    sure: bool = True
+    systemd: bool = True
+
+
+@cache
+def judged(asked: Asked) -> Verdict:
+    case = asked.machine.case()
+    if not asked.systemd:
+        case = without_systemd(case)
+    triage = Triage(ReplayTransport(case), ACTIONS, lambda: datetime(2026, 11, 21, 12, 14, tzinfo=UTC))
+    return asyncio.run(triage.diagnose(Node("node", "localhost"), app.library().get("node-health")))
+
+
+def without_systemd(case: Case) -> Case:
+    """Return what a machine under OpenRC or a BusyBox init prints: each fragment asks for systemd's folder first."""
+    lacks = {("units", "show"), ("essential_units", "look"), ("agents", "units")}
+    said = "no /run/systemd/system\n"
+    return replace(
+        case, runs=tuple(replace(run, stdout=said) if (run.probe, run.name) in lacks else run for run in case.runs)
+    )
+
+
+def check(asked: Asked) -> None:
+    """Hold a node's verdict to what may be said of it."""
+    verdict = judged(asked)
+    assert verdict.status.value in asked.status.split(), (verdict.status, verdict.cause, verdict.summary)
+    assert (verdict.cause or "-") in asked.cause.split(), verdict.summary
+    steps = [step.action for step in (verdict.plan.steps if verdict.plan else ())]
+    assert {step.split("_")[0] for step in steps} <= set(asked.plan.split()), (steps, verdict.summary)
+    assert asked.sure or verdict.confidence is not Confidence.CONFIRMED, verdict.summary
+
+
+def uncounted(machine: Machine, name: str) -> Machine:
+    """Let systemd be one that does not count restarts: NRestarts came with 235 (NEWS)."""
+    for units in (machine.facts.units, machine.facts.units_later):
+        units[name] = {key: value for key, value in units[name].items() if key != "NRestarts"}
+    return machine
