@@ -2,7 +2,8 @@
 
 Reading nodes takes this process: connections, ciphers, an event loop. What they said is half of the work, and needs
 nothing but itself; so it goes to processes beside (`mind.py`), and comes back as a verdict and its text. They get
-nothing but jobs, they end with this process, and where one dies its jobs are thought about here.
+nothing but jobs, they end with this process, and where one dies its jobs are thought about here. Once nothing is left
+to read, this process does its share of what waits.
 """
 
 from __future__ import annotations
@@ -63,7 +64,11 @@ class Minds:
         self._beside: list[_Beside] = []
         self._hearing: list[asyncio.Task[None]] = []
         self._started = asyncio.Event()
-        self._room = asyncio.Semaphore(AHEAD * several)
+        self._most_given = AHEAD * several
+        self._waiting: deque[tuple[Job, asyncio.Future[Thought | NodeAnswer]]] = deque()
+        self._given: dict[asyncio.Task[Thought | NodeAnswer], asyncio.Future[Thought | NodeAnswer]] = {}
+        self._reading = 0  # nodes that have not said all yet
+        self._helping: asyncio.Task[None] | None = None
         self._here = Mind(task, what.playbook, sweep)
         asked = [(probe.name, command) for probe in what.playbook.probes for command in probe.commands]
         self._batch = Batch.of(asked, what.sampling)
@@ -98,13 +103,15 @@ class Minds:
 
     async def stop(self) -> None:
         """End them; they have nothing that could be lost."""
-        for hearing in self._hearing:
-            hearing.cancel()
+        self._waiting.clear()
+        working = [*self._hearing, *self._given, *([self._helping] if self._helping is not None else [])]
+        for task in working:
+            task.cancel()
         for each in self._beside:
             with contextlib.suppress(ProcessLookupError):
                 each.process.kill()
         ended = (each.process.wait() for each in self._beside)
-        await asyncio.gather(*self._hearing, *ended, return_exceptions=True)
+        await asyncio.gather(*working, *ended, return_exceptions=True)
 
     async def judged(self, node: Node, heard: Listener, looks: EarlierCounts) -> Thought:
         """Read a node and return its verdict; an unreachable node has a verdict too.
@@ -129,11 +136,44 @@ class Minds:
         return replace(answer, seconds=loop.time() - began)
 
     async def _thought(self, node: Node, heard: Listener, looks: EarlierCounts) -> Thought | NodeAnswer:
-        job = replace(await self._answers(node, heard), mutes=await self._mutes(), looks=looks)
-        if job.failed is not None:  # hardly anything was said
-            return await self._here.thought(job)
-        async with self._room:
-            return await self._asked(job)
+        self._reading += 1
+        try:
+            job = replace(await self._answers(node, heard), mutes=await self._mutes(), looks=looks)
+            if job.failed is not None:  # hardly anything was said
+                return await self._here.thought(job)
+        finally:
+            self._reading -= 1
+            self._begin_to_help()
+        answer: asyncio.Future[Thought | NodeAnswer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((job, answer))
+        self._give_out()
+        self._begin_to_help()
+        return await answer
+
+    def _give_out(self) -> None:
+        """Give waiting jobs to the processes, as many as they need to be busy."""
+        while self._waiting and len(self._given) < self._most_given:
+            job, answer = self._waiting.popleft()
+            asked = asyncio.create_task(self._asked(job))
+            self._given[asked] = answer
+            asked.add_done_callback(self._came)
+
+    def _came(self, asked: asyncio.Task[Thought | NodeAnswer]) -> None:
+        _handed_over(self._given.pop(asked), asked)
+        self._give_out()
+
+    def _begin_to_help(self) -> None:
+        if self._waiting and not self._reading and self._helping is None:
+            self._helping = asyncio.create_task(self._help())
+
+    async def _help(self) -> None:
+        """Think about waiting jobs here, while nothing is left to read."""
+        while self._waiting and not self._reading:
+            job, answer = self._waiting.pop()
+            thinking = asyncio.ensure_future(self._here.thought(job))
+            await asyncio.wait([thinking])
+            _handed_over(answer, thinking)
+        self._helping = None
 
     async def _answers(self, node: Node, heard: Listener) -> Job:
         """Read a node, telling how far that is; nothing is parsed."""

@@ -146,6 +146,23 @@ async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeyp
     assert all(each.returncode is not None for each in minds.processes)
 
 
+async def test_process_that_reads_helps_once_nothing_is_left_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.app.minds.AHEAD", 1)
+    asked = what(NAMES)
+    task = Task(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
+    async with beside(asked, task, 1) as minds:
+        await minds.started()
+        (process,) = minds.processes
+        os.kill(process.pid, signal.SIGSTOP)
+        waiting = {asyncio.create_task(minds.judged(node, lambda event: None, {})) for node in asked.nodes}
+        while len(waiting) > 1:  # what the process was given waits for it
+            _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        (last,) = waiting
+        assert not last.done()
+        os.kill(process.pid, signal.SIGCONT)
+        assert (await last).verdict.node in NAMES
+
+
 async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.app.fleet_beside.how_many", lambda nodes, cores: 2)
     sweep, asked = Sweep.of(PLAYBOOK, full=True), what(NAMES)
