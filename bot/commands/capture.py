@@ -168,7 +168,7 @@ async def _list(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     for rolling in captures:
         print(line(rolling))
     if not captures:
-        print("Nothing was captured. To begin: zombie capture start NODE --for 12h")
+        print(options.to_type(arguments, "Nothing was captured. To begin: zombie capture start NODE --for 12h"))
     return 0
 
 

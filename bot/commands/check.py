@@ -320,7 +320,11 @@ def _finish(
         if database is not None:
             _open(arguments, database, verdicts, what.playbook, incidents)
     finally:
-        _print_finish(what, verdicts, stream, colour, incidents)
+        _print_finish(what, verdicts, stream, colour)
+        if stream is not None:
+            stream.end(incidents)
+        for node, incident in incidents.items() if stream is None else ():
+            print(options.to_type(arguments, f"Incident {incident} of {node}: zombie incidents show {incident}"))
         if len(verdicts) > 1:
             from bot.app.machines import same_machines
 
@@ -364,17 +368,8 @@ def _open(
         asyncio.run(recorded(ledger, cases, readings))
 
 
-def _print_finish(
-    what: Check,
-    verdicts: list[Verdict],
-    stream: DocumentStream | None,
-    colour: bool,
-    incidents: Mapping[str, str],
-) -> None:
-    if stream is not None:
-        stream.end(incidents)
-        return
-    if len(what.nodes) > 1:
+def _print_finish(what: Check, verdicts: list[Verdict], stream: DocumentStream | None, colour: bool) -> None:
+    if stream is None and len(what.nodes) > 1:
         from bot.actions import ACTIONS
         from bot.surfaces.text import summary_table, verdict_text
         from bot.surfaces.view.plan_words import PlanWords
@@ -383,8 +378,6 @@ def _print_finish(
             if verdict.status.value != "healthy":
                 print("\n" + verdict_text(verdict, _width(), colour, PlanWords(ACTIONS)), end="")
         print("\n" + summary_table(verdicts, len(what.nodes)), end="")
-    for node, incident in incidents.items():
-        print(f"Incident {incident} of {node}: zombie incidents show {incident}")
 
 
 def _width() -> int:

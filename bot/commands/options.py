@@ -239,6 +239,11 @@ def wants_colour(arguments: argparse.Namespace) -> bool:
     return sys.stdout.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
+def to_type(arguments: argparse.Namespace, text: str) -> str:
+    """Write commands in a line of the answer as they are called here."""
+    return as_called(text, called(arguments.environ))
+
+
 def redraws(arguments: argparse.Namespace) -> bool:
     """Return whether stderr is a terminal on which a line can be written anew."""
     return sys.stderr.isatty() and arguments.environ.get("TERM") != "dumb"

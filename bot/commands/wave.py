@@ -129,7 +129,8 @@ def _start(words: list[str], arguments: argparse.Namespace) -> int:
         print(wave_document(wave))
         return 0
     print("\n".join(proposal_lines(wave)))
-    print(f"Another person approves it: zombie wave approve {wave.id} --approve-as NAME --reason TEXT")
+    how = f"zombie wave approve {wave.id} --approve-as NAME --reason TEXT"
+    print(options.to_type(arguments, f"Another person approves it: {how}"))
     return 0
 
 
@@ -142,7 +143,8 @@ def _heard(verdict: Verdict) -> None:
 def _approve(words: list[str], arguments: argparse.Namespace) -> int:
     wave = _told(words[0], arguments, "approve")
     if wave.approval is not None:
-        print(f"A running `zombie serve` goes on with it; here: zombie wave run {wave.id}")
+        here = f"A running `zombie serve` goes on with it; here: zombie wave run {wave.id}"
+        print(options.to_type(arguments, here))
     return 0
 
 

@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(
         json.dumps(_document(explanation), ensure_ascii=False, indent=2)
         if arguments.json
-        else _text(arguments.case, explanation)
+        else options.to_type(arguments, _text(arguments.case, explanation))
     )
     return 0
 

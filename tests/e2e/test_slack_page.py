@@ -306,6 +306,24 @@ async def test_phone_shows_one_pane_at_a_time(browser: Browser, slack: SlackWork
         assert phone.complaints == []
 
 
+async def test_table_of_the_longest_names_fits_a_phone(browser: Browser, slack: SlackWorkspace, tmp_path: Path) -> None:
+    names = ("a" * 63, "-".join(["gpu"] * 16))
+    cells = [
+        [{"type": "raw_text", "text": word} for word in ("critical", name, "io-stall", "nothing")] for name in names
+    ]
+    heading = [{"type": "raw_text", "text": word} for word in ("Status", "Node", "Cause", "What now")]
+    table = {"type": "table", "rows": [heading, *cells], "column_settings": [{"is_wrapped": True}] * 4}
+    slack.state.post(ONCALL, "U0ZOMBIE01", "2 nodes", blocks=[table])
+    async with window(browser, tmp_path, size=PHONE) as phone:
+        await phone.page.goto(slack.page_url)
+        await phone.page.get_by_role("link", name="oncall-gpu").click()
+        shown = phone.page.locator(".b-table")
+        await shown.wait_for()
+        assert await shown.evaluate("table => table.scrollWidth <= table.clientWidth")
+        widths = await shown.evaluate("table => [...table.querySelectorAll('th')].map(each => each.clientWidth)")
+        assert min(widths) > 40, "and no column is squeezed to a letter"
+
+
 async def test_theme_follows_the_system_until_one_is_chosen(
     browser: Browser, slack: SlackWorkspace, tmp_path: Path
 ) -> None:

@@ -255,3 +255,6 @@ def test_commands_to_type_are_named_as_the_launcher_was_called(
         shown = capsys.readouterr().out
         assert shown.startswith(f"usage: {said} demo")
         assert f"  {said} demo --lab " in shown
+        monkeypatch.setenv("ZOMBIE_STATE_DIR", str(tmp_path / "state"))
+        main(["check", "--local", "--samples", "1", "-p", "zombie-cgroups", "--open"])
+        assert f": {said} incidents show " in capsys.readouterr().out

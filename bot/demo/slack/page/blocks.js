@@ -128,6 +128,8 @@ function container(block, context) {
   return node;
 }
 
+const LONGEST_PART = 18;
+
 function table(block) {
   const settings = block.column_settings ?? [];
   const rows = block.rows.map((row, at) =>
@@ -145,6 +147,8 @@ function table(block) {
         const isSentence = block.type === "data_table" && String(cell.text ?? "").length > 40;
         if (settings[column]?.is_wrapped || isSentence) node.classList.add("wrapped");
         if (isSentence) node.classList.add("sentence");
+        // A name that no hyphen breaks is broken anywhere, rather than pushing what comes after it off the screen.
+        if (node.textContent.split(/[\s-]/).some((part) => part.length > LONGEST_PART)) node.classList.add("unbroken");
         return node;
       }),
     ),
