@@ -15,7 +15,7 @@ from bot.domain.errors import (
     LoginRefused,
     MissingFile,
 )
-from tests.e2e.reaching import fails, keygen, node_of, read, run
+from tests.e2e.connecting import fails, keygen, node_of, read, run
 from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
 
 pytestmark = [

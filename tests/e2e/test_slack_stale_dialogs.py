@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.domain.events import GO_ON
 from bot.domain.policy import Approval
-from tests.e2e.test_slack_wave_wishes import CAROL, done, fleet_of, planned, wave_of
+from tests.e2e.test_slack_wave_requests import CAROL, done, fleet_of, planned, wave_of
 from tests.slack.acting_team import ALICE, TEAM, acting_team
 from tests.slack.workspace import workspace
 

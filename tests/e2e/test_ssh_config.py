@@ -18,7 +18,7 @@ from bot.domain.errors import (
 )
 from bot.domain.node import Node
 from tests.e2e import doors
-from tests.e2e.reaching import fails, read
+from tests.e2e.connecting import fails, read
 from tests.nodes.sshd import SSHD, Sshd
 
 pytestmark = [

@@ -22,7 +22,7 @@ from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
 from tests.contract.ways import nonce
 from tests.e2e import doors
-from tests.e2e.reaching import DEADLINE, HELLO, fails, node_of, read, run
+from tests.e2e.connecting import DEADLINE, HELLO, fails, node_of, read, run
 from tests.nodes.sshd import SSHD, Sshd
 
 pytestmark = [

@@ -12,7 +12,7 @@ from bot.domain.policy import Approval
 from bot.response.decision.responder import Responder
 from bot.response.timing import SteadyClock
 from tests.schedules.stage import Stage
-from tests.unit.response.wishing import do, incident, run
+from tests.unit.response.requesting import do, incident, run
 
 ANN = Approval("terminal:ann", "it leaks")
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)

@@ -12,7 +12,7 @@ from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import ConnectionLost
 from bot.domain.node import Node
 from tests.schedules.stage import Stage
-from tests.unit.response.wishing import approve, do
+from tests.unit.response.requesting import approve, do
 
 SECRET = "k7Qw" * 6
 

@@ -9,7 +9,7 @@ import pytest
 from bot.domain.errors import Refused
 from bot.domain.house_events import HOUSE, BrakePulled
 from tests.schedules.stage import Stage
-from tests.unit.response.wishing import ANN, BOB, STRANGER, do, refusals
+from tests.unit.response.requesting import ANN, BOB, STRANGER, do, refusals
 
 
 def test_approver_pulls_and_releases_the_brake(stage: Stage) -> None:

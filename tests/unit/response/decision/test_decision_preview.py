@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain.house_events import HOUSE, BrakePulled
 from tests.schedules.stage import POLICY, Stage
-from tests.unit.response.wishing import do, incident
+from tests.unit.response.requesting import do, incident
 
 
 def explained(stage: Stage, by: str, verb: str, node: str = "n1") -> list[str]:

@@ -16,7 +16,7 @@ from bot.domain.policy import Approval
 from bot.domain.transitions import State
 from bot.response.decision.node_releaser import SILENT, NodeReleaser
 from tests.schedules.stage import Stage
-from tests.unit.response.wishing import approve, do, incident, refusals
+from tests.unit.response.requesting import approve, do, incident, refusals
 
 ANN = Approval("terminal:ann", "the node is needed", os_user="carol")
 

@@ -7,8 +7,8 @@ import pytest
 from bot.domain.errors import Refused
 from bot.domain.events import Cancelled
 from tests.schedules.stage import Stage
-from tests.unit.response.decision.test_wishes import cured
-from tests.unit.response.wishing import ANN, BOB, do, incident
+from tests.unit.response.decision.test_requests import cured
+from tests.unit.response.requesting import ANN, BOB, do, incident
 
 
 @pytest.mark.parametrize("name", ["kubelet.service", "containerd.service"])

@@ -17,7 +17,7 @@ from tests.schedules.parts import KEY
 from tests.schedules.stage import PLAYBOOK, Stage
 from tests.unit.response.execution.test_cut_connections import DISABLE, Cut, carried_on
 from tests.unit.response.execution.test_fenced import Lines, lines
-from tests.unit.response.wishing import approve, do, incident
+from tests.unit.response.requesting import approve, do, incident
 
 OFF = Step("disable_unit", {"unit": "ecs.service"}, ("sudo -n systemctl disable --now -- ecs.service",))
 BACK = Step("restore_unit", {"unit": "ecs.service", "verbs": "enable"}, ("sudo -n systemctl enable -- ecs.service",))

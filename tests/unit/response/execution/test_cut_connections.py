@@ -23,7 +23,7 @@ from bot.response.execution.step_executor import StepExecutor
 from tests.schedules.parts import Wire
 from tests.schedules.stage import Stage
 from tests.schedules.world import BEGAN_AT
-from tests.unit.response.wishing import do, incident
+from tests.unit.response.requesting import do, incident
 
 DISABLE, REBOOT, LOOK = "disable --now", "systemctl reboot", "boot_id"
 

@@ -20,7 +20,7 @@ from bot.domain.node import Node
 from bot.response.execution.node_access import NodeAccess, NotRun
 from tests.schedules.parts import KEY, CountingNode, Wire
 from tests.schedules.stage import Stage
-from tests.unit.response.wishing import approve, do, incident
+from tests.unit.response.requesting import approve, do, incident
 
 OTHERS = {"another key": ("SHA256:other", "s" * 32), "same key": (KEY, "s" * 32), "a copy": (KEY, "")}
 

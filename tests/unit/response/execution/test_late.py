@@ -20,7 +20,7 @@ from bot.response.execution.node_access import NodeAccess, TooLate
 from bot.response.execution.remediation import Remediation
 from tests.nodes.draining import NAME, worker, yard
 from tests.schedules.stage import POLICY, Stage
-from tests.unit.response.wishing import approve, do, incident, run
+from tests.unit.response.requesting import approve, do, incident, run
 
 MINUTE = timedelta(minutes=1)
 

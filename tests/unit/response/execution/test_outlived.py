@@ -18,7 +18,7 @@ from bot.response.decision.preflight import Preflight
 from tests.directories import Nowhere
 from tests.schedules.stage import POLICY, Stage
 from tests.schedules.whole_look import WholeLook
-from tests.unit.response.wishing import ANN, ASKER, BOB, approve, do, incident, refusals, run
+from tests.unit.response.requesting import ANN, ASKER, BOB, approve, do, incident, refusals, run
 
 MINUTE = timedelta(minutes=1)
 

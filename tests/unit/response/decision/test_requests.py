@@ -15,7 +15,7 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Approval
 from bot.ledger import audit
 from tests.schedules.stage import POLICY, Stage
-from tests.unit.response.wishing import ANN, ASKER, BOB, STRANGER, approve, do, incident, refusals, run
+from tests.unit.response.requesting import ANN, ASKER, BOB, STRANGER, approve, do, incident, refusals, run
 
 # --- calling off
 

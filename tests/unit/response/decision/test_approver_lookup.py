@@ -32,7 +32,7 @@ from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.node_access import NodeAccess
 from tests.schedules.parts import CountingNode
 from tests.schedules.stage import PLAYBOOK, POLICY, Stage
-from tests.unit.response.wishing import do, incident, refusals
+from tests.unit.response.requesting import do, incident, refusals
 
 ANN, ANN_IN_SLACK = Approval("terminal:ann", "it leaks"), Approval("slack:T1/U1", "it leaks")
 BOB = Approval("slack:T1/U2", "it leaks too")
