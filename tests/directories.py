@@ -27,7 +27,7 @@ class Nowhere:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class OnePlaybook:
     """The playbooks of which there is one."""
 
     playbook: Playbook

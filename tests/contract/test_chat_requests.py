@@ -40,7 +40,7 @@ def chat_requests(database: Database, clock: Clock, runner: str = "one") -> Chat
     return ChatRequestStore(database, leases, clock)
 
 
-def test_wish_is_taken_once_whoever_hears_of_it(database: Database, clock: Clock) -> None:
+def test_request_is_taken_once_whoever_hears_of_it(database: Database, clock: Clock) -> None:
     one, two = chat_requests(database, clock), chat_requests(database, clock, "two")
     assert one.keep("cmd-1\ud800\x00")
     assert not one.keep("cmd-1\ud800\x00")
@@ -51,7 +51,7 @@ def test_wish_is_taken_once_whoever_hears_of_it(database: Database, clock: Clock
     assert two.keep("cmd-2")
 
 
-def test_wish_of_a_runner_that_died_over_it_is_taken_when_it_is_told_again(database: Database, clock: Clock) -> None:
+def test_request_of_a_runner_that_died_over_it_is_taken_when_it_is_told_again(database: Database, clock: Clock) -> None:
     one = chat_requests(database, clock)
     assert one.keep("cmd-1")
     clock.now += DEAD
@@ -75,7 +75,7 @@ def test_what_a_runner_left_is_carried_on_by_one_other(database: Database, clock
     assert two.left() == ()
 
 
-def test_wish_is_open_for_everybody_until_it_is_done(database: Database, clock: Clock) -> None:
+def test_request_is_open_for_everybody_until_it_is_done(database: Database, clock: Clock) -> None:
     one, two = chat_requests(database, clock), chat_requests(database, clock, "two")
     assert not two.is_open("fleet-stop x")
     one.keep("fleet-stop x")

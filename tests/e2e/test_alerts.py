@@ -27,7 +27,7 @@ alerts_channel = "C0ALERTS01"
 SECRETS = {"PAGERDUTY_WEBHOOK_SECRETS": f"an older one, {SECRET}", "ALERTMANAGER_TOKEN": SECRET}
 
 
-class Outside:
+class AlertStage:
     """Whoever brings alerts to a bot, and looks at Slack."""
 
     def __init__(self, bot: Bot, slack: SlackWorkspace, session: ClientSession) -> None:
@@ -73,17 +73,17 @@ def replace_start(alert: dict[str, Any]) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def outside(folder: Path, readings: Readings | None = None, toml: str = TOML) -> AsyncIterator[Outside]:
+async def alert_stage(folder: Path, readings: Readings | None = None, toml: str = TOML) -> AsyncIterator[AlertStage]:
     async with (
         workspace() as slack,
         serving(slack, folder, readings or Readings(), toml=toml, environment=SECRETS) as bot,
         ClientSession() as session,
     ):
-        yield Outside(bot, slack, session)
+        yield AlertStage(bot, slack, session)
 
 
 async def test_page_gives_a_card_with_the_verdict(tmp_path: Path) -> None:
-    async with outside(tmp_path) as edge:
+    async with alert_stage(tmp_path) as edge:
         assert await edge.page("E1", title="node-3: core 39 pinned") == 202
         card = await edge.card("node-3", "CRITICAL", "leaked-memory-cgroups")
         assert "pagerduty Q1: node-3: core 39 pinned (Batch nodes)" in card.text
@@ -93,7 +93,7 @@ async def test_page_gives_a_card_with_the_verdict(tmp_path: Path) -> None:
 
 
 async def test_many_nodes_of_one_alert_make_one_card_with_a_table(tmp_path: Path) -> None:
-    async with outside(tmp_path) as edge:
+    async with alert_stage(tmp_path) as edge:
         assert await edge.group(*(group_alert(f"node-{number}:9100") for number in range(1, 51)), truncated=3) == 202
         card = await edge.card("50 nodes", "50 critical")
         assert "3 more alerts were left out by alertmanager" in card.text
@@ -103,7 +103,7 @@ async def test_many_nodes_of_one_alert_make_one_card_with_a_table(tmp_path: Path
 
 async def test_second_page_joins_the_card_and_only_the_last_end_closes_it(tmp_path: Path) -> None:
     readings = Readings()
-    async with outside(tmp_path, readings) as edge:
+    async with alert_stage(tmp_path, readings) as edge:
         await edge.page("E1", title="node-3: core 39 pinned")
         await edge.card("CRITICAL")
         await eventually(edge.states, {"triaged": 1})
@@ -118,7 +118,7 @@ async def test_second_page_joins_the_card_and_only_the_last_end_closes_it(tmp_pa
 
 async def test_alert_that_comes_back_reopens_its_card(tmp_path: Path) -> None:
     readings = Readings()
-    async with outside(tmp_path, readings) as edge:
+    async with alert_stage(tmp_path, readings) as edge:
         await edge.page("E1", title="node-3: core 39 pinned")
         first = await edge.card("CRITICAL")
         await eventually(edge.states, {"triaged": 1})
@@ -136,7 +136,7 @@ async def test_alert_that_comes_back_reopens_its_card(tmp_path: Path) -> None:
 
 
 async def test_card_asks_which_node_is_meant_and_reads_the_one_that_is_picked(tmp_path: Path) -> None:
-    async with outside(tmp_path) as edge:
+    async with alert_stage(tmp_path) as edge:
         await edge.page("E1", title="something is slow")
         card = await edge.card("names no node of the inventory")
         assert "pick_node" in str(card.blocks)
@@ -148,7 +148,7 @@ async def test_card_asks_which_node_is_meant_and_reads_the_one_that_is_picked(tm
 
 async def test_redelivered_and_unheard_of_events_lead_to_nothing(tmp_path: Path) -> None:
     readings = Readings()
-    async with outside(tmp_path, readings) as edge:
+    async with alert_stage(tmp_path, readings) as edge:
         for _ in range(5):
             assert await edge.page("E1", title="node-3: core 39 pinned") == 202
         assert await edge.page("E2", kind="incident.annotated", title="our own note") == 202
@@ -160,7 +160,7 @@ async def test_redelivered_and_unheard_of_events_lead_to_nothing(tmp_path: Path)
 
 async def test_storm_has_one_message_and_offers_nothing(tmp_path: Path) -> None:
     toml = TOML + '[storm]\nalerts = 3\nwindow = "10m"\n'
-    async with outside(tmp_path, toml=toml) as edge:
+    async with alert_stage(tmp_path, toml=toml) as edge:
         for number in range(1, 13):
             await edge.page(f"E{number}", f"Q{number}", title=f"node-{number}: core pinned")
         card = await edge.card("Alert storm: 9 alerts on 9 nodes", "leaked-memory-cgroups (9)")

@@ -12,7 +12,7 @@ from bot.domain.alert import BOT, Alert
 from bot.domain.events import AlertReceived, Triaged
 from bot.ledger import Database, Ledger
 from bot.response.lifecycle import INTERRUPTED
-from tests.e2e.test_alerts import ALERTS, SECRETS, TOML, Outside, outside
+from tests.e2e.test_alerts import ALERTS, SECRETS, TOML, AlertStage, alert_stage
 from tests.slack.service import Readings, cards, eventually, serving
 from tests.slack.workspace import workspace
 from tests.unit.surfaces.verdicts import FOUNDING
@@ -23,7 +23,7 @@ async def test_next_run_goes_on_with_the_card_that_was_left_reading(tmp_path: Pa
     readings.hold("node-2")
     async with workspace() as slack, ClientSession() as session:
         async with serving(slack, tmp_path, readings, toml=TOML, environment=SECRETS) as bot:
-            edge = Outside(bot, slack, session)
+            edge = AlertStage(bot, slack, session)
             await edge.page("E1", title="node-1 and node-2: cores pinned")
             left = await edge.card("2 nodes", "1 still reading")
             await eventually(edge.states, {"triaged": 1, "opened": 1})
@@ -31,7 +31,7 @@ async def test_next_run_goes_on_with_the_card_that_was_left_reading(tmp_path: Pa
             await bot.service._scheduler.abandon()
         readings.let_go()
         async with serving(slack, tmp_path, readings, toml=TOML, environment=SECRETS) as bot:
-            edge = Outside(bot, slack, session)
+            edge = AlertStage(bot, slack, session)
             card = await edge.card("2 nodes: 2 critical")
             await eventually(edge.states, {"triaged": 2})
             assert await edge.page("E1", title="node-1 and node-2: cores pinned") == 202
@@ -41,7 +41,7 @@ async def test_next_run_goes_on_with_the_card_that_was_left_reading(tmp_path: Pa
 async def test_node_that_joins_while_others_are_read_is_read_too(tmp_path: Path) -> None:
     readings = Readings()
     readings.hold("node-1")
-    async with outside(tmp_path, readings) as edge:
+    async with alert_stage(tmp_path, readings) as edge:
         await edge.page("E1", title="node-1: core pinned")
         await edge.card("node-1: reading")
         await edge.page("E2", title="node-1 and node-2: cores pinned")
@@ -53,7 +53,7 @@ async def test_node_that_joins_while_others_are_read_is_read_too(tmp_path: Path)
 
 
 async def test_old_alert_says_on_its_card_why_nothing_is_offered(tmp_path: Path) -> None:
-    async with outside(tmp_path) as edge:
+    async with alert_stage(tmp_path) as edge:
         await edge.page("E1", title="node-1: core pinned", at=datetime.now(UTC) - timedelta(hours=1))
         await edge.card("node-1: CRITICAL", "nothing is offered")
         await eventually(edge.open, 0)
@@ -65,7 +65,7 @@ async def test_old_alert_says_on_its_card_why_nothing_is_offered(tmp_path: Path)
 async def test_verdict_is_written_down_once_the_ledger_is_back(tmp_path: Path) -> None:
     readings = Readings()
     readings.hold("node-1")
-    async with outside(tmp_path, readings) as edge:
+    async with alert_stage(tmp_path, readings) as edge:
         await edge.page("E1", title="node-1: core pinned")
         await edge.card("node-1: reading")
         edge.bot.ledger.is_broken = True
@@ -93,7 +93,7 @@ async def test_ledger_of_an_older_program_goes_on_where_that_one_died_between_ve
         ClientSession() as session,
         serving(slack, tmp_path, readings, toml=TOML, environment=SECRETS) as bot,
     ):
-        edge = Outside(bot, slack, session)
+        edge = AlertStage(bot, slack, session)
         await edge.card("2 nodes")
         await eventually(edge.states, {"triaged": 2})
         await eventually(edge.open, 0)

@@ -45,7 +45,7 @@ from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord
 from bot.settings import Settings
 from bot.sources import settings_of
-from tests.directories import Always, Shelf
+from tests.directories import Always, OnePlaybook
 from tests.nodes.acting_fleet import POLICY, Site, site
 from tests.nodes.sshd import Sshd
 from tests.waiting import until
@@ -167,7 +167,7 @@ async def test_real_sshd_hears_of_it_within_two_seconds_of_a_yes(sshd: Sshd, tmp
             mark = Mark(anybodys / f"mark-{number}")
             reach = NodeAccess(transport, mark.actions)
             triage = Triage(transport, mark.actions, now, Sampling(5))
-            glance = Recheck(reach, (replace(triage, sampling=SHORT_LOOK), triage), Shelf(playbook))
+            glance = Recheck(reach, (replace(triage, sampling=SHORT_LOOK), triage), OnePlaybook(playbook))
             verdict = await replace(triage, sampling=SHORT_LOOK).diagnose(node, playbook)
             proposed = await Proposer(policy, reach, ledger, Always(node)).event(verdict, playbook)
             assert proposed is not None

@@ -111,8 +111,8 @@ async def test_neither_card_nor_details_nor_record_nor_log_nor_metrics_hold_one(
     slack: SlackWorkspace, tmp_path: Path
 ) -> None:
     async with serving(slack, tmp_path, Readings(told_by_a_talkative_node)) as bot:
-        wish = f"/zombie check node-1 {CORPUS[1].text}"
-        await slack.say("alice", CHANNEL, wish)
+        request = f"/zombie check node-1 {CORPUS[1].text}"
+        await slack.say("alice", CHANNEL, request)
         card = await card_saying(slack, "node-1: CRITICAL")
         await slack.until(lambda: len(slack.thread(card)) > 1, what="the details")
         async with httpx.AsyncClient(trust_env=False) as client:

@@ -102,7 +102,7 @@ async def test_help_that_is_asked_for_twice_by_one_envelope_is_given_once(
         assert len([one for one in slack.messages("oncall-gpu", "alice") if "What I can do" in one.text]) == 2
 
 
-async def test_wish_that_is_told_again_after_a_restart_is_not_seen_to_again(
+async def test_request_that_is_told_again_after_a_restart_is_not_seen_to_again(
     slack: SlackWorkspace, readings: Readings, tmp_path: Path
 ) -> None:
     async with serving(slack, tmp_path, readings):
@@ -264,7 +264,7 @@ async def test_ledger_that_fails_in_the_middle_of_a_check_keeps_no_verdict_back(
         assert readings.asked["node-3"] == 1, "also without a ledger the same envelope twice is one check"
 
 
-async def test_wish_that_came_while_the_ledger_was_gone_is_on_record_once_it_is_back(
+async def test_request_that_came_while_the_ledger_was_gone_is_on_record_once_it_is_back(
     slack: SlackWorkspace, readings: Readings, tmp_path: Path
 ) -> None:
     async with serving(slack, tmp_path, readings) as bot:

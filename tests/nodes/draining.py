@@ -131,7 +131,7 @@ class Machine:
 
 
 @dataclass
-class Yard:
+class DrainStage:
     """One incident of one node in a cluster; `now` is everybody's clock."""
 
     ledger: ActingLedger
@@ -227,7 +227,7 @@ class Yard:
 
 
 @asynccontextmanager
-async def yard(folder: Path, pods: Sequence[DemoPod], cordoned: bool = False) -> AsyncIterator[Yard]:
+async def drain_stage(folder: Path, pods: Sequence[DemoPod], cordoned: bool = False) -> AsyncIterator[DrainStage]:
     """Run one for the length of a block."""
     since = {"began": timedelta(0)}
 
@@ -242,7 +242,7 @@ async def yard(folder: Path, pods: Sequence[DemoPod], cordoned: bool = False) ->
         ledger = on_threads(Ledger(database, lambda: BEGAN_AT + since["began"]), threads)
         async with ClusterServer.running(cluster) as server:
             kubeconfig.write_text(server.kubeconfig("prod"))
-            here = Yard(ledger, server, machine, kubeconfig, since)
+            here = DrainStage(ledger, server, machine, kubeconfig, since)
             try:
                 yield here
             finally:

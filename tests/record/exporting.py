@@ -57,8 +57,8 @@ async def _judged(database: Database, at_node: Node) -> str:
     with ThreadPoolExecutor(1) as threads:
         ledger, cases = (on_threads(each, threads) for each in (Ledger(database), KeptCases(database)))
         recorder = VerdictRecorder(ledger, Offering(), unheard, cases)  # type: ignore[arg-type]
-        wish = Opening("slack", "1700000000.000100", ASKER, f"check {at_node.name}", playbook.name)
-        return (await recorder.record(wish.unrecorded(at_node.name, BEGAN_AT), verdict, playbook)).id
+        request = Opening("slack", "1700000000.000100", ASKER, f"check {at_node.name}", playbook.name)
+        return (await recorder.record(request.unrecorded(at_node.name, BEGAN_AT), verdict, playbook)).id
 
 
 async def verdict_of(at_node: Node) -> Verdict:

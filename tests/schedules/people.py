@@ -41,12 +41,14 @@ class People:
         world = self.stage.world
 
         async def meddle() -> None:
-            responder, wish = self.stage.responder(), Approval("terminal:bob", "enough")
+            responder, request = self.stage.responder(), Approval("terminal:bob", "enough")
             answer = world.random.choice(("", GO_ON, GIVE_UP))
             for _ in range(12 if answer else 1):  # until there is something to answer
                 await world.sleep(world.random.uniform(0, 20))
                 try:
-                    await (responder.answer(incident, answer, wish) if answer else responder.cancel(incident, wish))
+                    await (
+                        responder.answer(incident, answer, request) if answer else responder.cancel(incident, request)
+                    )
                 except (Refused, LedgerUnavailable) as no:
                     self.stage.refusals[type(no).__name__] += 1
                 else:
@@ -70,8 +72,8 @@ class People:
                 continue
             await world.sleep(world.random.choice((1, 10, 200, 300)))  # a runner looks again after some minutes
             answer = world.random.choice((GO_ON, GO_ON, GIVE_UP))
-            wish = Approval(f"terminal:{person}", f"{ASKED}{instant_text(asked_at)}")
-            await self._tried(partial(self.stage.responder().answer, incident, answer, wish, asked_at))
+            request = Approval(f"terminal:{person}", f"{ASKED}{instant_text(asked_at)}")
+            await self._tried(partial(self.stage.responder().answer, incident, answer, request, asked_at))
 
     def approves_by_chat(self, incident: str, name: str) -> None:
         """Let a yes be delivered, and delivered again."""
@@ -80,8 +82,8 @@ class People:
     def approves_an_older_plan(self, incident: str, node: str) -> None:
         """Let a person say yes to a card from before the node's last boot."""
         seen = self.stage.plan(node, "0" * 36).digest
-        wish = Approval("terminal:bob", OLD_CARD, digest=seen)
-        self.delivered(f"old-{incident}", lambda key: self.stage.decides(incident, wish))
+        request = Approval("terminal:bob", OLD_CARD, digest=seen)
+        self.delivered(f"old-{incident}", lambda key: self.stage.decides(incident, request))
 
     def say_yes_and_leave(self, incident: str) -> None:
         """Let one say yes and leave, and then the others say theirs."""
@@ -105,12 +107,12 @@ class People:
             world.start(f"dialog {number} of {name}", self._release_by_dialog)
         world.start(f"the brake of {name} is released", self._release_at_last)
 
-    def delivered(self, key: str, wish: Callable[[str], Awaitable[None]]) -> None:
+    def delivered(self, key: str, request: Callable[[str], Awaitable[None]]) -> None:
         """Let the chat bring a wish one to three times, each time to another replica, or to one that was restarted."""
         for number in range(self.stage.world.random.choice((1, 2, 3))):
-            self.stage.world.start(f"delivery {number} of {key}", partial(self._deliver, key, wish))
+            self.stage.world.start(f"delivery {number} of {key}", partial(self._deliver, key, request))
 
-    async def _deliver(self, key: str, wish: Callable[[str], Awaitable[None]]) -> None:
+    async def _deliver(self, key: str, request: Callable[[str], Awaitable[None]]) -> None:
         world = self.stage.world
         await world.sleep(world.random.uniform(0, 45))
         self.replicas += 1
@@ -121,7 +123,7 @@ class People:
         if not chat_requests.keep(key):
             return
         await world.boundary()
-        await wish(key)
+        await request(key)
         await world.boundary()
         chat_requests.done(key)
 
@@ -147,13 +149,13 @@ class People:
                 return
 
     async def _release(self, pull: int) -> None:
-        wish = Approval("terminal:ann", f"{ABOUT}{pull}")
-        await self._tried(lambda: self.stage.responder().brake(False, wish, pull=pull))
+        request = Approval("terminal:ann", f"{ABOUT}{pull}")
+        await self._tried(lambda: self.stage.responder().brake(False, request, pull=pull))
 
-    async def _tried(self, wish: Callable[[], Awaitable[object]]) -> None:
+    async def _tried(self, request: Callable[[], Awaitable[object]]) -> None:
         for _ in range(5):
             try:
-                await wish()
+                await request()
             except Refused as no:
                 self.stage.refusals[no.name] += 1
             except LedgerUnavailable:

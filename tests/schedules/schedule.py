@@ -82,9 +82,9 @@ class Played:
             said = [word for word in (*incident.endorsements, incident.approval) if word is not None]
             if any(word.event.reason == OLD_CARD for word in said):
                 yield f"{incident.id}: a yes to another plan counted"
-            voices = {word.by for word in said} - self.people.left
-            if incident.approval is not None and len(voices) < self.stage.policy.approvals:
-                yield f"{incident.id}: only {len(voices)} voices counted"
+            approvals = {word.by for word in said} - self.people.left
+            if incident.approval is not None and len(approvals) < self.stage.policy.approvals:
+                yield f"{incident.id}: only {len(approvals)} voices counted"
         if any(len(names) > 1 for names in begun.values()):
             yield "one machine was acted on by two incidents"
 

@@ -278,10 +278,10 @@ def played_wave(
     number = members or world.random.choice((2, 3, 4, 6))
     controls = world.random.choice((0, 1, 2))
     names = [f"w{seed}n{at}" for at in range(number + controls)]
-    voices = world.random.choice((1, 1, 2))
+    approvals = world.random.choice((1, 1, 2))
     limits = limits or Limits(at_once=world.random.choice((1, 1, 2)))
     policy = replace(POLICY, wave_expires=EXPIRES, limits=limits)
-    policy = replace(policy, approvals=voices, approvers=policy.approvers | {"terminal:cleo"})
+    policy = replace(policy, approvals=approvals, approvers=policy.approvers | {"terminal:cleo"})
     stage = Stage.set(
         world,
         ledger,
@@ -302,7 +302,16 @@ def played_wave(
     world.random.shuffle(drawn)
     left_alone, cured = tuple(drawn[:controls]), tuple(drawn[controls:])
     proposed = WaveProposed(
-        ("*",), ("leaked-memory-cgroups",), cured, left_alone, stages_of(number), EXPIRES, policy.digest, "", "", voices
+        ("*",),
+        ("leaked-memory-cgroups",),
+        cured,
+        left_alone,
+        stages_of(number),
+        EXPIRES,
+        policy.digest,
+        "",
+        "",
+        approvals,
     )
     waves.append(wave, 0, proposed.sealed(), "terminal:asker")
     for member in left_alone:
@@ -311,7 +320,7 @@ def played_wave(
     play = Play(database, seed, world, stage, waves, rights, wave, incidents)
     play.says("asker", "decide", 1)  # who asked may not
     play.says("bob", "decide", 2)
-    if voices == 2:
+    if approvals == 2:
         play.says("cleo", "decide", 3)
     for each in range(programs or world.random.choice((1, 2, 3))):
         play.run_by(f"p{each}")

@@ -123,10 +123,10 @@ class ActingTeam:
         lines = [json.loads(line) for line in self.log.getvalue().splitlines()]
         return [line for line in lines if line["event"] == event]
 
-    def take(self, wish: CommandRequest) -> None:
-        asked = parse(wish.text, self.stage)  # type: ignore[arg-type]
+    def take(self, request: CommandRequest) -> None:
+        asked = parse(request.text, self.stage)  # type: ignore[arg-type]
         assert not isinstance(asked, HelpRequest), asked
-        self.begin(self.acting.orders.reply(wish, asked), "order")  # type: ignore[arg-type]
+        self.begin(self.acting.orders.reply(request, asked), "order")  # type: ignore[arg-type]
 
     def decided(self, incident_id: str, /) -> None:
         self.begin(self._carry_on(incident_id), f"carry on {incident_id}")

@@ -135,8 +135,8 @@ class Fleet:
             for incident in await self.team.ledger.incidents()
             if incident.id[0] == "i"
         ]
-        wish = WaveRequest(ask.words, ask.causes, by, control=ask.control, channel=channel)
-        return await self.desk.propose(name, wish, found, PLAYBOOK.name)
+        request = WaveRequest(ask.words, ask.causes, by, control=ask.control, channel=channel)
+        return await self.desk.propose(name, request, found, PLAYBOOK.name)
 
     async def waves(self) -> list[Wave]:
         """Return every wave on record."""

@@ -34,7 +34,7 @@ from bot.response.decision.preflight import Drifted, Preflight
 from bot.response.decision.recheck import Recheck, deciding
 from bot.response.diagnosis.triage import Triage
 from bot.response.execution.node_access import NodeAccess, NodeStatus
-from tests.directories import Always, Shelf
+from tests.directories import Always, OnePlaybook
 from tests.record.incidents import BEGAN_AT, BOOT, NODE, OPENING, PLAN, TRIAGED, VERDICT, entries
 
 HERE = Node(NODE, "10.0.0.7", 22)
@@ -94,7 +94,7 @@ class Asked:
 def looking(*triages: Asked, playbook: Playbook | None = None) -> Preflight:
     reach = NodeAccess(Wire(), ACTIONS)
     found = playbook or Playbook("p", "", 3, (), (), ())
-    return Preflight(reach, Always(HERE), Recheck(reach, cast("list[Triage]", triages), Shelf(found)))
+    return Preflight(reach, Always(HERE), Recheck(reach, cast("list[Triage]", triages), OnePlaybook(found)))
 
 
 async def test_second_that_shows_the_same_is_enough() -> None:

@@ -277,7 +277,7 @@ def test_unit_that_moved_between_undo_and_yes_calls_it_off(stage: Stage) -> None
 # --- on record
 
 
-def test_wish_about_an_incident_that_is_not_there_is_on_record(stage: Stage) -> None:
+def test_request_about_an_incident_that_is_not_there_is_on_record(stage: Stage) -> None:
     async def wish() -> str:
         try:
             await stage.responder().decide("n0such", ANN)

@@ -21,21 +21,21 @@ from bot.library.remedies import remedy_fault
 from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.diagnosis.planning import DrainSettings
 from tests.directories import Always
-from tests.nodes.draining import NAME, POLICY, Yard, worker, yard
+from tests.nodes.draining import NAME, POLICY, DrainStage, drain_stage, worker
 
 CORDON = f'PATCH /api/v1/nodes/{NAME} {{"spec":{{"unschedulable":true}}}}'
 WHERE = {"node": NAME, "of_cluster": "prod"}
 
 
 @asynccontextmanager
-async def sick(folder: Path, *pods: DemoPod, cordoned: bool = False) -> AsyncIterator[Yard]:
+async def sick(folder: Path, *pods: DemoPod, cordoned: bool = False) -> AsyncIterator[DrainStage]:
     """A node whose cause offers a cordon and nothing else."""
-    async with yard(folder, pods or (worker(),), cordoned) as here:
+    async with drain_stage(folder, pods or (worker(),), cordoned) as here:
         here.remedy = (Step("cordon"),)
         yield here
 
 
-def undoing(here: Yard) -> UndoProposer:
+def undoing(here: DrainStage) -> UndoProposer:
     return UndoProposer(POLICY, here.record, here.ledger, here.reach(), Always(here.node))
 
 

@@ -11,13 +11,13 @@ from bot.domain.events import Escalated, Resolved, StepFailed
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import SILENT
-from tests.nodes.draining import NAME, Yard, worker, yard
+from tests.nodes.draining import NAME, DrainStage, drain_stage, worker
 
 PULL = BrakePulled("stop everything")
 SAID = "Braked: terminal:bob pulled the brake at 09:0"
 
 
-async def began(here: Yard, posts: int) -> Remediation:
+async def began(here: DrainStage, posts: int) -> Remediation:
     """A drain that goes on, with so many evictions sent."""
     await here.proposed()
     await here.approve()
@@ -26,7 +26,7 @@ async def began(here: Yard, posts: int) -> Remediation:
     return runner
 
 
-async def waits(here: Yard, runner: Remediation, rounds: int) -> list[str]:
+async def waits(here: DrainStage, runner: Remediation, rounds: int) -> list[str]:
     """What so many further rounds say that they wait for."""
     told = []
     for _ in range(rounds):
@@ -39,7 +39,9 @@ async def waits(here: Yard, runner: Remediation, rounds: int) -> list[str]:
 
 
 async def test_no_further_pod_is_evicted_before_the_brake_is_released(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker(budgets=(Budget("ray", refuses=2),)), worker("worker-1", grace=5.0)]) as here:
+    async with drain_stage(
+        tmp_path, [worker(budgets=(Budget("ray", refuses=2),)), worker("worker-1", grace=5.0)]
+    ) as here:
         runner = await began(here, 2)
         await here.ledger.append(HOUSE, None, PULL, "terminal:bob")
         changes = here.calls("P")
@@ -54,7 +56,7 @@ async def test_no_further_pod_is_evicted_before_the_brake_is_released(tmp_path: 
 
 
 async def test_drain_that_is_held_past_its_deadline_leaves_the_node_cordoned_and_says_why(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker(budgets=(Budget("ray", refuses=2),))]) as here:
+    async with drain_stage(tmp_path, [worker(budgets=(Budget("ray", refuses=2),))]) as here:
         runner = await began(here, 1)
         await here.ledger.append(HOUSE, None, PULL, "terminal:bob")
         changes = here.calls("P")
@@ -71,7 +73,7 @@ async def test_drain_that_is_held_past_its_deadline_leaves_the_node_cordoned_and
 
 async def test_brake_pulled_within_a_round_holds_back_the_rest_of_it(tmp_path: Path) -> None:
     pods = [worker(f"worker-{number}") for number in range(60)]
-    async with yard(tmp_path, pods) as here:
+    async with drain_stage(tmp_path, pods) as here:
         pulling: list[asyncio.Task[object]] = []
 
         def pulls(line: str) -> None:
@@ -88,7 +90,7 @@ async def test_brake_pulled_within_a_round_holds_back_the_rest_of_it(tmp_path: P
 
 
 async def test_brake_pulled_while_the_node_is_cordoned_evicts_nobody(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker()]) as here:
+    async with drain_stage(tmp_path, [worker()]) as here:
         pulling: list[asyncio.Task[object]] = []
 
         def pulls(line: str) -> None:
@@ -103,7 +105,7 @@ async def test_brake_pulled_while_the_node_is_cordoned_evicts_nobody(tmp_path: P
 
 
 async def test_uncordon_whose_answer_was_lost_waits_for_the_brake_too(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker()]) as here:
+    async with drain_stage(tmp_path, [worker()]) as here:
         await here.proposed()
         await here.approve()
         runner = here.runner()
@@ -126,7 +128,7 @@ async def test_uncordon_whose_answer_was_lost_waits_for_the_brake_too(tmp_path: 
 
 
 async def test_brake_at_the_end_of_the_watch_keeps_the_node_cordoned_and_looked_at(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker()]) as here:
+    async with drain_stage(tmp_path, [worker()]) as here:
         await here.proposed()
         await here.approve()
         runner = here.runner()
@@ -144,7 +146,7 @@ async def test_brake_at_the_end_of_the_watch_keeps_the_node_cordoned_and_looked_
 
 
 async def test_node_that_falls_sick_while_the_brake_is_on_is_not_opened_by_its_release(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker()]) as here:
+    async with drain_stage(tmp_path, [worker()]) as here:
         await here.proposed()
         await here.approve()
         runner = here.runner()
@@ -157,7 +159,7 @@ async def test_node_that_falls_sick_while_the_brake_is_on_is_not_opened_by_its_r
 
 
 async def test_brake_that_is_never_released_leaves_the_node_cordoned_and_says_so(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker()]) as here:
+    async with drain_stage(tmp_path, [worker()]) as here:
         await here.proposed()
         await here.approve()
         runner = here.runner()

@@ -12,7 +12,7 @@ from bot.domain.errors import CannotDrain, MissingRight, UnknownCluster
 from bot.domain.events import PlanProposed, PlanWithheld, Resolved, StepFailed
 from bot.domain.node import Node
 from bot.response.diagnosis.planning import DrainSettings
-from tests.nodes.draining import LABELS, NAME, worker, yard
+from tests.nodes.draining import LABELS, NAME, drain_stage, worker
 
 BARE = DemoPod("default", "debug", NAME)
 
@@ -20,13 +20,13 @@ BARE = DemoPod("default", "debug", NAME)
 async def test_pod_that_nothing_would_start_again_refuses_the_drain_before_and_after_the_proposal(
     tmp_path: Path,
 ) -> None:
-    async with yard(tmp_path, [worker(), replace(BARE)]) as here:
+    async with drain_stage(tmp_path, [worker(), replace(BARE)]) as here:
         withheld = await here.proposed()
         assert isinstance(withheld, PlanWithheld)
         assert withheld.because.startswith("CannotDrain: No controller would start these pods")
         assert "default/debug" in withheld.because
     (tmp_path / "later").mkdir()
-    async with yard(tmp_path / "later", [worker()]) as here:
+    async with drain_stage(tmp_path / "later", [worker()]) as here:
         await here.proposed()
         here.cluster.pods.append(replace(BARE))
         with pytest.raises(CannotDrain):
@@ -41,7 +41,7 @@ async def test_pod_that_nothing_would_start_again_refuses_the_drain_before_and_a
 
 
 async def test_bare_pods_go_too_where_that_is_configured_and_stands_in_the_plan(tmp_path: Path) -> None:
-    async with yard(tmp_path, [replace(BARE)]) as here:
+    async with drain_stage(tmp_path, [replace(BARE)]) as here:
         here.draining = replace(here.draining, bare_pods=True)
         proposal = await here.proposed()
         assert isinstance(proposal, PlanProposed)
@@ -53,7 +53,7 @@ async def test_bare_pods_go_too_where_that_is_configured_and_stands_in_the_plan(
 
 
 async def test_label_that_names_another_machine_drains_nobody(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker()]) as here:
+    async with drain_stage(tmp_path, [worker()]) as here:
         here.cluster.nodes[NAME].boot_id = lambda: "99999999-0000-4000-8000-000000000007"
         withheld = await here.proposed()
         assert isinstance(withheld, PlanWithheld)
@@ -61,13 +61,13 @@ async def test_label_that_names_another_machine_drains_nobody(tmp_path: Path) ->
 
 
 async def test_missing_right_is_found_before_anybody_is_asked_and_again_at_the_click(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker()]) as here:
+    async with drain_stage(tmp_path, [worker()]) as here:
         await here.proposed()
         here.cluster.rights -= {("create", "pods/eviction")}
         with pytest.raises(MissingRight, match="pods/eviction"):
             await here.approve()
     (tmp_path / "later").mkdir()
-    async with yard(tmp_path / "later", [worker()]) as here:
+    async with drain_stage(tmp_path / "later", [worker()]) as here:
         here.cluster.rights -= {("create", "pods/eviction"), ("patch", "nodes")}
         withheld = await here.proposed()
         assert isinstance(withheld, PlanWithheld)
@@ -78,7 +78,7 @@ async def test_missing_right_is_found_before_anybody_is_asked_and_again_at_the_c
 
 
 async def test_right_that_is_taken_away_in_the_middle_fails_the_step_at_once(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker()]) as here:
+    async with drain_stage(tmp_path, [worker()]) as here:
         await here.proposed()
         await here.approve()
         here.cluster.rights -= {("patch", "nodes")}
@@ -90,14 +90,14 @@ async def test_right_that_is_taken_away_in_the_middle_fails_the_step_at_once(tmp
 
 
 async def test_cluster_that_is_not_known_is_refused_by_name_and_never_guessed(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker()]) as here:
+    async with drain_stage(tmp_path, [worker()]) as here:
         proposal = await here.proposed()
         assert isinstance(proposal, PlanProposed)
         here.kubeconfig.write_text(here.server.kubeconfig("another"))
         with pytest.raises(UnknownCluster, match="it has another"):
             await here.approve()
     (tmp_path / "later").mkdir()
-    async with yard(tmp_path / "later", [worker()]) as here:
+    async with drain_stage(tmp_path / "later", [worker()]) as here:
         here.node = Node("n1", "10.0.0.7", 22, labels={**LABELS, "kubernetes_context": "staging"})
         withheld = await here.proposed()
         assert isinstance(withheld, PlanWithheld)
@@ -109,7 +109,7 @@ async def test_cluster_that_is_not_known_is_refused_by_name_and_never_guessed(tm
 @pytest.mark.parametrize("name", ["n1/../../namespaces/x", "N1", "n1?dryRun=All"])
 async def test_label_that_can_be_no_nodes_name_is_no_part_of_a_plan(tmp_path: Path, name: str) -> None:
     """Labels of an inventory may come from tags, which many may write."""
-    async with yard(tmp_path, [worker()]) as here:
+    async with drain_stage(tmp_path, [worker()]) as here:
         here.node = replace(here.node, labels={"kubernetes_node": name})
         plan = here.verdict().plan
         assert plan is not None
@@ -128,7 +128,7 @@ async def test_label_that_can_be_no_nodes_name_is_no_part_of_a_plan(tmp_path: Pa
 async def test_without_a_cluster_the_plan_has_no_drain_and_says_so(
     tmp_path: Path, draining: DrainSettings, says: str
 ) -> None:
-    async with yard(tmp_path, [worker()]) as here:
+    async with drain_stage(tmp_path, [worker()]) as here:
         here.draining = draining
         plan = here.verdict().plan
         assert plan is not None

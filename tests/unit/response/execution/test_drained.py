@@ -15,7 +15,7 @@ from bot.domain.action import Step
 from bot.domain.call import fits
 from bot.domain.events import Escalated, PlanProposed, Resolved, StepFailed, StepSkipped, StepVerified
 from bot.response.execution.step_executor import SILENT
-from tests.nodes.draining import NAME, STEPS, daemon, mirror, worker, yard
+from tests.nodes.draining import NAME, STEPS, daemon, drain_stage, mirror, worker
 
 JOB = DemoPod("batch", "featurize-0", NAME, ("Job", "featurize"), {"batch.kubernetes.io/job-name": "featurize"},
               empty_dirs=("scratch",))  # fmt: skip
@@ -26,7 +26,7 @@ UNCORDON = f'PATCH /api/v1/nodes/{NAME} {{"spec":{{"unschedulable":null}}}}'
 
 async def test_node_is_drained_rebooted_and_uncordoned_with_nothing_but_what_was_approved(tmp_path: Path) -> None:
     pods = [worker(grace=30.0), replace(JOB), daemon(), mirror(), replace(ENDED)]
-    async with yard(tmp_path, pods) as here:
+    async with drain_stage(tmp_path, pods) as here:
         proposal = await here.proposed()
         assert isinstance(proposal, PlanProposed)
         assert [step.action for step in proposal.plan.steps] == STEPS
@@ -51,7 +51,7 @@ async def test_node_is_drained_rebooted_and_uncordoned_with_nothing_but_what_was
 
 
 async def test_budget_that_says_not_now_is_asked_again_until_it_lets_go(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker(budgets=(Budget("ray", refuses=3),))]) as here:
+    async with drain_stage(tmp_path, [worker(budgets=(Budget("ray", refuses=3),))]) as here:
         await here.proposed()
         await here.approve()
         waits: list[str] = []
@@ -72,7 +72,7 @@ async def test_budget_that_says_not_now_is_asked_again_until_it_lets_go(tmp_path
 async def test_pod_that_does_not_go_by_the_deadline_is_handed_to_a_person(
     tmp_path: Path, budgets: tuple[Budget, ...]
 ) -> None:
-    async with yard(tmp_path, [worker(budgets=budgets), worker("worker-1")]) as here:
+    async with drain_stage(tmp_path, [worker(budgets=budgets), worker("worker-1")]) as here:
         await here.proposed()
         await here.approve()
         done = await here.run(here.runner())
@@ -88,7 +88,7 @@ async def test_pod_that_does_not_go_by_the_deadline_is_handed_to_a_person(
 
 
 async def test_pod_that_comes_back_keeps_the_node_from_its_reboot(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker(comes_back=True)]) as here:
+    async with drain_stage(tmp_path, [worker(comes_back=True)]) as here:
         await here.proposed()
         await here.approve()
         assert isinstance((await here.run(here.runner())).ending, Escalated)
@@ -96,7 +96,7 @@ async def test_pod_that_comes_back_keeps_the_node_from_its_reboot(tmp_path: Path
 
 
 async def test_node_that_was_cordoned_before_is_left_cordoned(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker()], cordoned=True) as here:
+    async with drain_stage(tmp_path, [worker()], cordoned=True) as here:
         proposal = await here.proposed()
         assert isinstance(proposal, PlanProposed)
         assert proposal.affects[0] == f"{NAME} is cordoned already, by somebody else: it is left so afterwards"
@@ -108,7 +108,7 @@ async def test_node_that_was_cordoned_before_is_left_cordoned(tmp_path: Path) ->
 
 
 async def test_empty_node_that_was_cordoned_before_needs_no_drain_and_stays_so(tmp_path: Path) -> None:
-    async with yard(tmp_path, [daemon()], cordoned=True) as here:
+    async with drain_stage(tmp_path, [daemon()], cordoned=True) as here:
         await here.proposed()
         await here.approve()
         done = await here.run(here.runner())
@@ -118,7 +118,7 @@ async def test_empty_node_that_was_cordoned_before_needs_no_drain_and_stays_so(t
 
 
 async def test_runner_that_dies_in_the_drain_is_followed_by_another_that_knows_who_cordoned(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker(budgets=(Budget("ray", refuses=5),))]) as here:
+    async with drain_stage(tmp_path, [worker(budgets=(Budget("ray", refuses=5),))]) as here:
         await here.proposed()
         await here.approve()
         await here.run(here.runner(), until=lambda _: len(here.calls("POST")) >= 2)
@@ -139,7 +139,7 @@ async def test_program_that_dies_in_any_call_leaves_nothing_undone_and_nothing_d
     tmp_path: Path, after: int
 ) -> None:
     pods = [worker(grace=6.0, budgets=(Budget("ray", refuses=2),)), worker("worker-1")]
-    async with yard(tmp_path, pods) as here:
+    async with drain_stage(tmp_path, pods) as here:
         await here.proposed()
         await here.approve()
         running = asyncio.ensure_future(here.run(here.runner()))
@@ -161,7 +161,7 @@ async def test_program_that_dies_in_any_call_leaves_nothing_undone_and_nothing_d
 
 @pytest.mark.parametrize("how", ["gone", "down", "broken"])
 async def test_api_that_goes_away_in_the_middle_is_waited_for(tmp_path: Path, how: str) -> None:
-    async with yard(tmp_path, [worker(budgets=(Budget("ray", refuses=1),))]) as here:
+    async with drain_stage(tmp_path, [worker(budgets=(Budget("ray", refuses=1),))]) as here:
         await here.proposed()
         await here.approve()
         runner = here.runner()
@@ -179,7 +179,7 @@ async def test_api_that_goes_away_in_the_middle_is_waited_for(tmp_path: Path, ho
 
 
 async def test_api_that_stays_away_becomes_a_question(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker(budgets=(Budget("ray", refuses=None),))]) as here:
+    async with drain_stage(tmp_path, [worker(budgets=(Budget("ray", refuses=None),))]) as here:
         await here.proposed()
         await here.approve()
         runner = here.runner()
@@ -204,7 +204,7 @@ async def away(server: object, how: str, is_away: bool) -> None:
 
 
 async def test_node_that_somebody_else_rebooted_is_neither_drained_nor_uncordoned(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker()]) as here:
+    async with drain_stage(tmp_path, [worker()]) as here:
         await here.proposed()
         await here.approve()
         here.machine.reboot(0, 0)
@@ -217,7 +217,7 @@ async def test_node_that_somebody_else_rebooted_is_neither_drained_nor_uncordone
 async def test_plan_without_a_reboot_is_cured_only_where_its_cluster_finds_the_node_ready(tmp_path: Path) -> None:
     for name, ready in (("well", True), ("sick", False)):
         (tmp_path / name).mkdir()
-        async with yard(tmp_path / name, [worker()], cordoned=True) as here:
+        async with drain_stage(tmp_path / name, [worker()], cordoned=True) as here:
             here.cluster.nodes[NAME].ready = lambda ready=ready: ready  # type: ignore[misc]
             here.remedy = (Step("disable_unit", {"unit": "ecs.service"}),)
             proposal = await here.proposed()

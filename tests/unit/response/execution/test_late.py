@@ -18,7 +18,7 @@ from bot.domain.fence import Fence
 from bot.domain.policy import Policy
 from bot.response.execution.node_access import NodeAccess, TooLate
 from bot.response.execution.remediation import Remediation
-from tests.nodes.draining import NAME, worker, yard
+from tests.nodes.draining import NAME, drain_stage, worker
 from tests.schedules.stage import POLICY, Stage
 from tests.unit.response.requesting import approve, do, incident, run
 
@@ -102,7 +102,7 @@ async def test_second_command_of_a_step_is_not_sent_late_either(stage: Stage) ->
 @pytest.mark.parametrize("begins", [0, 1])
 async def test_round_of_a_drain_that_another_runner_ended_moves_nothing(tmp_path: Path, begins: int) -> None:
     """The first round follows the step's beginning, each further one a sign of life."""
-    async with yard(tmp_path, [worker(), worker("worker-1", grace=30.0)]) as here:
+    async with drain_stage(tmp_path, [worker(), worker("worker-1", grace=30.0)]) as here:
         await here.proposed()
         await here.approve()
         late = here.runner()

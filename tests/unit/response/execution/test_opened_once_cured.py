@@ -8,14 +8,14 @@ import pytest
 
 from bot.domain.events import GIVE_UP, Escalated, Resolved, StepSkipped
 from bot.domain.policy import Approval
-from tests.nodes.draining import NAME, daemon, worker, yard
+from tests.nodes.draining import NAME, daemon, drain_stage, worker
 
 STAYS = f"{NAME} stays cordoned: kubectl uncordon {NAME}"
 
 
 @pytest.mark.parametrize("how", ["sick again", "not Ready"])
 async def test_node_whose_cure_does_not_hold_stays_cordoned_and_a_person_is_told(tmp_path: Path, how: str) -> None:
-    async with yard(tmp_path, [daemon()]) as here:
+    async with drain_stage(tmp_path, [daemon()]) as here:
         await here.proposed()
         await here.approve()
         runner = here.runner()
@@ -34,7 +34,7 @@ async def test_node_whose_cure_does_not_hold_stays_cordoned_and_a_person_is_told
 
 
 async def test_node_that_nobody_can_read_while_it_is_watched_stays_cordoned(tmp_path: Path) -> None:
-    async with yard(tmp_path, [daemon()]) as here:
+    async with drain_stage(tmp_path, [daemon()]) as here:
         await here.proposed()
         await here.approve()
         runner = here.runner()
@@ -48,7 +48,7 @@ async def test_node_that_nobody_can_read_while_it_is_watched_stays_cordoned(tmp_
 
 
 async def test_node_that_was_cordoned_before_is_nobodys_to_open_where_the_cure_fails_either(tmp_path: Path) -> None:
-    async with yard(tmp_path, [worker()], cordoned=True) as here:
+    async with drain_stage(tmp_path, [worker()], cordoned=True) as here:
         await here.proposed()
         await here.approve()
         here.cured = False
@@ -59,7 +59,7 @@ async def test_node_that_was_cordoned_before_is_nobodys_to_open_where_the_cure_f
 
 
 async def test_node_that_never_gets_ready_is_neither_watched_nor_uncordoned(tmp_path: Path) -> None:
-    async with yard(tmp_path, [daemon()]) as here:
+    async with drain_stage(tmp_path, [daemon()]) as here:
         await here.proposed()
         await here.approve()
         runner = here.runner()
@@ -74,7 +74,7 @@ async def test_node_that_never_gets_ready_is_neither_watched_nor_uncordoned(tmp_
 
 
 async def test_node_that_a_person_opens_while_it_is_watched_is_left_open(tmp_path: Path) -> None:
-    async with yard(tmp_path, [daemon()]) as here:
+    async with drain_stage(tmp_path, [daemon()]) as here:
         await here.proposed()
         await here.approve()
         runner = here.runner()
@@ -87,7 +87,7 @@ async def test_node_that_a_person_opens_while_it_is_watched_is_left_open(tmp_pat
 
 
 async def test_incident_that_is_given_up_says_that_the_node_stays_cordoned(tmp_path: Path) -> None:
-    async with yard(tmp_path, [daemon()]) as here:
+    async with drain_stage(tmp_path, [daemon()]) as here:
         await here.proposed()
         await here.approve()
         runner = here.runner()
