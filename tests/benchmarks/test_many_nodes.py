@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e import doors
+from tests.e2e import faulty_servers
 from tests.nodes.simulated_fleet import ROOT, FleetProcess, fleet_of
 
 WINDOW_SECONDS = 5
@@ -224,8 +224,8 @@ def test_thousand_nodes_with_black_holes_among_them(
 ) -> None:
     """Five in a hundred do not answer at all and five refuse; they come first, and hold up nobody."""
     with fleet_of(450) as fleet, ExitStack() as kept:
-        black_holes = [kept.enter_context(doors.full()) for _ in range(50)]
-        refused = [kept.enter_context(doors.refusing()) for _ in range(50)]
+        black_holes = [kept.enter_context(faulty_servers.full()) for _ in range(50)]
+        refused = [kept.enter_context(faulty_servers.refusing()) for _ in range(50)]
         inventory = fleet.names(900, [*black_holes, *refused])
         nodes, figures = checked(fleet, inventory, 400, tmp_path, 300)
     told(figures, record_property)

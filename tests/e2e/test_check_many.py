@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tests.e2e import doors
+from tests.e2e import faulty_servers
 from tests.nodes.simulated_fleet import ROOT, FleetProcess, fleet_of
 
 CHECK = ["check", "--all", "--json", "--samples", "1", "--parallel", "40"]
@@ -42,7 +42,11 @@ def started(fleet: FleetProcess, *ports: int, program: Sequence[str] = PROGRAM) 
 
 
 def test_refused_nodes_stand_in_their_place_and_hold_up_nobody(fleet: FleetProcess) -> None:
-    with doors.refusing() as refused, doors.full() as black_hole, started(fleet, refused, black_hole) as running:
+    with (
+        faulty_servers.refusing() as refused,
+        faulty_servers.full() as black_hole,
+        started(fleet, refused, black_hole) as running,
+    ):
         out, err = running.communicate(timeout=60)
     nodes = json.loads(out)["nodes"]
     assert [node["node"] for node in nodes] == ["other-0", "other-1", *(f"node-{n:03}" for n in range(1, COUNT + 1))]
@@ -51,7 +55,7 @@ def test_refused_nodes_stand_in_their_place_and_hold_up_nobody(fleet: FleetProce
 
 
 def test_ctrl_c_leaves_a_whole_document_of_what_came(fleet: FleetProcess) -> None:
-    with doors.listening() as silent:
+    with faulty_servers.listening() as silent:
         inventory = fleet.names(COUNT, [silent.getsockname()[1]])
         names = inventory.read_text().replace("[nodes.other-0]", "[nodes.zzz]")
         head, other, *rest = names.split("\n[nodes.")
@@ -84,7 +88,7 @@ def test_reader_that_leaves_ends_the_run_quietly(fleet: FleetProcess) -> None:
 
 def test_sweep_of_whole_checks_beside_answers_for_every_node(fleet: FleetProcess) -> None:
     sweep = [*PROGRAM_BESIDE, "fleet", "*", "--full", "--json", "--samples", "1"]
-    with doors.refusing() as refused, started(fleet, refused, program=sweep) as running:
+    with faulty_servers.refusing() as refused, started(fleet, refused, program=sweep) as running:
         out, err = running.communicate(timeout=120)
     told = json.loads(out)
     assert (told["asked"], told["answered"], told["complete"]) == (COUNT + 1, COUNT, True), err

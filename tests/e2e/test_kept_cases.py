@@ -18,14 +18,14 @@ from bot.domain.node import Node
 from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.sources import settings_of
-from tests.e2e.test_alerts import outside
+from tests.e2e.test_alerts import alert_stage
 from tests.record.exporting import NODE, judged, record_of, verdict_of
 from tests.slack.service import Readings, eventually
 
 
 async def test_incident_of_a_page_can_be_exported_and_holds(tmp_path: Path) -> None:
     verdict = await verdict_of(Node("node-3", "10.0.0.7"))
-    async with outside(tmp_path, Readings(lambda name: verdict)) as edge:
+    async with alert_stage(tmp_path, Readings(lambda name: verdict)) as edge:
         assert await edge.page("E1", title="node-3: core 39 pinned") == 202
         await edge.card("node-3", "CRITICAL", "leaked-memory-cgroups")
         await eventually(edge.states, {"triaged": 1})

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.ways import files_of, promised
-from tests.e2e import doors
+from tests.e2e import faulty_servers
 from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
 from tests.waiting import until
 
@@ -118,8 +118,8 @@ def test_after_the_reader_was(patient: Patient, how: str) -> None:
 @pytest.mark.parametrize("patient", [pytest.param("openssh", marks=real_sshd)], indirect=True)
 def test_after_the_connection_was_cut(patient: Patient) -> None:
     assert patient.sshd is not None
-    cut = doors.Cut()
-    with doors.answering(cut.passing(patient.sshd.port)) as port:
+    cut = faulty_servers.Cut()
+    with faulty_servers.answering(cut.passing(patient.sshd.port)) as port:
         _trust(patient.sshd, port)
         with patient.being_read(port=port) as reader:
             cut.off()
@@ -130,8 +130,8 @@ def test_after_the_connection_was_cut(patient: Patient) -> None:
 @pytest.mark.parametrize("patient", [pytest.param("openssh", marks=real_sshd)], indirect=True)
 def test_after_the_network_went_away_unsaid_the_deadline_counts_on_the_node_too(patient: Patient) -> None:
     assert patient.sshd is not None
-    cut = doors.Cut()
-    with doors.answering(cut.passing(patient.sshd.port)) as port:
+    cut = faulty_servers.Cut()
+    with faulty_servers.answering(cut.passing(patient.sshd.port)) as port:
         _trust(patient.sshd, port)
         with patient.being_read(deadline=5.0, port=port):
             cut.silently()

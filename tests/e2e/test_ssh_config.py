@@ -17,7 +17,7 @@ from bot.domain.errors import (
     MissingFile,
 )
 from bot.domain.node import Node
-from tests.e2e import doors
+from tests.e2e import faulty_servers
 from tests.e2e.connecting import fails, read
 from tests.nodes.sshd import SSHD, Sshd
 
@@ -103,7 +103,7 @@ async def test_what_fails_is_the_jump_host_and_it_is_said(shared: Sshd, tmp_path
 
 
 async def test_node_that_its_jump_host_cannot_reach(shared: Sshd, tmp_path: Path) -> None:
-    with doors.refusing() as port, doors.listening() as silent:
+    with faulty_servers.refusing() as port, faulty_servers.listening() as silent:
         for at, error, sentence in (
             (port, ConnectionRefused, r"^target .* refused the connection\.$"),
             (silent.getsockname()[1], BannerStalled, r"^target .* said nothing\.$"),

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from bot.transport.ssh_login import LOGIN_LIMIT
-from tests.e2e import doors
+from tests.e2e import faulty_servers
 from tests.nodes.simulated_fleet import ROOT, FleetProcess, fleet_of
 from tests.waiting import until
 
@@ -99,7 +99,7 @@ def test_program_that_hardly_gets_the_processor_calls_no_node_unreachable(fleet:
 
 
 def test_silent_node_ends_in_its_bound_and_is_still_said_to_be_silent(fleet: FleetProcess) -> None:
-    with doors.listening() as silent:
+    with faulty_servers.listening() as silent:
         inventory = fleet.names(3, [silent.getsockname()[1]])
         out, took = held(inventory, 0.5, 0.6, 0)
     first, *others = json.loads(out)["nodes"]

@@ -21,7 +21,7 @@ from bot.domain.errors import (
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
 from tests.contract.ways import nonce
-from tests.e2e import doors
+from tests.e2e import faulty_servers
 from tests.e2e.connecting import DEADLINE, HELLO, fails, node_of, read, run
 from tests.nodes.sshd import SSHD, Sshd
 
@@ -41,7 +41,10 @@ async def test_address_that_does_not_resolve(shared: Sshd, address: str) -> None
 
 
 async def test_nobody_listens(shared: Sshd) -> None:
-    with doors.refusing() as port, fails(ConnectionRefused, rf"^node-1 \(127.0.0.1:{port}\) refused the connection\.$"):
+    with (
+        faulty_servers.refusing() as port,
+        fails(ConnectionRefused, rf"^node-1 \(127.0.0.1:{port}\) refused the connection\.$"),
+    ):
         await read(node_of(shared, port=port))
 
 
@@ -53,7 +56,7 @@ async def test_every_address_of_a_name_is_tried(shared: Sshd) -> None:
 
 
 async def test_connect_that_is_dropped(shared: Sshd) -> None:
-    with doors.full() as port, fails(ConnectTimedOut, r"did not answer in time\.$") as failure:
+    with faulty_servers.full() as port, fails(ConnectTimedOut, r"did not answer in time\.$") as failure:
         await read(node_of(shared, port=port))
     assert failure.kind == "timed-out"
 
@@ -63,7 +66,7 @@ async def test_connect_that_is_dropped(shared: Sshd) -> None:
 
 async def test_silence_after_the_connect(shared: Sshd) -> None:
     with (
-        doors.listening() as door,
+        faulty_servers.listening() as door,
         fails(BannerStalled, r"accepted the connection and then said nothing\.$") as failure,
     ):
         await read(node_of(shared, port=door.getsockname()[1]))
@@ -73,14 +76,17 @@ async def test_silence_after_the_connect(shared: Sshd) -> None:
 
 @pytest.mark.parametrize("text", [b"SSH-2.0-OpenSSH_9.2\r\n", b"hello\r\nSSH-2.0-x\r\n"])
 async def test_silence_after_the_banner(shared: Sshd, text: bytes) -> None:
-    with doors.answering(doors.saying(text)) as port, fails(BannerStalled, r"showed its SSH banner and then stopped"):
+    with (
+        faulty_servers.answering(faulty_servers.saying(text)) as port,
+        fails(BannerStalled, r"showed its SSH banner and then stopped"),
+    ):
         await read(node_of(shared, port=port))
 
 
 @pytest.mark.parametrize("after_bytes", [60, 1300])
 async def test_silence_during_the_key_exchange(shared: Sshd, after_bytes: int) -> None:
-    stalling = doors.stalling(shared.port, after_bytes)
-    with doors.answering(stalling) as port, fails(BannerStalled, r"showed its SSH banner and then stopped"):
+    stalling = faulty_servers.stalling(shared.port, after_bytes)
+    with faulty_servers.answering(stalling) as port, fails(BannerStalled, r"showed its SSH banner and then stopped"):
         await read(node_of(shared, port=port))
 
 
@@ -95,7 +101,7 @@ async def test_silence_during_the_key_exchange(shared: Sshd, after_bytes: int) -
     ],
 )
 async def test_something_else_answers(shared: Sshd, text: bytes, sentence: str) -> None:
-    with doors.answering(doors.saying(text)) as port, fails(ConnectionLost, sentence):
+    with faulty_servers.answering(faulty_servers.saying(text)) as port, fails(ConnectionLost, sentence):
         await read(node_of(shared, port=port))
 
 
@@ -109,13 +115,13 @@ async def test_no_algorithm_in_common() -> None:
 
 async def test_hanging_up_before_the_login_is_tried_again(shared: Sshd) -> None:
     times = []
-    through = doors.stalling(shared.port, 10**9)
+    through = faulty_servers.stalling(shared.port, 10**9)
 
     def answer(connection: socket.socket) -> None:
         times.append(1)
-        (doors.hanging_up if len(times) < 3 else through)(connection)
+        (faulty_servers.hanging_up if len(times) < 3 else through)(connection)
 
-    with doors.answering(answer) as port:
+    with faulty_servers.answering(answer) as port:
         shared.known_hosts.write_text(shared.known_hosts_line().replace(f":{shared.port}", f":{port}"))
         assert [run.stdout for run in await read(node_of(shared, port=port))] == ["hello\n"]
     assert len(times) == 3
@@ -123,7 +129,10 @@ async def test_hanging_up_before_the_login_is_tried_again(shared: Sshd) -> None:
 
 
 async def test_hanging_up_again_and_again(shared: Sshd) -> None:
-    with doors.answering(doors.hanging_up) as port, fails(ConnectionLost, r"hung up before the login: ") as failure:
+    with (
+        faulty_servers.answering(faulty_servers.hanging_up) as port,
+        fails(ConnectionLost, r"hung up before the login: ") as failure,
+    ):
         await read(node_of(shared, port=port))
     assert failure.kind == "connection-lost"
 

@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import bot
-from tests.e2e.test_alerts import outside
+from tests.e2e.test_alerts import alert_stage
 from tests.slack.acting_team import BOB, ActingTeam, acting_team
 from tests.slack.workspace import workspace
 
@@ -77,7 +77,7 @@ def listening() -> Iterator[Walks]:
 
 async def test_an_alert_passes_few_files(tmp_path: Path) -> None:
     with listening() as walks:
-        async with outside(tmp_path) as here:
+        async with alert_stage(tmp_path) as here:
             for number in range(1, WALKS + 1):
                 with walks.walk():
                     assert await here.page(f"E{number}", f"Q{number}", title=f"node-{number}: core 39 pinned") == 202

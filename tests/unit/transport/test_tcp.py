@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.transport.tcp import connected, resolved
-from tests.e2e import doors
+from tests.e2e import faulty_servers
 
 
 def address(host: str, port: int) -> Any:
@@ -17,7 +17,7 @@ def address(host: str, port: int) -> Any:
 
 
 async def test_slow_address_does_not_hold_up_the_next() -> None:
-    with doors.full() as slow, doors.listening() as door:
+    with faulty_servers.full() as slow, faulty_servers.listening() as door:
         port = door.getsockname()[1]
         connection = await connected("x", 0, lambda *_, **__: [address("127.0.0.1", slow), address("127.0.0.1", port)])
         with connection:
@@ -25,7 +25,7 @@ async def test_slow_address_does_not_hold_up_the_next() -> None:
 
 
 async def test_dead_address_gives_way_to_the_next_at_once() -> None:
-    with doors.refusing() as dead, doors.listening() as door:
+    with faulty_servers.refusing() as dead, faulty_servers.listening() as door:
         port = door.getsockname()[1]
         started = time.monotonic()
         connection = await connected("x", 0, lambda *_, **__: [address("127.0.0.1", dead), address("127.0.0.1", port)])
@@ -34,12 +34,16 @@ async def test_dead_address_gives_way_to_the_next_at_once() -> None:
 
 
 async def test_when_none_answers_it_is_the_first_that_is_told() -> None:
-    with doors.refusing() as one, doors.refusing() as two, pytest.raises(ConnectionRefusedError, match=str(one)):
+    with (
+        faulty_servers.refusing() as one,
+        faulty_servers.refusing() as two,
+        pytest.raises(ConnectionRefusedError, match=str(one)),
+    ):
         await connected("x", 0, lambda *_, **__: [address("127.0.0.1", one), address("127.0.0.1", two)])
 
 
 async def test_giving_up_leaves_nothing_open() -> None:
-    with doors.full() as slow, pytest.raises(TimeoutError):
+    with faulty_servers.full() as slow, pytest.raises(TimeoutError):
         async with asyncio.timeout(0.3):
             await connected("x", 0, lambda *_, **__: [address("127.0.0.1", slow)] * 3)
     # a socket left open would be a ResourceWarning, and warnings are errors here
