@@ -91,7 +91,7 @@ def _show(arguments: argparse.Namespace, pulled: Entry | None, was_there: bool, 
     why = f"no bot serves at {place} just now" if was_there else f"there was no ledger at {place}, so no bot uses it"
     sys.stdout.flush()
     print(
-        f"zombie: {why}. If yours runs, its brake is another: name its ledger with ZOMBIE_DATABASE_URL or "
+        f"zombie: {why}. A bot with another ledger has another brake: name that ledger with ZOMBIE_DATABASE_URL or "
         "ZOMBIE_STATE_DIR.",
         file=sys.stderr,
     )

@@ -39,7 +39,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     options.add_scheduler(parser)
     parser.add_argument("--zone", default="", metavar="Z", help="read only nodes whose label zone or az is Z")
     parser.add_argument(
-        "--parallel", type=options.positive, metavar="N", help=f"read N nodes at once, by fifties (default {AT_ONCE})"
+        "--parallel",
+        type=options.positive,
+        metavar="N",
+        help=f"read N nodes at once, in steps of 50 (default {AT_ONCE})",
     )
     options.add_files(parser)
     parser.set_defaults(run=run)

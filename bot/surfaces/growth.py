@@ -14,7 +14,7 @@ from bot.surfaces.view.growth_words import growth_words, sparkline
 def growth_text(trends: Sequence[tuple[str, Growth]]) -> str:
     """Return a block for each node: its name, the strip of counts, and what they say."""
     if not trends:
-        return "No node was counted twice, minutes apart. zombie serve and zombie check --open keep each count.\n"
+        return "No node has two counts yet, some minutes apart. zombie serve and zombie check --open keep each count.\n"
     blocks = (
         f"{one_line(node, 80)}  {sparkline(growth)}  {growth.latest.value:,.0f} {growth.what} at "
         f"{growth.latest.at:%Y-%m-%d %H:%M} UTC\n  {growth_words(growth)}\n"

@@ -29,15 +29,13 @@ def unmissed_text(found: Sequence[UnmissedItems], cases: int, width: int = 80) -
 
     Example:
     >>> print(unmissed_text([UnmissedItems("mine", 3, (PlaybookItem(2, "never", True),))], 2), end="")
-    mine: of 3 causes and conditions, nothing on 2 cases would miss 1.
+    mine: of 3 causes and conditions, no verdict on 2 cases needs 1.
       conditions: never
     """
     lines: list[str] = []
     for looked in found:
         name, count = one_line(looked.playbook, 120), len(looked.unmissed)
-        said = (
-            f"nothing on {cases:,} cases would miss {count:,}" if count else f"each is needed by some of {cases} cases"
-        )
+        said = f"no verdict on {cases:,} cases needs {count:,}" if count else f"each is needed by some of {cases} cases"
         lines += wrapped(f"{name}: of {looked.pieces:,} causes and conditions, {said}.", width, "")
         for what, is_condition in (("causes", False), ("conditions", True)):
             if names := _names(looked.unmissed, is_condition):

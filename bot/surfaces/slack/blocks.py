@@ -145,7 +145,7 @@ def bound_words(plan: PlanView) -> str:
     if not plan.bound_to:
         return ""
     held = "each command has a fence: on another machine, in another boot or too late it does nothing"
-    return f"{plan.bound_to}: if the node is another by then, the plan is cancelled; {held}"
+    return f"{plan.bound_to}: if one of these has changed by then, the plan is cancelled; {held}"
 
 
 def step_blocks(plan: PlanView) -> Iterator[Block]:

@@ -90,7 +90,7 @@ def plan_dialog(sealed: str, ask: FleetAsk) -> dict[str, Any]:
                 "block_id": CONTROL,
                 "label": _plain("Which nodes are left alone, to compare with?"),
                 "hint": _plain(
-                    "Nodes also get well by themselves. Only a comparison with nodes left alone can show what "
+                    "Nodes also recover by themselves. Only a comparison with nodes left alone can show what "
                     "the cure did beyond chance. The nodes left alone stay as they are."
                 ),
                 "element": {
