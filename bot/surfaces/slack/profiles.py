@@ -73,7 +73,7 @@ class SlackProfiles:
         body = json.loads(kept.body)
         target, node = MessageTarget(str(body["channel"]), str(body["thread_ts"])), one_line(str(body["node"]), 80)
         await self._poster.adopt(kept.key, target)
-        await self._end(kept.key, target, _said(f"{node} was not profiled: the bot was restarted. Ask again."))
+        await self._end(kept.key, target, _said(f"The bot was restarted while {node} was profiled. Ask again."))
 
     async def _end(self, name: str, target: MessageTarget, message: Message) -> None:
         await self._poster.enqueue(name, CARD, target, message)

@@ -126,7 +126,7 @@ async def test_profile_that_a_kill_broke_off_is_answered_by_the_next_run(bench: 
     (kept,) = await beside.chat_requests.left()
     assert beside.profiles.takes(kept)
     await until(lambda: bench.channel.edits, "the answer")
-    assert bench.channel.edits == ["node-1 was not profiled: the bot was restarted. Ask again."]
+    assert bench.channel.edits == ["The bot was restarted while node-1 was profiled. Ask again."]
     await beside.ends()
     assert (len(bench.channel.posts), bench.channel.threads) == (1, [AT.thread_ts])
     assert await bench.program("c").chat_requests.left() == ()
