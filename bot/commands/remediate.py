@@ -113,7 +113,11 @@ async def _run_to_the_end(
             print(f"{approvals} have said yes; it begins after the last yes.")
         if decided is not None and (decided.ended or decided.state == "proposed"):
             return decided
-        return await _executed(parts, arguments.id, shown if decided is None else decided.seq)
+        ended = await _executed(parts, arguments.id, shown if decided is None else decided.seq)
+        if ended.state == "unknown":
+            how = f'zombie remediate {arguments.id} --answer "{_GO_ON}" or "{_GIVE_UP}"'
+            print(options.to_type(arguments, f"It waits for an answer: {how}"))
+        return ended
     finally:
         await parts.cluster.close()
 
@@ -152,10 +156,7 @@ async def _executed(parts: Acting, incident_id: str, shown: int) -> Incident:
             await asyncio.sleep(1)
             continue
         shown = incident.seq
-        if incident.state is State.UNKNOWN:
-            print(f'It waits for an answer: zombie remediate {incident_id} --answer "{_GO_ON}" or "{_GIVE_UP}"')
-            return incident
-        if again is None:
+        if incident.state is State.UNKNOWN or again is None:
             return incident
         if again.because != waits_for and again.after:
             waits_for = again.because

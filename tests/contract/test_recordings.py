@@ -110,7 +110,9 @@ async def test_case_of_each_form_stays_readable(path: Path) -> None:
     verdict = await replayed(case, app.library().get("node-health"))
     assert (verdict.status, verdict.cause) == (Status.CRITICAL, "leaked-memory-cgroups")
     assert verdict.plan is not None
-    assert case.judged is None or case.judged.plan == verdict.plan.digest
+    if (told := case.judged) is not None:  # a plan whose steps do otherwise by now has another digest, and should
+        assert (told.status, told.cause, told.confidence) == (verdict.status, verdict.cause, verdict.confidence)
+        assert told.plan
 
 
 def test_a_case_of_every_form_is_kept() -> None:

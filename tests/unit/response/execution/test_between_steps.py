@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from bot.domain.action import Plan, Step
-from bot.domain.events import AlertReceived, Escalated, PlanProposed, StepFailed, StepSkipped, Triaged
+from bot.domain.events import (
+    AlertReceived,
+    Cancelled,
+    Escalated,
+    Expired,
+    PlanProposed,
+    StepFailed,
+    StepSkipped,
+    Triaged,
+)
 from bot.domain.fence import fenced
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
 from bot.response.decision.binding import binds, further_reach
 from bot.response.execution.node_access import NodeStatus
@@ -88,6 +100,56 @@ def test_step_that_follows_and_would_stop_more_by_now_is_not_taken(stage: Stage,
     assert told in done.ending.because
     assert name in done.ending.because
     assert len(wire.lines) == 1
+
+
+RULES: dict[str, dict[str, Any]] = {
+    "a unit less": {"units": frozenset()},
+    "a unit more": {"units": frozenset(("ecs.service", "docker.service"))},
+    "an approver more": {"approvers": frozenset(("terminal:ann", "terminal:mallory"))},
+    "one's own asking": {"self_approval": True},
+    "more time": {"approval_expires": timedelta(days=1)},
+}
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_rules_that_changed_since_the_yes_begin_no_step(stage: Stage, rules: str) -> None:
+    wire = proposed(stage, OFF, MASK)
+    stage.policy = replace(stage.policy, **RULES[rules])
+    done = to_the_end(stage)
+    assert isinstance(done.ending, Cancelled)
+    assert "policy" in done.ending.because
+    assert wire.lines == []
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_rules_that_changed_between_two_steps_stop_the_next(stage: Stage, rules: str) -> None:
+    wire = proposed(stage, OFF, MASK)
+    after_the_first(stage)
+    stage.policy = replace(stage.policy, **RULES[rules])
+    done = to_the_end(stage)
+    assert isinstance(done.ending, Escalated)
+    assert "policy" in done.ending.because
+    assert len(wire.lines) == 1
+
+
+def test_bot_that_may_not_act_any_more_sends_nothing_and_the_yes_expires(stage: Stage) -> None:
+    wire = proposed(stage, OFF, MASK)
+    stage.policy = replace(stage.policy, acting=False)
+    assert isinstance(to_the_end(stage).ending, Expired)
+    assert wire.lines == []
+
+
+def test_brake_between_the_yes_and_a_step_lets_it_begin_only_once_released(stage: Stage) -> None:
+    wire = proposed(stage, OFF, BACK)
+    after_the_first(stage)
+    stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
+    remediation = stage.remediation()
+    for _ in range(3):
+        assert do(stage, remediation.advance("two")) is not None
+    assert len(wire.lines) == 1
+    stage.ledger.append(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
+    to_the_end(stage)
+    assert len(wire.lines) == 2
 
 
 def test_fewer_units_than_were_shown_stand_in_nobodys_way() -> None:
