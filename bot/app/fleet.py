@@ -9,9 +9,9 @@ from datetime import timedelta
 
 from bot.actions import ACTIONS
 from bot.app.check import Check
-from bot.app.fleet_beside import ReaderBeside
 from bot.app.kubernetes import draining
 from bot.app.parts import now
+from bot.app.pooled_reader import PooledReader
 from bot.app.selecting import meant
 from bot.app.workers import MORE_FACTS, Tells, elsewhere_of
 from bot.domain.batch import Sampling
@@ -51,7 +51,7 @@ def sweep_run(
     at_once = parallel or MOST_AT_ONCE
     elsewhere = elsewhere_of(sweep, settings, triage.deadline, at_once, mutes=mutes, remark=remark)
     if elsewhere is None:
-        elsewhere = ReaderBeside.of(
+        elsewhere = PooledReader.of(
             Check(
                 tuple(nodes),
                 sweep.playbook,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bot.app import Check
     from bot.app.check import HearsVerdict
     from bot.app.growth import KeptCounts
-    from bot.app.mind import Thought
+    from bot.app.weighing_worker import WeighedNode
     from bot.domain.case import KeptCases, Readings
     from bot.domain.contracts import ActingLedger
     from bot.domain.growth import CountSample
@@ -253,7 +253,7 @@ async def _check(
             await app.check(what, heard, concluded)
             return
 
-        def thought(judged: Thought) -> None:
+        def weighed(judged: WeighedNode) -> None:
             verdicts.append(judged.verdict)
             if stream is not None:
                 stream.add_text(judged.verdict.node, judged.text)
@@ -261,13 +261,13 @@ async def _check(
                 clear()
                 tell(judged.verdict)
 
-        from bot.app.minds import check_beside
+        from bot.app.weighing_pool import check_in_pool
 
-        await check_beside(
+        await check_in_pool(
             what,
             heard,
             several,
-            thought,
+            weighed,
             tells_json=stream is not None,
             looks_of=lambda node: _looks(counts, node),
         )

@@ -1,9 +1,9 @@
 """Processes that parse and weigh what many nodes answered, where this machine has cores to spare.
 
 Reading nodes takes this process: connections, ciphers, an event loop. What they said is half of the work, and needs
-nothing but itself; so it goes to processes beside (`mind.py`), and comes back as a verdict and its text. They get
-nothing but jobs, they end with this process, and where one dies its jobs are thought about here. Once nothing is left
-to read, this process does its share of what waits.
+nothing but itself; so it goes to worker processes (`weighing_worker.py`), and comes back as a verdict and its text.
+They get nothing but jobs, they end with this process, and where one dies its jobs are weighed here. Once nothing is
+left to read, this process does its share of what waits.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from bot.app.check import Check, in_turn
-from bot.app.mind import LENGTH, Job, Mind, Task, Thought, packed, squeezed
 from bot.app.parts import now
+from bot.app.weighing_worker import LENGTH, WeighedNode, WeighingJob, WeighingTask, WeighingWorker, packed, squeezed
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.contracts import Concluded, Listener, ProbeAnswered, ReadingStarted
@@ -41,42 +41,42 @@ AHEAD = 16  # jobs that wait at each: while this process does other things, none
 SQUEEZED_CHARS = 4_000  # of answers that are squeezed together
 EarlierCounts: TypeAlias = Mapping[str, tuple[CountSample, ...]]
 LooksOf: TypeAlias = Callable[[str], EarlierCounts]
-HearsThought: TypeAlias = Callable[[Thought], None]
+HearsWeighed: TypeAlias = Callable[[WeighedNode], None]
 _KEPT = frozenset({"PATH", "LANG", "HOME", "TZ", "TMPDIR"})
-_PROGRAM = "import sys; from bot.app.mind import main; sys.exit(main())"
+_PROGRAM = "import sys; from bot.app.weighing_worker import main; sys.exit(main())"
 
 
 @dataclass(slots=True)
-class _Beside:
+class _PoolProcess:
     """A process, and the jobs that it has not answered yet, in order."""
 
     process: asyncio.subprocess.Process
-    owed: deque[tuple[Job, asyncio.Future[Thought | NodeAnswer]]] = field(default_factory=deque)
+    owed: deque[tuple[WeighingJob, asyncio.Future[WeighedNode | NodeAnswer]]] = field(default_factory=deque)
     is_gone: bool = False
 
 
-class Minds:
-    """Reads nodes here and has the rest done beside; made by `beside`."""
+class WeighingPool:
+    """Reads nodes here and has worker processes do the rest; made by `open_pool`."""
 
-    def __init__(self, what: Check, task: Task, several: int, sweep: Sweep | None = None) -> None:
+    def __init__(self, what: Check, task: WeighingTask, several: int, sweep: Sweep | None = None) -> None:
         self._what = what
         self._task = task
-        self._beside: list[_Beside] = []
+        self._workers: list[_PoolProcess] = []
         self._hearing: list[asyncio.Task[None]] = []
         self._started = asyncio.Event()
         self._most_given = AHEAD * several
-        self._waiting: deque[tuple[Job, asyncio.Future[Thought | NodeAnswer]]] = deque()
-        self._given: dict[asyncio.Task[Thought | NodeAnswer], asyncio.Future[Thought | NodeAnswer]] = {}
+        self._waiting: deque[tuple[WeighingJob, asyncio.Future[WeighedNode | NodeAnswer]]] = deque()
+        self._given: dict[asyncio.Task[WeighedNode | NodeAnswer], asyncio.Future[WeighedNode | NodeAnswer]] = {}
         self._reading = 0  # nodes that have not said all yet
         self._helping: asyncio.Task[None] | None = None
-        self._here = Mind(task, what.playbook, sweep)
+        self._here = WeighingWorker(task, what.playbook, sweep)
         asked = [(probe.name, command) for probe in what.playbook.probes for command in probe.commands]
         self._batch = Batch.of(asked, what.sampling)
 
     @property
     def processes(self) -> tuple[asyncio.subprocess.Process, ...]:
         """Those that were started."""
-        return tuple(each.process for each in self._beside)
+        return tuple(each.process for each in self._workers)
 
     async def started(self) -> None:
         """Return once all have been started that can be."""
@@ -94,7 +94,7 @@ class Minds:
                     process = await asyncio.create_subprocess_exec(
                         *command, stdin=pipe, stdout=pipe, stderr=none, start_new_session=True, env=environment
                     )
-                    self._beside.append(each := _Beside(process))
+                    self._workers.append(each := _PoolProcess(process))
                     assert process.stdin is not None
                     process.stdin.write(packed(self._task))
                     self._hearing.append(asyncio.create_task(self._hear(each)))
@@ -107,22 +107,22 @@ class Minds:
         working = [*self._hearing, *self._given, *([self._helping] if self._helping is not None else [])]
         for task in working:
             task.cancel()
-        for each in self._beside:
+        for each in self._workers:
             with contextlib.suppress(ProcessLookupError):
                 each.process.kill()
-        ended = (each.process.wait() for each in self._beside)
+        ended = (each.process.wait() for each in self._workers)
         await asyncio.gather(*working, *ended, return_exceptions=True)
 
-    async def judged(self, node: Node, heard: Listener, looks: EarlierCounts) -> Thought:
+    async def judged(self, node: Node, heard: Listener, looks: EarlierCounts) -> WeighedNode:
         """Read a node and return its verdict; an unreachable node has a verdict too.
 
         Shape: `looks` are the counts of the node before, by cause.
         Raises: UsageError when a key or known_hosts file is missing.
         """
-        thought = await self._thought(node, heard, looks)
-        assert isinstance(thought, Thought)
-        heard(Concluded(thought.verdict))
-        return thought
+        weighed = await self._weigh(node, heard, looks)
+        assert isinstance(weighed, WeighedNode)
+        heard(Concluded(weighed.verdict))
+        return weighed
 
     async def answer(self, node: Node) -> NodeAnswer:
         """Read a node and return its answer in a sweep; an unreachable node is an answer too.
@@ -131,20 +131,20 @@ class Minds:
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
-        answer = await self._thought(node, lambda event: None, {})
-        assert not isinstance(answer, Thought)
+        answer = await self._weigh(node, lambda event: None, {})
+        assert not isinstance(answer, WeighedNode)
         return replace(answer, seconds=loop.time() - began)
 
-    async def _thought(self, node: Node, heard: Listener, looks: EarlierCounts) -> Thought | NodeAnswer:
+    async def _weigh(self, node: Node, heard: Listener, looks: EarlierCounts) -> WeighedNode | NodeAnswer:
         self._reading += 1
         try:
             job = replace(await self._answers(node, heard), mutes=await self._mutes(), looks=looks)
             if job.failed is not None:  # hardly anything was said
-                return await self._here.thought(job)
+                return await self._here.weigh(job)
         finally:
             self._reading -= 1
             self._begin_to_help()
-        answer: asyncio.Future[Thought | NodeAnswer] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[WeighedNode | NodeAnswer] = asyncio.get_running_loop().create_future()
         self._waiting.append((job, answer))
         self._give_out()
         self._begin_to_help()
@@ -158,7 +158,7 @@ class Minds:
             self._given[asked] = answer
             asked.add_done_callback(self._came)
 
-    def _came(self, asked: asyncio.Task[Thought | NodeAnswer]) -> None:
+    def _came(self, asked: asyncio.Task[WeighedNode | NodeAnswer]) -> None:
         _handed_over(self._given.pop(asked), asked)
         self._give_out()
 
@@ -170,12 +170,12 @@ class Minds:
         """Think about waiting jobs here, while nothing is left to read."""
         while self._waiting and not self._reading:
             job, answer = self._waiting.pop()
-            thinking = asyncio.ensure_future(self._here.thought(job))
-            await asyncio.wait([thinking])
-            _handed_over(answer, thinking)
+            weighing = asyncio.ensure_future(self._here.weigh(job))
+            await asyncio.wait([weighing])
+            _handed_over(answer, weighing)
         self._helping = None
 
-    async def _answers(self, node: Node, heard: Listener) -> Job:
+    async def _answers(self, node: Node, heard: Listener) -> WeighingJob:
         """Read a node, telling how far that is; nothing is parsed."""
         what, taken_at = self._what, now()
         heard(ReadingStarted(node.name, tuple(probe.name for probe in what.playbook.probes), what.sampling.window))
@@ -195,7 +195,7 @@ class Minds:
                         heard(ProbeAnswered(node.name, run.probe))
         except Unreachable as no:
             failed = no
-        return Job(node, taken_at, (*said, squeezed(runs)), failed=failed)
+        return WeighingJob(node, taken_at, (*said, squeezed(runs)), failed=failed)
 
     async def _mutes(self) -> tuple[Entry, ...]:
         try:
@@ -203,21 +203,21 @@ class Minds:
         except LedgerError:  # as everywhere: then nothing counts as accepted
             return ()
 
-    async def _asked(self, job: Job) -> Thought | NodeAnswer:
-        """Have it thought about by whoever has least to do, and here where nobody is left."""
+    async def _asked(self, job: WeighingJob) -> WeighedNode | NodeAnswer:
+        """Have it weighed by the process that has least to do, and here where none is left."""
         await self.started()
-        there = [each for each in self._beside if not each.is_gone]
+        there = [each for each in self._workers if not each.is_gone]
         if not there:
-            return await self._here.thought(job)
+            return await self._here.weigh(job)
         least = min(there, key=lambda each: len(each.owed))
-        answer: asyncio.Future[Thought | NodeAnswer] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[WeighedNode | NodeAnswer] = asyncio.get_running_loop().create_future()
         least.owed.append((job, answer))
         assert least.process.stdin is not None
         least.process.stdin.write(packed(job))
         return await answer
 
-    async def _hear(self, each: _Beside) -> None:
-        """Take the thoughts of a process until it ends; what it still owes then is thought about here."""
+    async def _hear(self, each: _PoolProcess) -> None:
+        """Take the answers of a process until it ends; what it still owes then is weighed here."""
         assert each.process.stdout is not None
         try:
             while True:
@@ -230,7 +230,7 @@ class Minds:
             each.is_gone = True
         while each.owed:
             job, answer = each.owed.popleft()
-            asyncio.ensure_future(self._here.thought(job)).add_done_callback(partial(_handed_over, answer))
+            asyncio.ensure_future(self._here.weigh(job)).add_done_callback(partial(_handed_over, answer))
 
 
 def _environment(ours: Mapping[str, str]) -> dict[str, str]:
@@ -238,57 +238,59 @@ def _environment(ours: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in ours.items() if name.startswith(("PYTHON", "LD_", "LC_")) or name in _KEPT}
 
 
-def _handed_over(answer: asyncio.Future[Thought | NodeAnswer], thought: asyncio.Future[Thought | NodeAnswer]) -> None:
+def _handed_over(
+    answer: asyncio.Future[WeighedNode | NodeAnswer], weighed: asyncio.Future[WeighedNode | NodeAnswer]
+) -> None:
     if answer.done():
         return
-    if thought.cancelled():
+    if weighed.cancelled():
         answer.cancel()
-    elif (error := thought.exception()) is not None:
+    elif (error := weighed.exception()) is not None:
         answer.set_exception(error)
     else:
-        answer.set_result(thought.result())
+        answer.set_result(weighed.result())
 
 
-async def check_beside(
+async def check_in_pool(
     what: Check,
     heard: Listener,
     several: int,
-    concluded: HearsThought,
+    concluded: HearsWeighed,
     *,
     tells_json: bool = False,
     looks_of: LooksOf = lambda node: {},
     after: timedelta | None = None,
 ) -> None:
-    """Do as `check`, with so many processes beside; each thought is handed over as it falls.
+    """Do as `check`, with so many worker processes; each verdict is handed over as it comes.
 
     Shape: they are started `after` that time; without it half a window later, while all there is to do is to wait.
     `looks_of` returns the earlier counts of a node, by cause; they are only asked for where it tells JSON.
     Raises: UsageError of any node, once all others are through.
     """
     playbook = what.playbook
-    task = Task(playbook.name, playbook.digest, what.folders, what.sampling, what.draining, tells_json)
+    task = WeighingTask(playbook.name, playbook.digest, what.folders, what.sampling, what.draining, tells_json)
     pause = what.sampling.window / 2 if after is None else after
-    async with beside(what, task, several, pause) as minds:
+    async with open_pool(what, task, several, pause) as pool:
 
         async def judge(node: Node, told: Listener) -> None:
-            concluded(await minds.judged(node, told, looks_of(node.name) if tells_json else {}))
+            concluded(await pool.judged(node, told, looks_of(node.name) if tells_json else {}))
 
         await in_turn(what, heard, CpuLock(), judge)
 
 
 @asynccontextmanager
-async def beside(
-    what: Check, task: Task, several: int, after: timedelta = timedelta(0), sweep: Sweep | None = None
-) -> AsyncIterator[Minds]:
+async def open_pool(
+    what: Check, task: WeighingTask, several: int, after: timedelta = timedelta(0), sweep: Sweep | None = None
+) -> AsyncIterator[WeighingPool]:
     """Start so many processes after that time, for the length of a block; `sweep` is that of the task's question.
 
-    Where none can be started, all is thought about here.
+    Where none can be started, all is weighed here.
     """
-    minds = Minds(what, task, several, sweep)
-    starting = asyncio.create_task(minds.start(several, after))
+    pool = WeighingPool(what, task, several, sweep)
+    starting = asyncio.create_task(pool.start(several, after))
     try:
-        yield minds
+        yield pool
     finally:
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
-        await minds.stop()
+        await pool.stop()

@@ -1,7 +1,7 @@
-"""What parses and weighs nodes in a process of its own, for `minds.py`.
+"""What parses and weighs nodes in a process of its own, for `weighing_pool.py`.
 
-It reads jobs from stdin and writes thoughts to stdout, each a pickle after its length; it reaches no node and opens no
-file but the playbooks. At the end of stdin it ends, also where whoever began it was killed.
+It reads jobs from stdin and writes the verdicts to stdout, each a pickle after its length; it reaches no node and opens
+no file but the playbooks. At the end of stdin it ends, also where whoever began it was killed.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ LENGTH = struct.Struct("!I")
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class WeighingTask:
     """What all jobs of a run have in common.
 
-    Shape: `digest` is of the playbook as it is used. `tells_json`: each thought has its node's part of the document.
+    Shape: `digest` is of the playbook as it is used. `tells_json`: each answer has its node's part of the document.
     With `question` what comes of a job is a node's answer in a sweep.
     """
 
@@ -62,7 +62,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class WeighingJob:
     """What a node answered, in parts as `squeezed` made them.
 
     Shape: `looks` are the counts of the node before, by cause, `failed` is how its connection broke.
@@ -93,7 +93,7 @@ def squeezed(runs: Sequence[Completed]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class WeighedNode:
     """What came of a job: as much of the verdict as whoever asked goes on with, and its text."""
 
     verdict: Verdict
@@ -104,7 +104,7 @@ class Thought:
 class _Given:
     """A way to a node that has answered, and the mutes that came with it."""
 
-    job: Job
+    job: WeighingJob
 
     async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
         """Yield what was answered; see `Transport.read`."""
@@ -118,25 +118,25 @@ class _Given:
         return self.job.mutes
 
 
-class Mind:
+class WeighingWorker:
     """Thinks about jobs in order, exactly like a check or, with `sweep`, like a sweep within a process."""
 
-    def __init__(self, task: Task, playbook: Playbook, sweep: Sweep | None = None) -> None:
+    def __init__(self, task: WeighingTask, playbook: Playbook, sweep: Sweep | None = None) -> None:
         self._task = task
         self._playbook = playbook
         self._sweep = sweep
         self._redactor, self._teller = Redactor(), JsonConverter()
 
     @classmethod
-    def of(cls, task: Task) -> Mind:
-        """Return the mind of a process of its own. Raises: UsageError where the playbook here is another than there."""
+    def of(cls, task: WeighingTask) -> WeighingWorker:
+        """Return the worker of this process. Raises: UsageError where the playbook here is another than there."""
         playbook = library(task.folders).get(task.playbook)
         sweep = task.question.sweep(playbook, ()) if task.question is not None else None
         if (playbook if sweep is None else sweep.playbook).digest != task.digest:
             raise PlaybookError(f"The playbook {task.playbook} is another here.")
         return cls(task, playbook, sweep)
 
-    async def thought(self, job: Job) -> Thought | NodeAnswer:
+    async def weigh(self, job: WeighingJob) -> WeighedNode | NodeAnswer:
         """Return what comes of a job."""
         given, task = _Given(job), self._task
         triage = Triage(given, ACTIONS, lambda: job.taken_at, task.sampling, draining=task.draining, mutes=given)
@@ -147,9 +147,9 @@ class Mind:
         judged = await triage.diagnose(job.node, self._playbook)
         verdict = without_secrets(replace(judged, took=now() - job.taken_at), self._redactor)
         if not task.tells_json:
-            return Thought(brief(verdict, again=verdict.status is not Status.HEALTHY))
+            return WeighedNode(brief(verdict, again=verdict.status is not Status.HEALTHY))
         growth = growth_of(verdict, self._playbook, job.looks)
-        return Thought(brief(verdict), node_text(node_document(verdict, None, self._teller, growth)))
+        return WeighedNode(brief(verdict), node_text(node_document(verdict, None, self._teller, growth)))
 
 
 def packed(what: object) -> bytes:
@@ -169,13 +169,13 @@ def _taken(stream: BinaryIO) -> Any:
 def main() -> int:
     """Think until stdin ends; 2 where the playbook here is another than there."""
     try:
-        mind = Mind.of(_taken(sys.stdin.buffer))
+        worker = WeighingWorker.of(_taken(sys.stdin.buffer))
     except UsageError:
         return 2
     collect_garbage_less_often(MANY)
     out = sys.stdout.buffer
     with asyncio.Runner() as runner:
         while (job := _taken(sys.stdin.buffer)) is not None:
-            out.write(packed(runner.run(mind.thought(job))))
+            out.write(packed(runner.run(worker.weigh(job))))
             out.flush()
     return 0

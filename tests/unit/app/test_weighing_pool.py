@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from bot.app.check import Check, brief, check
-from bot.app.fleet_beside import ReaderBeside
-from bot.app.mind import Task, Thought
-from bot.app.minds import beside, check_beside
 from bot.app.parts import library
+from bot.app.pooled_reader import PooledReader
+from bot.app.weighing_pool import check_in_pool, open_pool
+from bot.app.weighing_worker import WeighedNode, WeighingTask
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed
 from bot.domain.contracts import Concluded, ProbeAnswered, Progress
@@ -80,19 +80,21 @@ async def judged_here(names: Sequence[str] = NAMES) -> dict[str, Verdict]:
 
 async def thought_beside(
     names: Sequence[str] = NAMES, *, tells_json: bool, looks: Callable[[str], Any] = lambda node: {}
-) -> tuple[dict[str, Thought], list[Progress]]:
-    found, heard = list[Thought](), list[Progress]()
-    await check_beside(what(names), heard.append, 2, found.append, tells_json=tells_json, looks_of=looks, after=AT_ONCE)
-    return {thought.verdict.node: thought for thought in found}, heard
+) -> tuple[dict[str, WeighedNode], list[Progress]]:
+    found, heard = list[WeighedNode](), list[Progress]()
+    await check_in_pool(
+        what(names), heard.append, 2, found.append, tells_json=tells_json, looks_of=looks, after=AT_ONCE
+    )
+    return {weighed.verdict.node: weighed for weighed in found}, heard
 
 
 async def test_documents_made_beside_are_those_that_are_made_here() -> None:
     here = await judged_here()
     there, heard = await thought_beside(tells_json=True)
-    assert {name: {**json.loads(thought.text), "took_seconds": 0} for name, thought in there.items()} == {
+    assert {name: {**json.loads(weighed.text), "took_seconds": 0} for name, weighed in there.items()} == {
         name: body(verdict) for name, verdict in here.items()
     }
-    assert {name: thought.verdict.status for name, thought in there.items()} == {
+    assert {name: weighed.verdict.status for name, weighed in there.items()} == {
         name: verdict.status for name, verdict in here.items()
     }
     assert len({verdict.status for verdict in here.values()}) >= 3, "healthy, sick and unreachable ones among them"
@@ -107,7 +109,7 @@ async def test_verdicts_for_people_are_those_that_are_made_here() -> None:
 
     here = await judged_here()
     there, _ = await thought_beside(tells_json=False)
-    assert {name: shown(thought.verdict) for name, thought in there.items()} == {
+    assert {name: shown(weighed.verdict) for name, weighed in there.items()} == {
         name: shown(verdict) for name, verdict in here.items()
     }
 
@@ -120,41 +122,41 @@ async def test_growth_is_told_of_what_was_counted_before() -> None:
 
 
 async def test_missing_key_is_told_once_all_others_are_through() -> None:
-    found: list[Thought] = []
+    found: list[WeighedNode] = []
     with pytest.raises(MissingFile):
-        await check_beside(what(("no-key", "node-0")), lambda event: None, 1, found.append, after=AT_ONCE)
-    assert [thought.verdict.node for thought in found] == ["node-0"]
+        await check_in_pool(what(("no-key", "node-0")), lambda event: None, 1, found.append, after=AT_ONCE)
+    assert [weighed.verdict.node for weighed in found] == ["node-0"]
 
 
 async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = what(NAMES)
-    task = Task(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
+    task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1")
-    async with beside(asked, task, 2) as minds:
-        await minds.started()
-        for each in minds.processes:
+    async with open_pool(asked, task, 2) as pool:
+        await pool.started()
+        for each in pool.processes:
             assert "SLACK_BOT_TOKEN" not in environment_of(each.pid), "they need no secret of ours"
             os.kill(each.pid, signal.SIGSTOP)  # so that all is still owed
-        waiting = [asyncio.create_task(minds.judged(node, lambda event: None, {})) for node in asked.nodes]
+        waiting = [asyncio.create_task(pool.judged(node, lambda event: None, {})) for node in asked.nodes]
         await asyncio.sleep(0)
-        for each in minds.processes:
+        for each in pool.processes:
             each.kill()
         told = await asyncio.gather(*waiting)
-        assert [thought.verdict.node for thought in told] == list(NAMES)
-        late = await minds.judged(asked.nodes[0], lambda event: None, {})
+        assert [weighed.verdict.node for weighed in told] == list(NAMES)
+        late = await pool.judged(asked.nodes[0], lambda event: None, {})
         assert late.verdict.status == told[0].verdict.status
-    assert all(each.returncode is not None for each in minds.processes)
+    assert all(each.returncode is not None for each in pool.processes)
 
 
 async def test_process_that_reads_helps_once_nothing_is_left_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.app.minds.AHEAD", 1)
+    monkeypatch.setattr("bot.app.weighing_pool.AHEAD", 1)
     asked = what(NAMES)
-    task = Task(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
-    async with beside(asked, task, 1) as minds:
-        await minds.started()
-        (process,) = minds.processes
+    task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
+    async with open_pool(asked, task, 1) as pool:
+        await pool.started()
+        (process,) = pool.processes
         os.kill(process.pid, signal.SIGSTOP)
-        waiting = {asyncio.create_task(minds.judged(node, lambda event: None, {})) for node in asked.nodes}
+        waiting = {asyncio.create_task(pool.judged(node, lambda event: None, {})) for node in asked.nodes}
         while len(waiting) > 1:  # what the process was given waits for it
             _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         (last,) = waiting
@@ -164,9 +166,9 @@ async def test_process_that_reads_helps_once_nothing_is_left_to_read(monkeypatch
 
 
 async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.app.fleet_beside.how_many", lambda nodes, cores: 2)
+    monkeypatch.setattr("bot.app.pooled_reader.how_many", lambda nodes, cores: 2)
     sweep, asked = Sweep.of(PLAYBOOK, full=True), what(NAMES)
-    reader = ReaderBeside.of(asked, sweep)
+    reader = PooledReader.of(asked, sweep)
     assert reader is not None
     heard: list[NodeAnswer] = []
     there = await reader.answers(asked.nodes, heard.append)
@@ -182,22 +184,22 @@ async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(monke
 
 
 def test_single_look_is_not_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.app.fleet_beside.how_many", lambda nodes, cores: 2)
-    assert ReaderBeside.of(what(NAMES), Sweep.of(PLAYBOOK)) is None
-    assert ReaderBeside.of(what(NAMES), Sweep.of(PLAYBOOK, ["io-stall"])) is not None
+    monkeypatch.setattr("bot.app.pooled_reader.how_many", lambda nodes, cores: 2)
+    assert PooledReader.of(what(NAMES), Sweep.of(PLAYBOOK)) is None
+    assert PooledReader.of(what(NAMES), Sweep.of(PLAYBOOK, ["io-stall"])) is not None
 
 
 async def test_where_no_process_can_be_started_all_is_thought_about_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.app.minds.sys.executable", "/nowhere/python")
+    monkeypatch.setattr("bot.app.weighing_pool.sys.executable", "/nowhere/python")
     there, _ = await thought_beside(tells_json=True)
     assert sorted(there) == sorted(NAMES)
 
 
 async def test_another_playbook_of_the_same_name_is_not_judged_by() -> None:
     asked = what(NAMES[:1])
-    task = Task(PLAYBOOK.name, "0" * 64, (), asked.sampling, asked.draining, tells_json=False)
-    async with beside(asked, task, 1) as minds:
-        await minds.started()
-        (process,) = minds.processes
+    task = WeighingTask(PLAYBOOK.name, "0" * 64, (), asked.sampling, asked.draining, tells_json=False)
+    async with open_pool(asked, task, 1) as pool:
+        await pool.started()
+        (process,) = pool.processes
         assert await process.wait() == 2
-        assert (await minds.judged(asked.nodes[0], lambda event: None, {})).verdict.node == NAMES[0]
+        assert (await pool.judged(asked.nodes[0], lambda event: None, {})).verdict.node == NAMES[0]

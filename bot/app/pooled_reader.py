@@ -1,4 +1,4 @@
-"""A sweep of whole checks, with processes beside that parse and weigh what the nodes answered; see `minds.py`."""
+"""A sweep of whole checks: worker processes parse and weigh what the nodes answered; see `weighing_pool.py`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from bot.app.check import PROGRAM, Check
 from bot.app.many_nodes import cores, how_many
-from bot.app.mind import Task
-from bot.app.minds import beside
+from bot.app.weighing_pool import open_pool
+from bot.app.weighing_worker import WeighingTask
 from bot.domain.node import Node
 from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.chunk import Hears, answers_of
@@ -17,16 +17,16 @@ from bot.response.fleet.sweep import Sweep
 
 
 @dataclass(frozen=True, slots=True)
-class ReaderBeside:
-    """Reads the nodes of a sweep here; so many processes beside judge them."""
+class PooledReader:
+    """Reads the nodes of a sweep here; so many worker processes judge them."""
 
     what: Check
     sweep: Sweep
     several: int
 
     @classmethod
-    def of(cls, what: Check, sweep: Sweep) -> ReaderBeside | None:
-        """Return the reader of a sweep; None where processes beside would not pay.
+    def of(cls, what: Check, sweep: Sweep) -> PooledReader | None:
+        """Return the reader of a sweep; None where worker processes would not pay.
 
         A single look says so little that handing it over costs as much as judging it.
         """
@@ -39,6 +39,6 @@ class ReaderBeside:
         question = Question.of(
             self.sweep, program=PROGRAM, facts=False, samples=sampling.samples, deadline=what.deadline
         )
-        task = Task(playbook.name, playbook.digest, what.folders, sampling, what.draining, question=question)
-        async with beside(what, task, self.several, sampling.window / 2, self.sweep) as minds:
-            return await answers_of(nodes, what.parallel, minds.answer, heard)
+        task = WeighingTask(playbook.name, playbook.digest, what.folders, sampling, what.draining, question=question)
+        async with open_pool(what, task, self.several, sampling.window / 2, self.sweep) as pool:
+            return await answers_of(nodes, what.parallel, pool.answer, heard)
