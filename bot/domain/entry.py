@@ -28,6 +28,7 @@ NOTED_DIGITS = (
 )
 _content = json.JSONEncoder(separators=(",", ":")).encode  # built once: building it costs more than running it
 _STREAM = re.compile(r"[a-z0-9][a-z0-9-]{0,63}\Z")
+_WAVE = re.compile(r"wave-[a-z0-9]{4,40}\Z")
 _NOTED = re.compile(rf"(?:([1-9]\d{{0,17}}):([0-9a-fA-F]{{{NOTED_DIGITS},64}})|([0-9a-fA-F]{{12,64}}))\Z", re.ASCII)
 
 
@@ -154,6 +155,16 @@ def is_stream(text: str) -> bool:
     (True, True, False)
     """
     return _STREAM.match(text) is not None
+
+
+def is_wave(stream: str) -> bool:
+    """True when a stream belongs to a wave; an incident's id has no dash.
+
+    Example:
+    >>> is_wave("wave-7k3m9x2qpv"), is_wave("7k3m9x2qpv"), is_wave("house")
+    (True, False, False)
+    """
+    return _WAVE.match(stream) is not None
 
 
 Event: TypeAlias = IncidentEvent | HouseEvent | WaveEvent

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import enum
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from bot.domain.alert import BOT
-from bot.domain.entry import Entry, Event
+from bot.domain.entry import Entry, Event, is_wave
 from bot.domain.errors import ImpossibleEvent
 from bot.domain.wave_events import (
     TurnEnded,
@@ -35,7 +34,6 @@ from bot.domain.wave_events import (
     WaveYes,
 )
 
-_STREAM = re.compile(r"wave-[a-z0-9]{4,40}\Z")
 SHARES = (0.05, 0.25)  # of all members: the stages after the first node and before the rest
 
 
@@ -51,16 +49,6 @@ class WaveState(enum.StrEnum):
 
 
 OPEN = (WaveState.PROPOSED, WaveState.RUNNING, WaveState.STOPPED)
-
-
-def is_wave(stream: str) -> bool:
-    """True when a stream belongs to a wave; an incident's id has no dash.
-
-    Example:
-    >>> is_wave("wave-7k3m9x2qpv"), is_wave("7k3m9x2qpv"), is_wave("house")
-    (True, False, False)
-    """
-    return _STREAM.match(stream) is not None
 
 
 def stages_of(members: int) -> tuple[int, ...]:

@@ -14,10 +14,9 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from bot.domain.entry import Head, NotedHead
+from bot.domain.entry import Head, NotedHead, is_wave
 from bot.domain.errors import UnreadableEntry
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded, IncidentsPruned, NodeReleased
-from bot.domain.wave import is_wave
 from bot.ledger.append_only import troubled_triggers
 from bot.ledger.audited_stream import NOT_ITS_END, AuditedStream
 from bot.ledger.chain import FIELDS, Broken, Chain

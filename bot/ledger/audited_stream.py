@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
-from bot.domain.entry import ANCHORED, Entry, Head, instant_of
+from bot.domain.entry import ANCHORED, Entry, Head, instant_of, is_wave
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.events import PlanProposed, StepStarted
 from bot.domain.fold import after, fold
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
-from bot.domain.wave import Wave, after_wave, fold_wave, is_wave
+from bot.domain.wave import Wave, after_wave, fold_wave
 from bot.ledger.chain import Broken, Chain
 from bot.ledger.machines import MACHINE_ID
 from bot.ledger.mentions import Mention, as_json

@@ -6,12 +6,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from bot.domain.core_heat import CoreHeat
-from bot.domain.probe import Snapshot
 from bot.domain.safe_text import safe
 from bot.domain.verdict import Status, Verdict
 from bot.surfaces.view.heat_strip import heat_strip
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
-from bot.surfaces.view.words import cause_words, mute_words, rights_hint, status_counts
+from bot.surfaces.view.words import cause_words, mute_words, rights_hint, status_counts, trait_words
 
 _COLOURS = {
     Status.HEALTHY: "32",
@@ -22,7 +21,6 @@ _COLOURS = {
 }
 _HUES = (97, 67, 36, 113, 226)  # of the terminal's 256: purple to yellow, safe for colour-blind readers
 _NO_HUE = 245
-_TRAITS = ("kernel", "cgroup", "driver", "distribution", "virtualisation", "cores", "up")  # others come after these
 
 
 def headline(verdict: Verdict, colour: bool = False) -> str:
@@ -48,13 +46,6 @@ def summary_table(verdicts: Sequence[Verdict], asked: int) -> str:
     """
     counts = status_counts(verdict.status for verdict in verdicts)
     return f"{len(verdicts)} of {asked} nodes judged" + (f": {counts}" if counts else "") + "\n"
-
-
-def facts(snapshot: Snapshot | None) -> str:
-    """Return what thresholds depend on: kernel, cgroup mode, driver, distribution, cores and uptime, as far as read."""
-    traits = dict(snapshot.traits) if snapshot is not None else {}
-    ordered = {name: traits.pop(name) for name in _TRAITS if name in traits}
-    return " · ".join(safe(said) for said in (ordered | traits).values())
 
 
 def wrapped(text: str, width: int, indent: str, first: str | None = None) -> list[str]:
@@ -117,7 +108,7 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords) -> Iter
             yield from wrapped(f"{unread.probe}: {unread.reason}", width, "    ", first="  - ")
         if hint := rights_hint(verdict.unread):
             yield from wrapped(hint, width, "    ", first="  → ")
-    about = facts(verdict.snapshot)
+    about = trait_words(verdict.snapshot)
     yield ""
     yield from wrapped(f"{about} · " * bool(about) + f"read in {verdict.took.total_seconds():.1f} s", width, "  ")
 

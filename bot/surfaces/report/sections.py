@@ -13,12 +13,20 @@ from bot.domain.verdict import Verdict
 from bot.surfaces.report.cost import cost_of, spans
 from bot.surfaces.report.parts import Grid, Lines, Paragraph, Part, Point, Points, Section, cells, said
 from bot.surfaces.report.report_data import ReportData
-from bot.surfaces.text import facts
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import StepView
 from bot.surfaces.view.standing import nothing_done
 from bot.surfaces.view.view import IncidentView, incident_view, is_alarm
-from bot.surfaces.view.words import Instant, Person, Sentence, mute_words, plain, rights_hint, with_full_stop
+from bot.surfaces.view.words import (
+    Instant,
+    Person,
+    Sentence,
+    mute_words,
+    plain,
+    rights_hint,
+    trait_words,
+    with_full_stop,
+)
 
 FIGURES = "figures"  # the finding that holds the figures measured on a watched node
 NOT_OVER = "It is not over: this is its present state."
@@ -85,7 +93,7 @@ def evidence(data: ReportData, view: IncidentView) -> Section:
     suspects = [said(f"Suspected: {', '.join(view.verdict.suspects)}.")] if view.verdict.suspects else []
     environment = " · ".join((data.case.environment if data.case is not None else {}).values())
     read = f"Read in {view.verdict.took.total_seconds():.1f} s."
-    known = facts(view.verdict.snapshot) or environment
+    known = trait_words(view.verdict.snapshot) or environment
     return Section("Evidence", (*data.pictures, points, *suspects, said(f"{known}. {read}" if known else read)))
 
 

@@ -9,8 +9,8 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.surfaces.slack.blocks import bold, line, link, person, slack_user, text
 from bot.surfaces.slack.message import Block, clipped, footnote, record_line
-from bot.surfaces.text import facts
 from bot.surfaces.view.view import GroupView
+from bot.surfaces.view.words import trait_words
 
 SAID = 500  # characters of a sentence
 ABOUT = 240  # of what the alerts said, on a node's card
@@ -38,7 +38,7 @@ def closing(group: GroupView) -> Iterator[Block]:
         (view,) = group.incidents
         if view.verdict is not None and view.state is State.TRIAGED:
             took = f"read in {view.verdict.took.total_seconds():.1f} s"
-            said = " · ".join(part for part in (took, facts(view.verdict.snapshot)) if part)
+            said = " · ".join(part for part in (took, trait_words(view.verdict.snapshot)) if part)
             yield footnote(clipped(said, SAID))
         if view.plan is not None and view.plan.lasting_fix and view.state is State.RESOLVED:
             yield footnote(clipped(f"Lasting fix: {view.plan.lasting_fix}", SAID))

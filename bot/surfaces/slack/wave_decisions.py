@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bot.domain.entry import instant_of, instant_text
+from bot.domain.entry import instant_of, instant_text, is_wave
 from bot.domain.errors import (
     AlreadyDecided,
     Braked,
@@ -17,7 +17,7 @@ from bot.domain.errors import (
     UnknownIncident,
 )
 from bot.domain.policy import Approval
-from bot.domain.wave import Wave, WaveState, is_wave
+from bot.domain.wave import Wave, WaveState
 from bot.response.decision import guards
 from bot.response.fleet.wave_approvers import WaveApprovers
 from bot.surfaces.slack.context import SlackContext

@@ -10,14 +10,15 @@ from typing import TypeAlias, TypeVar
 
 from bot.domain.alert import is_who
 from bot.domain.incident import Incident
-from bot.domain.probe import Unread
+from bot.domain.probe import Snapshot, Unread
 from bot.domain.relapse import Relapse
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, safe
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Status, Verdict
 
 RESOLVED, REOPENED = "Resolved", "Reopened"
 NAMELESS = "node not known yet"
+_TRAITS = ("kernel", "cgroup", "driver", "distribution", "virtualisation", "cores", "up")  # others come after these
 _ENDED = {
     State.RESOLVED: RESOLVED,
     State.DECLINED: "Declined",
@@ -44,6 +45,13 @@ def cause_words(verdict: Verdict) -> str:
     said = [verdict.confidence.value] if verdict.confidence is not None else []
     said += ["muted"] if verdict.is_muted else []
     return one_line(verdict.cause, 80) + (f" ({', '.join(said)})" if said else "")
+
+
+def trait_words(snapshot: Snapshot | None) -> str:
+    """Return what thresholds depend on: kernel, cgroup mode, driver, distribution, cores and uptime, as far as read."""
+    traits = dict(snapshot.traits) if snapshot is not None else {}
+    ordered = {name: traits.pop(name) for name in _TRAITS if name in traits}
+    return " · ".join(safe(said) for said in (ordered | traits).values())
 
 
 def mute_words(verdict: Verdict) -> tuple[str, ...]:
