@@ -25,7 +25,6 @@ from bot.domain.capture import (
 from bot.domain.root_command import root_line
 
 MARK = "%p"
-GO = b"go\n"
 RECORD_LIMIT_BYTES = 512 * 1024 * 1024  # of perf's binary data, before it becomes text
 TEXT_SECONDS_MORE = 45  # after the recording: the time perf needs to turn the last samples into text
 PLACE = "zombie-symbols"

@@ -197,10 +197,6 @@ class Ledger(Protocol):
         """Return where the stream ends."""
         ...
 
-    async def open_streams(self) -> tuple[str, ...]:
-        """Return the ids of all incidents that have not ended, oldest first."""
-        ...
-
     async def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
         """Return a summary of each incident, of all nodes or of a single node, newest first."""
         ...
@@ -219,6 +215,10 @@ class Ledger(Protocol):
 
     async def together(self, card: str) -> tuple[str, ...]:
         """Return the ids of the incidents that share a card (`IncidentSummary.card`), oldest first."""
+        ...
+
+    async def group(self, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
+        """Return those incidents as they were at one moment, and by id why others among them cannot be read."""
         ...
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from bot.domain.errors import UnreadableEntry, UsageError
@@ -15,8 +15,6 @@ from bot.domain.selector import Kind, Selector
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
     from bot.domain.node import Node
-
-LONGEST = timedelta(days=366)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from bot.domain.action import Plan
 from bot.domain.alert import BOT, is_who
@@ -22,9 +22,10 @@ from bot.domain.entry import (
     instant_of,
     instant_text,
     is_stream,
+    is_wave,
     kind_of,
 )
-from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest
+from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest, UnreadableEntry
 from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.feedback import said_before
 from bot.domain.house_events import (
@@ -38,7 +39,6 @@ from bot.domain.house_events import (
     WishRefused,
 )
 from bot.domain.incident import Changes, Incident, IncidentSummary
-from bot.domain.wave import is_wave
 from bot.ledger import holds
 from bot.ledger.appended import append_entry
 from bot.ledger.database import Database
@@ -47,7 +47,7 @@ from bot.ledger.house_entries import CAPTURES, MARKS, MUTES, HouseEntries
 from bot.ledger.machines import names_of_machines, note_machines
 from bot.ledger.refusals import to_write
 from bot.ledger.summaries import changes, mark_changed, nodes_of, read_summaries, summarise, together
-from bot.ledger.tables import INCIDENTS, head_of, last_policy, pull_of, read_stream
+from bot.ledger.tables import head_of, last_policy, pull_of, read_stream
 from bot.ledger.wave_rows import may_act
 
 
@@ -219,12 +219,6 @@ class Ledger:
         with self._database.reading() as connection:
             return head_of(connection, stream)[0]
 
-    def open_streams(self) -> tuple[str, ...]:
-        """Return the ids of all incidents that have not ended, the oldest first."""
-        ids = select(INCIDENTS.c.id).where(~INCIDENTS.c.ended).order_by(INCIDENTS.c.opened_at, INCIDENTS.c.id)
-        with self._database.reading() as connection:
-            return tuple(connection.execute(ids).scalars())
-
     def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
         """Return a summary of each incident, of all nodes or of a single node, the newest first."""
         with self._database.reading() as connection:
@@ -249,6 +243,19 @@ class Ledger:
         """Return the ids of the incidents that are shown together, the oldest first."""
         with self._database.reading() as connection:
             return together(connection, card)
+
+    def group(self, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
+        """Return those incidents, and by id why others among them cannot be read."""
+        found, unreadable = list[Incident](), dict[str, str]()
+        with self._database.reading() as connection:
+            for name in together(connection, card):
+                try:
+                    incident = self._folds.incident(connection, name)
+                except (ImpossibleEvent, UnreadableEntry) as no:  # of a newer program, or damaged
+                    unreadable[name] = str(no)
+                else:
+                    found += [incident] if incident is not None else []
+        return tuple(found), unreadable
 
     def _add_to_incident(
         self, connection: Connection, stream: str, expected_seq: int | None, events: Sequence[Event], by: str

@@ -18,26 +18,6 @@ from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
 from bot.probes.formats.fragment import fragment
 
-# Counters that rise with each device reset, by the reason of the reset.
-ENA_RESET_COUNTERS = (
-    "suspected_poll_starvation",
-    "os_netdev_wd",
-    "missing_tx_cmpl",
-    "tx_timeout",
-    "wd_expired",
-    "admin_q_pause",
-    "admin_to",
-    "missing_admin_interrupt",
-    "missing_intr",
-    "missing_first_intr",
-    "bad_tx_req_id",
-    "bad_rx_req_id",
-    "bad_rx_desc_num",
-    "rx_desc_malformed",
-    "tx_desc_malformed",
-    "invalid_state",
-    "device_request_reset",
-)
 ALLOWANCE_COUNTERS = (
     "bw_in_allowance_exceeded",
     "bw_out_allowance_exceeded",

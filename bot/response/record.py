@@ -11,7 +11,7 @@ from bot.domain.action import Action, Facts, Plan, Step
 from bot.domain.alert import Alert, SourceKind
 from bot.domain.contracts import Ledger, Log
 from bot.domain.entry import Entry, is_stream
-from bot.domain.errors import ImpossibleEvent, UnknownIncident, UnreadableEntry
+from bot.domain.errors import UnknownIncident
 from bot.domain.events import (
     GIVE_UP,
     GO_ON,
@@ -111,15 +111,10 @@ class IncidentRecord:
 
         Raises: LedgerError when the ledger cannot be asked.
         """
-        folded: list[Incident] = []
-        for name in await self._ledger.together(group):
-            try:
-                incident = await self._ledger.incident(name)
-            except (ImpossibleEvent, UnreadableEntry) as error:  # of a newer program, or damaged: left alone
-                self._log("record_unreadable", incident=name, error=one_line(str(error)))
-            else:
-                folded += [incident] if incident is not None else []
-        return tuple(folded)
+        found, unreadable = await self._ledger.group(group)
+        for name, error in unreadable.items():
+            self._log("record_unreadable", incident=name, error=one_line(error))
+        return found
 
     async def tell(self, incident: Incident, event: IncidentEvent, by: str) -> Incident:
         """Append an event to an incident and return the updated incident.

@@ -44,7 +44,7 @@ def test_both_incidents_are_written_with_all_that_follows(ledger: Ledger, databa
         (NEW, 1, "AlertReceived", ASKER),
     ]
     assert fold(ledger.read(OLD)).state is State.CANCELLED
-    assert ledger.open_streams() == (NEW,)
+    assert tuple(line.id for line in ledger.incidents(only_open=True)) == (NEW,)
     assert set(ledger.together(OPENING.group)) == {OLD, NEW}
     assert {line.id for line in ledger.changed(cursor).incidents} == {OLD, NEW}
     assert [entry.kind for entry in ledger.read(HOUSE)[-2:]] == ["IncidentEnded", "EntryAnchored"]

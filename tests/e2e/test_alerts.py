@@ -15,8 +15,9 @@ from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
+from bot.surfaces.slack.calls import Timing
 from tests.alerts.bodies import SECRET, group_alert, group_body, page_event, raw, signature
-from tests.slack.service import Bot, Readings, cards, eventually, serving
+from tests.slack.service import QUICK, Bot, Readings, cards, eventually, serving
 from tests.slack.workspace import workspace
 
 ALERTS = "alerts"
@@ -73,10 +74,12 @@ def replace_start(alert: dict[str, Any]) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def alert_stage(folder: Path, readings: Readings | None = None, toml: str = TOML) -> AsyncIterator[AlertStage]:
+async def alert_stage(
+    folder: Path, readings: Readings | None = None, toml: str = TOML, timing: Timing = QUICK
+) -> AsyncIterator[AlertStage]:
     async with (
         workspace() as slack,
-        serving(slack, folder, readings or Readings(), toml=toml, environment=SECRETS) as bot,
+        serving(slack, folder, readings or Readings(), toml=toml, environment=SECRETS, timing=timing) as bot,
         ClientSession() as session,
     ):
         yield AlertStage(bot, slack, session)

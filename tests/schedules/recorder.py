@@ -67,9 +67,6 @@ class Recorder:
     async def head(self, stream: str) -> Head:
         return await self._do(self.ledger.head, stream)  # type: ignore[no-any-return]
 
-    async def open_streams(self) -> tuple[str, ...]:
-        return await self._do(self.ledger.open_streams)  # type: ignore[no-any-return]
-
     async def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
         return await self._do(self.ledger.incidents, only_open, node)  # type: ignore[no-any-return]
 
@@ -84,6 +81,9 @@ class Recorder:
 
     async def together(self, card: str) -> tuple[str, ...]:
         return await self._do(self.ledger.together, card)  # type: ignore[no-any-return]
+
+    async def group(self, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
+        return await self._do(self.ledger.group, card)  # type: ignore[no-any-return]
 
     async def hold(self, node: str, machine_id: str = "") -> Hold | None:
         return await self._do(self.ledger.hold, node, machine_id)  # type: ignore[no-any-return]

@@ -167,7 +167,7 @@ class Stage:
         async def run() -> None:
             remediation = self.remediation()
             ours = leases(f"{incident}-{remediation.stepping.runner}")
-            while incident in self.ledger.open_streams():
+            while any(line.id == incident for line in self.ledger.incidents(only_open=True)):
                 await self.world.boundary()
                 ours.beat()
                 ours.claim()

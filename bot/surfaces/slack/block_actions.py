@@ -146,8 +146,9 @@ class BlockActions:
             for incident in plans:
                 guards.is_not_the_asker(self._context.policy, incident, Approval(click.person.by, ""))
             guards.is_released(await self._context.ledger.braked())
+            marks = await self._context.ledger.marks()
             for incident in plans:
-                guards.is_trusted(self._context.policy, incident, await self._context.ledger.marks())
+                guards.is_trusted(self._context.policy, incident, marks)
         except (SelfApproval, Braked, CauseInDoubt) as no:
             return refusal_words(no)
         return ""

@@ -19,14 +19,12 @@ BLOCKS = 50
 TEXT = 3000  # the `text` of a message: screen readers and phones take it whole, Slack cuts it near 4,000
 HEADER = 150
 SECTION = 3000
-CONTEXT_ELEMENTS = 10
 CONTEXT_TEXT = 2000
 ALL_BLOCKS = 12_000  # JSON of all blocks together; Slack answers msg_blocks_too_long at about 13,200
 CONTAINER = "container"
 FOLDED = 2500  # characters of a block in a fold
 FOLD_PIECES = 2  # blocks in a fold, so that a message always has room for it; Slack allows 10
 RECORD = "record"
-FIRST_WORDS = 140  # what a locked phone shows
 INVITE = (
     "I may not write in this channel, so only you see this. "
     "/invite me and ask again to have it as a card, with its details."

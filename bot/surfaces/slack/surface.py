@@ -176,11 +176,7 @@ class SlackSurface:
 
         Raises: LedgerError when the record cannot be read.
         """
-        found = []
-        for incident_id in await self._ledger.together(name):
-            with contextlib.suppress(UnknownIncident):
-                found.append(await self._record.find(incident_id))
-        return newest(found)
+        return newest(await self._record.together(name))
 
     async def place(self, name: str) -> MessageRef | None:
         """Return the place of a card. Raises: LedgerError when the outbox cannot be read."""
@@ -215,6 +211,7 @@ class SlackSurface:
     async def _telling(self, name: str, group: Sequence[Incident]) -> ViewContext:
         if name not in self._heads and _ended(group):
             self._heads[name] = (await self._ledger.head(HOUSE)).noted
+        is_running = any(incident.step_under_way is not None for incident in group)
         waits = {incident.id: self._notices.waits_for(incident.id) for incident in group if _may_be_held_up(incident)}
         return ViewContext(
             self._policy,
@@ -224,7 +221,7 @@ class SlackSurface:
             waits,
             frozenset(incident.id for incident in group if incident.ended and undoable(incident, self._actions)),
             links=self._links,
-            usual=await self._usual.under_way(group, self._actions) if self._usual is not None else {},
+            usual=await self._usual.under_way(group, self._actions) if self._usual is not None and is_running else {},
             now=self._running.looked_at.get(name),
             on_call=await self._on_call.read() if self._on_call is not None and needs_a_person(group) else None,
         )

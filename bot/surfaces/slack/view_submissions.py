@@ -156,13 +156,13 @@ class ViewSubmissions:
         async with self._context.surface.checking(found, submission.person.by) if shown else nullcontext():
             approval = await self._context.approval(submission.person, reason)
 
+            # The dialog carries the first digits of the digest that it showed; guards refuse any other plan.
+            whole = {incident.id: incident.proposal.digest for incident in found if incident.proposal is not None}
+
             async def decide(incident_id: str) -> Incident:
-                incident = await self._context.find(incident_id)
-                seen = intent.plans[incident_id]
-                whole = incident.proposal.digest if incident.proposal is not None else ""
-                # The dialog carries the first digits of the digest that it showed; guards refuse any other plan.
-                digest = whole if seen and whole.startswith(seen) else seen or "none"
-                return await self._context.responder.decide(incident_id, replace(approval, digest=digest))
+                seen, digest = intent.plans[incident_id], whole.get(incident_id, "")
+                meant = digest if seen and digest.startswith(seen) else seen or "none"
+                return await self._context.responder.decide(incident_id, replace(approval, digest=meant))
 
             await self._each(intent, approval, decide)
 

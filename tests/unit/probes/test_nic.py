@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from bot.domain.errors import CannotRead
-from bot.probes.nic import ALLOWANCE_COUNTERS, COUNTERS, ENA_RESET_COUNTERS, END, Nic, NicReading, parse
+from bot.probes.nic import ALLOWANCE_COUNTERS, COUNTERS, END, Nic, NicReading, parse
 from tests.readings.recorded import CAPTURES, once, recorded, twice
 from tests.unit.probes.ena_counters import GLOBAL_2_11, GLOBAL_IN_TREE, ethtool_s
 
@@ -102,13 +102,6 @@ def test_order_does_not_matter() -> None:
 def test_queues_of_xdp_are_queues_too() -> None:
     kept = thinned(ethtool_s(GLOBAL_IN_TREE, 4, {"queue_3_xdp_tx_missed_tx": 6}, tx="xdp_tx"))
     assert one(parse(once("look", look(kept)))).total("missed_tx") == 6
-
-
-def test_reset_counters_of_the_newest_driver_are_all_known() -> None:
-    assert set(ENA_RESET_COUNTERS) & set(GLOBAL_2_11) == set(ENA_RESET_COUNTERS) - {
-        "device_request_reset",
-        "missing_first_intr",
-    }
 
 
 @pytest.mark.parametrize("awk", AWKS)

@@ -24,13 +24,13 @@ from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.slack.blocks import PROFILE
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.dialog import reason_dialog
-from bot.surfaces.slack.message import BLOCKS, FIRST_WORDS, escaped
+from bot.surfaces.slack.message import BLOCKS, escaped
 from bot.surfaces.slack.thread import details, replies
 from bot.surfaces.view.view import incident_view
 from tests.record import incidents
 from tests.record.incidents import BOOT, OPENING, PLAN, PROPOSED, QUESTION, STARTED, TRIAGED, VERDICT, WAYS
 from tests.unit.surfaces.cards import CONTEXT, actions, buttons, part, shown, told, words
-from tests.unit.surfaces.test_slack_card import strings, taken_by_slack
+from tests.unit.surfaces.test_slack_card import FIRST_WORDS, strings, taken_by_slack
 
 UNTIL = datetime(2026, 11, 22, 7, tzinfo=UTC)
 

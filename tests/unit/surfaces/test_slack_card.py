@@ -16,13 +16,15 @@ from bot.domain.fold import fold
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import Underway
 from bot.surfaces.slack.card import incident_card
-from bot.surfaces.slack.message import FIRST_WORDS, Message, without_blocks
+from bot.surfaces.slack.message import Message, without_blocks
 from bot.surfaces.slack.thread import details
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 from bot.surfaces.view.view import group_view
 from tests.record.incidents import OPENING, entries
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED, arbitrary
+
+FIRST_WORDS = 140  # what a locked phone shows
 
 
 def card(reading: Mapping[str, tuple[int, int]], verdicts: Sequence[Verdict], words: PlanWords = BY_NAME) -> Message:
