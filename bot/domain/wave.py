@@ -2,8 +2,6 @@
 
 It begins with a single node, and others get their turn only after earlier nodes are cured. The fold itself refuses a
 turn that would be too early, so that even a faulty program cannot record it.
-
-Longer than 300 lines: a wave and the rules of what may follow in it belong together.
 """
 
 from __future__ import annotations
