@@ -83,7 +83,7 @@ async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:
 
 
 async def in_turn(what: Check, heard: Listener, cpu_lock: CpuLock, judge: Judges) -> None:
-    """Judge every node, `parallel` at a time, none sooner than this program can follow; see `limiter.py`.
+    """Judge every node, `parallel` at a time, none sooner than this program can follow; see `start_limiter.py`.
 
     Raises: UsageError of any node, once all others are through.
     """
