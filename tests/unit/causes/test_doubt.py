@@ -32,12 +32,14 @@ def gpus(answers: bool | None) -> GpuReading:
 # --- a time that is not known
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, derandomize=True)  # the same nodes each run; more by hand
 @given(readings=HARMED)
 def test_lines_that_lose_their_time_never_earn_a_reboot(readings: dict[str, Any]) -> None:
     log = readings["kernel_log"]
     untimed = log if log == b.unread("kernel_log") else b.log(*(replace(line, since_boot=None) for line in log.events))
-    if ("reboot", "") in planned(judge({**readings, "kernel_log": untimed})):
+    verdict = judge({**readings, "kernel_log": untimed})
+    # A GPU that is silent now needs no time; a stall of this minute may have stood before it.
+    if ("reboot", "") in planned(verdict) and verdict.cause != GPU:
         assert ("reboot", "") in planned(judge(readings))
 
 
