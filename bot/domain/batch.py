@@ -1,8 +1,8 @@
 """A batch: all commands of a diagnosis as one POSIX-sh script, and the frames that carry its outputs back.
 
-Lanes run in parallel; the commands of a lane run in turn. A lane has two byte streams, for its first and its second
-looks. Frame heads carry a secret nonce, so that no output can fake a frame. A stream is sent as lines of base64 once
-its looks have ended.
+The commands of a lane run in turn; when lanes run is in `batch_lanes.py`. A lane has two byte streams, for its first
+and its second looks. Frame heads carry a secret nonce, so that no output can fake a frame. A stream is sent as lines
+of base64 once its looks have ended.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from bot.domain.batch_lanes import Lane, lanes_script
 from bot.domain.batch_shell import (
-    EPILOGUE,
     LANE_MARK,
     NEEDED_TOOLS,
     NOTHING_ASKED,
@@ -53,8 +53,13 @@ class Sampling:
         return max(0.5, self.samples - SECOND_LOOK_BEFORE_END)
 
     @property
+    def turn_seconds(self) -> float:
+        """Seconds that a lane waits at most for the end of the one before it, which may hang."""
+        return min(1.0, self.samples / 5)
+
+    @property
     def stagger_seconds(self) -> float:
-        """Seconds between the starts of lanes, so that few processes load the node at the same time."""
+        """Seconds between the end of a lane and the start of the next; and what a second look is thought to take."""
         return min(0.1, self.samples / 50)
 
 
@@ -122,34 +127,22 @@ class Batch:
         parts = self.parts()
         bodies = {name: "\n".join(map(self._line, questions)) for name, questions in parts.items()}
         functions = [f"{name}() {{\n{body}\n}}" for name, body in bodies.items()]
-        started = ["LANES="]
-        for number, first in enumerate(sorted((name for name in parts if name.endswith("p0")), key=self._urgency)):
-            work = f"{first} 3>&1 | emit {first}"
-            if (later := f"{first[:-1]}1") in parts:
-                work = f"{{ {work}; read -r _ <&7; {later} 3>&1 | emit {later}; }}"
-            pause = f"sleep {self._stagger_seconds:g}; " if self._urgency(first)[0] and number else ""
-            started.append(f'{pause}{work} & L{number}=$!; LANES="$LANES $L{number}"')
-        main = "\n".join(started) + (EPILOGUE if parts else NOTHING_ASKED)
-        if seconds := sum(name.endswith("p1") for name in parts):
-            main = f"{self._gate(seconds)} | {{\nexec 7<&0 </dev/null\n{main}}}\n"
-        return "\n".join(["", *functions, main])
+        lanes = [
+            Lane(first[:-2], watches=not self._urgency(first)[0], looks_twice=f"{first[:-1]}1" in parts)
+            for first in sorted((name for name in parts if name.endswith("p0")), key=self._urgency)
+        ]
+        times = self.sampling.rest_seconds, self.sampling.turn_seconds, self.sampling.stagger_seconds
+        return "\n".join(["", *functions, lanes_script(lanes, *times) if lanes else NOTHING_ASKED])
 
-    def _urgency(self, part: str) -> tuple[int, str]:
-        """Lanes that watch throughout start at once; the others start in turn, lanes with second looks first."""
-        looks = {question.command.looks for question in self.parts()[part]}
-        return (0 if SampleTimes.THROUGHOUT in looks else 1 if SampleTimes.TWICE in looks else 2), part
+    def _urgency(self, part: str) -> tuple[int, int, timedelta, str]:
+        """Lanes that watch throughout come first, then lanes with second looks.
 
-    @property
-    def _stagger_seconds(self) -> float:
-        watches = any(question.command.looks is not SampleTimes.ONCE for question in self.questions)
-        return self.sampling.stagger_seconds / (1 if watches else 5)  # else there is no window to spread lanes over
-
-    def _gate(self, lanes: int) -> str:
-        """Return shell code that starts the second looks of waiting lanes in turn, and at last of all that are left."""
-        between = self.sampling.stagger_seconds
-        first = self.sampling.rest_seconds - between * (lanes - 1)
-        later = "".join(f"; echo; sleep {between:g}" for _ in range(lanes - 1))
-        return f"{{ sleep {first:g}{later}; }}" if later else f"sleep {first:g}"
+        Of those, lanes of many commands come first, which take longest, and commands that may wait long last.
+        """
+        questions = self.parts()[part]
+        looks = {question.command.looks for question in questions}
+        rank = 0 if SampleTimes.THROUGHOUT in looks else 1 if SampleTimes.TWICE in looks else 2
+        return rank, -len(questions), max(question.command.limit for question in questions), part
 
     def ways(self, command: Command) -> tuple[tuple[tuple[str, ...], float], ...]:
         """Return the argument lists that are tried in order, each with its limit in seconds."""

@@ -1,12 +1,12 @@
-r"""The shell part of a batch: its script before and after the questions, in POSIX sh (IEEE 1003.1-2017).
+r"""The shell part of a batch: its script before the questions, in POSIX sh (IEEE 1003.1-2017).
 
 The processes of the script's session, from the top:
-main, which waits; `life`, which ends everything; and for each lane a runner (which runs its commands in turn) and an
-`emit` (the runner's output as lines of the wire). A command has `timeout` above it, which makes a process group of its
-own, `head` behind its output and `tail` behind its errors.
+main, which begins the lanes and waits; `life`, which ends everything; and for each lane a runner (which runs its
+commands in turn) and an `emit` (the runner's output as lines of the wire). A command has `timeout` above it, which
+makes a process group of its own, `head` behind its output and `tail` behind its errors.
 
 Descriptors: 3 a runner's output, 4 a command's errors, 5 its exit status (apart from its errors, where what it left
-behind may still write), 7 the gate (closes when the second looks are due), 9 the lifeline (our end of stdin).
+behind may still write), 8 the ends of looks (`batch_lanes.py`), 9 the lifeline (our end of stdin).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ read -r line </proc/$$/stat; set -- ${line##*) }
     # Processes that a command leaves behind are killed with it: they would hold the pipes open and block the lane.
     r"""
 limited() {
-  timeout -k 1 "$@" 2>&4 3>&- 4>&- 5>&- 7<&- 9<&- &
+  timeout -k 1 "$@" 2>&4 3>&- 4>&- 5>&- 8>&- 9<&- &
   wait $!; s=$?
   kill -KILL -$!
   printf '%s' "$s" >&5
@@ -52,7 +52,7 @@ run() {
 try() {
   i=$1 t=$2 c=$3; shift 3
   begin "$i"
-  s=$({ { limited "$t" "$@" | head -c "$c" | { grep -a '' >&3 || printf '\nnothing' >&5; }
+  s=$({ { limited "$t" "$@" | head -c "$c" | grep -a '' >&3 || printf '\nnothing' >&5
     printf '\n%s e\n' "$N" >&3; } 4>&1 | tail -c @STDERR@ >&3; } 5>&1)
   stamp; printf '\n%s %s\n%s .\n' "$s" "$up" "$N" >&3
   case $s in *nothing) return 1;; esac
@@ -84,9 +84,18 @@ sweep() {
   done
 }
 """
+    # main is stopped first, so that it begins nothing more meanwhile.
+    r"""
+end_main() {
+  read -r line </proc/self/stat; self=${line%% *}; set -- ${line##*) }; main=$2
+  kill -STOP $main
+  kill -KILL $(cat /proc/[0-9]*/stat | awk -v p=$main -v self=$self '{ pid = $1; sub(/^.*\) /, "") }
+    $2 == p && pid != self { print pid }') $main $$
+}
+"""
     # Ends with the batch (TERM from main). Otherwise the lifeline was cut, or time is up (124): then runners and
-    # commands are killed, and `emit` gets two more seconds if the bot may still listen. In a shared session only the
-    # processes whose ids we know are killed; commands then end at their own limits.
+    # commands are killed, and `emit` gets two more seconds if the bot may still listen. In a shared session only main
+    # and its children are killed; commands then end at their own limits.
     r"""
 life() {
   exec >/dev/null
@@ -94,7 +103,7 @@ life() {
   trap 'kill -KILL -$h || kill $h; exit' TERM
   wait $h; ended=$?
   trap '' TERM
-  [ -n "$OWN" ] || { kill -KILL $LANES $$; exit; }
+  [ -n "$OWN" ] || { end_main; exit; }
   kill -TERM 0
   sweep
   [ $ended = 124 ] && timeout 2 head -c 1 <&9
@@ -102,13 +111,5 @@ life() {
 }
 """
 )
-
-EPILOGUE = r"""
-life & W=$!
-exec 9<&-
-wait $LANES
-kill $W; wait $W
-echo "%z. $N"
-"""
 
 NOTHING_ASKED = '\necho "%z. $N"\n'

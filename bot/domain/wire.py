@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from bot.domain.batch_shell import LANE_MARK, WIRE_LINE_CHARS
 
 _NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)
-_GATE = re.compile(r"^(?:\{ )?sleep [0-9.]+.* \| \{$", re.MULTILINE)
-_SLEEP = re.compile(r"sleep ([0-9.]+)")
+_CLOCK = re.compile(r"^clock (\d+) ([0-9.]+) ([0-9.]+) & T=\$!$", re.MULTILINE)
 _PART = re.compile(r"^(l\d+p(\d))\(\) \{\n(.*?)\n\}$", re.MULTILINE | re.DOTALL)
 _RUN = re.compile(r"(run|try) (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
 
@@ -54,9 +53,9 @@ def read_script(script: str) -> Request:
                 word, number, limit, size, rest = found.groups()
                 ways.append(Way(number, tuple(shlex.split(rest)), float(limit), int(size), word == "run"))
         parts[int(look)].append((name, tuple(ways)))
-    gate = _GATE.search(script)
-    rest_seconds = round(sum(map(float, _SLEEP.findall(gate.group()))), 6) if gate else 0.0
-    return Request(nonce.group(1), rest_seconds, tuple(parts[0]), tuple(parts[1]))
+    clock = _CLOCK.search(script)
+    due = int(clock[1]) * float(clock[2]) + float(clock[3]) if clock else 0.0
+    return Request(nonce.group(1), round(due, 6), tuple(parts[0]), tuple(parts[1]))
 
 
 def frame(

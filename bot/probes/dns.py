@@ -54,7 +54,8 @@ _END = "-- end --"
 _RESOLV = "/etc/resolv.conf"
 # The questions: the root, the machine's own name, and the search domain or `localhost`. Several names are needed
 # because a private server may know only its own. Addresses and names must consist of legal characters. `host` asks in
-# turn, and stops after two questions without an answer.
+# turn, and stops after two questions without an answer. A server costs megabytes while it is asked: the next one is
+# asked when the one before it has answered, or after a second.
 _LOOK = fragment(f"""
     [ -r {_RESOLV} ] || {{ echo 'no resolv.conf'; exit; }};
     s=$(awk '$1 == "nameserver" && $2 ~ /^[0-9A-Fa-f:][0-9A-Za-z:.%]*$/ && n++ < 3 {{ print $2 }}' {_RESOLV});
@@ -72,7 +73,8 @@ _LOOK = fragment(f"""
                 a=$(host -v -W 1 -R 1 -t $q $x 2>/dev/null); printf '%s\\n' "$a";
                 case $a in *status:*) ;; *) m=x$m;; esac; [ "$m" != xx ] || break; done;
         fi | sed -n 's/.*status: \\([A-Z0-9]*\\),.*/\\1/p' | head -n {QUESTIONS});
-        echo server $x $r ) & done; wait;
+        echo server $x $r ) & i=0;
+        while [ $i -lt 10 ] && kill -0 $! 2>/dev/null; do sleep 0.1; i=$((i + 1)); done; done; wait;
     echo '{_END}'
 """)
 _SERVER = re.compile(r"server ([0-9A-Fa-f:][0-9A-Za-z:.%]{0,79})((?: [A-Z0-9]{1,16}){0,3})\s*")

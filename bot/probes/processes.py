@@ -187,7 +187,7 @@ _AWK = fragment(
         while ((all | getline f) > 0) if (rest(read(f))) {
             u[f] = a[12]; k[f] = a[13]; born[f] = a[20]; waited[f] = a[1] == "D" }
         close(all);
-        t = up + gap - 0.25 - uptime(); if (t > 0) system("sleep " t);
+        t = up + gap - 0.25 - uptime(); if (t > 0) system("exec sleep " t);
         up2 = uptime();
         while ((all | getline f) > 0) {
             s = read(f); if (!rest(s)) continue;
@@ -206,7 +206,7 @@ _AWK = fragment(
         if (want != "") {
             tasks = "printf '%s\\n'" want;
             while ((tasks | getline f) > 0) if (rest(read(f))) { tu[f] = a[12]; tk[f] = a[13] }
-            system("sleep 0.3");
+            system("exec sleep 0.3");
             for (f in tu) { s = read(f); if (!rest(s)) continue;
                 du = a[12] - tu[f]; dk = a[13] - tk[f];
                 if (du + dk > 0) { split(f, part, "/"); print "t", part[3], s + 0, a[37], du, dk } } }

@@ -90,6 +90,7 @@ def test_verdict_over_its_window(tmp_path: Path, record_property: Callable[[str,
         "bot_cpu_p50_seconds_with_start": round(statistics.median(bot_cpu), 3),
         "node_cpu_p50_seconds": round(statistics.median(node_cpu), 3),
         "node_cpu_worst_seconds": round(max(node_cpu), 3),
+        "node_memory_p50_mib": round(statistics.median(node_peak) / 1048576, 1),
         "node_memory_worst_mib": round(max(node_peak) / 1048576, 1),
         "load_average": os.getloadavg()[0],
     }
@@ -98,6 +99,7 @@ def test_verdict_over_its_window(tmp_path: Path, record_property: Callable[[str,
     print(json.dumps(figures))
     assert figures["verdict_over_window_p50_seconds"] <= 0.35
     assert figures["node_cpu_worst_seconds"] <= 1
+    assert figures["node_memory_p50_mib"] <= 17  # the lab's limit is 20: a rise shows here first
 
 
 @pytest.mark.benchmark

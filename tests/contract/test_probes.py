@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -134,6 +135,13 @@ def test_commands_are_argument_lists_without_what_the_batch_does_itself(probe: P
         for argv in (command.argv, *command.alternatives):
             assert argv[0] not in ("nice", "ionice", "timeout", "env", "sudo")
             assert not any("\n" in word or "LC_ALL" in word for word in argv)
+
+
+def test_default_playbook_watches_by_two_commands_and_the_others_take_turns() -> None:
+    """What runs beside all others is paid for at the peak of a node's memory: see `bot/domain/batch_lanes.py`."""
+    asked = yaml.safe_load((ROOT / "playbooks" / "node-health.yaml").read_text(encoding="utf-8"))["probes"]
+    watching = [c.name for name in asked for c in PROBES[name].commands if c.looks is SampleTimes.THROUGHOUT]
+    assert watching == ["mpstat", "processes"]
 
 
 @pytest.mark.parametrize("shell", [["dash"], ["bash"], ["busybox", "sh"], ["sh"]], ids=lambda shell: shell[0])

@@ -90,8 +90,10 @@ def test_script_holds_every_question_once_with_its_words_as_they_were(asked: Bat
         found.setdefault(way.number, []).append(way.argv)
         assert way.last == (len(found[way.number]) == len(ways(asked)[way.number]))
     assert found == ways(asked)
-    if any(question.look for question in asked.questions):
-        assert request.rest_seconds == asked.sampling.rest_seconds
+    if lanes := {question.command.lane for question in asked.questions if question.look}:
+        sampling = asked.sampling
+        due = sampling.rest_seconds - sampling.stagger_seconds * (len(lanes) - 1)
+        assert request.rest_seconds == pytest.approx(due)
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
@@ -231,14 +233,6 @@ def test_script_ends_itself_when_its_life_is_over_and_sends_what_it_has() -> Non
     runs = [run for line in said.split(b"\n") for run in unframer.feed(line.decode())]
     assert [run.stdout for run in runs] == ["before\n"]
     assert not unframer.finished
-
-
-def test_lanes_begin_sooner_one_after_another_where_nothing_is_watched() -> None:
-    command = Command("a", ("x",))
-    asked = [("p", replace(command, lane=lane)) for lane in "abc"]
-    assert Batch.of(asked, Sampling(5)).script(NONCE).count("\nsleep 0.02; ") == 2
-    watched = ("p", replace(command, name="b", looks=SampleTimes.THROUGHOUT))
-    assert Batch.of([*asked, watched], Sampling(5)).script(NONCE).count("\nsleep 0.1; ") == 3
 
 
 def test_lanes_are_told_apart_by_name_and_questions_keep_their_order() -> None:

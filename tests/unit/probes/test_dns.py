@@ -16,7 +16,7 @@ HEADER = ";; ->>HEADER<<- opcode: QUERY, status: {}, id: 4711"
 def look(folder: Path, resolv: str, **tools: str) -> DnsReading:
     """Run the fragment as it is, on this resolv.conf, with these stand-ins for dig and host alone."""
     (folder / "resolv.conf").write_text(resolv)
-    for name in ("awk", "sed", "head", "sh"):
+    for name in ("awk", "sed", "head", "sh", "sleep"):
         found = subprocess.run(["sh", "-c", f"command -v {name}"], capture_output=True, text=True, check=True).stdout
         (folder / name).symlink_to(os.path.realpath(found.strip()))
     for name, script in tools.items():
