@@ -150,7 +150,7 @@ def _changed_fields(incident: Incident, entry: Entry, event: Event) -> dict[str,
         case ValidationStarted(window=window):
             return {"validation": event, "validation_ends_at": entry.at + max(window, timedelta(0))}
         case SampleTaken():
-            return {"samples": (*incident.samples, event)}
+            return {"samples": (*incident.samples, event), "sampled_at": entry.at}
         case QuestionAsked():
             return {"question": event, "asked_at": entry.at, "parked_from": incident.state}
     return {}

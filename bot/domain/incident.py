@@ -120,6 +120,7 @@ class Incident:
     validation: ValidationStarted | None = None
     validation_ends_at: datetime | None = None
     samples: tuple[SampleTaken, ...] = ()
+    sampled_at: datetime | None = None
     question: QuestionAsked | None = None
     asked_at: datetime | None = None
     parked_from: State | None = None
@@ -171,8 +172,8 @@ class Incident:
     @property
     def has_held(self) -> bool:
         """True once the node was watched to the end, and the last look found it cured."""
-        ends_at = self.validation_ends_at
-        return ends_at is not None and self.updated_at >= ends_at and bool(self.samples) and self.samples[-1].holds
+        ends_at, looked_at = self.validation_ends_at, self.sampled_at
+        return ends_at is not None and looked_at is not None and looked_at >= ends_at and self.samples[-1].holds
 
     @property
     def steps_left(self) -> int:

@@ -175,7 +175,7 @@ class Remediation:
         """Look whether the cure holds; where it has, begin what waited for it. While that may not begin, look on."""
         if incident.has_held and incident.steps_left:
             outcome = await self._act(incident, now)
-            if not isinstance(outcome, AdvanceLater) or now < incident.updated_at + MOST_BETWEEN:
+            if not isinstance(outcome, AdvanceLater) or now < (incident.sampled_at or now) + MOST_BETWEEN:
                 return outcome
         wait, event = await next_sample(incident, now, self.nodes, self.stepping.reach, self.diagnose)
         return AdvanceLater(wait, "the node is watched") if event is None else event

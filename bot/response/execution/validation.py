@@ -51,8 +51,9 @@ async def next_sample(
     if last is not None and not last.holds and incident.updated_at >= ends_at + window:
         return timedelta(0), Escalated(f"It is not known whether the cure holds: {_said(last)}.", _TRY_NEXT)
     every = min(max(window / SAMPLES_A_WINDOW, timedelta(seconds=1)), MOST_BETWEEN)
-    due = incident.updated_at + every
-    due = min(due, ends_at) if incident.updated_at < ends_at else due
+    looked_at = incident.sampled_at or ends_at - window  # what a source tells meanwhile delays no look
+    due = looked_at + every
+    due = min(due, ends_at) if looked_at < ends_at else due
     if now < due:
         return due - now, None
     return timedelta(0), await _sample(incident, nodes, reach, diagnose)

@@ -4,9 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from bot.domain.alert import Alert
 from bot.domain.entry import Event
 from bot.domain.errors import ImpossibleEvent
 from bot.domain.events import (
+    AlertJoined,
     IncidentEvent,
     Resolved,
     SampleTaken,
@@ -21,6 +23,7 @@ from bot.domain.transitions import State
 from tests.record.incidents import HOLDS, SECOND, STARTED, VERIFIED, WAYS, entries, entry
 
 FIRST_DONE = (*WAYS[State.APPROVED], STARTED, VERIFIED)
+JOINED = AlertJoined(Alert("pagerduty", "Q2"))
 WATCHED = ValidationStarted(timedelta(0), waiting=1)
 HELD_SO_FAR = (*FIRST_DONE, WATCHED, HOLDS)
 
@@ -39,6 +42,11 @@ def test_step_that_waited_is_done_after_the_cure_has_held_and_ends_the_incident(
             (*FIRST_DONE, ValidationStarted(timedelta(minutes=10), waiting=1), HOLDS),
             StepStarted(2),
             "the cure has not held yet",
+        ),
+        (
+            (*FIRST_DONE, ValidationStarted(timedelta(seconds=2), waiting=1), HOLDS, JOINED, JOINED),
+            StepStarted(2),
+            "the cure has not held yet",  # a source told of another alert at its end, and nobody looked
         ),
         (HELD_SO_FAR, Resolved("It is cured."), "steps are left"),
         ((*HELD_SO_FAR, StepStarted(2)), Resolved("It is cured."), "steps are left"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from bot.domain.events import GIVE_UP, Escalated, Resolved, StepSkipped
+from bot.domain.alert import Alert
+from bot.domain.events import GIVE_UP, AlertJoined, Escalated, Resolved, StepSkipped
 from bot.domain.policy import Approval
 from tests.nodes.draining import NAME, daemon, drain_stage, worker
 
@@ -97,3 +99,20 @@ async def test_incident_that_is_given_up_says_that_the_node_stays_cordoned(tmp_p
         ended = await here.responder().answer("one", GIVE_UP, Approval("terminal:ann", "replaced"))
         assert isinstance(ended.ending, Escalated)
         assert ended.ending.try_next.endswith(STAYS)
+
+
+async def test_alerts_that_join_while_the_node_is_watched_delay_no_look(tmp_path: Path) -> None:
+    async with drain_stage(tmp_path, [daemon()]) as here:
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+        await here.run(runner, until=lambda incident: incident.validation is not None)
+        for number in range(30):
+            watched = await here.told()
+            if watched.ended:
+                break
+            joined = AlertJoined(Alert("pagerduty", f"Q{number}"))
+            await here.ledger.append("one", watched.seq, joined, "pagerduty:P1")
+            again = await runner.advance("one")
+            here.since["began"] += again.after if again is not None else timedelta(0)
+        assert isinstance((await here.told()).ending, Resolved)
