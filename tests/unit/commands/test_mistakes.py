@@ -216,7 +216,7 @@ def test_brake_of_a_ledger_that_was_not_there_says_so_last(run: Run, tmp_path: P
     file = tmp_path / "state" / "zombie.db"
     status, says = run("brake", *words.split())
     assert status == 0
-    assert says.splitlines()[-1].startswith(f"zombie: there was no ledger at {file}, so no bot uses it. If yours runs")
+    assert says.splitlines()[-1].startswith(f"zombie: there was no ledger at {file}, so no bot uses it. A bot with")
     assert "ZOMBIE_DATABASE_URL" in says
     assert file.exists() == (words != "status"), "who only looks makes nothing"
 
