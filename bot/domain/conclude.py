@@ -137,7 +137,8 @@ def _add_up(
         names = ", ".join(reading.probe for reading in unread)
         return replace(verdict, summary=f"Healthy as far as read; unread: {names}" if unread else "Healthy")
     first = findings[0]
-    open_before = _open_before(first, playbook, undecided) if first.remedy else ()
+    half_read = _half_read(findings, unread, playbook)
+    open_before = _open_before(first, playbook, [*undecided, *half_read]) if first.remedy else ()
     accepted = _accepted_before(first, findings, playbook, muted) if first.remedy else ()
     proven = _is_sure(first) and not (open_before or accepted) and first.cause not in muted
     return replace(
@@ -187,6 +188,17 @@ def _open_before(first: Finding, playbook: Playbook, undecided: Sequence[Undecid
         for weighing in undecided
         if _place(weighing.cause, playbook) < place and _worst(weighing, playbook) >= Status.CRITICAL.rank
     )
+
+
+def _half_read(findings: Sequence[Finding], unread: Sequence[Unread], playbook: Playbook) -> list[Undecided]:
+    """Return the causes that were found, and that a probe of theirs, not read, might show to be critical."""
+    probes = {used.cause.name: used.cause.probes for used in playbook.causes}
+    return [
+        Undecided(finding.cause, f"it is found, and how grave it is hangs on {', '.join(missing)}, not read")
+        for finding in findings
+        if finding.cause in probes and _is_sure(finding) and _status(finding) is not Status.CRITICAL
+        if (missing := [reading.probe for reading in unread if reading.probe in probes[finding.cause]])
+    ]
 
 
 def _accepted_before(

@@ -10,14 +10,14 @@ from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.conclude import conclude
 from bot.domain.playbook import Playbook, WeighedCause
-from bot.domain.probe import Snapshot
+from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided, Verdict
 
 SURE, MAYBE = Confidence.CONFIRMED, Confidence.POSSIBLE
 SEEN = Evidence("seen", "cpu", "it is seen", ("a line",))
 
 
-def verdict(*weighings: Weighing) -> Verdict:
+def verdict(*weighings: Weighing, unread: bool = False) -> Verdict:
     """Conclude from causes that say this, in the playbook's order."""
 
     def cause(weighing: Weighing) -> Cause:
@@ -27,7 +27,8 @@ def verdict(*weighings: Weighing) -> Verdict:
         return Cause(name=weighing.cause or "", title="", probes=("cpu",), thresholds=(), weigh=weigh)
 
     used = tuple(WeighedCause(cause(weighing), {}) for weighing in weighings)
-    node = Snapshot("n1", datetime(2026, 11, 21, tzinfo=UTC), timedelta(seconds=5))
+    readings = {"cpu": Unread("cpu", "permission denied")} if unread else {}
+    node = Snapshot("n1", datetime(2026, 11, 21, tzinfo=UTC), timedelta(seconds=5), readings)
     return conclude(node, Playbook("p", "P", 1, (), (), used))
 
 
@@ -52,3 +53,12 @@ def test_reboot_waits_for_an_open_cause_that_may_explain_it_and_comes_before_it(
     mild = Undecided("early", "it was not read", worst=Status.DEGRADED)
     assert verdict(mild, found("late")).remedy, "what is at most degraded explains nothing critical"
     assert verdict(left_open, found("late", Status.DEGRADED)).remedy, "no reboot hangs on it"
+
+
+def test_reboot_waits_for_an_earlier_cause_whose_harm_was_not_read() -> None:
+    early = found("early", Status.DEGRADED)
+    concluded = verdict(early, found("late"), unread=True)
+    assert (concluded.cause, concluded.remedy) == ("late", ())
+    assert "early is open: it is found, and how grave it is hangs on cpu, not read" in concluded.try_next
+    assert verdict(early, found("late")).remedy, "read, and no harm seen"
+    assert verdict(found("late"), found("later", Status.DEGRADED), unread=True).remedy
