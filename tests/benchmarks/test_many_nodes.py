@@ -71,9 +71,10 @@ def ran(code: str, argv: Sequence[str], home: Path, timeout: float) -> Figures:
 def watched(pid: int) -> Iterator[Mapping[int, int]]:
     """Yield the highest resident set so far of a process and of those it started, in KiB, by process id.
 
-    By proc(5), not ru_maxrss of the children: that begins with what their parent had when it started them.
+    By proc(5), not ru_maxrss of the children: that begins with what their parent had when it started them. For the same
+    reason a process counts only once it was seen for a second: before its own program it has its parent's memory.
     """
-    marks, over = dict[int, int](), threading.Event()
+    marks, seen, over = dict[int, int](), Counter[int](), threading.Event()
 
     def watch() -> None:
         while not over.wait(LOOKS_EVERY_SECONDS):
@@ -81,7 +82,11 @@ def watched(pid: int) -> Iterator[Mapping[int, int]]:
                 started = " ".join(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children"))
                 for each in (pid, *map(int, started.split())):
                     status = Path(f"/proc/{each}/status").read_text()
-                    if (mark := re.search(r"VmHWM:\s+([0-9]+) kB", status)) is not None:
+                    seen[each] += 1
+                    if (
+                        seen[each] * LOOKS_EVERY_SECONDS >= 1
+                        and (mark := re.search(r"VmHWM:\s+([0-9]+) kB", status)) is not None
+                    ):
                         marks[each] = int(mark[1])
 
     watching = threading.Thread(target=watch)
