@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
@@ -59,12 +60,12 @@ def _short(value: float) -> str:
 
 
 def sentence(*parts: str) -> str:
-    """Join the parts into a line that begins with a capital, unless it begins with a unit's name.
+    """Join the parts into a line that begins with a capital, unless it begins with the name of a unit or device.
 
     Example:
-    >>> sentence("core 3 is full", "12 packets dropped"), sentence("containerd.service is stopped")
-    ('Core 3 is full; 12 packets dropped', 'containerd.service is stopped')
+    >>> sentence("core 3 is full", "12 packets dropped"), sentence("containerd.service stopped"), sentence("dm-2 held")
+    ('Core 3 is full; 12 packets dropped', 'containerd.service stopped', 'dm-2 held')
     """
     whole = "; ".join(part for part in parts if part)
-    is_name = "." in whole.partition(" ")[0]
+    is_name = re.search(r"[./_0-9-]", whole.partition(" ")[0].rstrip(":"))
     return whole if is_name else whole[:1].upper() + whole[1:]

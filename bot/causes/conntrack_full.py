@@ -1,6 +1,7 @@
 """The kernel's table of tracked connections is full, and it drops the packets of new connections.
 
-Confirms: `nf_conntrack: table full, dropping packet`, or entries at nine tenths of the limit or more.
+Confirms: `nf_conntrack: table full, dropping packet`, or entries at nine tenths of the limit or more. A full table
+harms once it drops: without a line about that the node is degraded, if the log was read.
 Refutes: a table with room, and no drop within the last minutes; a kernel that tracks no connections.
 Remedy: none planned: the connections come back after a reboot; raise nf_conntrack_max or track fewer.
 """
@@ -50,8 +51,11 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if evidence:
         return Finding(
             cause=NAME,
-            # If the table has room again, a drop of minutes ago is not present harm.
-            status=Status.CRITICAL if (dropped and not has_room) or used >= tuning["full_percent"] else Status.DEGRADED,
+            # If the table has room again, a drop of minutes ago is not present harm. A full table may keep to its limit
+            # by early drops; that it drops packets shows in the log.
+            status=Status.CRITICAL
+            if (dropped and not has_room) or (isinstance(log, Unread) and used >= tuning["full_percent"])
+            else Status.DEGRADED,
             confidence=Confidence.CONFIRMED,
             summary=sentence(*(seen.says for seen in evidence)),
             evidence=tuple(evidence),

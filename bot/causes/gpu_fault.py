@@ -187,8 +187,15 @@ def _none(snapshot: Snapshot, xids: Sequence[Xid]) -> Weighing:
         what = {"stalled": "nvidia-smi did not answer within its time limit", "absent": "there is no nvidia-smi"}
         because = what.get(gpus.smi, "nvidia-smi did not say whether every GPU answers")
         # A driver that fails for all GPUs takes them all away; where no program is, it may be in a container.
-        fails = gpus.smi in ("stalled", "failed")
+        fails = gpus.smi in ("stalled", "failed") or any(
+            "[Unknown Error]" in row for gpu in silent for row in gpu.lines
+        )
         return Undecided(NAME, because, suspected=fails, would_decide="`nvidia-smi -q` by hand")
+    undriven = [gpu for gpu in gpus.gpus if gpu.driver in ("", "nouveau")]
+    if undriven and gpus.smi == "failed":
+        because = f"nvidia-smi fails, and no driver of NVIDIA's is bound to {count(len(undriven), 'GPU')} on the bus"
+        by_hand = "`nvidia-smi` by hand, and whether its driver was built for this kernel,"
+        return Undecided(NAME, because, suspected=True, would_decide=by_hand)
     doubtful = [x for x in xids if x.meaning.kind is XidKind.OPEN and x.code != RECOVERY_ACTION]
     recent = _within(snapshot, doubtful, 1)
     if recent:

@@ -1,8 +1,9 @@
 """A disk or file server does not answer in time, and tasks that need it wait and cannot be killed.
 
 Confirms: a disk that holds requests and completes none while tasks wait; many tasks that wait for storage at both looks
-while no disk completes anything; tasks that wait for a file server which has not said OK; tasks blocked for over 120 s
-in the log.
+while no disk completes anything; tasks that wait for a file server which has not said OK; tasks that wait for a pool of
+ZFS that was suspended; tasks blocked for over 120 s in the log. Many tasks that wait for a file server of which the log
+tells nothing make the node degraded: it may only be slow.
 Supports: disk errors, NVMe time-outs, I/O wait or I/O pressure.
 Refutes: no task waits, a log without such lines; many writers on disks that keep working and answer reads in time;
 waiters that used CPU between the looks, as readers of a file server do: what they wait for answers.
@@ -13,6 +14,7 @@ Remedy: none planned: the disk is the same after a reboot, and the reboot may ha
 from __future__ import annotations
 
 import re
+from collections import Counter
 from datetime import timedelta
 
 from bot.causes import _recent, _waiters
@@ -30,6 +32,7 @@ from bot.probes.storage import StorageReading
 NAME = "io-stall"
 _MOST_TOLD = 10  # kernel.hung_task_warnings: after that many lines the kernel is silent, whatever hangs
 _VOLUME = re.compile(r"dm-[0-9]{1,6}")
+_SUSPENDED = "has been suspended"  # a pool of ZFS, until a person clears it: whoever writes to it waits
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
@@ -41,7 +44,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     silent = _silent_server(snapshot, waiting, tuning)
     io_is_pressed = pressed is not None or _some(snapshot) >= tuning["io_some_avg10"]
     stuck = _stuck(storage, waiting, io_is_pressed, _nothing_waits(snapshot))
-    still = _still(storage, waiting, tuning)
+    still, slow = _still(storage, waiting, tuning)
     crowd = _crowd(storage, waiting, pressed, tuning)
     hung = not isinstance(storage, Unread) and bool(storage.hung_tasks_rise)
     evidence = [*told, *silent, *stuck]
@@ -50,14 +53,17 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         row = f"hung_task_detect_count +{storage.hung_tasks_rise}"
         evidence.append(Evidence("hung-tasks-counted", "storage", says, (row,)))
     stalled = bool(still or crowd or stuck or hung)
-    if waiting and (stalled or evidence):
+    if waiting and (stalled or slow or evidence):
         says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks: {_names(waiting)}"
+        if slow:
+            says += f"; {len(_waiters.for_file_server(waiting))} of them for a file server"
         evidence.append(Evidence("tasks-waiting", "processes", says, tuple(map(_waiters.line, waiting[:8]))))
     if pressed is not None and (stalled or evidence):
         evidence.append(pressed)
     if not evidence:
         return _none(snapshot, waiting, tuning)
-    held = bool(stuck or still or hung or (silent and _waiters.for_file_server(waiting)))
+    suspended = any(_SUSPENDED in line for item in told for line in item.source)
+    held = bool(stuck or still or hung or (silent and _waiters.for_file_server(waiting)) or (suspended and waiting))
     seen = {item.finding for item in evidence}
     sure = stalled or held or "hung-task" in seen or ("disk-error" in seen and waiting)
     return Finding(
@@ -136,7 +142,8 @@ def _is_taken_away(snapshot: Snapshot, event: KernelEvent) -> bool:
 def _silent_server(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> list[Evidence]:
     """The file servers that do not answer: only their OK clears that, or time if nothing waits for them.
 
-    A soft mount gives up with `timed out`, and no OK need follow; so it counts only while something waits.
+    A soft mount gives up with `timed out`, and no OK need follow; SMB never says OK, and Lustre leaves lines out that
+    are like the ones before. So those count only while something waits.
     """
     log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
@@ -146,7 +153,7 @@ def _silent_server(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tun
         last[event.device] = event
     silent = [event for event in last.values() if event.kind is KernelEventKind.NFS_SILENT]
     if not _waiters.for_file_server(waiting):
-        silent = [event for event in silent if "timed out" not in event.text]
+        silent = [event for event in silent if "not responding, still trying" in event.text]
         silent = list(_recent.recent(snapshot, silent, tuning["recent_hours"]))
     return [
         Evidence(
@@ -179,11 +186,16 @@ def _stuck(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], press
     ]
 
 
-def _still(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], tuning: Tuning) -> bool:
-    """True if many tasks are known to wait for storage and no disk completes a request."""
+def _still(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[bool, bool]:
+    """Whether many tasks are known to wait for disks that complete no request, and whether many wait for a file server.
+
+    Idle disks prove nothing of a file server, and it tells when it does not answer: until then it may only be slow.
+    """
     if isinstance(storage, Unread) or storage.completed_count:
-        return False
-    return len(_waiters.for_storage(waiting)) >= tuning["waiting_few"]
+        return False, False
+    server = _waiters.for_file_server(waiting)
+    disks = [each for each in _waiters.for_storage(waiting) if each not in server]
+    return len(disks) >= tuning["waiting_few"], len(server) >= tuning["waiting_few"]
 
 
 def _crowd(
@@ -219,7 +231,8 @@ def _pressure(snapshot: Snapshot, tuning: Tuning) -> Evidence | None:
 
 
 def _names(waiting: tuple[Waiting, ...]) -> str:
-    return ", ".join(each.name for each in waiting[:5])
+    many = Counter(each.name for each in waiting)
+    return ", ".join(f"{name} ({times})" if times > 1 else name for name, times in list(many.items())[:5])
 
 
 def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> Weighing:

@@ -1,7 +1,7 @@
 """The machine's memory has errors: uncorrected errors, or so many corrected errors that a module is failing.
 
 Confirms: an uncorrected error counted by EDAC, or logged by the kernel or the firmware; memory that the kernel no
-longer uses; hundreds of corrected errors an hour.
+longer uses; hundreds of corrected errors an hour, since the counts began or within the last hour by the log.
 Refutes: controllers that count none. A virtual machine cannot see them: memory errors are its host's business.
 "Machine check events logged" alone says nothing: the kernel prints it for corrected errors too.
 Remedy: none planned: the module is the same after a reboot. Drain the node, and replace the host.
@@ -9,6 +9,7 @@ Remedy: none planned: the module is the same after a reboot. Drain the node, and
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 from bot.causes import _recent
@@ -23,6 +24,7 @@ from bot.probes.memory_errors import MemoryErrorsReading
 
 NAME = "memory-errors"
 _HOUR = 3600
+_CORRECTED = re.compile(r"EDAC MC[0-9]{1,4}: ([0-9]{1,9}) CE ")
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
@@ -40,6 +42,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
                 over = span(timedelta(seconds=each.seconds))
                 says = f"{each.name} corrected {count(each.corrected, 'memory error')} in {over}"
                 often.append(Evidence("memory-corrected", "memory_errors", says, each.lines))
+    if not often and not isinstance(log, Unread):
+        often = _lately(snapshot, log, tuning)
     told = [] if isinstance(log, Unread) else _told(log)
     if not isinstance(reading, Unread) and reading.given_up_kib:
         row = f"HardwareCorrupted: {reading.given_up_kib} kB"
@@ -63,6 +67,21 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             evidence=(*lost, *often),
         )
     return _none(snapshot, reading)
+
+
+def _lately(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> list[Evidence]:
+    """The corrected errors of the last hour by the log's own counts: those since boot hide a module that fails now."""
+    found = []
+    hour = _recent.surely_within(snapshot, log.of(KernelEventKind.HARDWARE_ERROR), _HOUR / 60)
+    lines = [(line, told) for line in hour if (told := _CORRECTED.search(line.text)) is not None]
+    for name in sorted({line.device for line, _ in lines}):
+        mine = [(line, int(told.group(1))) for line, told in lines if line.device == name]
+        many = sum(errors for _, errors in mine)
+        if many > tuning["corrected_per_hour"]:
+            says = f"{name} corrected {count(many, 'memory error')} within the last hour"
+            source = _recent.lines([line for line, _ in mine], 3)
+            found.append(Evidence("memory-corrected", "kernel_log", says, source))
+    return found
 
 
 def _told(log: KernelLogReading) -> list[KernelEvent]:

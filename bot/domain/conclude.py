@@ -131,7 +131,7 @@ def _add_up(
             status=Status.UNKNOWN,
             summary="Cannot tell: " + "; ".join(decisive),
             suspects=_suspects(findings),
-            try_next="Reading " + ", ".join(dict.fromkeys(_deciding(missing, suspected))) + " would decide it.",
+            try_next=_deciding(missing, suspected),
         )
     if not findings:
         names = ", ".join(reading.probe for reading in unread)
@@ -263,10 +263,15 @@ def _evidence(findings: Sequence[Finding]) -> tuple[Evidence, ...]:
     return tuple(kept)
 
 
-def _deciding(missing: Sequence[Unread], suspected: Sequence[Undecided]) -> list[str]:
-    return [reading.probe for reading in missing] + [
-        f"the missing probes of {weighing.cause}" for weighing in suspected
-    ]
+def _deciding(missing: Sequence[Unread], suspected: Sequence[Undecided]) -> str:
+    """What would decide the verdict: the probes that were not read, and what an open cause says itself."""
+    probes = [reading.probe for reading in missing]
+    probes += [f"the missing probes of {weighing.cause}" for weighing in suspected if not weighing.would_decide]
+    ways = ["reading " + ", ".join(dict.fromkeys(probes))] if probes else []
+    says = ", and ".join(
+        [*ways, *dict.fromkeys(weighing.would_decide for weighing in suspected if weighing.would_decide)]
+    )
+    return f"{says[:1].upper()}{says[1:]} would decide it."
 
 
 def _suspects(findings: Sequence[Finding]) -> tuple[str, ...]:

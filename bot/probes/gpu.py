@@ -91,10 +91,11 @@ _SMI = fragment(f"""
 
 _ON_BUS = re.compile(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) 0x[0-9a-f]{6} ?(\S{0,40})")
 _ROW = re.compile(r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]), *(.{1,60})")
-_LOST = re.compile(r"[Uu]nable to determine the device handle for (?:gpu|GPU) ?(\S{4,20}?)[:.]? ")
+# Drivers since 550 name the GPU by its number first: `GPU2: 0000:9B:00.0: Unknown Error`.
+_LOST = re.compile(r"[Uu]nable to determine the device handle for (?:gpu|GPU) ?(?:[0-9]{1,3}: )?(\S{4,20}?)[:.]? ")
 _HEAD = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])")
 _SAID = re.compile(r"\s+(GPU Recovery Action|SRAM Threshold Exceeded)\s*:\s*(\S.{0,60})")
-_NEEDS_RESET = "requires reset"
+_NEEDS_RESET, _IS_LOST, _UNKNOWN_ERROR = "requires reset", "[GPU is lost]", "[Unknown Error]"
 _NO_DEVICES = "No devices were found"
 
 
@@ -165,14 +166,16 @@ class _Told:
         cells, row = self._gpus.get(bus, ((), ""))
         remap, remap_row = self._rows.get(bus, ((), ""))
         said = self._said.get(bus, {})
-        lost = bus in self._lost or (self._whole and bus not in self._gpus)
+        # Its address is known from before, so a lost GPU may still be listed; only its figures are missing.
+        lost = bus in self._lost or _IS_LOST in cells or (self._whole and bus not in self._gpus)
+        answered = bus in self._gpus and _UNKNOWN_ERROR not in cells
         needs_reset = any(_NEEDS_RESET in cell for cell in (*cells, *remap))
         action, action_row = said.get("GPU Recovery Action", ("", ""))
         threshold, threshold_row = said.get("SRAM Threshold Exceeded", ("", ""))
         return Gpu(
             bus=bus,
             driver=driver,
-            answers=None if driver != "nvidia" else False if lost else True if bus in self._gpus else None,
+            answers=None if driver != "nvidia" else False if lost else True if answered else None,
             uncorrected=int(cells[0]) if cells and re.fullmatch(r"[0-9]{1,18}", cells[0]) else None,
             remap_pending=_flag(remap, 0),
             remap_failed=_flag(remap, 1),

@@ -139,10 +139,13 @@ _NIC_SORT = (
     "TX q [0-9]+ is paused|Transmit time out|napi handler hasn|ost (tx|TX) completions|missed TX completions|"
     "\\[2\\/2\\] qid|Keep alive watchdog|ENA admin queue|for the admin cmd|driver didn.t receive|Potential MSIX|"
     "Trigger (reset is on|refill)|Device reset completed|attempt failed|FW isn.t responsive|nvalid req_id|"
-    "Faulty descriptor|unhealthy state|Tx queue is stuck|malformed|Elastic Network Adapter|NETDEV WATCHDOG"
+    "Faulty descriptor|unhealthy state|Tx queue is stuck|malformed|Elastic Network Adapter|NETDEV WATCHDOG|"
+    "Unit Hang|Reset adapter|PF reset failed|health compromised|TX timeout detected"
 )
 _DISK_SORT = (
-    "I.O (error|Error)|critical .* error, dev|nvme nvme[0-9]*: (I.O|controller|Device|Removing|Disabling|Abort)|"
+    "I.O (error|Error)|(critical .*|transport|timeout|protection|offline) error, dev|ata[0-9.]+: failed command|"
+    "md.raid.*: Disk failure|uncorrectable I.O failure|"
+    "nvme nvme[0-9]*: (I.O|controller|Device|Removing|Disabling|Abort)|"
     "(EXT4-fs|BTRFS):? (error|critical)|BTRFS .*forced readonly|EXT4-fs .*read-only|JBD2|Aborting journal|"
     "offline device|XFS \\(.*(orruption|hut)"
 )
@@ -151,7 +154,8 @@ _CORRECTED_SORT = (
     "EDAC MC[0-9]+: [0-9]+ CE "
 )
 _UNCORRECTED_SORT = (
-    "EDAC MC[0-9]+: [0-9]+ UE |Memory failure: 0x|ncorrected hardware memory error|event severity: (fatal|recoverable)"
+    "EDAC MC[0-9]+: [0-9]+ UE |Memory failure: 0x|MCE 0x|"
+    "ncorrected hardware memory error|event severity: (fatal|recoverable)"
 )
 _BUG_SORT = (
     "kernel BUG at|BUG: (unable|kernel NULL|Bad page|scheduling|workqueue)|Oops|Unable to handle kernel|"
@@ -170,7 +174,7 @@ _SORTS = (
     _DISK_SORT,
     "unstable",
     "NVRM: .*(Xid|fallen off)|SXid \\(",
-    "nfs: server .* (not responding|OK)",
+    "(nfs|lockd): server .* (not responding|OK)|Lustre.*: Connection (to .* was lost|restored to)|CIFS.*not responded",
     _CORRECTED_SORT,
     _UNCORRECTED_SORT,
     _BUG_SORT,

@@ -26,7 +26,8 @@ class Asked:
     """A node and what may be said of it.
 
     Shape: `status` and `cause` name all that is right, divided by blanks; `-` is no cause. `plan`: the actions that the
-    readings justify. `sure`: whether it may be told as confirmed.
+    readings justify. `needs`: those that must be offered. `says`: words that the summary must have. `sure`: whether it
+    may be told as confirmed.
     """
 
     title: str
@@ -36,6 +37,8 @@ class Asked:
     plan: str = ""
     sure: bool = True
     systemd: bool = True
+    needs: str = ""
+    says: str = ""
 
 
 @cache
@@ -61,8 +64,11 @@ def check(asked: Asked) -> None:
     verdict = judged(asked)
     assert verdict.status.value in asked.status.split(), (verdict.status, verdict.cause, verdict.summary)
     assert (verdict.cause or "-") in asked.cause.split(), verdict.summary
-    steps = [step.action for step in (verdict.plan.steps if verdict.plan else ())]
-    assert {step.split("_")[0] for step in steps} <= set(asked.plan.split()), (steps, verdict.summary)
+    steps = {step.action.split("_")[0] for step in (verdict.plan.steps if verdict.plan else ())}
+    needs = set(asked.needs.split())
+    assert steps <= needs.union(asked.plan.split()), (steps, verdict.summary)
+    assert needs <= steps, (steps, verdict.summary, verdict.try_next)
+    assert asked.says in verdict.summary, verdict.summary
     assert asked.sure or verdict.confidence is not Confidence.CONFIRMED, verdict.summary
 
 

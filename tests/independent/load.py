@@ -25,6 +25,11 @@ class Load:
         """Add one line `count` times, `every` seconds apart; `{n}` in it counts up."""
         return self.log(*((newest_ago + every * (count - 1 - n), text.replace("{n}", str(n))) for n in range(count)))
 
+    def instead(self, probe: str, name: str, *looks: str) -> Self:
+        """Print these answers of one command, one a look, instead of those that the machine would make."""
+        self.facts.instead[probe, name] = looks
+        return self
+
     # Cores, processes, memory.
 
     def core(self, core: int, *seconds: Mapping[str, float], **shares: float) -> Self:

@@ -61,6 +61,7 @@ def recording(facts: Facts) -> Case:
 
 def _runs(facts: Facts) -> Iterator[Completed]:
     for probe, name, *looks in (*_system(facts), *_services(facts), *_devices(facts)):
+        looks = list(facts.instead.get((str(probe), str(name)), looks))
         for look, text in enumerate(looks):
             began = round(facts.up + 0.2 + look * WINDOW, 2)
             status = 124 if text is None else 0

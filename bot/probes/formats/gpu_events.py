@@ -38,21 +38,28 @@ _FAULT, _REPEATS, _APPLICATION, _OPEN = XidKind.FAULT, XidKind.REPEATS, XidKind.
 MEANINGS: dict[int, XidMeaning] = {
     13: XidMeaning(_APPLICATION, "graphics engine exception", "restart the application"),
     31: XidMeaning(_APPLICATION, "GPU memory page fault", "restart the application"),
+    32: XidMeaning(_APPLICATION, "invalid push buffer stream", "restart the application"),
     43: XidMeaning(_APPLICATION, "GPU stopped processing", "nothing: the application is at fault"),
     45: XidMeaning(_APPLICATION, "preemptive cleanup, due to previous errors", "nothing: look at the error before it"),
+    46: XidMeaning(_FAULT, "GPU stopped processing", "reset the GPU"),
     48: XidMeaning(_FAULT, "double-bit ECC error", "reset the GPU"),
+    62: XidMeaning(_FAULT, "internal micro-controller halt", "reset the GPU"),
     63: XidMeaning(_REPEATS, "row remapped or page retired", "nothing; a pending remap takes effect at a GPU reset"),
     64: XidMeaning(_FAULT, "row remapping or page retirement failed", "reset the GPU; replace it if it repeats"),
     68: XidMeaning(_OPEN, "video decoder exception", "contested: see NVIDIA's catalog"),
+    69: XidMeaning(_APPLICATION, "graphics engine class error", "restart the application"),
     74: XidMeaning(_FAULT, "NVLink error", "look at the link; reset the GPU or reboot"),
     79: XidMeaning(_FAULT, "GPU has fallen off the bus", "restart the machine with a power cycle; replace on a repeat"),
     92: XidMeaning(_REPEATS, "high rate of single-bit ECC errors", "nothing; watch whether it repeats"),
     94: XidMeaning(_REPEATS, "contained memory error", "restart the application; reset the GPU when convenient"),
     95: XidMeaning(_FAULT, "uncontained memory error", "reset the GPU"),
     109: XidMeaning(_OPEN, "context switch timeout", "contested: see NVIDIA's catalog"),
+    110: XidMeaning(_FAULT, "security fault", "reset the GPU"),
     119: XidMeaning(_FAULT, "GSP RPC timeout", "reset the GPU"),
     120: XidMeaning(_FAULT, "GSP error", "reset the GPU"),
+    136: XidMeaning(_FAULT, "link training failed", "reset the GPU; look at the link"),
     140: XidMeaning(_FAULT, "unrecovered ECC error", "reset the GPU"),
+    143: XidMeaning(_FAULT, "GPU initialisation failed", "reset the GPU"),
 }
 _UNKNOWN = XidMeaning(_OPEN, "not in our table", "see NVIDIA's catalog")
 

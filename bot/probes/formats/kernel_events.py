@@ -26,12 +26,17 @@ _NVME_SAYS = (
     "I/O (?:tag )?[0-9]+ .*timeout(?!, completion polled)|controller is down|Device not ready|"
     "Removing after probe failure|Disabling device after reset failure|Abort status"
 )
+_REFUSED = (  # block/blk-core.c, blk_errors: by the medium, a lost path, or a device that is gone
+    "critical (?:medium|target|nexus|space allocation)|recoverable transport|timeout|protection|device offline"
+)
 _EFA_SAYS = (
     "The device didn't send any completion for admin cmd|The device sent a completion but the driver didn't receive|"
     r"Wait for completion \(polling\) timeout|Admin queue is closed|Device isn't ready|"
     "Reset indication didn't turn (?:on|off)"
 )
 
+# Intel's, NVIDIA's and Broadcom's drivers: the driver, the bus, and the interface once it has a name.
+_CARD = r"[a-z][a-z0-9_]{1,15} [0-9a-f:.]{7,12}(?: (?P<device>[^\s:]{1,15}))?"
 # Patterns match at the start of a line: a line that only mentions such words is not an event.
 _JOURNAL = r"(?P<device>\S{1,40}?)"  # the device and, after a hyphen, the journal's inode
 
@@ -54,13 +59,20 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
     Kind.CONNTRACK_FULL_ELSEWHERE: (
         r"(?:nf_conntrack: )+table full in netns (?P<device>[0-9]{1,12}), dropping packet",
     ),
+    Kind.NIC_DEVICE_ERROR: (
+        rf"{_CARD}: Detected (?:Tx|Hardware) Unit Hang",
+        rf"{_CARD}: .{{0,40}}device's health compromised",
+    ),
+    Kind.NIC_RESET_FAILED: (rf"{_CARD}: PF reset failed, ",),
+    Kind.NIC_RESET: (rf"{_CARD}: Reset adapter",),
+    Kind.NIC_STALLED: (rf"{_CARD}: TX timeout detected, starting reset task",),
     Kind.NETDEV_WATCHDOG: (
         rf"NETDEV WATCHDOG: (?P<device>[^\s(]{{1,15}}) \([^)]*\): {_QUEUE}",
         rf"(?:\S+ \S+ )?(?P<device>[^\s:]{{1,15}}): NETDEV WATCHDOG: (?:CPU: {_CPU}: )?{_QUEUE}",
     ),
     Kind.DISK_ERROR: (
         rf"(?:blk_update_request: |end_request: |print_req_error: )*I/O error, dev {_DISK}, {_SECTOR}",
-        rf"(?:\w+: )?critical (?:medium|target|nexus|space allocation) error, dev {_DISK}, {_SECTOR}",
+        rf"(?:\w+: )?(?:{_REFUSED}) error, dev {_DISK}, {_SECTOR}",
         rf"Buffer I/O error on dev(?:ice)? {_DISK},",
         rf"nvme (?P<device>nvme[0-9]+): (?:{_NVME_SAYS})",
         rf"(?:EXT4-fs error|BTRFS error|BTRFS critical) \(device {_IN}",
@@ -71,17 +83,27 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         rf"JBD2: (?:Detected IO errors|I/O error|Error -?[0-9]+)(?:.{{0,80}} (?:on|for) {_JOURNAL}\.?(?:\s|$))?",
         rf"XFS \({_IN}\): .*(?:I/O [Ee]rror|[Cc]orruption|[Ss]hut ?down|[Ss]hutting down)",
         r"sd [0-9:]+:(?: \[(?P<device>\w{1,20})\])? rejecting I/O to offline device",
+        r"(?P<device>ata[0-9]{1,4}\.[0-9]{1,3}): failed command: (?:READ|WRITE|FLUSH)",
+        rf"md/raid[0-9]{{0,2}}:\S{{1,40}}: Disk failure on {_DISK}, disabling device",
+        r"WARNING: Pool '(?P<device>[^']{1,40})' has encountered an uncorrectable I/O failure and has been suspended",
     ),
     Kind.MOUNTED: (
         rf"EXT4-fs \({_IN}\): mounted filesystem .{{0,80}}with (?:ordered|writeback|journalled) data mode",
         rf"XFS \({_IN}\): Mounting V[45] [Ff]ilesystem",
     ),
-    Kind.NFS_SILENT: (r"nfs: server (?P<device>\S{1,80}) not responding",),
-    Kind.NFS_ANSWERS: (r"nfs: server (?P<device>\S{1,80}) OK",),
+    Kind.NFS_SILENT: (
+        r"(?:nfs|lockd): server (?P<device>\S{1,80}) not responding",
+        r"Lustre(?:Error: [0-9a-fx-]{1,20})?: (?P<device>\S{1,80}): Connection to .{1,160} was lost; in progress",
+        r"CIFS:? VFS: (?:Server )?(?P<device>\S{1,80}) has not responded in [0-9]+ seconds",
+    ),
+    Kind.NFS_ANSWERS: (
+        r"(?:nfs|lockd): server (?P<device>\S{1,80}) OK",
+        r"Lustre: (?P<device>\S{1,80}): Connection restored to ",
+    ),
     Kind.MEMORY_ERROR: (
         r"EDAC (?P<device>MC[0-9]{1,4}): [0-9]+ UE ",
         r"mce: Uncorrected hardware memory error in user-access",
-        r"Memory failure: 0x[0-9a-f]+: recovery action for",
+        r"(?:Memory failure:|MCE) 0x[0-9a-f]+: (?:recovery action for|.{1,60} page recovery:)",
     ),
     Kind.HARDWARE_ERROR: (
         r"EDAC (?P<device>MC[0-9]{1,4}): [0-9]+ CE ",

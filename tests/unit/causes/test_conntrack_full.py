@@ -13,7 +13,7 @@ from tests.unit.causes.builders import found, ruled_out, undecided
 CONNTRACK = "conntrack-full"
 
 
-@pytest.mark.parametrize(("count", "status"), [(235_000, None), (236_000, Status.DEGRADED), (258_000, Status.CRITICAL)])
+@pytest.mark.parametrize(("count", "status"), [(235_000, None), (236_000, Status.DEGRADED), (262_144, Status.DEGRADED)])
 def test_conntrack_is_full_from_nine_tenths_on(count: int, status: Status | None) -> None:
     table = ConntrackReading(True, count, 262_144, (f"nf_conntrack_count {count}",))
     if status is None:
@@ -21,6 +21,12 @@ def test_conntrack_is_full_from_nine_tenths_on(count: int, status: Status | None
     else:
         finding = found(CONNTRACK, table)
         assert (finding.status, finding.confidence, finding.remedy) == (status, Confidence.CONFIRMED, ())
+
+
+@pytest.mark.parametrize(("count", "status"), [(256_000, Status.DEGRADED), (258_000, Status.CRITICAL)])
+def test_full_table_is_critical_where_nobody_can_read_whether_it_drops(count: int, status: Status) -> None:
+    table = ConntrackReading(True, count, 262_144, (f"nf_conntrack_count {count}",))
+    assert found(CONNTRACK, table, b.unread("kernel_log")).status is status
 
 
 def test_conntrack_lines_of_the_last_hour_confirm_it() -> None:

@@ -38,7 +38,7 @@ HELD = recorded(CAPTURES / "ebs" / "synthetic--second-volume-held.out")
 def test_volume_that_is_held_for_a_fifth_of_the_window_is_degraded(limit: int, words: str) -> None:
     finding = found(EBS, EbsReading((QUIET, held(limit, 20.0))))
     assert (finding.status, finding.remedy) == (Status.DEGRADED, ())
-    assert finding.summary.startswith(f"Nvme1n1 asked for more than {words}")
+    assert finding.summary.startswith(f"nvme1n1 asked for more than {words}")
     ruled_out(EBS, EbsReading((held(limit, 19.0),)))
 
 
@@ -47,7 +47,7 @@ def test_recorded_volume_is_held_by_its_own_throughput() -> None:
     assert [round(volume.volume_throughput_percent) for volume in reading.volumes] == [0, 70]
     assert (reading.volumes[1].queue_length, round(reading.volumes[1].instance_throughput_percent, 1)) == (64, 4.8)
     finding = found(EBS, reading)
-    assert finding.summary == "Nvme1n1 asked for more than the volume's own throughput 70 % of the time"
+    assert finding.summary == "nvme1n1 asked for more than the volume's own throughput 70 % of the time"
     assert finding.evidence[0].source[0] == "nvme1n1 volume_throughput exceeded +3507000 us"
 
 

@@ -94,7 +94,7 @@ def test_stall_is_told_with_who_waits_and_how_much_time_is_lost() -> None:
     waits = b.cpu({core: {"usr": 1.0, "iowait": 70.0} for core in range(8)})
     finding = found(STALL, b.processes(waiting=WAITING), waits, STILL)
     assert finding.summary == (
-        "5 tasks waited uninterruptibly at both looks: jbd2/nvme0n1, python, python, rsync, tar; "
+        "5 tasks waited uninterruptibly at both looks: jbd2/nvme0n1, python (2), rsync, tar; "
         "70 % of all cores' time waits for I/O, 70 % of core 0's"
     )
     assert finding.evidence[1].source[0].startswith("10:00:01 0 ")
@@ -116,7 +116,7 @@ def test_forty_that_wait_on_busy_cores_are_a_stuck_disk_whatever_io_full_says() 
     for wchan in ("folio_wait_bit_common", ""):  # a login that is not root is not told where they sleep
         finding = found(STALL, b.processes(waiting=FORTY, wchan=wchan), BUSY, SOME, STUCK)
         assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.CONFIRMED)
-        assert finding.summary.startswith("Nvme1n1 held 12 requests at both looks and completed none")
+        assert finding.summary.startswith("nvme1n1 held 12 requests at both looks and completed none")
         assert finding.evidence[1].source[0] == f"5000 D {wchan or '-'} python"
     ruled_out(STALL, b.processes(waiting=FORTY), BUSY, SOME)
 
@@ -130,7 +130,7 @@ def test_pressure_alone_makes_a_stuck_disk_felt_and_a_count_that_drifted_does_no
 @pytest.mark.parametrize(
     "wchan",
     ["wait_on_page_bit_common", "__wait_on_buffer", "jbd2_log_wait_commit", "xlog_wait_on_iclog", "blk_mq_get_tag",
-     "balance_dirty_pages", "submit_bio_wait", "rpc_wait_bit_killable"],
+     "balance_dirty_pages", "submit_bio_wait"],
 )  # fmt: skip
 def test_crowd_known_to_wait_for_storage_while_no_disk_completes_anything_is_critical(wchan: str) -> None:
     crowd = b.processes(waiting=WAITING, wchan=wchan)
@@ -140,6 +140,16 @@ def test_crowd_known_to_wait_for_storage_while_no_disk_completes_anything_is_cri
     assert "while the disks completed 400 requests" in ruled_out(STALL, crowd).because  # others go on
     ruled_out(STALL, b.processes(waiting=WAITING[:4], wchan=wchan), STILL)
     assert "disks were not read" in undecided(STALL, crowd, b.unread("storage")).because
+
+
+@pytest.mark.parametrize(
+    "wchan", ["rpc_wait_bit_killable", "ptlrpc_set_wait", "wait_for_response", "request_wait_answer"]
+)
+def test_crowd_that_waits_for_a_file_server_which_may_only_be_slow_is_degraded(wchan: str) -> None:
+    finding = found(STALL, b.processes(waiting=WAITING, wchan=wchan), STILL)
+    assert (finding.status, finding.confidence) == (Status.DEGRADED, Confidence.LIKELY)
+    assert finding.summary.endswith("; 5 of them for a file server")
+    ruled_out(STALL, b.processes(waiting=WAITING[:4], wchan=wchan), STILL)
 
 
 @pytest.mark.parametrize("wchan", ["rwsem_down_write_slowpath", "kernel_clone", "do_freezer_trap", "nv_wait"])

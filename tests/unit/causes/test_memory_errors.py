@@ -73,7 +73,7 @@ def test_record_of_the_boot_before_has_no_number() -> None:
 
 def test_corrected_errors_by_the_hundred_an_hour_are_a_failing_module() -> None:
     finding = found(MEMORY, counted(corrected=60_000))
-    assert (finding.status, finding.summary) == (Status.DEGRADED, "Mc0 corrected 60,000 memory errors in 11.2 days")
+    assert (finding.status, finding.summary) == (Status.DEGRADED, "mc0 corrected 60,000 memory errors in 11.2 days")
     ruled_out(MEMORY, counted(corrected=26_000))
 
 
