@@ -1,4 +1,7 @@
-"""Whole nodes with a sick GPU, disk, file server, memory module or network card, in the words of many drivers."""
+"""Whole nodes with a sick GPU, disk, file server, memory module or network card, in the words of many drivers.
+
+Longer than 300 lines: one node after another, with the source of its words beside each.
+"""
 
 from __future__ import annotations
 
