@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sized
 from pathlib import Path
 
 from bot.commands import feedback, options
@@ -62,8 +63,13 @@ def run_check(arguments: argparse.Namespace) -> int:
     from bot import app
 
     playbook = app.library(options.settings(arguments).playbooks).check_file(arguments.file)
-    print(f"{arguments.file}: {playbook.name} is valid: {len(playbook.probes)} probes, {len(playbook.causes)} causes")
+    holds = f"{_number(playbook.probes, 'probe')}, {_number(playbook.causes, 'cause')}"
+    print(f"{arguments.file}: {playbook.name} is valid: {holds}")
     return 0
+
+
+def _number(things: Sized, word: str) -> str:
+    return f"1 {word}" if len(things) == 1 else f"{len(things)} {word}s"
 
 
 def run_unmissed(arguments: argparse.Namespace) -> int:

@@ -191,10 +191,15 @@ class _Assembly:
         for name, threshold in (shape.thresholds or {}).items():
             if name not in cause.thresholds:
                 self._unknown("threshold", name, cause.thresholds, cause.name, *path, "thresholds", name)
+            elif unlike := _wrong_unit(name, threshold.value):
+                self._wrong(f"{name} of {cause.name} {unlike}", *path, "thresholds", name, "value")
             thresholds[name] = Threshold(_tidy(threshold.value), threshold.reason)
         missing = [name for name in cause.thresholds if name not in thresholds]
         if missing:
-            self._wrong(f"{cause.name} lacks thresholds: {', '.join(missing)} (each with value and reason)", *path)
+            more = "" if self._shape.extends else "; or extend a playbook that has them: extends: node-health"
+            self._wrong(
+                f"{cause.name} lacks thresholds: {', '.join(missing)} (each with value and reason){more}", *path
+            )
         remedy = inherited.remedy if inherited is not None else ()
         if shape.remedy is not None:
             remedy = tuple(shape.remedy)
@@ -268,6 +273,19 @@ class _Assembly:
             confidence=Confidence(shape.confidence or Confidence.LIKELY),
             shows=expression.shows,
         )
+
+
+def _wrong_unit(name: str, value: float) -> str:
+    """What is wrong with a threshold that was written in another unit than its name says; empty if nothing is."""
+    if value < 0:
+        return f"is {value:g}; no threshold is below 0"
+    if name.endswith("_percent") and value > 100:
+        return f"is {value:g}; a percentage is at most 100"
+    if name.endswith("_percent") and 0 < value < 1:
+        return f"is {value:g}, less than one percent; in percent it would be {100 * value:g}"
+    if name.endswith(("_share", "_ratio")) and value > 1:
+        return f"is {value:g}; a share is from 0 to 1: {value / 100:g} for {value:g} percent"
+    return ""
 
 
 def _tidy(value: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from typing import Any
 
@@ -33,6 +34,7 @@ _MESSAGES = {
     "string_too_long": "is too long",
     "too_long": "is too long",
 }
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _BY_KEY = {"limit": 'should be a time like "4s"', "output_limit": 'should be a size like "64kB"'}
 
 
@@ -64,7 +66,10 @@ def _note(fault: ErrorDetails, document: Document, problems: Problems) -> None:
     path = _place(fault["loc"], document.data)
     last = fault["loc"][-1] if fault["loc"] else ""
     if fault["type"] == "missing":
-        problems.add(document.line_of(*path), f'{_named(path)} lacks "{last}"')
+        says = next(field.metadata["says"] for field in fields(_kind_at(path)) if field.name == last)
+        problems.add(document.line_of(*path), f'{_named(path)} lacks "{last}": {says[0].lower()}{says[1:]}')
+    elif fault["type"] == "unexpected_keyword_argument" and last == "<<":
+        problems.add(document.line_of(*path), "merge keys (<<) are not supported; write the keys out where they belong")
     elif fault["type"] == "unexpected_keyword_argument":
         known = [field.name for field in fields(_kind_at(path[:-1]))]
         where = _named(path[:-1]) if path[:-1] else ""
@@ -80,6 +85,13 @@ def _sentence(fault: ErrorDetails, path: KeyPath) -> str:
     if kind == "string_type":
         quoted = f'; put it in quotes: "{str(value).lower()}"' if isinstance(value, int | float) else ""
         return f"should be text{quoted}"
+    if kind in ("float_type", "int_type"):
+        return f"{_MESSAGES[kind]}{_without_unit(value)}"
+    if kind == "list_type" and isinstance(value, str):
+        words = value.split() if path and path[-1] == "command" else [value]
+        return f"should be a list: [{one_line(', '.join(words), 60)}]"
+    if kind == "dataclass_type" and "thresholds" in path:
+        return f"should be a table: {{value: {one_line(str(value), 30)}, reason: …}}"
     if kind == "literal_error":
         known = [word.strip("'") for word in fault["ctx"]["expected"].replace(" or ", ", ").split(", ")]
         return f'is "{one_line(str(value), 40)}". {did_you_mean(str(value), known)}'
@@ -91,6 +103,18 @@ def _sentence(fault: ErrorDetails, path: KeyPath) -> str:
         )
     message = fault["msg"]
     return _MESSAGES.get(kind) or message.replace("Input should", "should", 1).replace("Value error, ", "", 1)
+
+
+def _without_unit(value: Any) -> str:
+    """What is right in place of `"90"`, `90%`, `30m` or `1.0`."""
+    if isinstance(value, float) and value.is_integer():
+        return f": {int(value)}"
+    found = _NUMBER.match(value) if isinstance(value, str) else None
+    if found is None:
+        return ""
+    if found.end() == len(value):
+        return f", without quotes: {value}"
+    return f' alone, not "{one_line(value, 30)}"; its name says the unit'
 
 
 def _place(loc: tuple[str | int, ...], data: Any) -> KeyPath:

@@ -81,6 +81,8 @@ def read_document(text: str, problems: Problems, loader: Any = _LOADER) -> Docum
             says += f" ({error.context} that begins in line {error.context_mark.line + 1})"
         if error.problem is not None and "cannot start any token" in error.problem:
             says += "; text with a special first character needs quotes, and YAML is not indented with tabs"
+        if error.problem is not None and "mapping values are not allowed" in error.problem:
+            says += "; text with a colon and a blank in it needs quotes"
         problems.fail(min(mark.line, text.count("\n")) + 1 if mark is not None else 0, says)
     except yaml.YAMLError as error:
         problems.fail(0, f"not YAML: {error}")

@@ -24,6 +24,9 @@ from bot.library.kleene import ARITHMETIC, FUNCTIONS, MEMBERSHIPS, ORDERS, Kleen
 LONGEST = 500
 _DEEPEST = 25
 _MOST_LINES = 3
+# `5m`, `64kB`, `90%`; but `90 % 7` is a remainder
+_WITH_UNIT = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:(?:ms|min|[smhd]|[kMGT]?i?B)\b| ?%(?=\s*(?:$|[<>=!)]|and\b|or\b)))")
+_TRUTH_WORDS = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 
 # probe -> its reading's type, or the fields of a probe that a playbook defines
 FieldKinds = Mapping[str, type[Any] | Mapping[str, Kind]]
@@ -91,7 +94,9 @@ def _parsed(text: str) -> ast.Expression:
 
 
 def _hint(text: str) -> str:
-    """A hint for operators of other languages."""
+    """A hint for operators of other languages, and for numbers with a unit."""
+    if unit := _WITH_UNIT.search(text):
+        return f"; write a number alone, not {unit[0]}: the field's name gives the unit"
     for wrong, right in (("&&", "and"), ("||", "or"), ("!", "not"), ("=", "==")):
         if wrong in text:
             return f"; write {right}, not {wrong}"
@@ -183,6 +188,8 @@ class _Kinds:
             return f"{name} is a reading; name one of its fields: {name}.…"
         if name in FUNCTIONS:
             return f"{name} is a function; write {name}(…)"
+        if name.lower() in _TRUTH_WORDS:
+            return f"{name} is not known; write {_TRUTH_WORDS[name.lower()]}"
         return f'"{one_line(name, 60)}" is not known; name a field as probe.field. {self._near(name)}'
 
     def _compare(self, node: ast.Compare) -> Kind:
@@ -196,9 +203,10 @@ class _Kinds:
             elif type(op) not in ORDERS:
                 raise ExpressionError("`is` is not allowed; write == or !=")
             elif kinds[0] is not kinds[1] or kinds[0] in (Kind.TEXTS, Kind.NUMBERS):
+                hint = "; it is a yes or no by itself: write it alone, or after not" if Kind.TRUTH in kinds else ""
                 raise ExpressionError(
                     f"{_shown(left)} is {kinds[0].value} and {_shown(right)} is {kinds[1].value}; "
-                    "they cannot be compared"
+                    f"they cannot be compared{hint}"
                 )
             elif kinds[0] is not Kind.NUMBER and not isinstance(op, ast.Eq | ast.NotEq):
                 raise ExpressionError(f"{_shown(left)} is {kinds[0].value}, which has no order; use == or !=")

@@ -122,7 +122,7 @@ def _one_of(*words: str) -> CoreSchema:
 
 
 def _choice(value: Any) -> str:
-    return _NAMES if isinstance(value, list) else _TABLE
+    return _TABLE if isinstance(value, dict) else _NAMES
 
 
 def core_schema() -> CoreSchema:

@@ -145,3 +145,8 @@ def test_plain_data_comes_back_as_it_was_written(data: Any, flow: bool, loader: 
 def test_any_text_is_read_or_refused(text: str, loader: Any) -> None:
     with contextlib.suppress(PlaybookError):
         read(text, loader)
+
+
+def test_text_with_a_colon_is_told_to_need_quotes() -> None:
+    with pytest.raises(PlaybookError, match="text with a colon and a blank in it needs quotes"):
+        read_document("title: Is it full: yes or no", Problems("book.yaml", PlaybookError))

@@ -87,10 +87,26 @@ def edited(*changes: tuple[str, str]) -> str:
         ),
         (
             (", reason: a fresh boot has about 17", ""),
-            '12: causes.leaked-memory-cgroups.thresholds.many lacks "reason"',
+            '12: causes.leaked-memory-cgroups.thresholds.many lacks "reason": why this number',
         ),
         (("value: 1000", "value: true"), "12: causes.leaked-memory-cgroups.thresholds.many.value should be a number"),
         (("value: 1000", "value: many"), "12: causes.leaked-memory-cgroups.thresholds.many.value should be a number"),
+        (
+            ("value: 1000", 'value: "1000"'),
+            "12: causes.leaked-memory-cgroups.thresholds.many.value should be a number, without quotes: 1000",
+        ),
+        (
+            ("value: 1000", "value: 30m"),
+            '12: causes.leaked-memory-cgroups.thresholds.many.value should be a number alone, not "30m"; its name',
+        ),
+        (
+            ("{value: 1000, reason: a fresh boot has about 17}", "1000"),
+            "12: causes.leaked-memory-cgroups.thresholds.many should be a table: {value: 1000, reason: …}",
+        ),
+        (("value: 1000", "value: -1"), "12: many of leaked-memory-cgroups is -1; no threshold is below 0"),
+        (("version: 3", "version: 3.0"), "3: version should be a whole number: 3"),
+        (("says: Memory is short.", "<<: {a: b}"), "19: merge keys (<<) are not supported"),
+        (("    remedy: [reboot]\n", "    remedy: reboot\n"), "15: causes.lockup.remedy should be a list: [reboot]"),
         (("value: 1000", "value: .nan"), "12: causes.leaked-memory-cgroups.thresholds.many.value should be a number"),
         (
             ("[disable_unit,", "[disable_units,"),
