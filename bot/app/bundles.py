@@ -139,9 +139,10 @@ class _Look:
         findings, head = self._findings, case.head
         try:
             playbook = self._playbooks.get(head.playbook)
-        except PlaybookError:
-            playbook = None
-        if playbook is None or playbook.digest != head.playbook_digest:
+        except PlaybookError as error:
+            findings.unproven.append(f"the verdict was not derived again: {one_line(str(error), 200)}")
+            return
+        if playbook.digest != head.playbook_digest:
             findings.unproven.append(
                 f"the verdict was not derived again: the playbook {head.playbook} here differs from the playbook that "
                 f"made it ({head.playbook_digest[:12]}…). Name the folder that has that: --playbooks DIR"

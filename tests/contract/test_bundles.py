@@ -162,6 +162,15 @@ def test_other_playbook_is_said_and_not_called_broken(bundle: Bundle, tmp_path: 
     assert any("--playbooks DIR" in sentence for sentence in found.unproven)
 
 
+def test_playbook_that_cannot_be_used_is_said_with_its_reason(bundle: Bundle, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "m.yaml").write_text("name: node-health\ntitle: Of before\nversion: 2\nprobes: [cgroup]\n")
+    found = verified(bundle.text().encode(), app.library([mine]))
+    assert found.broken == []
+    assert any("m.yaml:4: unknown probe" in sentence for sentence in found.unproven), found.unproven
+
+
 def test_open_and_old_incidents_are_told_as_they_are(tmp_path: Path) -> None:
     with record_of(tmp_path) as database:
         incident_id = judged(database)

@@ -5,24 +5,46 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from bot.domain.feedback import scores
 from bot.domain.fold import fold
+from bot.domain.house_events import HOUSE
+from bot.domain.mute import in_force
+from bot.domain.rolling_record import RollingState, captures_of
 from bot.domain.transitions import State
-from bot.ledger import Database, Ledger, audit
+from bot.domain.wave import WaveState
+from bot.domain.wave_events import TurnOutcome
+from bot.ledger import Database, Ledger, ReadingStore, Waves, audit
 
-VERSION_6 = Path(__file__).with_name("ledger-v6.sql")  # as the program of November 2026 wrote it; it never changes
+# As programs of November 2026 wrote them; they never change. The later one was left in the middle of a wave.
+VERSION_6 = Path(__file__).with_name("ledger-v6.sql")
+VERSION_14 = Path(__file__).with_name("ledger-v14.sql")
+LEFT_AT = datetime(2026, 11, 23, 4, 34, tzinfo=UTC)
+
+
+@contextlib.contextmanager
+def opened(written: Path, folder: Path) -> Iterator[Database]:
+    """A database that was written so, opened by the program of today."""
+    path = folder / "zombie.db"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as plain:
+        plain.executescript(written.read_text())
+    with Database.open(f"sqlite:///{path}") as database:
+        yield database
 
 
 @pytest.fixture
 def older(tmp_path: Path) -> Iterator[Database]:
-    """The database, opened by the program of today."""
-    path = tmp_path / "zombie.db"
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as plain:
-        plain.executescript(VERSION_6.read_text())
-    with Database.open(f"sqlite:///{path}") as database:
+    with opened(VERSION_6, tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+def later(tmp_path: Path) -> Iterator[Database]:
+    with opened(VERSION_14, tmp_path) as database:
         yield database
 
 
@@ -44,3 +66,28 @@ def test_list_of_incidents_is_the_same(older: Database) -> None:
     }
     assert listed["node-left"] == "triaged"
     assert {listed[f"node-{source}"] for source in ("pagerduty", "alertmanager", "grafana", "terminal")} == {"opened"}
+
+
+def test_wave_that_was_left_in_the_middle_is_where_it_was(later: Database) -> None:
+    found = audit(later)
+    assert (found.broken, found.incidents) == ((), 6)
+    wave = Waves(later).find("wave-eszgzd8a0q")
+    assert wave is not None
+    assert (wave.state, [approval.by for approval in wave.approvals]) == (WaveState.RUNNING, ["terminal:bob"])
+    assert [(turn.member.node, turn.outcome) for turn in wave.turns] == [("n3", TurnOutcome.CURED), ("n0", None)]
+    states = {incident.node: incident.state for incident in Ledger(later).incidents()}
+    assert (states["n3"], states["n0"]) == (State.RESOLVED, State.PROPOSED)
+
+
+def test_marks_mutes_captures_and_counts_are_still_known(later: Database) -> None:
+    ledger = Ledger(later)
+    house = ledger.read(HOUSE)
+    (score,) = scores(house)
+    assert (score.cause, score.right, score.wrong) == ("failed-units", 0, 1)
+    (mute,) = in_force(ledger.mutes(), LEFT_AT)
+    assert (mute.cause, mute.selector, mute.reason) == ("failed-units", "b*", "known")
+    (capture,) = captures_of(house).values()
+    assert (capture.node, capture.request.hours, capture.state) == ("s1", 1, RollingState.RUNNING)
+    readings = ReadingStore(later)
+    counts = {node: [look.value for look in readings.looks(node, cause)] for node, cause in readings.series()}
+    assert counts == {"b1": [31.0], "s1": [52112.0]}
