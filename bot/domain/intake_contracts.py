@@ -139,7 +139,7 @@ class DedupStore(Protocol):
         ...
 
     async def over(self, delivery: Delivery) -> str:
-        """Record that a case is over, and return its group; empty if it has none."""
+        """Record that a case is over, and return its group; empty if it has none, or was reopened after this end."""
         ...
 
     async def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenCase, ...]:

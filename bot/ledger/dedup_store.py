@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, literal_column, select, update
 
-from bot.domain.alert import AlertGroup, Delivery, SourceKind
+from bot.domain.alert import AlertGroup, CaseEvent, Delivery, SourceKind
 from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.intake_contracts import Correlation, OpenCase, Recurrence, Storm, StormLimits
@@ -77,6 +77,8 @@ class DedupStore:
                 if row.delivery == delivery.id:
                     return Correlation(row.group, Recurrence(row.turn), row.storm)
                 if row.over_at == _FIRES:
+                    if (reopened_at := _reopened_at(alarm, row)) != row.reopened_at:
+                        connection.execute(_UPDATE, _named(alarm) | {"reopened_at": reopened_at})
                     return Correlation(row.group, Recurrence.AGAIN, row.storm)
                 if _is_late(alarm, instant_of(row.over_at)):
                     return Correlation(row.group, Recurrence.OVER)
@@ -90,22 +92,26 @@ class DedupStore:
                 "opened_at": instant_text(now),
                 "over_at": _FIRES,
                 "storm": storm,
+                "reopened_at": _reopened_at(alarm, row),
             }
             _write(connection, alarm, values, is_there=row is not None)
             return Correlation(course.group, course.turn, storm)
 
     def over(self, delivery: Delivery) -> str:
-        """Record that a case is over, and return its group; empty if it has none."""
+        """Record that a case is over, and return its group; empty if it has none, or was reopened after this end."""
         alarm = _alarm(delivery)
         with self._database.writing() as connection:
             now = self._now(connection)
             over_at = instant_text(alarm.occurred_at or now)
             row = connection.execute(_ROW, _named(alarm)).one_or_none()
+            if row is not None and over_at < row.reopened_at:
+                return _NOWHERE
             if row is not None:
-                connection.execute(_UPDATE, _named(alarm) | {"over_at": over_at})
+                connection.execute(_UPDATE, _named(alarm) | {"over_at": max(over_at, row.over_at)})
                 return str(row.group)
             values = {"key": "", "group": _NOWHERE, "turn": Recurrence.OVER.value, "delivery": delivery.id}
-            values |= {"opened_at": instant_text(now - timedelta(days=1)), "over_at": over_at, "storm": ""}
+            values |= {"opened_at": instant_text(now - timedelta(days=1)), "over_at": over_at}
+            values |= {"storm": "", "reopened_at": ""}
             _write(connection, alarm, values, is_there=False)
             return _NOWHERE
 
@@ -160,6 +166,14 @@ def _alarm(delivery: Delivery) -> AlertGroup:
 def _is_late(alarm: AlertGroup, over_at: datetime) -> bool:
     """True for a beginning that arrives after its end. Sources of whole groups deliver them in order."""
     return not alarm.whole and alarm.occurred_at is not None and alarm.occurred_at < over_at
+
+
+def _reopened_at(alarm: AlertGroup, row: Row[Any] | None) -> str:
+    """When a case was reopened last, by its source's clock: an end from before that does not end it."""
+    before = str(row.reopened_at) if row is not None else ""
+    if alarm.happening is not CaseEvent.REOPENED or alarm.occurred_at is None:
+        return before
+    return max(before, instant_text(alarm.occurred_at))
 
 
 def _named(alarm: AlertGroup) -> dict[str, Any]:

@@ -153,6 +153,7 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
         'CREATE INDEX readings_by_age ON readings ("at")',
     ),
     ("CREATE TABLE sweeps (name TEXT NOT NULL PRIMARY KEY, told TEXT NOT NULL)",),
+    ("ALTER TABLE cases ADD COLUMN reopened_at TEXT NOT NULL DEFAULT ''",),
 )
 VERSION = len(MIGRATIONS)
 

@@ -235,6 +235,7 @@ CASES = Table(
     Column("opened_at", Text, nullable=False),
     Column("over_at", Text, nullable=False),
     Column("storm", Text, nullable=False),
+    Column("reopened_at", Text, nullable=False),  # when its source says that it was reopened last; empty: never
 )
 
 

@@ -203,6 +203,29 @@ def test_end_that_was_told_first_stands(database: Database, clock: Clock) -> Non
     )
 
 
+@pytest.mark.parametrize("is_open", [False, True], ids=["the end in between was told", "it was not"])
+def test_end_from_before_it_was_reopened_does_not_end_it(database: Database, clock: Clock, is_open: bool) -> None:
+    cases, reopened_at = DedupStore(database, clock), BEGAN_AT + 2 * MINUTE
+    cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
+    if not is_open:
+        cases.over(delivery(2, "Q", CaseEvent.RESOLVED, BEGAN_AT + MINUTE))
+    again = delivery(3, "Q", CaseEvent.REOPENED, reopened_at)
+    assert cases.told(again, "k", "g3", BRAKES) == Correlation("g1", Recurrence.AGAIN)
+    assert cases.over(delivery(4, "Q", CaseEvent.RESOLVED, reopened_at - timedelta(seconds=1))) == ""
+    assert [one.case for one in cases.open_cases("pagerduty", BEGAN_AT - MINUTE)] == ["Q"]
+    assert cases.over(delivery(5, "Q", CaseEvent.RESOLVED, reopened_at)) == "g1"
+    assert cases.open_cases("pagerduty", BEGAN_AT - MINUTE) == ()
+
+
+def test_of_two_ends_the_later_counts_whichever_is_told_last(database: Database, clock: Clock) -> None:
+    cases = DedupStore(database, clock)
+    cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
+    for number, minutes in ((2, 5), (3, 1)):
+        cases.over(delivery(number, "Q", CaseEvent.RESOLVED, BEGAN_AT + minutes * MINUTE))
+    late = delivery(4, "Q", CaseEvent.REOPENED, BEGAN_AT + 3 * MINUTE)
+    assert cases.told(late, "k", "g4", BRAKES) == Correlation("g1", Recurrence.OVER)
+
+
 def test_group_that_is_brought_whole_is_never_taken_for_late(database: Database, clock: Clock) -> None:
     cases = DedupStore(database, clock)
     end, late = delivery(2, "Q", CaseEvent.RESOLVED, BEGAN_AT + MINUTE), delivery(1, "Q")
