@@ -93,6 +93,8 @@ def churns(snapshot: Snapshot, young_seconds: float) -> tuple[Churn, ...]:
             if owner is not None and _runs_besides(owner, units, uptime, young_seconds):
                 owner = replace(owner, unit="")
             churn = _churn(image, containers, owner, uptime, young_seconds)
+            if owner is not None and churn.goes_on and _is_off(owner, units):
+                owner, churn = None, _churn(image, containers, None, uptime, young_seconds)
             found.append(_aged(snapshot, churn, owner) if owner else churn)
     owned = {churn.unit for churn in found}
     found += [_aged(snapshot, _by_log(agent), agent) for agent in known if agent.log_exits and agent.unit not in owned]
@@ -191,6 +193,12 @@ def _runs_besides(agent: Agent, units: UnitsReading | Unread, uptime: timedelta 
     if unit is None or unit.active != "active" or unit.restarted_in_window or not unit.started_usec or uptime is None:
         return False
     return uptime - timedelta(microseconds=unit.started_usec) > timedelta(seconds=young_seconds)
+
+
+def _is_off(agent: Agent, units: UnitsReading | Unread) -> bool:
+    """True if its unit did not run: containers of its image that come and go now are others' doing, such as cron's."""
+    unknown = isinstance(units, Unread) or units.get(agent.unit) is not None
+    return bool(agent.unit) and not unknown and agent.active in ("inactive", "failed")
 
 
 def _is_named(name: str, own: str) -> bool:

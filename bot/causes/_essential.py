@@ -10,6 +10,8 @@ from bot.domain.protected import KUBELET_UNITS, WITH_OWN_RUNTIME
 from bot.probes.essential_units import RUNTIME_UNITS, EssentialUnitsReading
 from bot.probes.host import HostReading
 
+_FOR_KUBELETS = ("crio.service", "cri-docker.service")
+
 
 def _is_well(reading: EssentialUnitsReading) -> bool:
     return len(reading.health) > 1 and all(said == "ok" for said in reading.health)
@@ -30,14 +32,24 @@ def is_spare(reading: EssentialUnitsReading | Unread, names: Sequence[str]) -> b
     return any(name in RUNTIME_UNITS for name in names) and not others.isdisjoint(WITH_OWN_RUNTIME)
 
 
+def _serves_nobody(reading: EssentialUnitsReading | Unread, names: Sequence[str]) -> bool:
+    """True for a runtime made for kubelets where no kubelet is installed, and another runtime runs."""
+    if isinstance(reading, Unread) or any(unit.kind == "kubelet" for unit in reading.units):
+        return False
+    others = any(
+        unit.kind == "runtime" and unit.active == "active" and unit.name not in names for unit in reading.units
+    )
+    return others and any(name in _FOR_KUBELETS for name in names)
+
+
 def is_idle(
     reading: EssentialUnitsReading | Unread, host: HostReading | Unread, names: Sequence[str], minutes: float
 ) -> bool:
-    """True for a stopped unit without which a kubelet is well: a spare, or a runtime that it does not miss.
+    """True for a stopped unit without which a kubelet is well, or that serves none: a spare, or a runtime not missed.
 
     Units: `minutes` after which a kubelet without its runtime calls itself ill.
     """
-    if is_spare(reading, names):
+    if is_spare(reading, names) or _serves_nobody(reading, names):
         return True
     if isinstance(reading, Unread) or isinstance(host, Unread) or not _is_well(reading):
         return False

@@ -10,7 +10,7 @@ from bot.causes._figures import memory, percent
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_cores
 from bot.causes._packet_waits import waits_on
 from bot.causes._profiled import something_else, walk_seen
-from bot.causes._starvation import starvation
+from bot.causes._starvation import held_by_another, starvation
 from bot.domain.cause import Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence
@@ -202,6 +202,8 @@ def _resets(
     if not (walk.dear or stack):
         says += f"; not attributed to the dying cgroups: {walk.says}, and no call trace names the walk"
         return Evidence("nic-starved", probe, says, source)
+    if not stack and (other := held_by_another(snapshot, held, starved, tuning["walker_share"])):
+        return Evidence("nic-starved", probe, f"{says}; not attributed to the dying cgroups: {other}", source)
     may_be = any(_may_be_of_now(snapshot, event, tuning) for event in starved.events)
     is_now = (
         _is_of_now(snapshot, starved.events, tuning)

@@ -47,6 +47,7 @@ class Suspect:
     steady: bool = False
     stopped: str = ""
     ends_well: bool = False  # its runs do not fail: it is a poller, and works
+    ends_unseen: bool = False  # it is also restarted after successful runs, and how they end was not seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +148,10 @@ def _of_loop(
     snapshot: Snapshot, loop: Loop, dying: int, growth: int | None, uptime: timedelta | None, tuning: Tuning
 ) -> Suspect:
     # Its counted starts, never a rate scaled beyond the time that the counter or the journal covers.
-    turns, fit = loop.turns, _fit(dying, loop.turns, tuning["ratio_high"])
+    turns, fit, caught = loop.turns, _fit(dying, loop.turns, tuning["ratio_high"]), False
     because = f"{count(turns, 'start')} against {dying:,} dying"
     if fit is None and (each := _each_start(loop, growth, tuning)):
-        fit = _fit(dying, turns, each / tuning["unit_share"])
+        fit, caught = _fit(dying, turns, each / tuning["unit_share"]), True
         because = f"{count(turns, 'start')}, each of which left about {each:,.0f} between the looks"
     return Suspect(
         name=loop.unit.name,
@@ -164,6 +165,7 @@ def _of_loop(
         fits_because="" if fit is None else because,
         steady=loop.state is LoopState.STEADY,
         ends_well=_loops.ends_well(loop.unit),
+        ends_unseen=not (caught or _loops.end_is_seen(loop.unit)),
         stopped=_loops.when_stopped(loop, uptime) if loop.state is LoopState.STOPPED else "",
     )
 
@@ -263,7 +265,7 @@ class Blame:
     confidence: Confidence
     says: str
     looping: tuple[str, ...] = ()
-    doubt: str = ""  # what was not read and may have named another suspect
+    doubt: str = ""  # what was not read, and may have named another suspect or shown that it works
 
 
 def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
@@ -272,11 +274,13 @@ def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
     Two suspects that both fit are both named and neither is blamed; growth alone blames nobody.
     """
     if suspects.owner is not None:
-        return Blame(suspects.owner, Confidence.CONFIRMED, _chosen(suspects.owner, suspects))
+        chosen = _chosen(suspects.owner, suspects)
+        return Blame(suspects.owner, Confidence.CONFIRMED, chosen, doubt=_end_unseen(suspects.owner))
     could = suspects.in_proportion
     if len(could) == 1:
         unread = "; ".join(f"{reading.probe} were not read ({reading.reason})" for reading in suspects.unread)
         doubt = f"{unread}: whether something else left them is not known." if unread else ""
+        doubt = doubt[:1].upper() + doubt[1:] or _end_unseen(could[0])
         return Blame(could[0], Confidence.CONFIRMED, _chosen(could[0], suspects), doubt=doubt)
     if could:
         each = "; ".join(f"{suspect.says}: {suspect.fits_because}" for suspect in could[:3])
@@ -289,6 +293,11 @@ def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
         says += "; does not fit the count: " + "; ".join(suspect.says for suspect in suspects.all[:2])
     going = tuple(suspect.name for suspect in suspects.going_on) if grows else ()
     return Blame(None, Confidence.LIKELY if grows else Confidence.POSSIBLE, says, going)
+
+
+def _end_unseen(leaker: Suspect) -> str:
+    """Why it may be a poller that works; empty if its runs are known to fail, or nobody needs it."""
+    return _loops.END_UNSEEN if leaker.ends_unseen and not leaker.unit_state.unused_because else ""
 
 
 def _chosen(leaker: Suspect, suspects: Suspects) -> str:

@@ -29,6 +29,7 @@ _LONG_RUN = timedelta(hours=1)  # the journal is read for the last hour: a unit 
 
 
 _EXITED = 1  # CLD_EXITED, in ExecMainCode
+END_UNSEEN = "How its runs end was not seen: it is also restarted after successful runs."
 
 
 class LoopState(enum.StrEnum):
@@ -80,6 +81,11 @@ def restarted_by_systemd(unit: Unit) -> bool:
     return unit.restarted_in_window and unit.restart not in ("", "no")
 
 
+def is_started_anew(unit: Unit) -> bool:
+    """True when somebody started it between the looks: only a start by hand sets its counter back."""
+    return unit.restarts is not None and unit.restarts_later is not None and unit.restarts_later < unit.restarts
+
+
 def ends_well(unit: Unit) -> bool:
     """True if it is restarted after a successful run: a poller, or a program that was asked to start again.
 
@@ -115,6 +121,18 @@ def mean_run(loop: Loop, uptime: timedelta | None) -> timedelta | None:
     return uptime / loop.turns if uptime is not None and loop.turns and loop.counted_by == "NRestarts" else None
 
 
+def lasts(loop: Loop, uptime: timedelta | None, many: float, minutes: float) -> bool:
+    """True if it has looped for so many minutes, by its journal's last hour or by its counter since boot.
+
+    A service that waits for another one, as at a boot or while a database fails over, loops too, and recovers by
+    itself. A counter may hold the crashes of months: it tells only where they came every `minutes` or faster.
+    """
+    unit, least = loop.unit, timedelta(minutes=minutes)
+    if unit.restarts_logged >= many and unit.restarts_logged_over is not None and unit.restarts_logged_over >= least:
+        return True
+    return uptime is not None and uptime >= least and loop.turns >= many and uptime / loop.turns <= least
+
+
 def loops(snapshot: Snapshot, many: float) -> tuple[Loop, ...] | Unread:
     """Return the services that loop now or have at least `many` restarts behind them, most restarts first."""
     units = snapshot.get(UnitsReading)
@@ -136,7 +154,8 @@ def _loop(unit: Unit, uptime: timedelta | None, many: float) -> Loop | None:
     active = unit.active_later or unit.active
     if active in ("failed", "inactive"):
         return Loop(unit, LoopState.STOPPED, turns, counted_by, stopped_after)
-    state = LoopState.STEADY if _is_steady(unit, uptime, scaled) else LoopState.BY_HISTORY
+    steady = is_started_anew(unit) or _is_steady(unit, uptime, scaled)
+    state = LoopState.STEADY if steady else LoopState.BY_HISTORY
     return Loop(unit, state, turns, counted_by)
 
 
@@ -189,6 +208,8 @@ def says(loop: Loop, uptime: timedelta | None) -> str:
             return f"{name} was restarted between the looks; {counter}"
         case LoopState.BY_HISTORY:
             return f"{name} keeps looping: {counter}"
+        case LoopState.STEADY if is_started_anew(unit):
+            return f"{name} looped until somebody started it between the looks: {counter}"
         case LoopState.STEADY:
             return f"{name} looped and runs steadily now: {counter}"
         case LoopState.STOPPED:

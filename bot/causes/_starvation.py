@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bot.causes import _recent
 from bot.causes._figures import count
+from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores
 from bot.domain.probe import Snapshot, Unread
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.interrupts import InterruptLine, InterruptsReading
@@ -78,6 +79,20 @@ def starvation(snapshot: Snapshot, hours: float) -> Starvation | None:
     return Starvation(
         events, resets, tuple(rows), _says(snapshot, events, resets, rose, total), bool(events or rose), bool(rose)
     )
+
+
+def held_by_another(snapshot: Snapshot, held: HeldCores, starved: Starvation, share: float) -> str:
+    """Say which program that walks nothing holds the core of the starved queue now; empty if none does.
+
+    Units: `share` is the part of the core's kernel time that such a program has used at the least.
+    """
+    for core in held.cores:
+        spent = core.seconds * core.mean_percent / 100
+        for process in held.others:
+            there = core.core in process.cores_in_kernel and process.sys_seconds >= share * spent
+            if there and process.name not in STATISTICS_WALKERS and starved.place(snapshot, core.core) is not None:
+                return f"{process.name} holds core {core.core} in the kernel, which serves this queue"
+    return ""
 
 
 def _says(

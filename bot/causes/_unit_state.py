@@ -12,8 +12,9 @@ from bot.probes.agents import Agent, AgentsReading
 from bot.probes.host import HostReading
 from bot.probes.units import Unit, UnitsReading
 
+_TRANSIENT = "transient"  # systemd-run(1): there is nothing to disable, and a mask does not outrank it
 # UnitFileStates without [Install] links to remove, or whose links are not what starts them.
-_NOT_DISABLED_USEFULLY = ("static", "generated", "indirect", "transient", "masked")
+_NOT_DISABLED_USEFULLY = ("static", "generated", "indirect", "masked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent
     names = [name, *((unit.name, *unit.aliases) if unit else ())]
     if agent is None and name and not isinstance(agents, Unread):
         agent = next((known for known in agents.agents if known.unit in names), None)
+    stops_too = units.stops_with(unit) if unit and not isinstance(units, Unread) else ()
     return UnitState(
         unit=unit.name if unit else name,
         enabled=(unit.enabled if unit else "") or (agent.enabled if agent else ""),
@@ -48,7 +50,7 @@ def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent
         unused_because=(agent.because or "nobody uses it") if agent and agent.used is False else "",
         triggered_by=unit.triggered_by if unit else (),
         use_unread=_not_read(agents, snapshot.get(HostReading)),
-        stops_protected=tuple(name for name in unit.stops_too if is_protected((name,))) if unit else (),
+        stops_protected=tuple(name for name in stops_too if is_protected((name,))),
     )
 
 
@@ -70,6 +72,8 @@ def keep_from_starting(unit: UnitState) -> tuple[tuple[Step, ...], str]:
         )
     if unit.needed_because:
         return (), f"{unit.unit} is needed here ({unit.needed_because}): it needs repair, not disabling."
+    if unit.enabled == _TRANSIENT:
+        return (), f"{unit.unit} has no file: whoever runs it (systemd-run) has to stop it."
     if unit.use_unread:
         return (), f"Whether anybody here needs {unit.unit} was not read ({unit.use_unread})."
     action = "mask_unit" if unit.enabled in _NOT_DISABLED_USEFULLY or unit.triggered_by else "disable_unit"

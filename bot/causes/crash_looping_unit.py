@@ -6,7 +6,7 @@ Supports: counter and journal compared with the unit's and the node's age; faile
 Refutes: no unit waits for a restart, no counter rose, no container came and went. A unit that is restarted after
 successful runs is a poller; a unit that runs for an hour each time is a schedule, or crashed once. A new start alone is
 a person's or a deployment's.
-Remedy: disable the unit, unless it is protected or needed here.
+Remedy: disable the unit, unless it is protected or needed here, or has looped only for minutes: it may recover.
 """
 
 from __future__ import annotations
@@ -70,6 +70,10 @@ def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: T
     seen = _loops.end_is_seen(loop.unit)
     if not seen and confidence is Confidence.CONFIRMED:
         confidence = Confidence.LIKELY
+    doubt = "" if seen else _loops.END_UNSEEN
+    if seen and not _loops.lasts(loop, uptime, tuning["proven_few"], tuning["proven_minutes"]):
+        least = f"{tuning['proven_minutes']:.0f} minutes"
+        doubt = f"That it has looped for {least} was not seen: it may recover by itself."
     critical = _loops.is_essential(loop.unit) and confidence is not Confidence.POSSIBLE
     critical = critical and not is_spare(snapshot.get(EssentialUnitsReading), (loop.unit.name, *loop.unit.aliases))
     return _finding(
@@ -79,7 +83,7 @@ def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: T
         _loops.says(loop, uptime),
         Evidence("unit-restarts", "units", _loops.says(loop, uptime), _loops.unit_lines(loop.unit)),
         Status.CRITICAL if critical else Status.DEGRADED,
-        "" if seen else "How its runs end was not seen: it is also restarted after successful runs.",
+        doubt,
     )
 
 
@@ -158,7 +162,16 @@ CAUSE = Cause(
     name=NAME,
     title="Crash-looping unit",
     probes=("units", "containers", "agents", "host"),
-    thresholds=("loop_many", "tries_few", "scheduled_minutes", "young_seconds", "exits_per_minute", "agent_log_exits"),
+    thresholds=(
+        "loop_many",
+        "tries_few",
+        "scheduled_minutes",
+        "proven_few",
+        "proven_minutes",
+        "young_seconds",
+        "exits_per_minute",
+        "agent_log_exits",
+    ),
     weigh=weigh,
     beside=("essential_units",),
     of_one=True,

@@ -6,7 +6,8 @@ makes its node not ready.
 Refutes: every such unit that starts at boot runs, is socket-activated, or has nothing to do here. A unit without which
 a kubelet is well is no harm to its node: another kubelet's, or another runtime.
 Remedy: start the stopped units, unless they would probably fail again: they were stopped at both looks, and have not
-failed after a restart. If they have, a person must find out why; a reboot would end the work that still runs.
+failed after a restart. If they have, a person must find out why; a reboot would end the work that still runs. A
+network unit is not started beside another one that runs.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         for unit in (*stopped, *hanging)
         if unit.kind != "network" and not is_idle(reading, host, (unit.name,), tuning["sync_minutes"])
     ]
-    missed = [unit for unit in stopped if unit in needed or unit.kind == "network"]
+    has_network = any(unit.kind == "network" and _runs(unit) for unit in reading.units)
+    missed = [unit for unit in stopped if unit in needed or (unit.kind == "network" and not has_network)]
     takes_no_work = reading.is_kubelet_ill or silent or needed
     if not isinstance(host, Unread) and host.uptime < timedelta(minutes=tuning["boot_minutes"]):
         # A unit that waits for another unit or for the network is stopped until then. Nobody may call it healthy yet.
@@ -82,6 +84,10 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         remedy=() if hanging or isinstance(host, Unread) else _starts(missed, snapshot.get(UnitsReading)),
         lasting_fix=_advice([*stopped, *hanging], bool(silent)),
     )
+
+
+def _runs(unit: EssentialUnit) -> bool:
+    return unit.active == "active" and unit.active_later in (None, "active")
 
 
 def _hangs(unit: EssentialUnit, host: HostReading | Unread, minutes: float) -> bool:

@@ -22,7 +22,7 @@ from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
-from bot.probes.formats.gpu_events import RECOVERY_ACTION, Xid, XidKind, xid
+from bot.probes.formats.gpu_events import FALLEN_OFF, RECOVERY_ACTION, Xid, XidKind, xid
 from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.gpu import Gpu, GpuReading
 from bot.probes.host import HostReading
@@ -62,7 +62,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         summary=sentence(*(item.says for item in evidence[:3])),
         evidence=tuple(evidence),
         suspects=tuple(dict.fromkeys(bus for bus in (*_sick(state), *(x.bus for x in faults)) if bus)),
-        remedy=_remedy(state, xids, not isinstance(log, Unread))
+        remedy=_remedy(state, xids, faults, not isinstance(log, Unread))
         if is_of_no_use and not isinstance(gpus, Unread)
         else (),
         lasting_fix=_advice(state, faults),
@@ -105,14 +105,17 @@ def _demanded_by_log(state: Sequence[Gpu], xids: Sequence[Xid]) -> list[Xid]:
     return [x for x in latest.values() if x.recovery.lower() not in _NO_ACTION]
 
 
-def _remedy(state: Sequence[Gpu], xids: Sequence[Xid], log_read: bool) -> tuple[Step, ...]:
+def _remedy(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid], log_read: bool) -> tuple[Step, ...]:
     """A reboot where one is asked for, or where a GPU is gone by both accounts: one that was taken out is silent too.
 
+    A GPU that fell off the bus stays away until a boot; any other fault (`faults`: the recent ones) may be long over.
     Without the log nothing milder is offered in its place: it may have asked for a reboot.
     """
     asked = [*(gpu.recovery for gpu in state), *(x.recovery for x in _demanded_by_log(state, xids))]
     gone = {gpu.bus for gpu in state if gpu.answers is False} & {
-        x.bus for x in xids if x.meaning.kind is XidKind.FAULT and not x.is_switch
+        x.bus
+        for x in (*faults, *(x for x in xids if x.code == FALLEN_OFF))
+        if x.meaning.kind is XidKind.FAULT and not x.is_switch
     }
     if gone or any("reboot" in action.lower() for action in asked):
         return (Step("reboot"),)

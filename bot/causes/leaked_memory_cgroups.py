@@ -153,7 +153,7 @@ def _named(
     if steps and leaker.ends_well and not leaker.unit_state.unused_because:
         steps, why_not = (), f"The runs of {leaker.name} end well: disabling it would stop a working service."
     if steps and doubt:
-        steps, why_not = (), doubt[:1].upper() + doubt[1:]
+        steps, why_not = (), doubt
     verb = f"leaked memory cgroups and {leaker.stopped}" if leaker.stopped else "leaks memory cgroups"
     if leaker.steady and not leaker.goes_on:
         verb = "leaked memory cgroups and runs steadily now"

@@ -5,7 +5,7 @@ many that it takes seconds, or a cgroup that could not be made with nearly all i
 Supports: a statistics walker (kubelet, systemd-oomd) uses much kernel time, especially on a core that it holds.
 Refutes: few directories. Dying cgroups are a different fault: leaked-memory-cgroups.
 Remedy: remove the empty directories and fix the program that leaves them; a reboot clears them but cures nothing, so
-it is planned only if harm is confirmed, and if they are known not to belong to containers that run.
+it is planned only if harm is confirmed, and if they are known not to belong to containers or jobs that run.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from bot.causes._figures import count, sentence
 from bot.causes._held_cores import held_cores
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.protected import makes_cgroups
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.containers import ContainersReading
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.kernel_log import KernelLogReading
+from bot.probes.units import UnitsReading
 
 NAME = "too-many-live-cgroups"
 
@@ -41,6 +44,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         return RuledOut(NAME, f"{about}{count(alive, 'live memory cgroup')}{beside}; {many:,.0f} would be many")
     containers = snapshot.get(ContainersReading)
     whose_is_known = not isinstance(containers, Unread) and not containers.count_is_at_least
+    others = _others(snapshot)
     if isinstance(containers, Unread) or containers.count_is_at_least:
         because = containers.reason if isinstance(containers, Unread) else "there are more than were listed"
         if not (_walks_of_now(snapshot, alive, tuning) or _refused_now(snapshot, alive, tuning)):
@@ -76,11 +80,20 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         cause=NAME,
         status=Status.CRITICAL,
         confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
-        summary=sentence(said, *harm),
+        summary=sentence(said, *harm, *([f"they may be those of {others}"] if others else [])),
         evidence=tuple(evidence),
         # Those of running containers would come back after it.
-        remedy=(Step("reboot"),) if sure and whose_is_known else (),
+        remedy=(Step("reboot"),) if sure and whose_is_known and not others else (),
     )
+
+
+def _others(snapshot: Snapshot) -> str:
+    """Who else has live cgroups of its own here, as the units tell; empty if nobody has."""
+    units = snapshot.get(UnitsReading)
+    if isinstance(units, Unread):
+        return "jobs or machines, for the units were not read"
+    running = (unit for unit in units.services if unit.active == "active")
+    return listed([unit.name for unit in running if makes_cgroups((unit.name, *unit.aliases))], 3)
 
 
 def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
@@ -132,5 +145,6 @@ CAUSE = Cause(
         "harm_minutes",
     ),
     weigh=weigh,
+    beside=("units",),
     cured_alone_by=("reboot",),  # the kernel itself is full, and no leak would come back after a boot
 )

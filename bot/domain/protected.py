@@ -62,6 +62,17 @@ RUNTIMES = (
 )
 
 _CLUSTER_STORES = ("etcd", "etcd-*", "kine", "k8s-dqlite", "snap.etcd*", "kube-*", "nodeadm-*")
+# Under a name of one's own (INSTALL_K3S_NAME), and what keeps a kubelet running.
+_OTHER_KUBELETS = ("kubelet*", "k3s-*", "rke2-*", "k0s*", "protokube", "kops-*", "konnectivity*", "bottlerocket-*")
+
+# They hold data, or names that other machines look up: one that fails is repaired, not taken away.
+DATA_STORES = (
+    *("postgres*", "pgbouncer*", "patroni*", "mysql*", "mariadb*", "percona*", "mongo*", "redis*", "valkey*", "keydb*"),
+    *("memcached*", "cassandra*", "scylla*", "elasticsearch*", "opensearch*", "clickhouse*", "influx*", "cockroach*"),
+    *("kafka*", "confluent-*", "redpanda*", "zookeeper*", "rabbitmq*", "nats*", "pulsar*", "bookkeeper*", "activemq*"),
+    *("minio*", "vault*", "openbao*", "consul*", "neo4j*", "couchdb*", "couchbase*", "aerospike*", "tidb*", "tikv*"),
+    *("foundationdb*", "oracle*", "db2*", "mssql*", "hadoop-*", "hbase-*", "victoria*", "prometheus"),
+)
 
 LOGINS = (
     "ssh",
@@ -90,7 +101,13 @@ NETWORKS = (
     "dhclient*",
     "ifup",
     "netplan*",
-    "wg-quick",
+    "wg-*",
+    "wireguard*",
+    "tinc*",
+    "xl2tpd*",
+    "pppd*",
+    "pppoe*",
+    "ModemManager",
     "openvpn*",
     "strongswan*",
     "ipsec",
@@ -167,6 +184,9 @@ _IDENTITY = (
     "vasd",
     "lwsmd",
     "himmelblaud*",
+    "slapd*",
+    "dirsrv*",
+    "ipa*",
 )
 
 _TIME = ("chrony", "chronyd", "chrony-*", "ntp", "ntpd", "ntpsec", "openntpd", "systemd-timesyncd", "ptp4l", "phc2sys")
@@ -199,16 +219,29 @@ _STORAGE = (
     "drbd*",
     "corosync*",
     "pacemaker*",
+    "linstor-*",
+    "openafs*",
+    "stratisd*",
+    "nvmf*",
+    "tgt*",
+    "juicefs*",
+    "moosefs*",
+    "smb*",
+    "nmb*",
 )
 
 # These run the node's own work, which nobody asked us to end.
-_JOB_RUNNERS = (
-    *("slurmd", "slurmctld", "slurmdbd", "munge", "nomad", "ray", "ray-*", "pbs*", "condor", "lsfd", "flux"),
+JOB_RUNNERS = (
+    *("slurm*", "munge", "nomad", "ray", "ray-*", "pbs*", "condor", "lsfd", "flux"),
     *("gridengine*", "sge*", "gitlab-runner*", "buildkite-agent*", "actions.runner.*"),
     *("vsts.agent.*", "jenkins*", "teamcity*", "go-agent*", "woodpecker-agent*", "drone-runner*", "circleci-runner*"),
     *("concourse-worker*", "bamboo-agent*", "act_runner*", "forgejo-runner*", "yarn-nodemanager*", "spark-worker*"),
     *("libvirtd*", "virtqemud*", "virtlogd*", "lxc*", "lxd*", "snap.lxd.*", "incus*"),
 )
+
+_SCHEDULERS = ("cron", "crond", "cronie", "fcron", "atd", "supervisor*", "pm2-*", "pve*", "qmeventd")
+# Each job, machine or container of theirs has cgroups of its own, and no list of containers that we read has them.
+_MAKE_CGROUPS = (*JOB_RUNNERS, "podman*", "systemd-nspawn*")
 
 _GPUS = ("nvidia-*", "nvidia_*", "dcgm*", "nv-*", "efa*", "openibd", "opensm*", "rdma*", "amdgpu*", "habanalabs*")
 
@@ -228,8 +261,10 @@ _SYSTEM = (
 
 PROTECTED = (
     *KUBELETS,
+    *_OTHER_KUBELETS,
     *RUNTIMES,
     *_CLUSTER_STORES,
+    *DATA_STORES,
     *LOGINS,
     *NETWORKS,
     *_RESOLVERS_AND_PROXIES,
@@ -237,7 +272,8 @@ PROTECTED = (
     *_IDENTITY,
     *_TIME,
     *_STORAGE,
-    *_JOB_RUNNERS,
+    *JOB_RUNNERS,
+    *_SCHEDULERS,
     *_GPUS,
     *_SYSTEM,
 )
@@ -294,6 +330,16 @@ def is_network(names: Iterable[str]) -> bool:
     (True, False)
     """
     return any(_is_on(name, _NETWORK_DAEMONS) for name in names)
+
+
+def makes_cgroups(names: Iterable[str]) -> bool:
+    """True when a unit of any of these names runs jobs, machines or containers with cgroups of their own.
+
+    Example:
+    >>> makes_cgroups(["slurmd.service"]), makes_cgroups(["crond.service"])
+    (True, False)
+    """
+    return any(_is_on(name, _MAKE_CGROUPS) for name in names)
 
 
 def may_never_start(name: str) -> bool:

@@ -180,7 +180,7 @@ _SORTS = (
     _BUG_SORT,
     "unregister_netdevice: waiting for",
     _EFA_SORT,
-    "EXT4-fs .*: mounted filesystem|XFS .*: Mounting V",
+    "EXT4-fs .*: mounted filesystem|XFS .*: Mounting V|BTRFS .*: first mount",
 )
 _PER_PACKET = "/completed on time, qid|TX hasn.t completed/"  # a line for each packet: three are enough
 FILTER = (

@@ -1,6 +1,8 @@
 """The systemd services that run, start, stop or have failed, at two looks, and every failed unit.
 
 Defined in: systemctl(1), org.freedesktop.systemd1(5); messages in systemd's src/systemd/sd-messages.h.
+
+Longer than 300 lines: a service's state, its restarts in the journal and the failed units are one reading.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class Unit:
     exit_code: int | None = None  # ExecMainCode: 1 exited, 2 killed, 3 dumped
     exit_status: int | None = None
     fragment: str = ""
-    triggered_by: tuple[str, ...] = ()
+    triggered_by: tuple[str, ...] = ()  # units that start it again: sockets, timers, and those that uphold it
     wanted_by: tuple[str, ...] = ()
     stops_too: tuple[str, ...] = ()  # units that systemd stops when it stops this one
     part_of: tuple[str, ...] = ()
@@ -98,6 +100,14 @@ class UnitsReading:
         """Return the service of that name or alias."""
         return next((unit for unit in self.services if name == unit.name or name in unit.aliases), None)
 
+    def stops_with(self, unit: Unit) -> tuple[str, ...]:
+        """Return the units that stop when it is stopped, also those that stop with another of them, as far as shown."""
+        found = list(unit.stops_too)
+        for name in found:
+            known = self.get(name)
+            found += [other for other in (known.stops_too if known else ()) if other not in found]
+        return tuple(found)
+
     @property
     def failed_count(self) -> int:
         """How many units of any type are failed."""
@@ -109,7 +119,8 @@ class UnitsReading:
         return sum(1 for unit in self.services if unit.between_tries or unit.restarted_in_window)
 
 
-_STOPS_TOO = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf")
+_STOPS_TOO = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo")  # the last since 249
+_STARTED_BY = ("TriggeredBy", "UpheldBy")  # the second since 249
 PROPERTIES = (
     "Id",
     "Names",
@@ -127,8 +138,8 @@ PROPERTIES = (
     "FragmentPath",
     "Restart",
     "RestartUSec",
-    "TriggeredBy",
     *("WantedBy", "PartOf", "ControlGroup"),
+    *_STARTED_BY,
     *_STOPS_TOO,
 )
 _TELLING = ("ActiveState", "SubState", "Result", "ExecMainStatus", "NRestarts", "Restart", "RestartUSec")
@@ -232,7 +243,7 @@ def _unit(name: str, row: Mapping[str, str], later: Mapping[str, str] | None) ->
         exit_code=_whole(ended, "ExecMainCode"),
         exit_status=_whole(ended, "ExecMainStatus"),
         fragment=row.get("FragmentPath", ""),
-        triggered_by=tuple(row.get("TriggeredBy", "").split()),
+        triggered_by=tuple(name for key in _STARTED_BY for name in row.get(key, "").split()),
         wanted_by=tuple(row.get("WantedBy", "").split()),
         stops_too=tuple(dict.fromkeys(name for key in _STOPS_TOO for name in row.get(key, "").split())),
         part_of=tuple(row.get("PartOf", "").split()),

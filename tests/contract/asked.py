@@ -59,8 +59,8 @@ def without_systemd(case: Case) -> Case:
     )
 
 
-def check(asked: Asked) -> None:
-    """Hold a node's verdict to what may be said of it."""
+def check(asked: Asked) -> Verdict:
+    """Hold a node's verdict to what may be said of it, and return it."""
     verdict = judged(asked)
     assert verdict.status.value in asked.status.split(), (verdict.status, verdict.cause, verdict.summary)
     assert (verdict.cause or "-") in asked.cause.split(), verdict.summary
@@ -70,6 +70,7 @@ def check(asked: Asked) -> None:
     assert needs <= steps, (steps, verdict.summary, verdict.try_next)
     assert asked.says in verdict.summary, verdict.summary
     assert asked.sure or verdict.confidence is not Confidence.CONFIRMED, verdict.summary
+    return verdict
 
 
 def uncounted(machine: Machine, name: str) -> Machine:

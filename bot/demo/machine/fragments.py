@@ -285,7 +285,7 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("systemd-detect-virt", host),
     ("cpu.cfs_quota_us", throttled),
     ("exec systemctl show", shown_units),
-    ("PropagatesStopTo", unit_fragments.dependents),
+    ("|PropagatesStopTo)=", unit_fragments.dependents),
     ("ConflictedBy", unit_fragments.conflicts),
     ("systemctl list-units --all --state=failed", failed_units),
     ("5eb03494b6584870a536b337290809b3", restarts),

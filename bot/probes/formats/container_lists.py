@@ -34,11 +34,12 @@ DOCKER_ROW = "{{.ID}}|{{.Image}}|{{.Names}}|{{.CreatedAt}}|{{.Status}}"
 
 _ABSOLUTE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]+)? ?([+-][0-9]{4}|Z)\b")
 _RELATIVE = re.compile(r"(?:Up |About )?(Less than a|[0-9]{1,6}|an?) (second|minute|hour|day|week|month|year)s?( ago)?")
+_ROUNDED = timedelta(seconds=2)
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800, "month": 2592000, "year": 31536000}
 
 
 def created_age(text: str, now: datetime) -> timedelta | None:
-    """Return a container's age from docker's absolute or relative text; None when it is neither.
+    """Return a container's age from docker's absolute or relative text; None when it is neither, or ahead of the clock.
 
     Example:
     >>> now = datetime(2026, 11, 21, 10, 0, 11, tzinfo=UTC)
@@ -50,7 +51,7 @@ def created_age(text: str, now: datetime) -> timedelta | None:
         day, clock, zone = absolute.groups()
         try:
             made = datetime.strptime(f"{day} {clock} {zone.replace('Z', '+0000')}", "%Y-%m-%d %H:%M:%S %z")
-            return max(timedelta(0), now - made)
+            return _age(made, now)
         except (ValueError, OverflowError):
             return None
     relative = _RELATIVE.fullmatch(text.strip())
@@ -59,6 +60,12 @@ def created_age(text: str, now: datetime) -> timedelta | None:
     count = relative.group(1)
     many = 0 if count.startswith("Less") else int(count) if count.isdigit() else 1
     return timedelta(seconds=many * _SECONDS[relative.group(2)])
+
+
+def _age(made: datetime, now: datetime) -> timedelta | None:
+    """The time since then; None if it is ahead of the clock: the clock was set back, and tells no age."""
+    age = now - made
+    return max(timedelta(0), age) if age >= -_ROUNDED else None
 
 
 def docker_rows(lines: list[str], now: datetime) -> Iterator[Container]:
@@ -102,7 +109,7 @@ def _crictl_row(row: Mapping[str, Any], now: datetime) -> Container:
         name=one_line(name, 200),
         status=status,
         running=state == "CONTAINER_RUNNING",
-        age=None if made is None else max(timedelta(0), now - made),
+        age=None if made is None else _age(made, now),
         source=one_line(f"{row['id']} {shown} {name} {status}", 400),
     )
 

@@ -90,6 +90,7 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
     Kind.MOUNTED: (
         rf"EXT4-fs \({_IN}\): mounted filesystem .{{0,80}}with (?:ordered|writeback|journalled) data mode",
         rf"XFS \({_IN}\): Mounting V[45] [Ff]ilesystem",
+        rf"BTRFS info \(device {_IN}[^)]*\): first mount of filesystem",
     ),
     Kind.NFS_SILENT: (
         r"(?:nfs|lockd): server (?P<device>\S{1,80}) not responding",

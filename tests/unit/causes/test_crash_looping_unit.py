@@ -21,11 +21,11 @@ FRESH = round((b.DAYS * 86_400 - 30) * 1e6)
 
 
 def test_counter_that_rises_between_the_looks_is_the_proof() -> None:
-    finding = found(LOOP, b.units(b.unit("x.service", 7, 8)))
+    finding = found(LOOP, b.units(b.unit("x.service", 9_007, 9_008)))
     assert (finding.status, finding.confidence) == (Status.DEGRADED, Confidence.CONFIRMED)
     assert (finding.suspects, steps(finding)) == (("x.service",), [("disable_unit", "x.service")])
-    assert "NRestarts rose from 7 to 8" in finding.summary
-    assert "NRestarts=8" in finding.evidence[0].source
+    assert "NRestarts rose from 9,007 to 9,008" in finding.summary
+    assert "NRestarts=9008" in finding.evidence[0].source
 
 
 @pytest.mark.parametrize("look", ["sub", "sub_later"])
@@ -72,10 +72,10 @@ def test_poller_that_ends_well_is_no_loop_and_one_that_fails_is() -> None:
 
 
 def test_unit_that_is_always_started_again_is_disabled_only_where_a_run_is_seen_to_fail() -> None:
-    unseen = found(LOOP, b.units(b.unit("x.service", 70, 71, restart="always")))
+    unseen = found(LOOP, b.units(b.unit("x.service", 70_000, 70_001, restart="always")))
     assert (unseen.confidence, unseen.remedy) == (Confidence.LIKELY, ())
     assert "How its runs end was not seen" in unseen.summary
-    seen = found(LOOP, b.units(b.unit("x.service", 70, 71, restart="always", result="signal")))
+    seen = found(LOOP, b.units(b.unit("x.service", 70_000, 70_001, restart="always", result="signal")))
     assert (seen.confidence, steps(seen)) == (Confidence.CONFIRMED, [("disable_unit", "x.service")])
 
 
@@ -112,11 +112,11 @@ def test_several_that_loop_are_one_finding_and_the_gravest_names_it() -> None:
 
 @pytest.mark.parametrize(("state", "action"), [("static", "mask_unit"), ("enabled", "disable_unit")])
 def test_unit_is_masked_where_disabling_does_nothing(state: str, action: str) -> None:
-    assert steps(found(LOOP, b.units(b.between_tries("x.service", 40, enabled=state)))) == [(action, "x.service")]
+    assert steps(found(LOOP, b.units(b.between_tries("x.service", 40_000, enabled=state)))) == [(action, "x.service")]
 
 
 def test_unit_that_a_socket_or_timer_starts_is_masked() -> None:
-    finding = found(LOOP, b.units(b.between_tries("x.service", 40, triggered_by=("x.timer",))))
+    finding = found(LOOP, b.units(b.between_tries("x.service", 40_000, triggered_by=("x.timer",))))
     assert steps(finding) == [("mask_unit", "x.service")]
 
 

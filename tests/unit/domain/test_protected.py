@@ -102,7 +102,7 @@ def test_ordinary_unit_is_not(name: str) -> None:
 
 def test_agents_that_base_images_bring_may_be_stopped_but_for_those_that_run_work_or_let_us_in() -> None:
     kept = {agent.name for agent in KNOWN_AGENTS if is_protected(agent.units)}
-    assert kept == {"amazon-ssm-agent", "nomad"}
+    assert kept == {"amazon-ssm-agent", "consul", "nomad"}
 
 
 def test_whatever_is_essential_is_protected() -> None:
