@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from bot.domain.defaults import AT_ONCE
+
+if TYPE_CHECKING:
+    from bot.domain.entry import Entry
+    from bot.domain.incident import Incident
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,21 @@ class Hold:
     step: int
     runner: str
     silent_for: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """What a decision about an incident's plan depends on, all read at one moment.
+
+    Shape: `pulled` is the pull of the brake that is on, `marks` are what people said of verdicts. `hold` is on the
+    plan's node or machine, `tried` the last incident that began the same plan there; both are None without a plan.
+    """
+
+    incident: Incident
+    pulled: Entry | None
+    marks: tuple[Entry, ...]
+    hold: Hold | None = None
+    tried: str | None = None
 
 
 def busy_with(hold: Hold, node: str) -> str:

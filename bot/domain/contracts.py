@@ -19,7 +19,7 @@ from bot.domain.verdict import Verdict
 
 if TYPE_CHECKING:  # ledger types, which a check without a ledger need not load
     from bot.domain.action import Plan
-    from bot.domain.claim import Claim, Hold
+    from bot.domain.claim import Claim, DecisionRecord, Hold
     from bot.domain.entry import Append, Entry, Event, Head
     from bot.domain.events import IncidentEvent, StepStarted
     from bot.domain.house_events import NodeReleased, WishRefused
@@ -264,6 +264,15 @@ class ActingLedger(Ledger, Protocol):
 
     async def pulled_by(self, request: str) -> Entry | None:
         """Return the entry by which that request pulled the brake, if it is among the last hundred; otherwise None."""
+        ...
+
+    async def deciding(self, stream: str, within: timedelta) -> DecisionRecord | None:
+        """Return an incident with all that a decision about it depends on, in one read; None without such a stream.
+
+        Shape: `within` as for `tried`.
+
+        Raises: what `incident` does.
+        """
         ...
 
     async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:

@@ -1,15 +1,18 @@
-"""The ledger: entries are appended to streams, chained by hashes, and never changed."""
+"""The ledger: entries are appended to streams, chained by hashes, and never changed.
+
+Longer than 300 lines: each method is one transaction, and all of them share what is folded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
 from bot.domain.action import Plan
 from bot.domain.alert import BOT, is_who
-from bot.domain.claim import Claim, Hold
+from bot.domain.claim import Claim, DecisionRecord, Hold
 from bot.domain.contracts import Clock
 from bot.domain.entry import (
     ANCHORED,
@@ -182,9 +185,25 @@ class Ledger:
 
     def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         """Return the last incident that began this plan within that time, on this node or on that machine."""
-        claim = Claim(plan.node, plan.remedy, "", machine_id=machine_id, cure=plan.cure)
         with self._database.reading() as connection:
-            return holds.tried(connection, claim, instant_of(self._now(connection)) - within)
+            return _tried(connection, plan, machine_id, instant_of(self._now(connection)) - within)
+
+    def deciding(self, stream: str, within: timedelta) -> DecisionRecord | None:
+        """Return an incident with all that a decision about it depends on; None if there is no such stream.
+
+        Raises: as `incident`.
+        """
+        with self._database.reading() as connection:
+            incident = self._folds.incident(connection, stream)
+            if incident is None:
+                return None
+            pulled, marks = holds.brake(connection), self._marks.read(connection)
+            if incident.proposal is None:
+                return DecisionRecord(incident, pulled, marks)
+            plan, machine_id = incident.proposal.plan, incident.proposal.binds.get("machine_id", "")
+            now = instant_of(self._now(connection))
+            held = holds.held(connection, incident.node, machine_id, now)
+            return DecisionRecord(incident, pulled, marks, held, _tried(connection, plan, machine_id, now - within))
 
     def read(self, stream: str) -> tuple[Entry, ...]:
         """Return the stream's entries in order; none if there is no such stream."""
@@ -284,6 +303,11 @@ class Ledger:
 
     def _now(self, connection: Connection) -> str:
         return instant_text(self._time()) if self._time is not None else self._database.now(connection)
+
+
+def _tried(connection: Connection, plan: Plan, machine_id: str, since: datetime) -> str | None:
+    claim = Claim(plan.node, plan.remedy, "", machine_id=machine_id, cure=plan.cure)
+    return holds.tried(connection, claim, since)
 
 
 def _is_present(pulled: Entry | None, pull: int) -> None:

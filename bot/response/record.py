@@ -90,10 +90,9 @@ class IncidentRecord:
 
         Raises: UnknownIncident for an unknown id.
         """
-        named = is_stream(incident_id) and incident_id != HOUSE
-        incident = await self._ledger.incident(incident_id) if named else None
+        incident = await self._ledger.incident(incident_id) if may_name(incident_id) else None
         if incident is None:
-            raise _unknown(incident_id)
+            raise unknown(incident_id)
         return incident
 
     async def story(self, incident_id: str) -> tuple[Entry, ...]:
@@ -101,9 +100,9 @@ class IncidentRecord:
 
         Raises: UnknownIncident for an unknown id.
         """
-        entries = await self._ledger.read(incident_id) if is_stream(incident_id) and incident_id != HOUSE else ()
+        entries = await self._ledger.read(incident_id) if may_name(incident_id) else ()
         if not entries:
-            raise _unknown(incident_id)
+            raise unknown(incident_id)
         return entries
 
     async def together(self, group: str) -> tuple[Incident, ...]:
@@ -131,7 +130,13 @@ class IncidentRecord:
         return incident
 
 
-def _unknown(incident_id: str) -> UnknownIncident:
+def may_name(incident_id: str) -> bool:
+    """True for what may be an incident's id."""
+    return is_stream(incident_id) and incident_id != HOUSE
+
+
+def unknown(incident_id: str) -> UnknownIncident:
+    """Return the error for an id that no incident has."""
     return UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
 
 

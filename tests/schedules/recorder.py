@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from bot.domain.action import Plan
-from bot.domain.claim import Claim, Hold
+from bot.domain.claim import Claim, DecisionRecord, Hold
 from bot.domain.entry import Append, Entry, Event, Head
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.events import IncidentEvent, StepStarted
@@ -105,6 +105,9 @@ class Recorder:
 
     async def pulled_by(self, request: str) -> Entry | None:
         return await self._do(self.ledger.pulled_by, request)  # type: ignore[no-any-return]
+
+    async def deciding(self, stream: str, within: timedelta) -> DecisionRecord | None:
+        return await self._do(self.ledger.deciding, stream, within)  # type: ignore[no-any-return]
 
     async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         return await self._do(self.ledger.tried, plan, machine_id, within)  # type: ignore[no-any-return]

@@ -10,7 +10,6 @@ from bot.domain.events import PlanProposed
 from bot.domain.incident import Decision, Incident
 from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.response.decision import guards
-from bot.response.record import IncidentRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,6 @@ class ApprovalCounter:
 
     policy: Policy
     ledger: Ledger
-    record: IncidentRecord
     lookup: ApproverLookup | None = None
 
     async def needed(self, incident: Incident, proposal: PlanProposed) -> tuple[int, tuple[str, ...]]:
@@ -31,9 +29,7 @@ class ApprovalCounter:
         """
         nodes = 1
         if self.policy.approvals_for_several > proposal.approvals_needed:
-            beside = await self.ledger.together(incident.summary.card)
-            if len(beside) > 1:
-                nodes = len({(await self.record.find(name)).node for name in beside})
+            nodes = len(await self.ledger.nodes(incident.group)) if incident.group else 1
         strange = guards.raised_by_stranger(self.policy, incident)
         needed = max(proposal.approvals_needed, self.policy.approvals_needed(nodes, strange))
         if len(incident.endorsements) + 1 < needed:

@@ -93,7 +93,9 @@ class DecisionPreview:
     async def _about_plan(self, incident: Incident, approval: Approval, action: str) -> list[str | Refused]:
         policy, proposal, now = self.policy, incident.proposal, now_of(self.clock, incident)
         assert proposal is not None
-        plan, braked, marks = proposal.plan, await self.ledger.braked(), await self.ledger.marks()
+        record = await self.ledger.deciding(incident.id, SAME_AGAIN)
+        assert record is not None
+        plan, marks = proposal.plan, record.marks
         answers: list[str | Refused] = []
         if action:
             steps = [step.action for step in plan.steps]
@@ -106,17 +108,17 @@ class DecisionPreview:
             _asked("it is not too late", lambda: guards.is_in_time(policy, incident, now)),
             _asked("plan and policy are as proposed", lambda: guards.is_the_same_plan(policy, proposal, approval)),
             _asked("[act] names every unit", lambda: guards.units_are_named(policy, plan, self.actions)),
-            _asked("the brake is off", lambda: guards.is_released(braked)),
+            _asked("the brake is off", lambda: guards.is_released(record.pulled)),
             _asked("people mark its cause right often enough", lambda: guards.is_trusted(policy, incident, marks)),
             _asked("it is not in quiet hours", lambda: guards.is_not_quiet(policy, now)),
         ]
-        machine_id = proposal.binds.get("machine_id", "")
-        held = await self.ledger.hold(incident.node, machine_id)
+        held = record.hold
         busy = held is not None and held.incident != incident.id
         answers.append(NodeBusy(busy_with(held, incident.node)) if busy and held else "nothing else acts on it")
-        again = await self.ledger.tried(plan, machine_id, SAME_AGAIN)
-        tried = again not in (None, incident.id)
-        answers.append(AlreadyTried(f"Incident {again} did the same today.") if tried else "not tried in the last 24 h")
+        tried = record.tried not in (None, incident.id)
+        answers.append(
+            AlreadyTried(f"Incident {record.tried} did the same today.") if tried else "not tried in the last 24 h"
+        )
         if incident.approvals_needed > 1:
             answers.append(f"{len(incident.endorsements)} of {incident.approvals_needed} have said yes so far")
         return answers

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from weakref import WeakValueDictionary
 
 from bot.domain.alert import BOT
-from bot.domain.claim import busy_with
+from bot.domain.claim import DecisionRecord, busy_with
 from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -52,7 +52,7 @@ from bot.response.decision.decision_preview import DecisionPreview
 from bot.response.decision.preflight import Drifted, Preflight
 from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.execution.node_access import NodeAccess
-from bot.response.record import IncidentRecord, cured_since, handed_over
+from bot.response.record import IncidentRecord, cured_since, handed_over, may_name, unknown
 from bot.response.timing import now_of
 
 _TRIES = 3  # on Conflict: read again, fold, decide again
@@ -83,7 +83,7 @@ class Responder:
         async with self._on_record("approve", incident_id, approval):
             turn = self._turns.setdefault(incident_id, asyncio.Lock())
             if turn.locked():  # a person who may not decide is told at once, without waiting for the node to be read
-                await self._guarded(await self.record.find(incident_id), approval)
+                await self._guarded(await self._read(incident_id), approval)
             async with turn:
                 return await self._decided(incident_id, approval)
 
@@ -93,9 +93,9 @@ class Responder:
         Shape: the guards and the look at the node are those of `decide`, for each yes.
         Raises: Refused as `decide`; Conflict when the incident changed meanwhile.
         """
-        proposal = None
+        proposal, record = None, replace(await self._read(incident.id), incident=incident)
         for approval in approvals:
-            proposal = await self._guarded(incident, approval, in_wave=True)
+            proposal = await self._guarded(record, approval, in_wave=True)
         if proposal is None:
             raise NotEnoughApprovers("Nobody has said yes to the wave.")
         await self._look_again(incident)
@@ -211,10 +211,10 @@ class Responder:
     async def _decided(self, incident_id: str, approval: Approval) -> Incident:
         """Decide in turn: of many at the same time the first has the node read, and the others are told."""
         looked = False
-        counter = ApprovalCounter(self.policy, self.ledger, self.record, self.lookup)
+        counter = ApprovalCounter(self.policy, self.ledger, self.lookup)
         for _ in range(_TRIES):
-            incident = await self.record.find(incident_id)
-            proposal = await self._guarded(incident, approval)
+            record = await self._read(incident_id)
+            incident, proposal = record.incident, await self._guarded(record, approval)
             if not looked:
                 await self._look_again(incident)
                 looked = True
@@ -238,7 +238,15 @@ class Responder:
                     return await self.record.tell(incident, event_of(incident), approval.by)
             raise CannotTell(_TOO_FAST, "Try again.")
 
-    async def _guarded(self, incident: Incident, approval: Approval, *, in_wave: bool = False) -> PlanProposed:
+    async def _read(self, incident_id: str) -> DecisionRecord:
+        """Return the incident with all that a decision about it depends on. Raises: UnknownIncident."""
+        found = await self.ledger.deciding(incident_id, SAME_AGAIN) if may_name(incident_id) else None
+        if found is None:
+            raise unknown(incident_id)
+        return found
+
+    async def _guarded(self, record: DecisionRecord, approval: Approval, *, in_wave: bool = False) -> PlanProposed:
+        incident = record.incident
         guards.reason_given(approval)
         guards.is_approver(self.policy, approval)
         guards.is_not_the_asker(self.policy, incident, approval)
@@ -250,14 +258,12 @@ class Responder:
         guards.is_the_same_plan(self.policy, proposal, approval)
         guards.is_known(self.reach.actions.keys(), proposal.plan)
         guards.units_are_named(self.policy, proposal.plan, self.reach.actions)
-        guards.is_released(await self.ledger.braked())
-        guards.is_trusted(self.policy, incident, await self.ledger.marks())
+        guards.is_released(record.pulled)
+        guards.is_trusted(self.policy, incident, record.marks)
         guards.is_not_quiet(self.policy, self._now(incident))
-        machine_id = proposal.binds.get("machine_id", "")
-        held = await self.ledger.hold(incident.node, machine_id)
-        if held is not None and held.incident != incident.id:
-            raise NodeBusy(busy_with(held, incident.node), "Wait until it has ended.")
-        again = await self.ledger.tried(proposal.plan, machine_id, SAME_AGAIN)
+        if record.hold is not None and record.hold.incident != incident.id:
+            raise NodeBusy(busy_with(record.hold, incident.node), "Wait until it has ended.")
+        again = record.tried
         if again is not None and again != incident.id:
             await self._is_not_cured(incident, again)
             tried = AlreadyTried(f"Incident {again} carried out the same plan on {incident.node} less than a day ago.")
