@@ -81,7 +81,7 @@ def slack_acting(
         outbox,
         ledger,
         policy,
-        responder.record,
+        log,
         notices,
         ACTIONS,
         links,

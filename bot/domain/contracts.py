@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # ledger types, which a check without a ledger need not load
     from bot.domain.events import IncidentEvent, StepStarted
     from bot.domain.house_events import NodeReleased, WishRefused
     from bot.domain.incident import Changes, Incident, IncidentSummary
-    from bot.domain.post import DuePost, MessageRef, Post
+    from bot.domain.post import CardPosts, CardRecord, DuePost, MessageRef, Post, StoredPost
 
 
 class Transport(Protocol):
@@ -221,6 +221,13 @@ class Ledger(Protocol):
         """Return those incidents as they were at one moment, and by id why others among them cannot be read."""
         ...
 
+    async def card(self, card: str, part: str, of_incident: bool = False) -> CardRecord:
+        """Return all that a card is drawn from, in one read; `part` is the part whose content is among it.
+
+        Shape: with `of_incident`, `card` is the id of an incident on it.
+        """
+        ...
+
 
 class ActingLedger(Ledger, Protocol):
     """A ledger that also keeps the limits across incidents: who acts on which node, how many at once, and the brake."""
@@ -328,8 +335,8 @@ class Outbox(Protocol):
     Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
-    async def keep(self, post: Post) -> str:
-        """Store a post to be sent; it replaces an earlier post of the same incident and part. Return its id."""
+    async def keep(self, post: Post) -> StoredPost:
+        """Store a post to be sent; it replaces an earlier post of the same incident and part."""
         ...
 
     async def due(self, now: datetime) -> tuple[DuePost, ...]:
@@ -358,6 +365,10 @@ class Outbox(Protocol):
 
     async def standing(self, incident: str, part: str) -> Mapping[str, Any] | None:
         """Return the content of a part that was delivered last, if no later version of it waits."""
+        ...
+
+    async def card(self, incident: str, part: str) -> CardPosts:
+        """Return the messages of all its parts, and what stands in this part, in one read."""
         ...
 
     async def waiting(self) -> int:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bot.domain.entry import Entry, Head
+    from bot.domain.incident import Incident
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,47 @@ class Post:
     channel: str
     content: Mapping[str, Any] = field(default_factory=dict)
     under: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPost:
+    """A post that was just stored.
+
+    Shape: `id` identifies this version. `place` is the message with an earlier version, `above` the message in whose
+    thread it goes; each is None while nothing was delivered.
+    """
+
+    id: str
+    place: MessageRef | None = None
+    above: MessageRef | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CardPosts:
+    """What the outbox has of a card: the message of each delivered part, and what stands in one of them.
+
+    Shape: `standing` is the content of that part which was delivered last, None if a later version of it waits.
+    """
+
+    places: Mapping[str, MessageRef] = field(default_factory=dict)
+    standing: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CardRecord:
+    """Everything that a card is drawn from, all read at one moment.
+
+    Shape: `incidents` are the card's, oldest first; `unreadable` says by id why others cannot be read. `head` is the
+    record's, `pulled` the pull of the brake that is on, `marks` what people said of verdicts.
+    """
+
+    card: str
+    incidents: tuple[Incident, ...]
+    unreadable: Mapping[str, str]
+    posts: CardPosts
+    head: Head
+    pulled: Entry | None
+    marks: tuple[Entry, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,14 +42,16 @@ from bot.domain.house_events import (
     WishRefused,
 )
 from bot.domain.incident import Changes, Incident, IncidentSummary
+from bot.domain.post import CardRecord
 from bot.ledger import holds
 from bot.ledger.appended import append_entry
 from bot.ledger.database import Database
 from bot.ledger.folds import MOST_KEPT, Folds
 from bot.ledger.house_entries import CAPTURES, MARKS, MUTES, HouseEntries
 from bot.ledger.machines import names_of_machines, note_machines
+from bot.ledger.outbox import posts_of
 from bot.ledger.refusals import to_write
-from bot.ledger.summaries import changes, mark_changed, nodes_of, read_summaries, summarise, together
+from bot.ledger.summaries import card_of, changes, mark_changed, nodes_of, read_summaries, summarise, together
 from bot.ledger.tables import head_of, last_policy, pull_of, read_stream
 from bot.ledger.wave_rows import may_act
 
@@ -265,15 +267,31 @@ class Ledger:
 
     def group(self, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         """Return those incidents, and by id why others among them cannot be read."""
-        found, unreadable = list[Incident](), dict[str, str]()
         with self._database.reading() as connection:
-            for name in together(connection, card):
-                try:
-                    incident = self._folds.incident(connection, name)
-                except (ImpossibleEvent, UnreadableEntry) as no:  # of a newer program, or damaged
-                    unreadable[name] = str(no)
-                else:
-                    found += [incident] if incident is not None else []
+            return self._group(connection, card)
+
+    def card(self, card: str, part: str, of_incident: bool = False) -> CardRecord:
+        """Return all that a card is drawn from; with `of_incident`, the card with the incident of that id."""
+        with self._database.reading() as connection:
+            name = card_of(connection, card) if of_incident else card
+            return CardRecord(
+                name,
+                *self._group(connection, name),
+                posts_of(connection, name, part),
+                head_of(connection, HOUSE)[0],
+                holds.brake(connection),
+                self._marks.read(connection),
+            )
+
+    def _group(self, connection: Connection, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
+        found, unreadable = list[Incident](), dict[str, str]()
+        for name in together(connection, card):
+            try:
+                incident = self._folds.incident(connection, name)
+            except (ImpossibleEvent, UnreadableEntry) as no:  # of a newer program, or damaged
+                unreadable[name] = str(no)
+            else:
+                found += [incident] if incident is not None else []
         return tuple(found), unreadable
 
     def _add_to_incident(

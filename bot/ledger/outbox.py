@@ -10,10 +10,10 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, exists, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, select, update
 
 from bot.domain.entry import instant_of, instant_text, is_stream
-from bot.domain.post import DuePost, MessageRef, Post
+from bot.domain.post import CardPosts, DuePost, MessageRef, Post, StoredPost
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
 from bot.ledger.leases import Leases
@@ -52,8 +52,8 @@ class Outbox:
         not_ours = [POSTS.c.part.not_like(f"{prefix}%") for prefix in of_others]
         self._ours = and_(POSTS.c.part.startswith(parts), *not_ours)
 
-    def keep(self, post: Post) -> str:
-        """Store a post to be sent; it replaces an earlier post of its incident and part. Return its id."""
+    def keep(self, post: Post) -> StoredPost:
+        """Store a post to be sent; it replaces an earlier post of its incident and part."""
         if not (is_stream(post.incident) and is_stream(post.part)):
             raise ValueError(f"{post.incident!r} and {post.part!r} cannot name a post")
         content = json.dumps(post.content, separators=(",", ":"))
@@ -63,17 +63,18 @@ class Outbox:
                 self._leases.take_unowned(connection, post.incident)
             values["kept_at"] = self._database.now(connection)
             row = _row(connection, post.incident, post.part)
+            above = _place_of(_row(connection, post.incident, post.under)) if post.under else None
             if row is None:
                 number = connection.execute(select(func.coalesce(func.max(POSTS.c.number), 0) + 1)).scalar_one()
                 first = {"incident": post.incident, "part": post.part, "number": number, "version": 1}
                 values |= first | {"due_at": _SOON, "attempts": 0, "error": ""}
                 connection.execute(insert(POSTS).values(values))
-                return _id(post.incident, post.part, 1)
+                return StoredPost(_id(post.incident, post.part, 1), above=above)
             values["version"] = row.version + 1
             if not row.waiting:  # keeps a running attempt, and the time at which it is to be tried again
                 values |= {"due_at": _SOON, "attempts": 0, "error": ""}
             _change(connection, row, values)
-            return _id(post.incident, post.part, row.version + 1)
+            return StoredPost(_id(post.incident, post.part, row.version + 1), _place_of(row), above)
 
     def due(self, now: datetime) -> tuple[DuePost, ...]:
         """Return the posts to be sent now, in order. They are not handed out again for a while."""
@@ -133,17 +134,17 @@ class Outbox:
     def place(self, incident: str, part: str) -> MessageRef | None:
         """Return where a part was posted, None before its first delivery."""
         with self._database.reading() as connection:
-            row = _row(connection, incident, part)
-        return None if row is None else _place(row.place_channel, row.place_ts)
+            return _place_of(_row(connection, incident, part))
 
     def standing(self, incident: str, part: str) -> Mapping[str, Any] | None:
         """Return the delivered content of a part, None while a later version waits."""
         with self._database.reading() as connection:
-            row = _row(connection, incident, part)
-        if row is None or row.waiting or row.error or row.place_ts is None:
-            return None
-        content: Mapping[str, Any] = json.loads(row.content)
-        return content
+            return _standing(connection, incident, part)
+
+    def card(self, incident: str, part: str) -> CardPosts:
+        """Return where all its parts were posted, and what stands in this part."""
+        with self._database.reading() as connection:
+            return posts_of(connection, incident, part)
 
     def channels(self) -> frozenset[str]:
         """Return where posts were delivered: channels, or what a surface stores in that field."""
@@ -169,6 +170,22 @@ class Outbox:
 
 
 _ABOVE = POSTS.alias("above")
+_PLACES = select(POSTS.c.part, POSTS.c.place_channel, POSTS.c.place_ts).where(POSTS.c.incident == bindparam("of_card"))
+
+
+def posts_of(connection: Connection, incident: str, part: str) -> CardPosts:
+    """Return where all parts of a card were posted, and what stands in one of them."""
+    rows = connection.execute(_PLACES, {"of_card": incident})
+    places = {row.part: place for row in rows if (place := _place(row.place_channel, row.place_ts)) is not None}
+    return CardPosts(places, _standing(connection, incident, part) if part in places else None)
+
+
+def _standing(connection: Connection, incident: str, part: str) -> Mapping[str, Any] | None:
+    row = _row(connection, incident, part)
+    if row is None or row.waiting or row.error or row.place_ts is None:
+        return None
+    content: Mapping[str, Any] = json.loads(row.content)
+    return content
 
 
 def _post(row: Row[Any]) -> DuePost:
@@ -176,7 +193,7 @@ def _post(row: Row[Any]) -> DuePost:
         id=_id(row.incident, row.part, row.version),
         post=Post(row.incident, row.part, row.channel, json.loads(row.content), row.under),
         kept_at=instant_of(row.kept_at),
-        place=_place(row.place_channel, row.place_ts),
+        place=_place_of(row),
         thread=_place(row.thread_channel, row.thread_ts),
         attempts=row.attempts,
         error=row.error,
@@ -185,6 +202,10 @@ def _post(row: Row[Any]) -> DuePost:
 
 def _place(channel: str | None, ts: str | None) -> MessageRef | None:
     return None if channel is None or ts is None else MessageRef(channel, ts)
+
+
+def _place_of(row: Row[Any] | None) -> MessageRef | None:
+    return None if row is None else _place(row.place_channel, row.place_ts)
 
 
 def _id(incident: str, part: str, version: int) -> str:

@@ -30,6 +30,7 @@ _TOGETHER = (
     )
     .order_by(INCIDENTS.c.opened_at, INCIDENTS.c.id)
 )
+_CARD_OF = select(INCIDENTS.c.group).where(INCIDENTS.c.id == bindparam("named"))
 _NODES = select(INCIDENTS.c.node).where(INCIDENTS.c.group == bindparam("of_group")).distinct()
 _OPEN = select(INCIDENTS).where(~INCIDENTS.c.ended).order_by(INCIDENTS.c.change)
 
@@ -64,6 +65,11 @@ def changes(connection: Connection, since: int | None) -> Changes:
 def together(connection: Connection, card: str) -> tuple[str, ...]:
     """Return the ids of the incidents that are shown together, the oldest first."""
     return tuple(connection.execute(_TOGETHER, {"card": card}).scalars())
+
+
+def card_of(connection: Connection, incident: str) -> str:
+    """Return the card that an incident is shown on."""
+    return connection.execute(_CARD_OF, {"named": incident}).scalar_one_or_none() or incident
 
 
 def _readable(rows: Sequence[Row[Any]]) -> Iterator[IncidentSummary]:

@@ -164,7 +164,7 @@ def test_group_is_kept_until_its_posts_are_taken(
     outbox, a = Outbox(database), runner("a")
     for group in ("g1", "g2"):
         a.take(group)
-    post = outbox.keep(Post("g1", "card", "C1"))
+    post = outbox.keep(Post("g1", "card", "C1")).id
     a.let_go(["g1", "g2"])
     assert a.mine() == {"g1"}
     outbox.taken(post, "C1", "1.2")

@@ -46,7 +46,7 @@ def sent(outbox: Outbox, post: Post, now: datetime = NOW) -> DuePost:
 
 
 def test_post_waits_until_it_is_taken(outbox: Outbox) -> None:
-    post_id = outbox.keep(CARD)
+    post_id = outbox.keep(CARD).id
     assert outbox.waiting() == 1
     due = only(outbox.due(NOW))
     assert (due.id, due.post, due.place, due.thread, due.attempts) == (post_id, CARD, None, None, 0)
@@ -70,9 +70,9 @@ def test_edit_of_what_was_taken_knows_its_place(outbox: Outbox) -> None:
 
 
 def test_edit_kept_while_the_first_is_under_way_waits_for_its_place(outbox: Outbox) -> None:
-    first = outbox.keep(CARD)
+    first = outbox.keep(CARD).id
     outbox.due(NOW)
-    second = outbox.keep(VERDICT)
+    second = outbox.keep(VERDICT).id
     assert outbox.due(NOW + SOON) == (), "sent now it would become a second card"
     outbox.taken(first, PLACE.channel, PLACE.ts)
     due = only(outbox.due(NOW + SOON))
@@ -115,7 +115,7 @@ def test_post_of_what_nobody_sees_to_belongs_to_the_program_that_keeps_it(databa
     a, b = (Leases(database, name, time=lambda: time[0]) for name in "ab")
     ours, theirs = Outbox(database, LEASE, leases=a), Outbox(database, LEASE, leases=b)
     profile = Post("profile0123", "card", "C1")
-    kept = ours.keep(profile)
+    kept = ours.keep(profile).id
     assert theirs.due(NOW) == (), "it is being sent already"
     assert only(ours.due(NOW)).post == profile
     a.let_go([profile.incident])
@@ -154,7 +154,7 @@ def test_failed_post_comes_back_when_it_may_be_tried_again(outbox: Outbox) -> No
 
 
 def test_edit_kept_while_slack_says_wait_waits_too(outbox: Outbox) -> None:
-    first = outbox.keep(CARD)
+    first = outbox.keep(CARD).id
     outbox.due(NOW)
     outbox.keep(VERDICT)
     outbox.failed(first, NOW + timedelta(seconds=30), "ratelimited")
@@ -194,7 +194,7 @@ def test_dropped_post_is_not_tried_again_but_a_later_one_is(outbox: Outbox) -> N
 
 
 def test_dropping_an_earlier_version_does_not_drop_the_later(outbox: Outbox) -> None:
-    first = outbox.keep(CARD)
+    first = outbox.keep(CARD).id
     outbox.due(NOW)
     outbox.keep(VERDICT)
     outbox.dropped(first, "invalid_blocks")
@@ -226,7 +226,7 @@ def test_what_was_never_kept_has_no_place_and_is_passed_over(outbox: Outbox) -> 
 async def test_awaited_outbox_is_the_same_outbox(outbox: Outbox) -> None:
     with ThreadPoolExecutor(2) as threads:
         awaited = on_threads(outbox, threads)
-        post_id = await awaited.keep(CARD)
+        post_id = (await awaited.keep(CARD)).id
         assert [due.id for due in await awaited.due(NOW)] == [post_id]
         await awaited.failed(post_id, NOW, "timed out")
         assert await awaited.waiting() == 1
@@ -253,11 +253,11 @@ def test_what_goes_to_pagerduty_is_handed_out_apart_and_one_by_one(database: Dat
 
 def test_what_stands_is_known_until_a_later_version_waits(outbox: Outbox) -> None:
     assert outbox.standing(CARD.incident, "card") is None
-    post_id = outbox.keep(CARD)
+    post_id = outbox.keep(CARD).id
     assert outbox.standing(CARD.incident, "card") is None, "it waits"
     outbox.taken(post_id, PLACE.channel, PLACE.ts)
     assert outbox.standing(CARD.incident, "card") == CARD.content
-    dropped = outbox.keep(VERDICT)
+    dropped = outbox.keep(VERDICT).id
     assert outbox.standing(CARD.incident, "card") is None
     outbox.dropped(dropped, "invalid_blocks")
     assert outbox.standing(CARD.incident, "card") is None, "what was dropped never stood there"

@@ -88,7 +88,7 @@ def test_what_hangs_on_an_incident_goes_with_it(database: Database) -> None:
     tell(then, "in-group", "gone-group", Cancelled("asked twice"))
     Leases(database, "r1").take("gone-group")
     outbox = Outbox(database)
-    outbox.taken(outbox.keep(Post("gone-group", "card", "C1", {})), "C1", "1.1")
+    outbox.taken(outbox.keep(Post("gone-group", "card", "C1", {})).id, "C1", "1.1")
     tell(Ledger(database), "new", "")
     Pruner(database, "bot").incidents(YEAR)
     with database.reading() as connection:

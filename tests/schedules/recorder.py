@@ -13,6 +13,7 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.house_events import NodeReleased, WishRefused
 from bot.domain.incident import Changes, Incident, IncidentSummary
+from bot.domain.post import CardRecord
 from bot.ledger import Ledger
 from tests.schedules.world import World
 
@@ -84,6 +85,9 @@ class Recorder:
 
     async def group(self, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         return await self._do(self.ledger.group, card)  # type: ignore[no-any-return]
+
+    async def card(self, card: str, part: str, of_incident: bool = False) -> CardRecord:
+        return await self._do(self.ledger.card, card, part, of_incident)  # type: ignore[no-any-return]
 
     async def hold(self, node: str, machine_id: str = "") -> Hold | None:
         return await self._do(self.ledger.hold, node, machine_id)  # type: ignore[no-any-return]

@@ -20,8 +20,9 @@ from bot.domain.errors import (
     SelfApproval,
     UnknownIncident,
 )
-from bot.domain.incident import Incident
+from bot.domain.incident import Incident, newest
 from bot.domain.policy import Approval
+from bot.domain.post import CardPosts, CardRecord
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
@@ -121,11 +122,11 @@ class BlockActions:
 
     async def _decision(self, click: Click) -> None:
         name, _, single = click.value.partition(AMONG)
-        group = await self._context.surface.group(name)
-        group = tuple(incident for incident in group if single in ("", incident.id))
+        card = await self._context.surface.read(name)
+        group = tuple(incident for incident in newest(card.incidents) if single in ("", incident.id))
         if not group:
             raise NothingProposed(UNKNOWN_BUTTON)
-        await self._is_its_card(click, name)
+        await self._is_its_card(click, name, card.posts)
         plans = [incident for incident in group if incident.state is State.PROPOSED and incident.proposal is not None]
         if not plans:
             for incident in group:
@@ -134,21 +135,20 @@ class BlockActions:
         shown = covered([incident_view(incident, self._context.view_context) for incident in plans])
         if not shown:
             raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie remediate {plans[0].id}")
-        objection = await self._objection(click, plans[: len(shown)]) if click.action == APPROVE else ""
+        objection = self._objection(click, plans[: len(shown)], card) if click.action == APPROVE else ""
         words = [f"{len(plans) - len(shown)} more wait; decide them after these."] if plans[len(shown) :] else []
         proposals = [(incident.id, incident.proposal) for incident in plans[: len(shown)]]
         digests = {name: proposal.digest[:DIGEST] for name, proposal in proposals if proposal is not None}
         await self._open(click, click.action, digests, shown, words, objection=objection)
 
-    async def _objection(self, click: Click, plans: Sequence[Incident]) -> str:
+    def _objection(self, click: Click, plans: Sequence[Incident], card: CardRecord) -> str:
         """Return what would refuse an approval now; the decision itself is made when the dialog is sent."""
         try:
             for incident in plans:
                 guards.is_not_the_asker(self._context.policy, incident, Approval(click.person.by, ""))
-            guards.is_released(await self._context.ledger.braked())
-            marks = await self._context.ledger.marks()
+            guards.is_released(card.pulled)
             for incident in plans:
-                guards.is_trusted(self._context.policy, incident, marks)
+                guards.is_trusted(self._context.policy, incident, card.marks)
         except (SelfApproval, Braked, CauseInDoubt) as no:
             return refusal_words(no)
         return ""
@@ -269,11 +269,11 @@ class BlockActions:
         nodes = dict.fromkeys(member.node for member in await self._context.surface.group(name) if member.node)
         await self._checks.begin(click, tuple(nodes))
 
-    async def _is_its_card(self, click: Click, group: str) -> None:
+    async def _is_its_card(self, click: Click, group: str, posts: CardPosts | None = None) -> None:
         """Return for a click on the card itself. Raises: NothingProposed for a click on a copy."""
         if click.in_home:
             return
-        place = await self._context.surface.place(group)
+        place = await self._context.surface.place(group, posts)
         if place is None or (place.channel, place.ts) != (click.channel, click.ts):
             raise NothingProposed("This is not the card of that incident; use the buttons on the card itself.")
 

@@ -154,7 +154,7 @@ class Pictures:
             return
         content = {**kept(owed.drawn), "node": owed.node}
         try:
-            post_id = await self._outbox.keep(Post(key[0], PICTURE + key[1], owed.channel, content, UNDER))
+            post_id = (await self._outbox.keep(Post(key[0], PICTURE + key[1], owed.channel, content, UNDER))).id
         except LedgerError as error:  # drawn all the same; only a restart would lose it
             self._log("outbox_unavailable", card=key[0], error=one_line(str(error)))
             post_id = ""
@@ -238,11 +238,11 @@ class Pictures:
     async def _kept(self, key: tuple[str, str]) -> _Picture | None:
         card, part = key[0], PICTURE + key[1]
         try:
-            place = await self._outbox.place(card, part)
-            content = await self._outbox.standing(card, part) if place is not None else None
-            drawn = of_kept(content) if content is not None else None
+            posts = await self._outbox.card(card, part)
+            drawn = of_kept(posts.standing) if posts.standing is not None else None
         except (LedgerError, NotOfForm):
             return None
+        place = posts.places.get(part)
         return _Picture(place.ts, alt_text(drawn)) if place is not None and drawn is not None else None
 
     def _remember(self, key: tuple[str, str], picture: _Picture | None) -> None:

@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from bot.domain.contracts import Clock, Log, Outbox
 from bot.domain.errors import LedgerError
-from bot.domain.post import MessageRef
+from bot.domain.post import CardPosts, MessageRef, StoredPost
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import (
     LAST,
@@ -87,10 +87,13 @@ class Poster:
     ) -> None:
         """Send a part that has to arrive: once this returns, it is sent even after a restart."""
         with self._parts.in_use(card):  # or it could be forgotten while it is stored, and be posted twice
+            stored = await self._keep(card, name, target, message, under)
             if under:
-                await self._restored(card, target, under)  # else the part would stand beside its card
-                await self._restored(card, target, name, under)  # else there would be a second of it
-            pending = PendingDelivery(await self._keep(card, name, target, message, under), rank)
+                self._restore(card, target, stored.above, under)  # else the part would stand beside its card
+            elif self._parts.get(card, name) is None:
+                self._parts.open_again(card)
+            self._restore(card, target, stored.place, name, under)  # else there would be a second of it
+            pending = PendingDelivery(stored.id, rank)
             part = self._parts.part(card, name, target, lambda: message, under)
             part.want(lambda: message, pending)
             if part.pending is not None and part.place is not None:
@@ -117,10 +120,16 @@ class Poster:
         if not was_open:
             self.finished(card)
 
-    async def adopt(self, card: str, target: MessageTarget) -> bool:
-        """Go on with a card that an earlier run may have posted; True if it did."""
+    async def adopt(self, card: str, target: MessageTarget, posts: CardPosts | None = None) -> bool:
+        """Go on with a card that an earlier run may have posted; True if it did.
+
+        Shape: `posts` are the card's, where they were just read; None: the outbox is asked.
+        """
         self._parts.open_again(card)
-        return await self._restored(card, target)
+        if (known := self._parts.get(card)) is not None:
+            return known.place is not None or known.pending is None  # it is posted, or is about to be
+        place = posts.places.get(CARD) if posts is not None else await self._placed(card)
+        return self._restore(card, target, place)
 
     def hold(self, card: str) -> None:
         """Remember a card until `let_go`, even if another part of the bot says that it is finished.
@@ -133,14 +142,19 @@ class Poster:
         """Take back a `hold`."""
         self._parts.let_go(card)
 
-    async def _restored(self, card: str, target: MessageTarget, name: str = CARD, under: str = "") -> bool:
-        if (known := self._parts.get(card, name)) is not None:
-            return known.place is not None or known.pending is None  # it is posted, or is about to be
+    async def _placed(self, card: str) -> MessageRef | None:
         try:
-            place = await self._outbox.place(card, name)
+            return await self._outbox.place(card, CARD)
         except LedgerError as error:
             self._log("outbox_unavailable", card=card, error=one_line(str(error)))
-            place = None
+            return None
+
+    def _restore(
+        self, card: str, target: MessageTarget, place: MessageRef | None, name: str = CARD, under: str = ""
+    ) -> bool:
+        """Remember a part that an earlier run has posted there; True if it is remembered now."""
+        if self._parts.get(card, name) is not None:
+            return True
         if place is None:
             return False
         part = Part(card, name, target, lambda: Message(""), under, self._parts.get(card, under), place)
@@ -148,14 +162,15 @@ class Poster:
         self._parts.add(part)
         return True
 
-    async def place(self, card: str) -> MessageRef | None:
-        """Return the place of a card; waits for a card that is just being posted.
+    async def place(self, card: str, posts: CardPosts | None = None) -> MessageRef | None:
+        """Return the place of a card; waits for a card that is just being posted. `posts`, where they were just read.
 
         Raises: LedgerError when the outbox is needed and cannot be read.
         """
         part = self._parts.get(card)
         if part is None:
-            return await self._outbox.place(card, CARD)
+            stood = posts.places.get(CARD) if posts is not None else None
+            return stood or await self._outbox.place(card, CARD)  # it may have been posted since
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(BEING_POSTED):
                 await part.settled.wait()
@@ -295,7 +310,8 @@ class Poster:
         """Send a card again unchanged: there is a picture for it now."""
         part = self._parts.get(card)
         if part is None or not part.version:
-            content, place = await self._outbox.standing(card, CARD), await self._outbox.place(card, CARD)
+            posts = await self._outbox.card(card, CARD)
+            content, place = posts.standing, posts.places.get(CARD)
             part = self._parts.get(card)  # it may have changed meanwhile
             if part is None or not part.version:
                 if content is None or place is None:
@@ -369,9 +385,9 @@ class Poster:
         self._settle(part, nowhere=True)
         await self._ended(part, part.pending, None, because)
 
-    async def _keep(self, card: str, name: str, target: MessageTarget, message: Message, under: str) -> str:
+    async def _keep(self, card: str, name: str, target: MessageTarget, message: Message, under: str) -> StoredPost:
         try:
             return await self._outbox.keep(kept(card, name, target, message, under))
         except LedgerError as error:  # sent all the same; only a restart would lose it
             self._log("outbox_unavailable", card=card, error=one_line(str(error)))
-            return ""
+            return StoredPost("")

@@ -10,17 +10,18 @@ from datetime import datetime
 
 from bot.domain.action import Action
 from bot.domain.call import is_call
-from bot.domain.contracts import ActingLedger, Outbox
+from bot.domain.contracts import ActingLedger, Log, Outbox
 from bot.domain.engine_contracts import Notices
-from bot.domain.errors import LedgerError, UnknownIncident
+from bot.domain.errors import LedgerError
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident, newest
 from bot.domain.pagerduty import OnCallSource
 from bot.domain.policy import Policy
-from bot.domain.post import MessageRef
+from bot.domain.post import CardPosts, CardRecord, MessageRef
+from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.execution.usual import UsualTimes
-from bot.response.record import IncidentRecord, undoable
+from bot.response.record import undoable
 from bot.surfaces.slack.calls import FIRST
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import Message, wording_of
@@ -51,7 +52,7 @@ class SlackSurface:
         outbox: Outbox,
         ledger: ActingLedger,
         policy: Policy,
-        record: IncidentRecord,
+        log: Log,
         notices: Notices,
         actions: Mapping[str, Action],
         links: Mapping[str, str] | None = None,
@@ -62,7 +63,7 @@ class SlackSurface:
         self._outbox = outbox
         self._ledger = ledger
         self._policy = policy
-        self._record = record
+        self._log = log
         self._notices = notices
         self._actions = actions
         self._links = links or {}
@@ -83,8 +84,11 @@ class SlackSurface:
 
         Raises: LedgerError when the record cannot be read.
         """
-        if not group:
-            return
+        if group:
+            await self._show(group)
+
+    async def _show(self, group: Sequence[Incident], read: CardRecord | None = None) -> None:
+        """Show a group; `read` is its card as it was just read, if it was."""
         group = newest(group)
         name = group_of(group[0])
         self._reminders.heard(name, group)
@@ -96,39 +100,41 @@ class SlackSurface:
                 return  # something newer was shown while this waited
             self._as_of[name] = as_of
             spot = await self._spot(group)
-            message = acting_card(group, await self._telling(name, group)) if spot is not None else None
+            message = acting_card(group, await self._telling(name, group, read)) if spot is not None else None
             if spot is None or message is None or self._shown.get(name) == (wording := wording_of(message)):
                 return
-            if name not in self._shown and await self._stands_so(name, wording):  # an earlier run has posted it
-                self._remember(name, wording)
-                await self._thread.show(name, spot, group)
-                return
-            stands = await self._poster.adopt(name, spot)
-            if stands and all(
-                incident.state in PROGRESS for incident in group
-            ):  # each step as it happens, if there is room
-                self._poster.show(name, spot, lambda: message)
+            if name not in self._shown:
+                read = read or await self.read(name)
+                if _stands_so(read.posts, wording):  # an earlier run has posted it
+                    self._remember(name, wording)
+                    await self._thread.show(name, spot, group, read)
+                    return
+            stands = await self._poster.adopt(name, spot, read.posts if read is not None else None)
+            if stands and all(incident.state in PROGRESS for incident in group):
+                self._poster.show(name, spot, lambda: message)  # each step as it happens, if there is room
             else:
                 await self._poster.enqueue(name, CARD, spot, message, rank=FIRST)
             self._remember(name, wording)
             if len(group) == 1 and (triage := group[0].triage) is not None and triage.growth is not None:
                 self._poster.illustrate(name, spot, group[0].id, group[0].node, triage.growth)
-            await self._thread.show(name, spot, group)
+            await self._thread.show(name, spot, group, read)
             self._poster.finished(name)
 
     @contextlib.asynccontextmanager
-    async def checking(self, group: Sequence[Incident], by: str) -> AsyncIterator[None]:
-        """While the block runs, show on the card that this person said yes and the nodes are being read again."""
-        ours = [incident.id for incident in group if incident.id not in self._checking]
+    async def checking(self, card: CardRecord, incidents: Sequence[str], by: str) -> AsyncIterator[None]:
+        """While the block runs, show on the card that this person said yes and these nodes are being read again."""
+        ours = [incident_id for incident_id in incidents if incident_id not in self._checking]
         self._checking |= dict.fromkeys(ours, by)
         try:
-            await self._progress(group)
+            await self._progress(card)
             yield
         finally:
             for incident_id in ours:
                 self._checking.pop(incident_id, None)
             with contextlib.suppress(LedgerError):  # the next change of the card puts this right
-                await self.show(await self.group(group_of(group[0])))
+                after = await self.read(card.card)
+                if after.incidents:
+                    await self._show(after.incidents, after)
 
     async def report(self, incident: Incident) -> str:
         """Send an ended incident's report into its card's thread; return what to tell the person who asked.
@@ -176,31 +182,43 @@ class SlackSurface:
 
         Raises: LedgerError when the record cannot be read.
         """
-        return newest(await self._record.together(name))
+        return newest(self._readable(*await self._ledger.group(name)))
 
-    async def place(self, name: str) -> MessageRef | None:
-        """Return the place of a card. Raises: LedgerError when the outbox cannot be read."""
-        return await self._poster.place(name)
+    async def read(self, name: str, *, of_incident: bool = False) -> CardRecord:
+        """Return all that a card is drawn from; with `of_incident`, the card with the incident of that id.
+
+        Raises: LedgerError when the record cannot be read.
+        """
+        card = await self._ledger.card(name, CARD, of_incident=of_incident)
+        self._readable(card.incidents, card.unreadable)
+        return card
+
+    async def place(self, name: str, posts: CardPosts | None = None) -> MessageRef | None:
+        """Return the place of a card; `posts`, if just read. Raises: LedgerError when the outbox cannot be read."""
+        return await self._poster.place(name, posts)
+
+    def _readable(self, found: tuple[Incident, ...], unreadable: Mapping[str, str]) -> tuple[Incident, ...]:
+        for name, error in unreadable.items():
+            self._log("record_unreadable", incident=name, error=one_line(error))
+        return found
 
     # --- what is shown
 
-    async def _stands_so(self, name: str, wording: str) -> bool:
-        content = await self._outbox.standing(name, CARD)
-        if content is None:
-            return False
-        return wording_of(Message(str(content.get("text", "")), tuple(content.get("blocks", ())))) == wording
-
-    async def _progress(self, group: Sequence[Incident]) -> None:
+    async def _progress(self, card: CardRecord) -> None:
         """Show what is not on record yet."""
-        name = group_of(group[0])
+        name, whole = card.card, newest(card.incidents)
+        if not whole:
+            return
+        as_of = max(incident.updated_at for incident in whole)
         async with self._alone(name):
+            if as_of < self._as_of.get(name, as_of):
+                return  # something newer was shown while this waited, and with it who is being checked
             try:
-                whole = await self.group(name)
                 spot = await self._spot(whole)
-                message = acting_card(whole, await self._telling(name, whole)) if spot is not None else None
+                message = acting_card(whole, await self._telling(name, whole, card)) if spot is not None else None
                 if spot is None or message is None or self._shown.get(name) == (wording := wording_of(message)):
                     return
-                await self._poster.adopt(name, spot)
+                await self._poster.adopt(name, spot, card.posts)
                 # Stored like a decision: as mere progress it would stay on the card for good if the bot stopped now.
                 await self._poster.enqueue(name, CARD, spot, message, rank=FIRST)
                 self._remember(name, wording)
@@ -208,16 +226,16 @@ class SlackSurface:
                 return  # without the ledger the decision will be refused anyway
             self._poster.finished(name)
 
-    async def _telling(self, name: str, group: Sequence[Incident]) -> ViewContext:
+    async def _telling(self, name: str, group: Sequence[Incident], read: CardRecord | None = None) -> ViewContext:
         if name not in self._heads and _ended(group):
-            self._heads[name] = (await self._ledger.head(HOUSE)).noted
+            self._heads[name] = (read.head if read is not None else await self._ledger.head(HOUSE)).noted
         is_running = any(incident.step_under_way is not None for incident in group)
         waits = {incident.id: self._notices.waits_for(incident.id) for incident in group if _may_be_held_up(incident)}
         return ViewContext(
             self._policy,
             self.words,
             self._heads.get(name, ""),
-            self._of(group, self._checking),
+            {incident.id: self._checking[incident.id] for incident in group if incident.id in self._checking},
             waits,
             frozenset(incident.id for incident in group if incident.ended and undoable(incident, self._actions)),
             links=self._links,
@@ -226,19 +244,14 @@ class SlackSurface:
             on_call=await self._on_call.read() if self._on_call is not None and needs_a_person(group) else None,
         )
 
-    @staticmethod
-    def _of(group: Sequence[Incident], told: Mapping[str, str]) -> dict[str, str]:
-        return {incident.id: told[incident.id] for incident in group if incident.id in told}
-
     # --- where it is shown
 
     async def _spot(self, group: Sequence[Incident]) -> MessageTarget | None:
         """Where a group's card belongs: as its opening says, or with the incident that it undoes."""
         first = group[0]
         if first.undoes:
-            try:
-                undone = await self._record.find(first.undoes)
-            except UnknownIncident:
+            undone = await self._ledger.incident(first.undoes)
+            if undone is None:
                 return None
             beside = await self._spot((undone,))
             return MessageTarget(beside.channel) if beside is not None else None
@@ -263,6 +276,13 @@ class SlackSurface:
             self._heads.pop(forgotten, None)
             self._as_of.pop(forgotten, None)
             self._thread.forget(forgotten)
+
+
+def _stands_so(posts: CardPosts, wording: str) -> bool:
+    content = posts.standing
+    if content is None:
+        return False
+    return wording_of(Message(str(content.get("text", "")), tuple(content.get("blocks", ())))) == wording
 
 
 def _may_be_held_up(incident: Incident) -> bool:

@@ -112,10 +112,10 @@ class ThreadFiles:
         if await self._outbox.place(card, part) is not None:
             return False
         kept = {**asked.content, "thread_ts": target.thread_ts}
-        post_id = await self._outbox.keep(Post(card, part, target.channel, kept, CARD))
+        stored = await self._outbox.keep(Post(card, part, target.channel, kept, CARD))
         if part in self._tasks:  # a sweep, or another click, was quicker
             return True
-        self._start(_Way(self._kinds[asked.prefix], card, asked.name, kept, target, post_id, instead))
+        self._start(_Way(self._kinds[asked.prefix], card, asked.name, kept, target, stored.id, instead))
         return True
 
     def take_up(self, due: DuePost, instead: Instead) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.domain.contracts import ActingLedger, Outbox
-from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
+from bot.domain.post import CardRecord
 from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.report_file import REPORT
@@ -25,21 +25,30 @@ class ThreadReplies:
         self._words = words
         self._said: dict[str, set[str]] = {}  # for each card, what this run has seen to
 
-    async def show(self, name: str, spot: MessageTarget, group: Sequence[Incident]) -> None:
-        """Bring a card's thread up to date. Raises: LedgerError when the record cannot be asked."""
+    async def show(
+        self, name: str, spot: MessageTarget, group: Sequence[Incident], read: CardRecord | None = None
+    ) -> None:
+        """Bring a card's thread up to date; `read` is its card as it was just read, if it was.
+
+        Raises: LedgerError when the record cannot be asked.
+        """
         said = self._said.setdefault(name, set())
         for approval in approval_replies(group):
             if approval.part in said:
                 continue
-            if await self._outbox.place(name, approval.part) is None:
-                head = (await self._ledger.head(HOUSE)).noted
-                await self._poster.enqueue(name, approval.part, spot, approval.message(head), under=CARD)
+            read = read or await self._ledger.card(name, CARD)
+            if approval.part not in read.posts.places:
+                message = approval.message(read.head.noted)
+                await self._poster.enqueue(name, approval.part, spot, message, under=CARD)
             said.add(approval.part)
         for incident in group:
             if incident.ended and incident.steps:  # for others the report comes on request
                 await self._poster.attach(name, spot, FileRequest(REPORT, incident.id))
             for reply in replies(incident, self._words, of_several=len(group) > 1):
-                if reply.part not in said and await self._outbox.place(name, reply.part) is None:
+                if reply.part in said:
+                    continue
+                read = read or await self._ledger.card(name, CARD)
+                if reply.part not in read.posts.places:
                     await self._say(name, spot, incident.id, reply)
                 said.add(reply.part)
 

@@ -151,9 +151,12 @@ class ViewSubmissions:
         await self._each(intent, approval, decide[intent.action])
 
     async def _approve(self, intent: Intent, submission: Submission, reason: str) -> None:
-        found = await asyncio.gather(*(self._context.find(incident_id) for incident_id in intent.plans))
+        card = await self._context.surface.read(next(iter(intent.plans), ""), of_incident=True)
+        read = {incident.id: incident for incident in card.incidents}
+        found = [read.get(incident_id) or await self._context.find(incident_id) for incident_id in intent.plans]
         shown = found and not self._is_refused_anyhow(found, submission.person)
-        async with self._context.surface.checking(found, submission.person.by) if shown else nullcontext():
+        checking = self._context.surface.checking(card, tuple(intent.plans), submission.person.by)
+        async with checking if shown else nullcontext():
             approval = await self._context.approval(submission.person, reason)
 
             # The dialog carries the first digits of the digest that it showed; guards refuse any other plan.

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from bot.domain.post import MessageRef, Post
+from bot.domain.post import MessageRef, Post, StoredPost
 from bot.ledger import Database, Leases, Outbox, on_threads
 from bot.surfaces.slack.calls import Calls, Delivered
 from bot.surfaces.slack.message import Message
@@ -52,8 +52,8 @@ class SlowOutbox:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._outbox, name)
 
-    async def keep(self, post: Post) -> str:
-        kept: str = await self._outbox.keep(post)
+    async def keep(self, post: Post) -> StoredPost:
+        kept: StoredPost = await self._outbox.keep(post)
         self.kept.set()
         await self.let_go.wait()
         return kept
