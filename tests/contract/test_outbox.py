@@ -55,6 +55,14 @@ def test_post_waits_until_it_is_taken(outbox: Outbox) -> None:
     assert outbox.place(CARD.incident, "card") == PLACE
 
 
+def test_stored_post_says_where_an_earlier_one_and_its_card_stand(outbox: Outbox) -> None:
+    first = outbox.keep(DETAILS)
+    assert (first.place, first.above) == (None, None)
+    sent(outbox, CARD)
+    assert (outbox.keep(DETAILS).place, outbox.keep(DETAILS).above) == (None, PLACE)
+    assert (outbox.keep(VERDICT).place, outbox.keep(VERDICT).above) == (PLACE, None)
+
+
 def test_later_edit_replaces_an_earlier_one_that_was_not_sent(outbox: Outbox) -> None:
     outbox.keep(CARD)
     outbox.keep(VERDICT)

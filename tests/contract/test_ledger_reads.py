@@ -1,0 +1,66 @@
+"""What a decision depends on, and what a card is drawn from, come from the ledger as they stood at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.action import Plan
+from bot.domain.claim import Claim
+from bot.domain.events import AlertReceived, Approved, PlanProposed, StepStarted, Triaged
+from bot.domain.house_events import HOUSE, BrakePulled
+from bot.domain.post import MessageRef, Post
+from bot.ledger import Database, Ledger, Outbox
+from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
+
+PLAN = Plan("node-1", STEPS)
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with Database.open(database_url) as opened:
+        yield opened
+
+
+def approved(ledger: Ledger, incident: str) -> None:
+    proposal = PlanProposed.of(PLAN, {})
+    ledger.append(incident, 0, AlertReceived(ALERT, PLAN.node), ASKER)
+    ledger.append(incident, 1, Triaged(replace(VERDICT, node=PLAN.node, plan=PLAN)), "bot")
+    ledger.append(incident, 2, proposal, "bot")
+    ledger.append(incident, 3, Approved(proposal.digest, "it leaks"), APPROVER)
+
+
+def test_what_a_decision_depends_on_is_read_at_once(database: Database) -> None:
+    ledger, day = Ledger(database), timedelta(hours=24)
+    ledger.append("asked", 0, AlertReceived(ALERT, "node-1"), ASKER)
+    for name in ("one", "two"):
+        approved(ledger, name)
+    ledger.begin("one", 4, StepStarted(1), "bot", Claim(PLAN.node, PLAN.remedy, "r1", cure=PLAN.cure))
+    pulled = ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
+    read = ledger.deciding("two", day)
+    assert read is not None
+    assert (read.incident, read.pulled, read.marks, read.tried) == (ledger.incident("two"), pulled, (), "one")
+    assert (read.hold.incident if read.hold is not None else "") == "one"
+    before = ledger.deciding("asked", day)
+    assert before is not None
+    assert (before.hold, before.tried, before.pulled) == (None, None, pulled), "there is no plan yet"
+    assert ledger.deciding("three", day) is None
+
+
+def test_what_a_card_is_drawn_from_is_read_at_once(database: Database) -> None:
+    ledger, outbox = Ledger(database), Outbox(database)
+    for name in ("one", "two"):
+        ledger.append(name, 0, AlertReceived(ALERT, f"node-{name}", "g1"), ASKER)
+    pulled = ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
+    outbox.taken(outbox.keep(Post("g1", "card", "C1", {"text": "as it stands"})).id, "C1", "1.1")
+    outbox.keep(Post("g1", "details", "C1", under="card"))
+    card = ledger.card("g1", "card")
+    assert (card.card, card.incidents, card.unreadable) == ("g1", ledger.group("g1")[0], {})
+    assert (card.head, card.pulled, card.marks) == (ledger.head(HOUSE), pulled, ())
+    assert card.posts == outbox.card("g1", "card")
+    assert (card.posts.places, card.posts.standing) == ({"card": MessageRef("C1", "1.1")}, {"text": "as it stands"})
+    assert ledger.card("two", "card", of_incident=True) == card
+    assert ledger.card("three", "card", of_incident=True).incidents == ()
