@@ -38,6 +38,6 @@ WORKDIR /etc/zombie
 # By number: Kubernetes' runAsNonRoot cannot judge a name.
 USER 10001:10001
 # Of `serve`: is it alive? Whether it takes work, /readyz says; that is no reason to start it anew.
-HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["python", "-P", "-c", "import http.client, os\nfrom bot.domain.listen_address import host_and_port\nbot = http.client.HTTPConnection(*host_and_port(os.environ['ZOMBIE_LISTEN']), timeout=4)\nbot.request('GET', '/healthz')\nraise SystemExit(bot.getresponse().status != 200)"]
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["python", "-P", "-c", "import http.client, os\nfrom bot.domain.listen_address import host_and_port\nasked = http.client.HTTPConnection(*host_and_port(os.environ['ZOMBIE_LISTEN']), timeout=4)\nasked.request('GET', '/healthz')\nraise SystemExit(asked.getresponse().status != 200)"]
 ENTRYPOINT ["zombie"]
 CMD ["--help"]
