@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 
 from bot import __version__
-from bot.domain.errors import LedgerError, UsageError
+from bot.domain.errors import LedgerError, UnknownIncident, UsageError
 
 NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 CRASHED = 70  # from sysexits.h: neither a verdict nor a usage error
@@ -41,13 +41,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     from bot.commands.login import complete
     from bot.commands.options import as_called, called
 
+    _open_closed_streams()
     gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS)
     complete(os.environ, os.getuid())
     command = called(os.environ)
-    arguments = parser(command).parse_args(argv)
-    arguments.environ = os.environ  # read here, handed down from here
-    arguments.command_line = parser
     try:
+        arguments = parser(command).parse_args(argv)
+        arguments.environ = os.environ  # read here, handed down from here
+        arguments.command_line = parser
         if os.environ.get("ZOMBIE_LISTEN"):  # any command reports a wrong environment variable
             from bot.settings import check_address
 
@@ -56,8 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()  # here, so that a failed write is reported too
     except (UsageError, LedgerError) as error:
         print(f"zombie: {as_called(error.sentence, command)}", file=sys.stderr)
-        if error.try_next:
-            print(f"        {as_called(error.try_next, command)}", file=sys.stderr)
+        lists = "zombie incidents lists them." if isinstance(error, UnknownIncident) else ""
+        if try_next := error.try_next or lists:
+            print(f"        {as_called(try_next, command)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
@@ -68,6 +70,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001
         return _failed(error)
     return status
+
+
+def _open_closed_streams() -> None:
+    """Open the null device for a standard stream that is closed (`>&-`, `<&-`), for which Python has None.
+
+    Otherwise its number goes to the next file that is opened, such as the ledger, and what is printed may go there.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 def _failed(error: Exception) -> int:

@@ -113,7 +113,11 @@ async def profile_node(profiler: Profiler, node: Node, what: Profiling) -> NodeP
         reader = Reader(lambda: cast(BinaryIO, beyond_memory), of_the_node(what.selection))
         copy = None if kept is None else opened.enter_context(gzip.open(kept, "wb", compresslevel=1))
 
+        copied_bytes = 0
+
         def hand_on(text: bytes) -> None:
+            nonlocal copied_bytes
+            copied_bytes += len(text)
             reader.feed(text)
             if copy is not None:
                 copy.write(text)
@@ -122,6 +126,8 @@ async def profile_node(profiler: Profiler, node: Node, what: Profiling) -> NodeP
             captured = await profiler.profile(node, what.request, hand_on, what.anyway)
             return NodeProfile(node.name, captured, _read(reader), kept=kept)
         except (CannotRead, Unreachable) as why:
+            if kept is not None and not copied_bytes:
+                kept.unlink(missing_ok=True)  # an empty file would look like a profile
             return NodeProfile(node.name, why=why)
 
 

@@ -90,7 +90,12 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot.commands import record
     from bot.domain.errors import CannotRead
+    from bot.ledger import is_there
+    from bot.settings import database_url
 
+    if arguments.verb == "list" and not is_there(database_url(arguments.environ)):
+        _print_list(arguments, [])
+        return 0
     verbs: dict[str, Callable[[argparse.Namespace, RollingWatch], Coroutine[Any, Any, int]]] = {
         "start": _start,
         "list": _list,
@@ -101,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     }
     try:
         with (
-            record.opened(arguments.environ) as database,
+            (record.opened if arguments.verb == "start" else record.existing)(arguments.environ) as database,
             record.ledger_of(database) as ledger,
             record.cases_of(database) as cases,
         ):
@@ -137,16 +142,16 @@ async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     rolling = await watch.control.ask(_node(arguments, arguments.node), request, by, by.removeprefix("terminal:"))
     if rolling.started is None:
         print(f"Capture {rolling.id} of {rolling.node} waits for another person's yes:")
-        print(f"  zombie capture approve {rolling.id} --approve-as NAME")
+        print(options.to_type(arguments, f"  zombie capture approve {rolling.id} --approve-as NAME"))
     else:
-        _print_begun(rolling)
+        _print_begun(arguments, rolling)
     return 0
 
 
 async def _approve(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     rolling = await watch.control.find(arguments.capture)
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
-    _print_begun(await watch.control.approve(_node(arguments, rolling.node), rolling, approval))
+    _print_begun(arguments, await watch.control.approve(_node(arguments, rolling.node), rolling, approval))
     return 0
 
 
@@ -159,17 +164,20 @@ async def _decline(arguments: argparse.Namespace, watch: RollingWatch) -> int:
 
 
 async def _list(arguments: argparse.Namespace, watch: RollingWatch) -> int:
+    _print_list(arguments, list(reversed((await watch.control.all()).values())))
+    return 0
+
+
+def _print_list(arguments: argparse.Namespace, captures: list[RollingCapture]) -> None:
     from bot.response.capture.rolling_words import document, line
 
-    captures = list(reversed((await watch.control.all()).values()))
     if arguments.json:
         print(json.dumps({"captures": [document(rolling) for rolling in captures]}, ensure_ascii=False, indent=2))
-        return 0
+        return
     for rolling in captures:
         print(line(rolling))
     if not captures:
         print(options.to_type(arguments, "Nothing was captured. To begin: zombie capture start NODE --for 12h"))
-    return 0
 
 
 async def _show(arguments: argparse.Namespace, watch: RollingWatch) -> int:
@@ -212,6 +220,6 @@ async def _looked(arguments: argparse.Namespace, watch: RollingWatch) -> Rolling
     return news
 
 
-def _print_begun(rolling: RollingCapture) -> None:
+def _print_begun(arguments: argparse.Namespace, rolling: RollingCapture) -> None:
     print(f"Capture {rolling.id} records on {rolling.node} until {rolling.until:%Y-%m-%d %H:%M} UTC.")
-    print(f"  zombie capture show {rolling.id}")
+    print(options.to_type(arguments, f"  zombie capture show {rolling.id}"))

@@ -23,7 +23,7 @@ _EXAMPLES = """examples:
 A running `zombie serve` has /mcp too, once ZOMBIE_MCP_TOKEN is set. How clients are set up: docs/mcp.md
 
 exit status:
-  0  the client closed stdin, or the program was told to stop
+  0  the client closed stdin; with --http, the program was told to stop
   2  the command line, or a file it names, is wrong; the package mcp is not installed
 """
 

@@ -64,10 +64,20 @@ class Parser(argparse.ArgumentParser):
             message = (
                 f"{message[: found.start()]}there is no “{one_line(found[1], 60)}”. {did_you_mean(found[1], known)}"
             )
-        if "COMMAND" in message and (early := self._too_early()):
+        # argparse names the function that reads the number.
+        if failed := re.search(r"invalid (\w+) value: ['\"](.*)['\"]\Z", message, re.DOTALL):
+            kind = "number" if failed[1] in ("float", "seconds") else "whole number"
+            message = f"{message[: failed.start()]}“{one_line(failed[2], 60)}” is not a {kind}"
+        if early := self._too_early():
             message = f"{early} is an option of a command, and stands after it"
         elif message.endswith("required: COMMAND"):
             message = f"which command? {self.prog} --help lists them"
+            if self.given and self.given[0] not in self._option_string_actions:
+                message = f"unrecognized arguments: {self.given[0]}"
+        elif message.endswith("required: VERB"):
+            message = f"which verb? {self.prog} --help lists them"
+        elif "are required: " in message and (greedy := self._takes_all()):
+            message += f". Write that before {greedy}, which takes every word after it"
         if wrong := message.partition("unrecognized arguments: ")[2].split():
             option = next((word for word in wrong if word.startswith("-")), "").partition("=")[0]
             near = nearest(option, self._option_string_actions) if option else ()
@@ -75,9 +85,18 @@ class Parser(argparse.ArgumentParser):
         super().error(message)
 
     def _too_early(self) -> str:
-        """Return the option that was given before the command, if it is none of the program's own; else nothing."""
-        first = one_line(next(iter(self.given), "").partition("=")[0], 60)
-        return first if first.startswith("--") and first not in self._option_string_actions else ""
+        """Return the option that was given before the command, if only commands have it; else nothing."""
+        first = next(iter(self.given), "").partition("=")[0]
+        if first in self._option_string_actions:
+            return ""
+        lists = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
+        commands = [command for action in lists if action.metavar == "COMMAND" for command in action.choices.values()]
+        return first if any(first in command._option_string_actions for command in commands) else ""
+
+    def _takes_all(self) -> str:
+        """Return the given option that takes any number of words; else nothing."""
+        takers = (action for action in self._actions if action.nargs in ("+", "*") and action.option_strings)
+        return next((name for taker in takers for name in taker.option_strings if name in self.given), "")
 
 
 def add_parser(

@@ -84,12 +84,23 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.nodes:
         if arguments.source is not None:
             raise UsageError("--from reads a file, and NODE records anew: not both at once.", "Leave out either.")
+        if arguments.format == "json":
+            arguments.json = True
+        elif arguments.format != "text" or arguments.against or arguments.against_between:
+            raise UsageError(
+                "Of a node it prints text or JSON.",
+                "Record with --out DIR, then draw what is stored there: zombie profile --from FILE --format …",
+            )
         return profile_nodes.run_nodes(arguments, _selection(arguments, arguments.between))
     if arguments.source is None:
         raise UsageError(
             "There is no profile to read.",
             "Name a node to record on, or the text of perf script: zombie profile --from perf.txt",
         )
+    if arguments.json:
+        if arguments.format not in ("text", "json"):
+            raise UsageError(f"--json and --format {arguments.format} are two outputs.", "Leave out either.")
+        arguments.format = "json"
     if (arguments.against or arguments.against_between) and arguments.format != "html":
         raise UsageError("Only the flame graph shows a difference.", "Say --format html --out flame.html")
     if arguments.format == "png" and arguments.out is None and sys.stdout.isatty():

@@ -37,7 +37,11 @@ def add_node_options(parser: argparse.ArgumentParser) -> None:
         "--hz", type=int, default=49, metavar="N", help=f"samples a second: {_list(HERTZ)} (default 49)"
     )
     parser.add_argument("--anyway", action="store_true", help="also profile a node that is short of memory")
-    parser.add_argument("--json", action="store_true", help="with NODE: print a JSON document of all nodes")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print JSON; with NODE a document of all nodes",
+    )
     options.add_files(parser)
 
 

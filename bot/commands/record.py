@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.domain.errors import CaseError, LedgerError, LedgerUnavailable, SettingsError, UnknownIncident, UsageError
+from bot.domain.safe_text import one_line
 
 if TYPE_CHECKING:
     from bot.app.growth import KeptCounts
@@ -128,7 +129,7 @@ def whole_id(environment: Mapping[str, str], beginning: str) -> str:
     ids = [incident.id for incident in incidents(environment, only_open=False)]
     found = [name for name in ids if name.startswith(beginning)]
     if not beginning or beginning in ids or not found:
-        return beginning
+        return one_line(beginning, 200)  # the bytes of an argument need not be text, and a database takes text
     if len(found) > 1:
         some = ", ".join(found[:MOST_NAMED]) + (", …" if len(found) > MOST_NAMED else "")
         raise UsageError(f"{len(found)} incidents begin with {beginning}: {some}", "Write more of it.")

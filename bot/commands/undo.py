@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     for entry in entries:
         print(entry_line(entry, PlanWords(ACTIONS)))
     print(f"Incident {opened.id}: another person has to approve it with")
-    print(f"  zombie remediate {opened.id} --approve-as NAME --reason TEXT")
+    print(options.to_type(arguments, f"  zombie remediate {opened.id} --approve-as NAME --reason TEXT"))
     return 0
 
 

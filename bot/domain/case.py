@@ -250,7 +250,7 @@ def _second(text: str, where: str) -> Case:
     if kept["sha256"] != (now := _hash(body)):
         raise CaseError(
             f"{where} was changed: its content hash is {now[:16]}…, and it was recorded as "
-            f"{one_line(str(kept['sha256']), 16)}…",
+            f"{one_line(str(kept['sha256'])[:16], 16)}…",
             _AGAIN,
         )
     head, *rows = (_READER.decode(line) for line in body.split("\n") if line)

@@ -133,7 +133,7 @@ class Database:
             ):
                 yield connection
         except (SQLAlchemyError, sqlite3.Error) as no:
-            raise LedgerUnavailable(f"{self._sentence}: {_reason(no)}.") from no
+            raise LedgerUnavailable(f"{self._sentence}: {_reason(no)}.", _try_next(no)) from no
 
     @contextlib.contextmanager
     def _locked_for_writing(self, writes: bool | str) -> Iterator[None]:
@@ -157,7 +157,7 @@ class Database:
             with contextlib.closing(self._engine.raw_connection()) as connection:
                 mode = connection.cursor().execute("PRAGMA journal_mode = WAL").fetchone()
         except (SQLAlchemyError, sqlite3.Error) as no:
-            raise LedgerUnavailable(f"{self._sentence}: {_reason(no)}.") from no
+            raise LedgerUnavailable(f"{self._sentence}: {_reason(no)}.", _try_next(no)) from no
         if mode != ("wal",):
             raise LedgerUnavailable(
                 f"{self._sentence}: SQLite cannot keep a write-ahead log there.", "Use a folder on a local disk."
@@ -263,3 +263,15 @@ _text = functools.partial(str, encoding="utf-8", errors="surrogateescape")
 def _reason(error: Exception) -> str:
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     return one_line(str(cause).split("\n", 1)[0], 200).rstrip(".") or type(cause).__name__
+
+
+def _try_next(error: Exception) -> str:
+    """What to try where SQLite cannot open the file or write beside it; elsewhere the reason says enough."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF  # https://sqlite.org/rescode.html: the rest tells more exactly
+    if code not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+        return ""
+    return (
+        "SQLite writes beside the file even to read it, so this user must be able to write to the file and its folder. "
+        "To read it all the same, copy the folder, and set ZOMBIE_STATE_DIR to the copy."
+    )

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from bot.domain.entry import Head, instant_of
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE
-from bot.ledger.database import _NOW, Database, _file, _parsed, _postgresql, _reason
+from bot.ledger.database import _NOW, Database, _file, _parsed, _postgresql, _reason, _try_next
 from bot.ledger.inbox import GIVEN_UP
 from bot.ledger.leases import live
 from bot.ledger.machines import names_of_machines
@@ -82,7 +82,7 @@ def holds_ledger(url: str, patience: timedelta = PATIENCE) -> bool:
             raise LedgerUnavailable(f"{named(url)} is a database without a ledger.", _NAME_IT)
         return bool(tables)
     except SQLAlchemyError as no:
-        raise LedgerUnavailable(f"The ledger at {named(url)} cannot be read: {_reason(no)}.") from no
+        raise LedgerUnavailable(f"The ledger at {named(url)} cannot be read: {_reason(no)}.", _try_next(no)) from no
     finally:
         engine.dispose()
 
@@ -121,7 +121,7 @@ def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
                 names_of_machines(connection) if version == VERSION else {},
             )
     except SQLAlchemyError as no:
-        raise LedgerUnavailable(f"The ledger at {name} cannot be read: {_reason(no)}.") from no
+        raise LedgerUnavailable(f"The ledger at {name} cannot be read: {_reason(no)}.", _try_next(no)) from no
     finally:
         engine.dispose()
 

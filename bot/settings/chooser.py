@@ -98,7 +98,8 @@ class Chooser:
         """A flag's or the environment's value, converted to the setting's kind."""
 
         def wrong(says: str) -> SettingsError:
-            shown = "set" if row.secret else f'"{one_line(str(value), 40)}"'
+            text = written(value) if isinstance(value, timedelta) else one_line(str(value), 40)
+            shown = "set" if row.secret else f'"{text}"'
             return SettingsError(f"{origin} is {shown}; it should be {says}.", row.help)
 
         match row.kind:

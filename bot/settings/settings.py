@@ -122,7 +122,7 @@ class Settings(General):
             yield from ((f"{name}.{key}", written.get(key)) for key in readers)
         yield from ((f"ssh.act.{key}", value) for key, value in self.written.get("ssh", {}).get("act", {}).items())
         yield from ((f"links.{name}", template) for name, template in self.links.items())
-        yield from (("route", route) for route in self.written.get("route", ()))
+        yield from ((name, table) for name in ("route", "sweep") for table in self.written.get(name, ()))
 
 
 def _tables(members: Members) -> Members:

@@ -139,7 +139,7 @@ def test_case_that_was_changed_anywhere_is_refused_and_its_hash_named() -> None:
         with pytest.raises(CaseError, match="here"):
             read_case(raw[:at].decode(), "here", "n")
     changed = case.text().replace("two", "too")
-    with pytest.raises(CaseError, match=rf"here was changed: its content hash is .*recorded as {case.digest[:15]}…"):
+    with pytest.raises(CaseError, match=rf"here was changed: its content hash is .*recorded as {case.digest[:16]}… "):
         read_case(changed, "here", "n")
     with pytest.raises(CaseError, match="here is cut short: its last line, the content hash, is missing"):
         read_case(case.text().rsplit('{"sha256"', 1)[0], "here", "n")

@@ -88,7 +88,8 @@ def _standing(rolling: RollingCapture) -> str:
         case RollingState.ASKED:
             return "waits for another person's yes"
         case RollingState.ENDED:
-            return f"ended: {one_line(rolling.ended.because, 200)}" if rolling.ended is not None else "ended"
+            because = rolling.ended.because if rolling.ended is not None else ""
+            return f"ended: {one_line(because, 200).rstrip('.')}" if because else "ended"
         case RollingState.STARTING:
             return "was being started when its program ended; the next look says whether it runs"
     until = f" until {rolling.until:%Y-%m-%d %H:%M} UTC" if rolling.until is not None else ""

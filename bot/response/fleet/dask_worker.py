@@ -70,7 +70,7 @@ async def serve(
             await asyncio.wait_for(worker, CONNECT_SECONDS + 5)
         except (OSError, TimeoutError, RuntimeError, ValueError) as no:
             await worker.close(timeout=1)
-            why = one_line(str(no) or type(no).__name__, 160)
+            why = one_line(str(no) or type(no).__name__, 160).rstrip(".")
             raise SchedulerError(
                 f"The scheduler {address.url} rejects this worker: {why}.",
                 "Is it running, and do the certificates share an authority? docs/fleet.md says how it is started.",

@@ -28,12 +28,15 @@ def _change(what_if: WhatIf) -> str:
         return f"If {change.probe} had not been read"
     if change.value == NONE and was is None:
         return f"Without {change.what}"
-    said = f"If {change.what} were {_figure(change, change.value, was)}"
+    value, still = _figure(change, change.value, was), _figure(change, what_if.still, was) if what_if.still else ""
+    if what_if.still and value == still:  # two times that differ by less than is shown
+        value, still = (f"{float(text):,.0f} s" for text in (change.value, what_if.still))
+    said = f"If {change.what} were {value}"
     if isinstance(was, bool):
         return f"{said}, not {str(was).lower()}"
     if was is not None:
         said += f", not {_figure(change, str(was.total_seconds() if isinstance(was, timedelta) else was), was)}"
-    return said + (f" ({_figure(change, what_if.still, was)} would change nothing)" if what_if.still else "")
+    return said + (f" ({still} would change nothing)" if still else "")
 
 
 def _figure(change: Change, value: str, was: object) -> str:

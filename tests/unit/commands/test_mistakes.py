@@ -122,6 +122,22 @@ def test_output_that_takes_no_letter_of_ours_is_no_verdict() -> None:
     assert "PYTHONIOENCODING=utf-8" in says
 
 
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [("sudoers >&-", 0), ("check x 2>&-", 2), ("route explain - <&-", 2), ("check <&- >&- 2>&-", 2)],
+)
+def test_closed_stream_is_no_verdict(tmp_path: Path, words: str, status: int) -> None:
+    """Python has None for such a stream, and an exit status of 1 for what fails of it."""
+    command = f'exec "$0" -P -m bot {words}'
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["sh", "-c", command, sys.executable], cwd=tmp_path, env=environ, timeout=60, check=False)
+    assert done.returncode == status
+
+
+def test_help_that_the_output_does_not_take_is_no_verdict() -> None:
+    assert told("profile", "--help", PYTHONIOENCODING="ascii", PYTHONUTF8="0")[0] == 2
+
+
 def test_fault_of_ours_looks_like_no_verdict(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
         @staticmethod
@@ -147,6 +163,7 @@ def test_fault_of_ours_looks_like_no_verdict(run: Run, monkeypatch: pytest.Monke
         ("incidents sho x", "there is no “sho”. Did you mean show?"),
         ("brake of", "there is no “of”. Did you mean off?"),
         ("check --zzzzzz", "unrecognized arguments: --zzzzzz\n"),
+        ("--versoin", "unrecognized arguments: --versoin. Did you mean --version?"),
     ],
 )
 def test_wrong_word_on_the_command_line_brings_the_nearest_right_one(run: Run, line: str, says: str) -> None:
@@ -161,7 +178,15 @@ def test_wrong_word_on_the_command_line_brings_the_nearest_right_one(run: Run, l
         ("", "which command? zombie --help lists them"),
         ("--config x.toml nodes", "--config is an option of a command, and stands after it"),
         ("--inventory nodes.toml nodes", "--inventory is an option of a command, and stands after it"),
+        ("--json check node-1", "--json is an option of a command, and stands after it"),
         ("mark 7k3m", "the following arguments are required: right|wrong"),
+        ("audit", "which verb? zombie audit --help lists them"),
+        (
+            "fleet --cause disk-full role=gpu",
+            "the following arguments are required: NODE. Write that before --cause, which takes every word after it",
+        ),
+        ("check node-1 --samples five", "argument --samples: “five” is not a whole number"),
+        ("profile --from x --between 1 b", "argument --between: “b” is not a number"),
     ],
 )
 def test_command_that_is_missing_or_comes_late_is_said(run: Run, line: str, says: str) -> None:
@@ -193,7 +218,21 @@ def test_incident_is_found_by_the_beginning_of_its_id(run: Run, tmp_path: Path) 
     assert run("incidents", "show", "7k3")[0] == run("incidents", "show", "7k3m9x2qpv")[0] == 0
     status, says = run("incidents", "show", "7k")
     assert (status, says.splitlines()[0].split(":")[1]) == (2, " 2 incidents begin with 7k")
-    assert run("incidents", "show", "8")[0] == 2
+    for words in (("incidents", "show"), ("report",), ("watch",), ("incidents", "export")):
+        status, says = run(*words, "8\udcff")
+        assert (status, says.splitlines()[1]) == (2, "        zombie incidents lists them.")
+
+
+def test_whoever_only_looks_at_captures_makes_no_ledger(run: Run, tmp_path: Path) -> None:
+    assert run("capture", "list") == (0, "")
+    assert run("capture", "show", "7k3")[0] == 2
+    assert not (tmp_path / "state").exists()
+
+
+def test_ledger_that_cannot_be_opened_says_what_to_try(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "state" / "zombie.db").mkdir(parents=True)
+    status, says = run("incidents")
+    assert (status, "set ZOMBIE_STATE_DIR to the copy." in says) == (2, True)
 
 
 def a_ledger(folder: Path) -> Database:

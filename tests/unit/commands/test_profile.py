@@ -46,6 +46,8 @@ def test_json_is_the_document_and_between_is_counted_from_the_earliest(
     assert main(["profile", "--from", str(late_first), "--format", "json", "--between", "0", "1"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["events"], document["samples"]) == (1, 10, 7)
+    assert main(["profile", "--from", str(late_first), "--json", "--between", "0", "1"]) == 0
+    assert json.loads(capsys.readouterr().out) == document
 
 
 def test_what_selects_nothing_is_not_taken_for_idle(capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,6 +81,9 @@ def test_difference_to_another_file_is_drawn_and_its_name_is_told(tmp_path: Path
         (["--from", __file__], "not a profile"),
         (["--from", str(SHAPES), "--between", "3", "2"], "lower first"),
         (["--from", str(SHAPES), "--between", "nan", "2"], "lower first"),
+        (["--from", str(SHAPES), "--json", "--format", "svg"], "two outputs"),
+        (["node-1", "--format", "svg"], "zombie profile --from FILE --format"),
+        (["node-1", "--against", str(SHAPES)], "zombie profile --from FILE --format"),
     ],
 )
 def test_what_cannot_be_done_is_a_sentence(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,8 @@ def test_what_the_file_says_of_policy_acting_and_routes_is_told(
 ) -> None:
     (tmp_path / "zombie.toml").write_text(
         '[policy]\napprovers = ["U1"]\n[act]\nunits = ["ecs.service"]\n[ssh.act]\nuser = "actor"\n'
-        '[[route]]\nmatch = { source = "pagerduty" }\nchannel = "C1"\n[check]\nsamples = 7\n'
+        '[[route]]\nmatch = { source = "pagerduty" }\nchannel = "C1"\n'
+        '[[sweep]]\nselect = "role=gpu"\nchannel = "C2"\n[check]\nsamples = 7\n'
     )
     monkeypatch.chdir(tmp_path)
     assert main(["settings"]) == 0
@@ -22,4 +23,5 @@ def test_what_the_file_says_of_policy_acting_and_routes_is_told(
     assert 'act.units = ["ecs.service"]  [zombie.toml]' in told
     assert 'ssh.act.user = "actor"  [zombie.toml]' in told
     assert 'route = {"match": {"source": "pagerduty"}, "channel": "C1"}  [zombie.toml]' in told
+    assert 'sweep = {"select": "role=gpu", "channel": "C2"}  [zombie.toml]' in told
     assert any(line.startswith("samples = 7  [") and "zombie.toml" in line for line in told)

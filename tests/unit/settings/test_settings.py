@@ -78,6 +78,8 @@ def test_check_table_gives_what_a_check_uses(tmp_path: Path) -> None:
     assert settings.deadline == timedelta(minutes=1)
     assert load(tmp_path, None, {"deadline": 2.5, "samples": 3}).deadline == timedelta(seconds=2.5)
     assert load(tmp_path, None, {"deadline": "90"}).deadline == timedelta(seconds=90)
+    with pytest.raises(SettingsError, match='--deadline is "500ms"; it should be from "1s" to "1h"'):
+        load(tmp_path, None, {"deadline": timedelta(seconds=0.5)})
 
 
 @pytest.mark.parametrize(

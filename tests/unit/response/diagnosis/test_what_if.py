@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from bot.actions import ACTIONS
 from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.change import Change
 from bot.domain.node import Node
 from bot.domain.playbook import Condition, Playbook, WeighedCause
 from bot.domain.probe import Probe, Snapshot, Unread
@@ -178,3 +179,15 @@ def test_change_is_told_with_what_comes_of_it() -> None:
         "If pools.is_open were false, not true: healthy.",
         "If pools had not been read: unknown.",
     ]
+
+
+def test_times_that_would_read_alike_are_told_in_seconds() -> None:
+    judge = Judge(PLAYBOOK, ACTIONS, Node("n", "n"), DrainSettings())
+    snapshot = Snapshot("n", datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=5), {"pools": Reading(1)})
+    now = judge.verdict(snapshot)
+    for value, still, told in (
+        ("696365", "695443", "pools.idle were 696,365 s, not 7 d 23 h (695,443 s would change nothing)"),
+        ("696365", "609965", "pools.idle were 8 d 1 h, not 7 d 23 h (7 d 1 h would change nothing)"),
+    ):
+        what_if = WhatIf(Change.parse(f"pools.idle={value}"), now, timedelta(days=7, hours=23), still)
+        assert told in sentence(what_if, now, PlanWords(ACTIONS))
