@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -14,6 +15,8 @@ from bot.probes.containers import ContainersReading
 from bot.probes.formats.container_lists import Container
 from bot.probes.host import HostReading
 from bot.probes.units import UnitsReading
+
+_FAILING = re.compile(r"Restarting \((?!0\))[0-9]{1,3}\)")  # docker's status of a container between two runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class Churn:
     log_last_at: str = ""
     log_last_age: timedelta | None = None
     worked_ago: timedelta | None = None
+    is_failing: bool = False  # docker says that it restarts it after a failed run
     source: tuple[str, ...] = ()
 
     @property
@@ -98,7 +102,7 @@ def churns(snapshot: Snapshot, young_seconds: float) -> tuple[Churn, ...]:
             found.append(_aged(snapshot, churn, owner) if owner else churn)
     owned = {churn.unit for churn in found}
     found += [_aged(snapshot, _by_log(agent), agent) for agent in known if agent.log_exits and agent.unit not in owned]
-    return tuple(churn for churn in found if churn.goes_on or churn.exits or churn.log_exits)
+    return tuple(churn for churn in found if churn.goes_on or churn.exits or churn.log_exits or churn.is_failing)
 
 
 def _churn(
@@ -131,6 +135,7 @@ def _churn(
         turns_scaled=turns,
         log_exits=agent.log_exits if agent else 0,
         log_last_at=agent.log_last_at if agent else "",
+        is_failing=any(_FAILING.match(container.status) for container in present),
         source=_source(present, agent),
     )
 
@@ -219,6 +224,8 @@ def says(churn: Churn) -> str:
         parts.append(f"its container is only {span(churn.newest_age)} old")
     if churn.exits and churn.exits_over:
         parts.append(f"{count(churn.exits, 'container')} of it ended within {span(churn.exits_over)}")
+    if churn.is_failing:
+        parts.append("docker waits to start it again after a failed run")
     if churn.log_exits:
         last = f", the last at {churn.log_last_at}" if churn.log_last_at else ""
         if churn.log_last_age is not None and churn.log_last_age >= timedelta(0):

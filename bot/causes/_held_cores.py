@@ -25,6 +25,8 @@ STATISTICS_WALKERS = (
     "systemd-cgtop",
     "node_exporter",
     "telegraf",
+    "nomad",  # by runc's library, as the kubelet
+    "amazon-cloudwat",  # CloudWatch's agent, by cAdvisor
 )
 
 

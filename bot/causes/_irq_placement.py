@@ -33,14 +33,15 @@ def irq_placement(interrupts: InterruptsReading) -> IrqPlacement | None:
     return IrqPlacement(core, interrupts.busiest_core_share_percent, rise / interrupts.seconds_between, lines, bound)
 
 
-def is_one_core(placement: IrqPlacement | None, share_percent: float, per_second: float) -> bool:
-    """True when several queues share one core with many interrupts that could be spread.
+def is_one_core(placement: IrqPlacement | None, share_percent: float, per_second: float, cores: int) -> bool:
+    """True when several queues share one core with many interrupts that could be spread; `cores` 0: not known.
 
     A core full of packet work polls its queues with their interrupts off (NAPI): the busier, the fewer interrupts. So
     if every queue is bound to it, the number of interrupts says nothing.
     """
     return (
         placement is not None
+        and cores != 1
         and len(placement.queues) > 1
         and placement.share_percent >= share_percent
         and (placement.per_second >= per_second or placement.bound)

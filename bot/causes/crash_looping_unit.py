@@ -1,8 +1,10 @@
 """A service or container keeps ending and being restarted.
 
 Confirms: systemd's restart counter rises between the looks, or the unit waits for its next restart after earlier
-restarts; the only unit that could hide it replaces an agent's container between the looks.
-Supports: counter and journal compared with the unit's and the node's age; failed runs in the agent's own log.
+restarts; the only unit that could hide it replaces an agent's container between the looks; docker says that it restarts
+a container after failed runs.
+Supports: counter and journal compared with the unit's and the node's age; failed runs in the agent's own log; many
+attempts of a container in the cluster's own pods, the newest of them minutes old.
 Refutes: no unit waits for a restart, no counter rose, no container came and went. A unit that is restarted after
 successful runs is a poller; a unit that runs for an hour each time is a schedule, or crashed once. A new start alone is
 a person's or a deployment's.
@@ -11,11 +13,13 @@ Remedy: disable the unit, unless it is protected or needed here, or has looped o
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 from bot.causes import _churn, _loops
 from bot.causes._churn import Churn
 from bot.causes._essential import is_spare
+from bot.causes._figures import span
 from bot.causes._loops import Loop, LoopState
 from bot.causes._unit_state import UnitState, keep_from_starting, unit_state_of
 from bot.domain.cause import Cause, Tuning, Weighing
@@ -27,6 +31,12 @@ from bot.probes.host import HostReading
 from bot.probes.units import UnitsReading
 
 NAME = "crash-looping-unit"
+_ATTEMPT = re.compile(r"attempt ([0-9]{1,7})")
+# Namespaces of the pods that make a node's network, and of the other parts of a cluster.
+_OF_THE_CLUSTER = (
+    *("kube-system", "calico-system", "kube-flannel", "cilium", "openshift-ovn-kubernetes", "openshift-sdn"),
+    "openshift-multus",
+)
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
@@ -44,6 +54,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         finding = _of_churn(snapshot, churn, tuning)
         if finding is not None and not named & set(finding.suspects):
             found.append(finding)
+    found += _of_pods(snapshot, tuning)
     if found:
         return _together(found)
     return _none(snapshot, tuning)
@@ -93,14 +104,35 @@ def _of_churn(snapshot: Snapshot, churn: Churn, tuning: Tuning) -> Finding | Non
     state = unit_state_of(snapshot, churn.unit, agent=churn.agent)
     if state.active in ("failed", "inactive"):
         return None
-    # Other containers end with their job or task: whether they fail is not seen, and a restart is not a crash.
-    if churn.agent is None or not (churn.replaced or often or failed):
+    # Other containers end with their job or task: whether they fail is not seen, and a restart is not a crash. Docker
+    # says so itself of those that it restarts.
+    again = churn.is_failing and churn.exits >= tuning["tries_few"]
+    if not again and (churn.agent is None or not (churn.replaced or often or failed)):
         return None
-    confidence = Confidence.CONFIRMED if churn.replaced else Confidence.LIKELY
+    confidence = Confidence.CONFIRMED if churn.replaced or again else Confidence.LIKELY
     says = _churn.says(churn)
     probe = "containers" if churn.image and (churn.goes_on or churn.exits) else "agents"
     evidence = Evidence("container-restarts", probe, says, churn.source)
     return _finding(state, churn.suspect, confidence, says, evidence, Status.DEGRADED)
+
+
+def _of_pods(snapshot: Snapshot, tuning: Tuning) -> list[Finding]:
+    """The pods of the cluster itself, such as a node's network, that the kubelet has to start again and again."""
+    containers = snapshot.get(ContainersReading)
+    found = []
+    for each in () if isinstance(containers, Unread) else containers.containers:
+        space, _, name = each.name.partition("/")
+        attempt = _ATTEMPT.search(each.status)
+        if space not in _OF_THE_CLUSTER or attempt is None or int(attempt.group(1)) < tuning["loop_many"]:
+            continue
+        if each.age is None or each.age > timedelta(minutes=tuning["pod_backoff_minutes"]):
+            continue  # it runs steadily now, or nobody starts it any more
+        says = (
+            f"the kubelet has started {each.name} again {int(attempt.group(1)):,} times, the last {span(each.age)} ago"
+        )
+        seen = Evidence("pod-restarts", "containers", says, (each.source,))
+        found.append(_finding(UnitState(""), name, Confidence.LIKELY, says, seen, Status.DEGRADED))
+    return found
 
 
 def _finding(
@@ -171,6 +203,7 @@ CAUSE = Cause(
         "young_seconds",
         "exits_per_minute",
         "agent_log_exits",
+        "pod_backoff_minutes",
     ),
     weigh=weigh,
     beside=("essential_units",),

@@ -179,7 +179,7 @@ def _stuck(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], press
         Evidence(
             "disk-stuck",
             "storage",
-            f"{disk.name} held {count(disk.waiting_later, 'request')} at both looks and completed none",
+            f"disk {disk.name} held {count(disk.waiting_later, 'request')} at both looks and completed none",
             disk.lines,
         )
         for disk in storage.stuck[:4]

@@ -32,7 +32,10 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             because += f", and core {next(iter(full))} is full of them"
         return Undecided(NAME, because, suspected=bool(full))
     placement = irq_placement(interrupts)
-    is_one = is_one_core(placement, tuning["one_core_share_percent"], tuning["interrupts_per_second"])
+    cores = 0 if isinstance(cpu, Unread) else cpu.cores
+    is_one = is_one_core(placement, tuning["one_core_share_percent"], tuning["interrupts_per_second"], cores)
+    if cores == 1:
+        return RuledOut(NAME, "the machine has a single core: there is nothing to spread")
     if placement is None or not is_one:
         if interrupts.lines and not interrupts.seconds_between:
             return Undecided(NAME, "the interrupts were looked at only once")

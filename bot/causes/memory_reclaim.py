@@ -1,6 +1,7 @@
 """Memory is short, and programs must reclaim pages themselves before they go on.
 
 Confirms: direct reclaim or allocation stalls in the window together with little MemAvailable or memory pressure (PSI).
+Likely: pages go to swap and come back within the window, with little MemAvailable, where kswapd does the reclaim.
 Supports: kswapd or kcompactd use much CPU; compaction stalls; the kernel killed processes for lack of memory; the
 network card's receive ring could not be refilled within the last hour.
 Refutes: counters that do not rise; much MemAvailable; pressure without any reclaim for the node, which is a cgroup's at
@@ -49,6 +50,10 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         evidence += _pressure(reclaim) if pressed else []
         evidence += _left(reclaim) if short else []
         evidence += _workers(snapshot, tuning)
+    if not isinstance(reclaim, Unread) and short and not evidence:
+        evidence += (
+            [*swapping, *_left(reclaim), *_workers(snapshot, tuning)] if (swapping := _swaps(reclaim, tuning)) else []
+        )
     if kills and (evidence or short):
         says = f"the kernel killed processes for lack of memory, {_recent.ago(snapshot, kills[-1])}"
         evidence.append(Evidence("oom-kill", "kernel_log", says, _recent.lines(kills, 3)))
@@ -95,13 +100,23 @@ def _kills(snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning) -
 
 def _reclaimed(reclaim: ReclaimReading, stalls: int, scanned: int) -> Evidence:
     says = f"{count(stalls, 'allocation')} stalled and {count(scanned, 'page')} were scanned by direct reclaim"
-    names = [name for name in reclaim.lines if name == "pgscan_direct" or name.startswith("allocstall")]
+    counters = (name for name in reclaim.lines if name.startswith(("pgscan_direct", "allocstall")))
+    names = sorted((name for name in counters if reclaim.rise(name)), key=lambda name: -(reclaim.rise(name) or 0))
     compact = reclaim.rise("compact_stall")
     if compact:
         says += f", {count(compact, 'compaction stall')} besides"
         names.append("compact_stall")
     source = tuple(reclaim.lines[name] for name in names if name in reclaim.lines)[:5]
     return Evidence("direct-reclaim", "reclaim", f"{says} within the window", source)
+
+
+def _swaps(reclaim: ReclaimReading, tuning: Tuning) -> list[Evidence]:
+    out, back = reclaim.rise("pswpout") or 0, reclaim.rise("pswpin") or 0
+    if min(out, back) < tuning["swapped_pages_many"]:
+        return []
+    says = f"{count(out, 'page')} went to swap and {count(back, 'page')} came back within the window"
+    source = tuple(reclaim.lines[name] for name in ("pswpin", "pswpout") if name in reclaim.lines)
+    return [Evidence("swapping", "reclaim", says, source)]
 
 
 def _pressure(reclaim: ReclaimReading) -> list[Evidence]:
@@ -146,6 +161,7 @@ CAUSE = Cause(
     thresholds=(
         "stalls_many",
         "scanned_pages_many",
+        "swapped_pages_many",
         "available_percent",
         "memory_full_avg10",
         "memory_full_critical",

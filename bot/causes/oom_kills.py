@@ -1,18 +1,22 @@
 """The kernel killed processes for lack of memory: of the whole machine, or of a cgroup at its limit.
 
-Confirms: a kill for the whole machine within the last hour; repeated kills in the same cgroup.
-Refutes: a log without such kills. A single kill at a cgroup's own limit is the workload's, and only mentioned.
+Confirms: a kill for the whole machine within the last hour; repeated kills in the same cgroup, or of the same program
+where the log does not name the cgroup. All containers of a pod are one cgroup: each start of a container has a new one.
+Refutes: a log without such kills. A single kill at a cgroup's own limit is the workload's, and only mentioned; so are
+jobs that are killed once each.
 Remedy: none planned: raise the limit, or fix the program that grows.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
 from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
@@ -21,6 +25,8 @@ from bot.probes.kernel_log import KernelLogReading
 NAME = "oom-kills"
 _MOMENT = timedelta(seconds=2)
 _OF_A_CGROUP = re.compile(r"Memory cgroup out of memory")
+_POD = re.compile(r".*?/(?:kubepods-(?:burstable-|besteffort-)?)?pod[^/]+")
+_BOUND = "CONSTRAINT_"  # by a memory policy or a cpuset: the memory of other nodes may not be used (mm/oom_kill.c)
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
@@ -28,7 +34,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel log was not read ({log.reason})")
-    kills = log.of(KernelEventKind.OOM_KILL)
+    kills = _kills(log)
     whole = _recent.recent(
         snapshot, [kill for kill in kills if not _OF_A_CGROUP.search(kill.text)], tuning["machine_hours"]
     )
@@ -36,11 +42,21 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     again = _again(_recent.surely_within(snapshot, limited, tuning["cgroup_minutes"]), tuning["cgroup_few"])
     evidence = []
     if whole:
-        says = f"{count(len(whole), 'process was', 'processes were')} killed because the machine had no memory left"
+        bound = all(kill.device.startswith(_BOUND) for kill in whole)
+        where = "the memory nodes that it may use had none" if bound else "the machine had no memory"
+        says = f"{count(len(whole), 'process was', 'processes were')} killed because {where} left"
         says += f", {_recent.ago(snapshot, whole[-1])}"
-        evidence.append(Evidence("oom-machine", "kernel_log", says, _recent.lines(whole, 3)))
-    for name, times, of_it in again:
-        says = f"{name} was killed {times} times at its cgroup's limit, the last {_recent.ago(snapshot, of_it[-1])}"
+        limits = (
+            [limit for limit in log.of(KernelEventKind.OOM_LIMIT) if limit.device.startswith(_BOUND)] if bound else []
+        )
+        evidence.append(
+            Evidence("oom-machine", "kernel_log", says, (*_recent.lines(limits, 1), *_recent.lines(whole, 3)))
+        )
+    for names, times, of_it in again:
+        were = "was" if len(names) == 1 else "were"
+        says = f"{listed(names, 3)} {were} killed {times} times at "
+        says += "its cgroup's limit" if len(names) == 1 else f"the limit of {of_it[-1].device}"
+        says += f", the last {_recent.ago(snapshot, of_it[-1])}"
         evidence.append(Evidence("oom-cgroup", "kernel_log", says, _recent.lines(of_it, 3)))
     if evidence:
         return Finding(
@@ -49,23 +65,40 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             confidence=Confidence.CONFIRMED,
             summary=sentence(*(item.says for item in evidence[:3])),
             evidence=tuple(evidence),
-            suspects=tuple(name for name, _, _ in again),
+            suspects=tuple(dict.fromkeys(name for names, _, _ in again for name in names)),
         )
     single = _recent.recent(snapshot, limited, tuning["machine_hours"])
     beside = f"; {count(len(single), 'kill')} at a cgroup's own limit, which concerns that workload" if single else ""
     return RuledOut(NAME, f"nothing was killed recently for lack of the machine's memory{beside}")
 
 
-def _again(kills: tuple[KernelEvent, ...], few: float) -> list[tuple[str, int, list[KernelEvent]]]:
-    """The processes killed that often, how often, and their lines.
+def _kills(log: KernelLogReading) -> tuple[KernelEvent, ...]:
+    """The kills, each with the cgroup or constraint that the kernel names just before it, if it does."""
+    limits, kills = [], []
+    for event in log.of(KernelEventKind.OOM_KILL, KernelEventKind.OOM_LIMIT):
+        if event.kind is KernelEventKind.OOM_LIMIT:
+            limits.append(event)
+        elif limits and (event.since_boot or timedelta(0)) - (limits[-1].since_boot or timedelta(0)) <= _MOMENT:
+            kills.append(replace(event, device=limits[-1].device))
+        else:
+            kills.append(event)
+    return tuple(kills)
+
+
+def _again(kills: tuple[KernelEvent, ...], few: float) -> list[tuple[list[str], int, list[KernelEvent]]]:
+    """The processes of a cgroup killed that often, how often, and their lines.
 
     Kills at the same moment count once: with memory.oom.group (systemd's OOMPolicy=kill, Kubernetes from 1.28 on) all
     processes of the cgroup are killed together, and the kernel logs the first of them twice.
     """
-    by_process: dict[str, list[KernelEvent]] = {}
+    together: dict[str, list[KernelEvent]] = {}
     for kill in kills:
-        by_process.setdefault(kill.process or "a process", []).append(kill)
-    counted = [(name, _moments(of_it), of_it) for name, of_it in by_process.items()]
+        pod = _POD.match(kill.device)
+        together.setdefault(pod.group() if pod else kill.device or f"comm {kill.process}", []).append(kill)
+    counted = [
+        (list(dict.fromkeys(kill.process or "a process" for kill in of_it)), _moments(of_it), of_it)
+        for of_it in together.values()
+    ]
     return [each for each in counted if each[1] >= few]
 
 

@@ -40,7 +40,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     interrupts = snapshot.get(InterruptsReading)
     if not isinstance(interrupts, Unread):
         placement = irq_placement(interrupts)
-        is_one = is_one_core(placement, tuning["one_core_share_percent"], tuning["interrupts_per_second"])
+        is_one = is_one_core(placement, tuning["one_core_share_percent"], tuning["interrupts_per_second"], cpu.cores)
         if placement is not None and is_one and set(full) <= {placement.core}:
             return RuledOut(
                 NAME, f"only core {placement.core} is overloaded, and every queue's interrupts land on it: irq-affinity"

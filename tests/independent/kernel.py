@@ -14,6 +14,12 @@ _GLOBAL = (
     "Out of memory: Killed process 4211 (java) total-vm:18874368kB, anon-rss:14680064kB, file-rss:0kB, UID:1000",
 )
 
+# A kill by a memory policy: the process may use only some of the machine's memory nodes.
+BOUND = (
+    "oom-kill:constraint=CONSTRAINT_MEMORY_POLICY,nodemask=0,cpuset=/,mems_allowed=0-1,global_oom,task=redis-server",
+    "Out of memory: Killed process 991 (redis-server) total-vm:201326592kB, anon-rss:188743680kB, UID:996",
+)
+
 
 def in_pod(pod: str = _POD, name: str = "python3") -> tuple[str, str]:
     where = f"oom_memcg={pod},task_memcg={pod}/cri-1,task={name},pid=7{{n}}1,uid=0"

@@ -194,3 +194,30 @@ def rancher(up: float = 50 * DAY) -> Machine:
     machine.facts.health = ["200 0", "200 0"]
     machine.service("rke2-agent.service", Restart="always", RestartUSec="5s").essential("rke2-agent.service")
     return machine.agent("rke2-agent.service").pods(31)
+
+
+def rhel7(cores: int = 16, memory_gib: float = 64, up: float = 90 * DAY, kubernetes: bool = False) -> Machine:
+    """CentOS 7, on cgroup v1, with a systemd that does not count restarts."""
+    return Machine(
+        kernel="3.10.0-1160.119.1.el7.x86_64",
+        system="CentOS Linux 7 (Core)",
+        cores=cores,
+        memory_gib=memory_gib,
+        up=up,
+        v1=True,
+        kubernetes=kubernetes,
+        systemd="systemd 219",
+    )
+
+
+def flatcar() -> Machine:
+    """A Kubernetes node with Flatcar."""
+    return Machine(
+        kernel="6.6.74-flatcar", system="Flatcar Container Linux by Kinvolk 4081.2.1 (Oklo)", systemd="systemd 255"
+    )
+
+
+def nano(**shares: float) -> Machine:
+    """The smallest EC2 instance: one core, half a GiB."""
+    machine = Machine(cores=1, memory_gib=0.5, product="t3.nano", kubernetes=False)
+    return machine.all_cores(**shares) if shares else machine

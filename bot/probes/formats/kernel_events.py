@@ -55,6 +55,11 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
     ),
     Kind.HUNG_TASK: (rf"INFO: task {_WHO}:[0-9]+ blocked(?: in I/O wait)? for more than [0-9]+ seconds",),
     Kind.OOM_KILL: (rf"(?:Memory cgroup out|Out) of memory[^:]{{0,80}}: Kill(?:ed)? process [0-9]+ \({_WHO}\)",),
+    Kind.OOM_LIMIT: (
+        r"oom-kill:constraint=CONSTRAINT_MEMCG,.{0,400}\boom_memcg=(?P<device>[^,\s]{1,400})",
+        r"oom-kill:constraint=(?P<device>CONSTRAINT_(?:MEMORY_POLICY|CPUSET)),",
+        r"Task in \S{1,400} killed as a result of limit of (?P<device>\S{1,400})",
+    ),
     Kind.CONNTRACK_FULL: (r"(?:(?:nf|ip)_conntrack: )+table full, dropping packet",),
     Kind.CONNTRACK_FULL_ELSEWHERE: (
         r"(?:nf_conntrack: )+table full in netns (?P<device>[0-9]{1,12}), dropping packet",
@@ -131,7 +136,7 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
     ),
     Kind.NEIGHBOURS_FULL: (
         r"(?:neighbour: )?(?P<device>arp_cache|ndisc_cache): neighbou?r table overflow",
-        r"Neighbour table overflow",
+        r"(?:IPv[46]: )?Neighbour table overflow",
     ),
     Kind.FILES_EXHAUSTED: (r"VFS: file-max limit [0-9]+ reached",),
     Kind.CLOCKSOURCE: (

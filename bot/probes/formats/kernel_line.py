@@ -46,6 +46,7 @@ class KernelEventKind(enum.StrEnum):
     STACK_MEMCG_WALK = "stack-memcg-walk"  # a call trace that names the memory cgroup statistics walk
     HUNG_TASK = "hung-task"
     OOM_KILL = "oom-kill"
+    OOM_LIMIT = "oom-limit"  # told just before a kill: the cgroup at its limit, or another constraint than the machine
     CONNTRACK_FULL = "conntrack-full"
     CONNTRACK_FULL_ELSEWHERE = "conntrack-full-elsewhere"  # in another network namespace than the host's
     DISK_ERROR = "disk-error"  # I/O errors, NVMe time-outs, aborted journals

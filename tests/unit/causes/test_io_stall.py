@@ -116,7 +116,7 @@ def test_forty_that_wait_on_busy_cores_are_a_stuck_disk_whatever_io_full_says() 
     for wchan in ("folio_wait_bit_common", ""):  # a login that is not root is not told where they sleep
         finding = found(STALL, b.processes(waiting=FORTY, wchan=wchan), BUSY, SOME, STUCK)
         assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.CONFIRMED)
-        assert finding.summary.startswith("nvme1n1 held 12 requests at both looks and completed none")
+        assert finding.summary.startswith("Disk nvme1n1 held 12 requests at both looks and completed none")
         assert finding.evidence[1].source[0] == f"5000 D {wchan or '-'} python"
     ruled_out(STALL, b.processes(waiting=FORTY), BUSY, SOME)
 
