@@ -1,6 +1,7 @@
 """A file system that the node needs has no room left: no blocks, or no inodes.
 
-Confirms: less room than the limit at which the kubelet evicts pods, from its own configuration if it has a limit.
+Confirms: less room than the limit at which the kubelet evicts pods, from its own configuration if it has a limit;
+hardly any room on another disk, such as a database's: many are filled on purpose up to there.
 Refutes: room on all file systems that can be written; an image is always full. Room reserved for root counts as used,
 as the kubelet and df count it.
 Remedy: none planned: whatever fills the disk is still there after a reboot.
@@ -34,7 +35,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     for room in rooms:
         for what, free, least in _limits(room, reading, is_k3s, tuning):
             if free < least:
-                gone = gone or free <= tuning["gone_percent"]
+                gone = gone or (free <= tuning["gone_percent"] and not room.is_data)
                 says = f"{room.point} has {percent(free)} of its {what} left; {percent(least)} is the least"
                 evidence.append(Evidence(f"{what}-low", "filesystems", says, room.lines))
     if evidence:
@@ -61,6 +62,11 @@ def _can_be_filled(room: Room, reading: FilesystemsReading) -> bool:
 
 def _limits(room: Room, reading: FilesystemsReading, is_k3s: bool, tuning: Tuning) -> list[tuple[str, float, float]]:
     """What is counted, how much of it is left, and the least that should be left: the kubelet's limit if it has one."""
+    if room.is_data:  # what is on it stops, and the node does not
+        least = tuning["gone_percent"]
+        return [("blocks", room.free_percent, least)] + (
+            [] if room.free_inodes_percent is None else [("inodes", room.free_inodes_percent, least)]
+        )
     filesystem = "imagefs" if room.has_images and room.point != "/" else "nodefs"
     own = dict(reading.limits)
     if not reading.has_kubelet:

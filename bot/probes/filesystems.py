@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from bot.domain.command import Command, Outputs
@@ -56,6 +56,7 @@ class Room:
     free_inodes_percent: float | None = None
     has_images: bool = False  # it holds container images
     is_image: bool = False  # it is composefs: read-only, and always full
+    is_data: bool = False  # not a place that the node itself needs: a database's disk, for example
     lines: tuple[str, ...] = ()
 
 
@@ -75,13 +76,14 @@ class FilesystemsReading:
 
     @property
     def least_free_percent(self) -> float:
-        """The room on the fullest file system; 100 if there is none."""
-        return min((room.free_percent for room in self.rooms), default=100.0)
+        """The room on the fullest file system that the node itself needs; 100 if there is none."""
+        return min((room.free_percent for room in self.rooms if not room.is_data), default=100.0)
 
     @property
     def least_free_inodes_percent(self) -> float:
-        """The free inodes on the fullest file system; 100 if none counts them."""
-        return min((r.free_inodes_percent for r in self.rooms if r.free_inodes_percent is not None), default=100.0)
+        """The same of inodes; 100 if no file system counts them."""
+        counted = (room.free_inodes_percent for room in self.rooms if not room.is_data)
+        return min((percent for percent in counted if percent is not None), default=100.0)
 
     @property
     def read_only_count(self) -> int:
@@ -101,6 +103,14 @@ _MOUNTS = (
     f"if (t ~ /^({_TYPES})$/) {{ k = $3 t; if (!(k in p) || length($5) < length(p[k])) "
     '{ p[k] = $5; r[k] = $3 " " t " " s " " o " " $5 } } } END { for (k in r) print r[k] }'
 )
+# Where else something is mounted: disks of databases and the like. Volumes of pods are their workloads' own; names with
+# blanks come with octal escapes, and are left out.
+_MOST_DATA = 24
+_OTHERS = (
+    '{ t = ""; for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1); '
+    f"if (t ~ /^({_TYPES})$/ && (!($3 in p) || length($5) < length(p[$3]))) p[$3] = $5 }} "
+    'END { for (k in p) if (p[k] !~ /^.(boot|efi|snap|run|var.lib.kubelet)(.|$)/ && !index(p[k], "\\\\")) print p[k] }'
+)
 _LOOK = fragment(f"""
     echo '==> /mounts <==';
     awk '{_MOUNTS}' /proc/self/mountinfo | head -n 200 | while read -r d t s o p; do
@@ -108,6 +118,9 @@ _LOOK = fragment(f"""
     echo '==> /fstab <=='; [ -r /etc/fstab ] && grep -v '^[[:space:]]*#' /etc/fstab;
     echo '==> /blocks <=='; df -Pk {" ".join(_PLACES)} 2>/dev/null;
     echo '==> /inodes <=='; df -Pi {" ".join(_PLACES)} 2>/dev/null;
+    set -f; m=$(awk '{_OTHERS}' /proc/self/mountinfo | head -n {_MOST_DATA});
+    echo '==> /data-blocks <=='; [ -n "$m" ] && df -Pk $m 2>/dev/null;
+    echo '==> /data-inodes <=='; [ -n "$m" ] && df -Pi $m 2>/dev/null;
     echo '==> /kubelet <=='; [ -d /var/lib/kubelet ] && echo here;
     [ -r {_KUBELET_CONFIG} ] && grep -aE '^ +(nodefs|imagefs)[.](available|inodesFree): ' {_KUBELET_CONFIG};
     echo '{_END}'
@@ -130,6 +143,9 @@ def parse(outputs: Outputs) -> FilesystemsReading:
     meant = dict(_meant(files.get("/fstab", ())))
     mounts = tuple(_mounts(files.get("/mounts", ()), meant))
     rooms = tuple(_rooms(files.get("/blocks", ()), files.get("/inodes", ())))
+    own = {room.point for room in rooms}
+    others = _rooms(files.get("/data-blocks", ()), files.get("/data-inodes", ()))
+    rooms += tuple(replace(room, is_data=True) for room in others if room.point not in own)
     if not mounts and not rooms:
         raise CannotRead("filesystems: no file system is named")
     kubelet = files.get("/kubelet", ())

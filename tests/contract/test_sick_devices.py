@@ -275,7 +275,7 @@ STORAGE = [
     Asked(
         "the database's own disk is full",
         database().mount("nvme1n1 xfs rw,noatime /var/lib/pgsql").room("/var/lib/pgsql", 2000, 0),
-        "degraded critical",
+        "degraded",
         "disk-full",
     ),
     Asked(

@@ -305,16 +305,15 @@ def _dns_look(facts: Facts) -> str:
 
 
 def _filesystem_look(facts: Facts) -> str:
-    lines = ["==> /mounts <==", *facts.mounts, "==> /fstab <==", *facts.fstab, "==> /blocks <=="]
-    lines.append(
-        answers.df(
-            "Filesystem 1024-blocks Used Available Capacity Mounted on", [(r[0], r[1], r[2], r[5]) for r in facts.rooms]
-        )
-    )
-    lines += [
-        "==> /inodes <==",
-        answers.df("Filesystem Inodes IUsed IFree IUse% Mounted on", [(r[0], r[3], r[4], r[5]) for r in facts.rooms]),
-    ]
+    lines = ["==> /mounts <==", *facts.mounts, "==> /fstab <==", *facts.fstab]
+    own = ("/", "/var", "/tmp", "/var/log", "/var/lib/kubelet", "/var/lib/containerd", "/var/lib/docker")
+    for kind, rows in (
+        ("", [row for row in facts.rooms if row[5] in (*own, "/var/lib/containers")]),
+        ("data-", [row for row in facts.rooms if row[5] not in (*own, "/var/lib/containers")]),
+    ):
+        blocks, inodes = ([(row[0], row[at], row[at + 1], row[5]) for row in rows] for at in (1, 3))
+        lines += [f"==> /{kind}blocks <==", answers.df("Filesystem 1024-blocks Used Available Capacity", blocks)]
+        lines += [f"==> /{kind}inodes <==", answers.df("Filesystem Inodes IUsed IFree IUse%", inodes)]
     lines += ["==> /kubelet <==", *(["here"] if facts.kubernetes else []), *facts.kubelet_config]
     return "\n".join([*lines, "-- end --", ""])
 

@@ -70,3 +70,17 @@ def test_k3s_and_rke2_leave_five_percent(name: str) -> None:
 def test_what_was_not_read_is_open() -> None:
     assert "not read" in undecided(FULL, b.unread("filesystems")).because
     assert "listed no file system" in undecided(FULL, disks()).because
+
+
+@pytest.mark.parametrize(("free", "found_it"), [(3.0, False), (0.4, True)])
+def test_disk_of_data_is_degraded_where_hardly_anything_is_left(free: float, found_it: bool) -> None:
+    rooms = (Room("/", 60.0), Room("/srv/data", free, 80.0, is_data=True))
+    reading = FilesystemsReading(rooms=rooms)
+    if not found_it:
+        assert "/srv/data, has 3.0 % free" in ruled_out(FULL, reading).because
+        return
+    finding = found(FULL, reading)
+    assert (finding.status, finding.summary) == (
+        Status.DEGRADED,
+        "/srv/data has 0.4 % of its blocks left; 1.0 % is the least",
+    )

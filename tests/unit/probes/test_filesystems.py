@@ -28,3 +28,40 @@ def test_btrfs_on_a_mapped_device_has_the_kernels_own_name(tmp_path: Path) -> No
         "43 1 0:4037 / /srv/$(id) rw,relatime shared:4 - btrfs $(id)`id`;id rw",
     )
     assert found == {"/srv/data": "dm-4", "/srv/plain": "none-such1", "/srv/$(id)": "$(id)`id`;id"}
+
+
+def test_room_on_a_disk_of_data_is_told_apart_and_no_place_twice() -> None:
+    heading = "Filesystem 1024-blocks Used Available Capacity Mounted on"
+    root, data = "/dev/vda1 1000 400 600 40% /", "/dev/vdb 1000 999 1 100% /srv/data"
+    text = "\n".join(
+        [
+            "==> /blocks <==",
+            heading,
+            root,
+            "==> /inodes <==",
+            "==> /data-blocks <==",
+            heading,
+            root,
+            data,
+            "-- end --",
+            "",
+        ]
+    )
+    rooms = parse(once("look", text)).rooms
+    assert [(room.point, room.free_percent, room.is_data) for room in rooms] == [
+        ("/", 60.0, False),
+        ("/srv/data", 0.1, True),
+    ]
+    assert parse(once("look", text)).least_free_percent == 60.0
+
+
+def test_only_plain_names_outside_of_pods_are_asked_for_their_room(tmp_path: Path) -> None:
+    table, asked = tmp_path / "mountinfo", tmp_path / "asked"
+    rows = ("/ 8:1", "/srv/data 8:2", "/var/lib/kubelet/pods/7c1/volumes/x 8:3", "/mnt/two\\040words 8:4", "/boot 8:5")
+    rows += ("/srv/*/$(id) 8:6", "/var/lib/kubelet/pods/1/y 8:7", "/data 8:7")
+    table.write_text("".join(f"41 1 {row.split()[1]} / {row.split()[0]} rw - ext4 /dev/x rw\n" for row in rows))
+    (tmp_path / "df").write_text(f'#!/bin/sh\necho "$@" >>{asked}\n')
+    (tmp_path / "df").chmod(0o755)
+    script = PROBE.commands[0].argv[2].replace("/proc/self/mountinfo", str(table))
+    subprocess.run(["sh", "-c", f"PATH={tmp_path}:$PATH; {script}"], capture_output=True, timeout=60, check=True)
+    assert set(asked.read_text().splitlines()[2].split()) == {"-Pk", "/", "/srv/data", "/srv/*/$(id)", "/data"}
