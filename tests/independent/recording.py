@@ -311,7 +311,8 @@ def _filesystem_look(facts: Facts) -> str:
         ("", [row for row in facts.rooms if row[5] in (*own, "/var/lib/containers")]),
         ("data-", [row for row in facts.rooms if row[5] not in (*own, "/var/lib/containers")]),
     ):
-        blocks, inodes = ([(row[0], row[at], row[at + 1], row[5]) for row in rows] for at in (1, 3))
+        blocks = [(row[0], row[1], row[2], row[5]) for row in rows]
+        inodes = [(row[0], row[3], row[4], row[5]) for row in rows]
         lines += [f"==> /{kind}blocks <==", answers.df("Filesystem 1024-blocks Used Available Capacity", blocks)]
         lines += [f"==> /{kind}inodes <==", answers.df("Filesystem Inodes IUsed IFree IUse%", inodes)]
     lines += ["==> /kubelet <==", *(["here"] if facts.kubernetes else []), *facts.kubelet_config]

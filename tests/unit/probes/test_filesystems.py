@@ -57,7 +57,13 @@ def test_room_on_a_disk_of_data_is_told_apart_and_no_place_twice() -> None:
 
 def test_only_plain_names_outside_of_pods_are_asked_for_their_room(tmp_path: Path) -> None:
     table, asked = tmp_path / "mountinfo", tmp_path / "asked"
-    rows = ("/ 8:1", "/srv/data 8:2", "/var/lib/kubelet/pods/7c1/volumes/x 8:3", "/mnt/two\\040words 8:4", "/boot 8:5")
+    rows: tuple[str, ...] = (
+        "/ 8:1",
+        "/srv/data 8:2",
+        "/var/lib/kubelet/pods/7c1/volumes/x 8:3",
+        "/mnt/two\\040words 8:4",
+        "/boot 8:5",
+    )
     rows += ("/srv/*/$(id) 8:6", "/var/lib/kubelet/pods/1/y 8:7", "/data 8:7")
     table.write_text("".join(f"41 1 {row.split()[1]} / {row.split()[0]} rw - ext4 /dev/x rw\n" for row in rows))
     (tmp_path / "df").write_text(f'#!/bin/sh\necho "$@" >>{asked}\n')
