@@ -18,8 +18,9 @@ from tests.conftest import missing
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one browser for all stories
 HOSTILE = "<img src=x onerror=alert(1)> <script>alert(1)</script>"
 NOTE = f"node-1: CRITICAL {HOSTILE}\nCard in Slack: http://127.0.0.1:9/archives/C1/p1\njavascript:alert(1)"
+# innerWidth would grow with a page that is too wide for a phone.
 OUTSIDE = """() => [...document.querySelectorAll("body *")]
-    .filter(each => each.getClientRects().length && each.getBoundingClientRect().right > innerWidth + 1)
+    .filter(each => each.getClientRects().length && each.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
     .map(each => `${each.tagName}.${each.className}: ${each.innerText.slice(0, 60)}`)"""
 
 
@@ -78,6 +79,7 @@ async def test_list_and_incident_fit_a_phone(
     async with account() as pagerduty, window(browser, tmp_path, size=PHONE, scheme=scheme) as phone:
         title = "A core is pinned in the kernel: training jobs fail on ray-gpu-1a-0417-with-a-very-long-name"
         page = pagerduty.account.trigger(title, {"metric": "node_cpu_seconds_total{mode='system'}" * 3})
+        pagerduty.page.suggestions = (Suggestion(f"the first case: {title}", title, {"host": "n-1"}),)
         pagerduty.account.annotate(page, "x" * 400 + "\nhttps://example.com/" + "y" * 300, pagerduty.account.bot)
         await phone.page.goto(pagerduty.page_url)
         await phone.page.locator(".row").wait_for()

@@ -20,7 +20,7 @@ MINUTES = 120_000  # milliseconds, until the slowest has ended
 # Everything in an element that is wider than the screen, or that is wider inside than it shows without scrolling.
 OUTSIDE = """element => [element, ...element.querySelectorAll("*")]
     .filter(each => each.getClientRects().length && !each.closest(".b-table"))
-    .filter(each => each.getBoundingClientRect().right > innerWidth + 1
+    .filter(each => each.getBoundingClientRect().right > document.documentElement.clientWidth + 1
         || (each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== "inline"
             && !["hidden", "auto", "scroll"].includes(getComputedStyle(each).overflowX)))
     .map(each => `${each.tagName}.${each.className}: ${each.innerText.slice(0, 60)}`)"""
