@@ -27,7 +27,7 @@ from bot.demo.slack.server import SlackWorkspace
 from bot.domain.batch import Sampling
 from bot.domain.verdict import Verdict
 from bot.settings import Settings
-from bot.sources import settings_of
+from bot.surfaces import member_settings
 from bot.surfaces.document import document
 from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.text import headline, verdict_text
@@ -154,7 +154,7 @@ async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncI
             pagerduty.account.web = f"{pagerduty.api_url}/page"
             links = f'[links]\nPagerDuty = "{pagerduty.account.web}/incidents/{{page}}"\n'
             (folder / "zombie.toml").write_text(f"{policy}{links}")
-            settings = Settings.load({}, environment, folder, members=settings_of())
+            settings = Settings.load({}, environment, folder, members=member_settings())
             service = Service(
                 settings,
                 known,

@@ -211,11 +211,11 @@ def settings(arguments: argparse.Namespace) -> Settings:
     Raises: SettingsError when a setting has a wrong value.
     """
     from bot.settings import Settings
-    from bot.sources import settings_of
+    from bot.surfaces import member_settings
 
     environ = arguments.environ
     home = Path(environ.get("HOME") or Path.home())
-    return Settings.load(vars(arguments), environ, Path.cwd(), home, settings_of())
+    return Settings.load(vars(arguments), environ, Path.cwd(), home, member_settings())
 
 
 def library(settings: Settings) -> Library:

@@ -1,10 +1,18 @@
 """Where verdicts are shown: pure functions of what happened."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from bot.domain.alert import TERMINAL
 from bot.domain.pagerduty import PAGERDUTY
 from bot.surfaces.mcp import member as mcp
 from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack import member as slack
+
+if TYPE_CHECKING:
+    from bot.sources.source import Source
 
 PAGES = SurfaceMember(PAGERDUTY, "on PagerDuty's pages", parts="pagerduty-")
 SURFACES: tuple[SurfaceMember, ...] = (
@@ -14,3 +22,13 @@ SURFACES: tuple[SurfaceMember, ...] = (
     PAGES,
 )
 PEOPLE = frozenset(surface.name for surface in SURFACES if surface.has_people)  # the kinds of people that the bot knows
+
+
+def member_settings(
+    sources: Sequence[Source] | None = None, surfaces: Sequence[SurfaceMember] = SURFACES
+) -> Mapping[str, type[Any]]:
+    """Return the settings class of every source (all, if None), and of every surface that has one, by their names."""
+    from bot.sources import SOURCES, settings_of  # they take long to import
+
+    own = {surface.name: surface.settings for surface in surfaces if surface.settings is not None}
+    return {**settings_of(SOURCES if sources is None else sources), **own}

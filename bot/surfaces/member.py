@@ -28,7 +28,8 @@ class SurfaceMember:
 
     Shape: `name` is the kind of its people (`NAME:WHO`) and of the alerts they open by asking; without
     `has_people` nobody asks or approves there. `where` names the place in words: “in Slack”. `parts` begins its
-    posts' names in the outbox; the surface without `parts` has all other posts.
+    posts' names in the outbox; the surface without `parts` has all other posts. `settings` is the dataclass of its own
+    settings, the table `[NAME]` of zombie.toml, which `Settings.of` returns.
     `looks(settings, policy, now)` is what `zombie doctor` checks. `opened(settings)` shows incidents there; a surface
     that needs more than the settings, as Slack does, is put together in `bot/app`.
     """
@@ -37,5 +38,6 @@ class SurfaceMember:
     where: str
     has_people: bool = False
     parts: str = ""
+    settings: type[Any] | None = None
     looks: Callable[[Any, Policy, Clock], DoctorChecks] = nothing_to_look_at
     opened: Callable[[Any], Surface | None] = lambda settings: None

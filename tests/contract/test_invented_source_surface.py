@@ -24,10 +24,10 @@ from bot.domain.toml_table import TomlTable
 from bot.inventory import Inventory
 from bot.response.decision import guards
 from bot.settings import Settings, all_rows
-from bot.sources import SOURCES, parse_file, settings_of
+from bot.sources import SOURCES, parse_file
 from bot.sources.body import read_body
 from bot.sources.source import Body, ParsedFile, Source
-from bot.surfaces import PEOPLE, SURFACES
+from bot.surfaces import PEOPLE, SURFACES, member_settings
 from bot.surfaces.member import DoctorChecks, SurfaceMember
 from bot.surfaces.view.view import is_alarm
 from tests.slack.service import Readings, card_saying, serving
@@ -90,6 +90,12 @@ ALL_SOURCES = (*SOURCES, SIREN)
 # --- the surface: one file, and its line in `SURFACES`
 
 
+@dataclass(frozen=True, slots=True)
+class BoardSettings:
+    key: str = secret("What opens the board.", "BOARD_KEY")
+    corner: str = option(TomlTable.text, "left")
+
+
 @dataclass
 class Board:
     """Shows incidents on a board."""
@@ -108,7 +114,17 @@ def board_looks(settings: Any, policy: Policy, now: Callable[[], datetime]) -> D
 
 
 def board_surface(board: Board) -> SurfaceMember:
-    return SurfaceMember("board", "at the board", has_people=True, looks=board_looks, opened=lambda settings: board)
+    return SurfaceMember(
+        "board",
+        "at the board",
+        has_people=True,
+        settings=BoardSettings,
+        looks=board_looks,
+        opened=lambda settings: board,
+    )
+
+
+ALL_SURFACES = (*SURFACES, board_surface(Board()))
 
 
 # --- what they are seen through
@@ -116,11 +132,11 @@ def board_surface(board: Board) -> SurfaceMember:
 
 def settings(folder: Path, toml: str = TOML, **environment: str) -> Settings:
     (folder / "zombie.toml").write_text(toml)
-    return Settings.load({}, environment, folder, members=settings_of(ALL_SOURCES))
+    return Settings.load({}, environment, folder, members=member_settings(ALL_SOURCES, ALL_SURFACES))
 
 
 def test_its_settings_have_rows_and_keys_and_hide_its_secret(tmp_path: Path) -> None:
-    assert all_rows(settings_of(ALL_SOURCES))["siren"]["token"].name == "siren_token"
+    assert all_rows(member_settings(ALL_SOURCES))["siren"]["token"].name == "siren_token"
     read = settings(tmp_path, SIREN_TOKEN=TOKEN)
     assert read.of(SirenSettings) == SirenSettings(token=TOKEN, room="gpu")
     (given,) = [given for given in read.given if given.setting.name == "siren_token"]
@@ -130,6 +146,14 @@ def test_its_settings_have_rows_and_keys_and_hide_its_secret(tmp_path: Path) -> 
     assert TOKEN not in repr(read)
     with pytest.raises(SettingsError, match=r"zombie\.toml:2: unknown key \"rom\" in \[siren\]\. Did you mean room"):
         settings(tmp_path, "[siren]\nrom = 1\n")
+
+
+def test_settings_of_a_surface_are_its_own_table_too(tmp_path: Path) -> None:
+    read = settings(tmp_path, '[board]\ncorner = "right"\n', BOARD_KEY=TOKEN)
+    assert read.of(BoardSettings) == BoardSettings(key=TOKEN, corner="right")
+    assert TOKEN in read.secrets
+    with pytest.raises(SettingsError, match=r"zombie\.toml:2: unknown key \"corn\" in \[board\]\. Did you mean corner"):
+        settings(tmp_path, "[board]\ncorn = 1\n")
 
 
 async def test_its_alert_is_taken_read_and_shown_also_by_a_surface_that_nobody_knew(tmp_path: Path) -> None:

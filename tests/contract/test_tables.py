@@ -1,42 +1,72 @@
 """What lies in a room of one file a noun is in the room's table; a new file is held to that by being there."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from bot.actions import ACTIONS
+from bot.app.parts import library
 from bot.causes import CAUSES
 from bot.commands import COMMANDS
 from bot.inventory import KINDS
+from bot.probes import PROBES
 from bot.sources import SOURCES
+from bot.surfaces import SURFACES
 from tests.alerts.source_edge import MEMBERS
+from tests.unit.causes.made_nodes import REPLIES
 
 BOT = Path(__file__).parents[2] / "bot"
 ONLY_TO_UNDO = {"restore_unit"}  # no playbook asks for it: it is what undoing consists of
 A_PROTOCOL = "source"
+OTHER_PLAYBOOKS = {"boot_units": "image-gate", "softirq_waits": "packet-waits"}  # what node-health does not ask
+WEIGHED_ELSEWHERE = {"unused-agent-enabled": "image-gate"}
+OF_MADE_NODES = "tests/unit/causes/made_nodes.py"
 
 
 def files_with(room: str, line: str) -> set[str]:
-    """The stems of a room's files that have a line which begins so."""
-    return {path.stem for path in (BOT / room).glob("*.py") if re.search(rf"^ *{line}", path.read_text(), re.MULTILINE)}
+    """The stems of a room's files that have a line which begins so; of a folder's file, the folder's name."""
+    found = [*(BOT / room).glob("*.py"), *(BOT / room).glob("*/member.py")]
+    having = [path for path in found if re.search(rf"^ *{line}", path.read_text(), re.MULTILINE)]
+    return {path.parent.name if path.name == "member.py" and path.parent.name != room else path.stem for path in having}
+
+
+def unlisted(room: str, what: str, listed: Iterable[str], table: str, line: str = "") -> list[str]:
+    """What is missing in a room's table, and what to write there; empty if nothing is."""
+    files, known = files_with(room, line or f"{what} = "), set(listed)
+    return [
+        *(f"bot/{room}/{name}.py has {what}, and {table} does not list it: add it there" for name in files - known),
+        *(f"{table} lists {name}, of which there is no file in bot/{room}" for name in known - files),
+    ]
+
+
+def test_every_probe_is_in_its_table() -> None:
+    assert unlisted("probes", "PROBE", PROBES, "bot/probes/__init__.py") == []
 
 
 def test_every_cause_is_in_its_table() -> None:
-    assert files_with("causes", "CAUSE = ") == {name.replace("-", "_") for name in CAUSES}
+    assert unlisted("causes", "CAUSE", [name.replace("-", "_") for name in CAUSES], "bot/causes/__init__.py") == []
 
 
 def test_every_action_is_in_its_table() -> None:
-    assert files_with("actions", "ACTION = ") == set(ACTIONS)
+    assert unlisted("actions", "ACTION", ACTIONS, "bot/actions/__init__.py") == []
 
 
 def test_every_kind_of_inventory_is_in_its_list() -> None:
-    held = {kind.load.__module__.rsplit(".", 1)[-1] for kind in KINDS}
-    assert files_with("inventory", "KIND = ") == held
+    held = [kind.load.__module__.rsplit(".", 1)[-1] for kind in KINDS]
+    assert unlisted("inventory", "KIND", held, "KINDS in bot/inventory/inventory.py") == []
 
 
 def test_every_command_is_in_its_list() -> None:
-    assert files_with("commands", r"def add\(") == {module.__name__.rsplit(".", 1)[-1] for module in COMMANDS}
+    held = [module.__name__.rsplit(".", 1)[-1] for module in COMMANDS]
+    assert unlisted("commands", "add", held, "bot/commands/__init__.py", r"def add\(") == []
+
+
+def test_every_surface_is_in_its_list() -> None:
+    """The terminal and PagerDuty's notes have no file that asks for one: they are written in the list itself."""
+    held = {surface.name for surface in SURFACES} - {"terminal", "pagerduty"}
+    assert unlisted("surfaces", "SURFACE", held, "bot/surfaces/__init__.py") == []
 
 
 def test_every_action_but_those_that_only_undo_may_stand_in_a_playbook() -> None:
@@ -51,11 +81,41 @@ def test_what_actions_and_causes_say_of_others_is_there() -> None:
 
 def test_every_source_is_in_its_table_and_held_to_the_promises_of_sources() -> None:
     named = {source.name for source in SOURCES}
-    assert files_with("sources", r"SOURCE = Source\(") == named
+    assert unlisted("sources", "SOURCE", named, "bot/sources/__init__.py", r"SOURCE = Source\(") == []
     assert files_with("sources", r"def is_genuine\(") - {A_PROTOCOL} == named
-    assert {member.source.kind for member in MEMBERS} == named
+    tried = {member.source.kind for member in MEMBERS}
+    assert [f"{name}: write a Member of it in tests/alerts/source_edge.py" for name in named - tried] == []
 
 
-@pytest.mark.parametrize("room", ["causes", "actions", "commands", "sources"])
+def test_every_probe_is_asked_and_every_cause_weighed_by_a_playbook() -> None:
+    playbooks = {playbook.name: playbook for playbook in library().playbooks}
+    missing = []
+    for name in PROBES:
+        where = OTHER_PLAYBOOKS.get(name, "node-health")
+        if name not in {probe.name for probe in playbooks[where].probes}:
+            missing.append(f"{name} is asked by no check: add it to probes in playbooks/{where}.yaml")
+    for name in CAUSES:
+        where = WEIGHED_ELSEWHERE.get(name, "node-health")
+        if name not in {used.cause.name for used in playbooks[where].causes}:
+            missing.append(f"{name} is weighed by no check: add it to causes in playbooks/{where}.yaml")
+    assert missing == []
+
+
+def test_every_probe_that_a_cause_weighs_has_readings_made_at_random() -> None:
+    weighed = {probe for cause in CAUSES.values() for probe in cause.probes} - set(OTHER_PLAYBOOKS)
+    missing = weighed - set(REPLIES)
+    assert [f"{name}: write a strategy of its readings in REPLIES of {OF_MADE_NODES}" for name in missing] == []
+
+
+@pytest.mark.parametrize("room", ["causes", "actions", "commands", "sources", "surfaces", "inventory", "probes"])
 def test_room_has_files_to_be_found(room: str) -> None:
     assert len(list((BOT / room).glob("*.py"))) > 3
+
+
+def test_file_that_no_table_lists_is_named_with_the_place_to_write_it() -> None:
+    listed = set(ACTIONS) - {"reboot"}
+    assert unlisted("actions", "ACTION", listed, "bot/actions/__init__.py") == [
+        "bot/actions/reboot.py has ACTION, and bot/actions/__init__.py does not list it: add it there"
+    ]
+    (gone,) = unlisted("actions", "ACTION", {*ACTIONS, "fly"}, "bot/actions/__init__.py")
+    assert gone == "bot/actions/__init__.py lists fly, of which there is no file in bot/actions"

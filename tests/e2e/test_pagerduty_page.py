@@ -20,7 +20,8 @@ HOSTILE = "<img src=x onerror=alert(1)> <script>alert(1)</script>"
 NOTE = f"node-1: CRITICAL {HOSTILE}\nCard in Slack: http://127.0.0.1:9/archives/C1/p1\njavascript:alert(1)"
 # innerWidth would grow with a page that is too wide for a phone.
 OUTSIDE = """() => [...document.querySelectorAll("body *")]
-    .filter(each => each.getClientRects().length && each.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+    .filter(each => each.getClientRects().length)
+    .filter(each => each.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
     .map(each => `${each.tagName}.${each.className}: ${each.innerText.slice(0, 60)}`)"""
 
 

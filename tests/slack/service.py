@@ -30,9 +30,9 @@ from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.response.record import IncidentRecord
 from bot.settings import Settings
-from bot.sources import SOURCES, settings_of
+from bot.sources import SOURCES
 from bot.sources.source import Source
-from bot.surfaces import SURFACES
+from bot.surfaces import SURFACES, member_settings
 from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.member import SlackTokens
@@ -172,7 +172,10 @@ async def built(
         **environment,
     }
     settings = Settings.load(
-        {}, {name: value for name, value in variables.items() if value}, folder, members=settings_of(sources)
+        {},
+        {name: value for name, value in variables.items() if value},
+        folder,
+        members=member_settings(sources, surfaces),
     )
     log = io.StringIO()
     with open_stores(f"sqlite:///{folder / 'zombie.db'}") as kept:

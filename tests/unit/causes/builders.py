@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from bot.causes import CAUSES
@@ -42,7 +43,8 @@ from bot.probes.units import Unit, UnitsReading
 PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
 NODE_HEALTH: dict[str, Any] = yaml.safe_load((PLAYBOOKS / "node-health.yaml").read_text())
 IMAGE_GATE: dict[str, Any] = yaml.safe_load((PLAYBOOKS / "image-gate.yaml").read_text())
-USED: dict[str, Any] = IMAGE_GATE["causes"] | NODE_HEALTH["causes"]  # a cause that only the gate weighs is there alone
+# A cause that only the gate weighs is there alone.
+USED: dict[str, Any] = IMAGE_GATE["causes"] | NODE_HEALTH["causes"]
 DAYS = 11.25
 GIB = 1048576
 BOOTED = BootUnit("kubelet.service", "multi-user.target.wants", source="multi-user.target.wants/kubelet.service")
@@ -51,6 +53,8 @@ KUBELET = EssentialUnit("kubelet.service", "kubelet", active_later="active")
 
 def tuning(cause: Cause, **changed: float) -> Tuning:
     """Return the cause's thresholds as node-health sets them."""
+    if cause.name not in USED:
+        pytest.fail(f"{cause.name} has no thresholds: write them in playbooks/node-health.yaml")
     used = USED[cause.name].get("thresholds", {})
     figures = {name: Threshold(one["value"], one["reason"]) for name, one in used.items()}
     return Tuning(figures | {name: Threshold(value, "in this test") for name, value in changed.items()})

@@ -23,11 +23,6 @@ from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
 from bot.probes.throttling import ThrottledGroup, ThrottlingReading
 from tests.unit.causes import builders as b
 
-PROBES = (
-    "host", "cpu", "cgroups", "units", "containers", "agents", "nic", "kernel_log", "processes", "interrupts",
-    "softirq", "reclaim", "throttling", "conntrack", "gpu", "essential_units", "filesystems", "kernel_limits", "clock",
-    "memory_errors", "storage", "certificates", "dns", "ebs",
-)  # fmt: skip
 counts = st.sampled_from([0, 1, 3, 17, 900, 1_000, 20_000, 68_000, 70_000])
 shares = st.sampled_from([0.0, 5.0, 60.0, 95.0])
 ages = st.none() | st.sampled_from(
@@ -276,6 +271,7 @@ def made(probes: Iterable[str]) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries({probe: st.just(b.unread(probe)) | REPLIES[probe] for probe in probes})
 
 
+PROBES = tuple(REPLIES)
 nodes = made(PROBES)
 
 

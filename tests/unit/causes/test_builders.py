@@ -10,4 +10,6 @@ from tests.unit.causes.builders import weigh
 
 @pytest.mark.parametrize("name", CAUSES)
 def test_healthy_node_rules_every_cause_out(name: str) -> None:
-    assert isinstance(weigh(name, ConntrackReading(True, 900, 262_144)), RuledOut)
+    weighing = weigh(name, ConntrackReading(True, 900, 262_144))
+    hint = f"{name} does not rule itself out: has tests/unit/causes/builders.py what its probes read on a healthy node?"
+    assert isinstance(weighing, RuledOut), f"{hint} {weighing}"

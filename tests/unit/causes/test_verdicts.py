@@ -189,7 +189,7 @@ def test_few_causes_may_plan_and_a_reboot_never_comes_first_for_a_leak() -> None
         "gpu-fault": ("cordon", "reboot"),
         "essential-unit-stopped": ("start_unit",),
         "crash-looping-unit": ("disable_unit", "mask_unit"),
-    }
+    }, "what may be offered is decided here, too: a new remedy of a cause is written into this list"
 
 
 BUG = b.event(Kind.KERNEL_BUG, "[  904.1] kernel BUG at mm/slub.c:4166!")
