@@ -202,7 +202,8 @@ def _resets(
     if not (walk.dear or stack):
         says += f"; not attributed to the dying cgroups: {walk.says}, and no call trace names the walk"
         return Evidence("nic-starved", probe, says, source)
-    if not stack and (other := held_by_another(snapshot, held, starved, tuning["walker_share"])):
+    other, is_clear = held_by_another(snapshot, held, starved, tuning["walker_share"])
+    if other and not stack:
         return Evidence("nic-starved", probe, f"{says}; not attributed to the dying cgroups: {other}", source)
     may_be = any(_may_be_of_now(snapshot, event, tuning) for event in starved.events)
     is_now = (
@@ -226,7 +227,7 @@ def _resets(
         "the network card is reset for lack of CPU",
         Confidence.CONFIRMED if sure else Confidence.LIKELY,
         Evidence("nic-starved", probe, says, source),
-        is_now,
+        is_now and (is_clear or stack),
     )
 
 

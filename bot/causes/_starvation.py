@@ -8,10 +8,12 @@ from bot.causes import _recent
 from bot.causes._figures import count
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores
 from bot.domain.probe import Snapshot, Unread
+from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.interrupts import InterruptLine, InterruptsReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.nic import NicReading
+from bot.probes.processes import ProcessesReading
 
 _COUNTER = "suspected_poll_starvation"
 _SAID = (KernelEventKind.NIC_STARVED, KernelEventKind.NIC_STALLED, KernelEventKind.NETDEV_WATCHDOG)
@@ -81,18 +83,38 @@ def starvation(snapshot: Snapshot, hours: float) -> Starvation | None:
     )
 
 
-def held_by_another(snapshot: Snapshot, held: HeldCores, starved: Starvation, share: float) -> str:
-    """Say which program that walks nothing holds the core of the starved queue now; empty if none does.
+def held_by_another(snapshot: Snapshot, held: HeldCores, starved: Starvation, share: float) -> tuple[str, bool]:
+    """Say which program that walks nothing holds the core of the starved queue now, and whether none may do so.
 
     Units: `share` is the part of the core's kernel time that such a program has used at the least.
     """
+    clear = _none_is_busier_than_walkers(snapshot) if isinstance(snapshot.get(CpuReading), Unread) else not held.unread
     for core in held.cores:
         spent = core.seconds * core.mean_percent / 100
         for process in held.others:
             there = core.core in process.cores_in_kernel and process.sys_seconds >= share * spent
-            if there and process.name not in STATISTICS_WALKERS and starved.place(snapshot, core.core) is not None:
-                return f"{process.name} holds core {core.core} in the kernel, which serves this queue"
-    return ""
+            if not there or process.name in STATISTICS_WALKERS:
+                continue
+            if starved.place(snapshot, core.core) is not None:
+                return f"{process.name} holds core {core.core} in the kernel, which serves this queue", False
+            clear = clear and _place_is_known(snapshot, starved)
+    return "", clear
+
+
+def _none_is_busier_than_walkers(snapshot: Snapshot) -> bool:
+    """True if a walker used most kernel time of all: then it is known without the cores that no other holds one."""
+    processes = snapshot.get(ProcessesReading)
+    if isinstance(processes, Unread) or not processes.busiest:
+        return False
+    return max(processes.busiest, key=lambda process: process.sys_seconds).name in STATISTICS_WALKERS
+
+
+def _place_is_known(snapshot: Snapshot, starved: Starvation) -> bool:
+    interrupts = snapshot.get(InterruptsReading)
+    if isinstance(interrupts, Unread):
+        return False
+    queues = {event.queue for event in starved.events if event.queue is not None}
+    return any(line.queue in queues and (line.cores or line.rises) for line in interrupts.lines)
 
 
 def _says(

@@ -165,7 +165,7 @@ def _named(
         elif freed:
             advice = "Disable it. No reboot is offered: what it left is being freed now."
         elif not harms.of_now:
-            advice = "Disable it. No reboot is offered: when the harm happened is not known."
+            advice = "Disable it. No reboot is offered: that the harm goes on, and by them alone, was not seen."
         else:
             advice = "Disable it, then reboot: only a reboot clears what is left."
         return Finding(

@@ -240,6 +240,25 @@ JOB_RUNNERS = (
 )
 
 _SCHEDULERS = ("cron", "crond", "cronie", "fcron", "atd", "supervisor*", "pm2-*", "pve*", "qmeventd")
+# Others wait for them, or vote with them, while a node of theirs is away.
+_KEEP_FOR_OTHERS = (
+    *("etcd", "etcd-*", "kine", "k8s-dqlite", "snap.etcd*", "kube-apiserver*", "k3s", "rke2-server", "k0scontroller"),
+    *DATA_STORES,
+    *(
+        "ceph*",
+        "glusterd",
+        "glusterfsd",
+        "linstor-*",
+        "drbd*",
+        "beegfs-*",
+        "lustre*",
+        "gpfs*",
+        "corosync*",
+        "pacemaker*",
+    ),
+    *("nfs-server", "nfs-kernel-server", "smbd", "tgt*", "nvmet*", "longhorn-instance-manager", "mayastor*"),
+    *("slurm*", "nomad", "pbs*", "condor", "lsfd", "ray", "ray-*", "libvirtd*", "virtqemud*", "lxd*", "incus*"),
+)
 # Each job, machine or container of theirs has cgroups of its own, and no list of containers that we read has them.
 _MAKE_CGROUPS = (*JOB_RUNNERS, "podman*", "systemd-nspawn*")
 
@@ -340,6 +359,16 @@ def makes_cgroups(names: Iterable[str]) -> bool:
     (True, False)
     """
     return any(_is_on(name, _MAKE_CGROUPS) for name in names)
+
+
+def keeps_for_others(names: Iterable[str]) -> bool:
+    """True when a unit of any of these names keeps data, or a cluster together, or jobs of others: a reboot is felt.
+
+    Example:
+    >>> keeps_for_others(["ceph-osd@3.service"]), keeps_for_others(["kubelet.service"])
+    (True, False)
+    """
+    return any(_is_on(name, _KEEP_FOR_OTHERS) for name in names)
 
 
 def may_never_start(name: str) -> bool:

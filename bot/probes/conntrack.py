@@ -44,7 +44,8 @@ def parse(outputs: Outputs) -> ConntrackReading:
 
     Unread when: the files exist but cannot be read, or do not hold a number.
     """
-    files = sections(outputs.text("conntrack"))
+    text = outputs.text("conntrack")
+    files = sections(text)
     run = outputs.get("conntrack")
     said = run.stderr if run is not None else ""
     if _COUNT not in files and _MAXIMUM not in files:
@@ -52,6 +53,8 @@ def parse(outputs: Outputs) -> ConntrackReading:
         if _ALWAYS_THERE in files and len(absent) == 2:
             return ConntrackReading(loaded=False)
         raise CannotRead(f"conntrack: the table's size could not be read ({one_line(said, 120) or 'no reason given'})")
+    if not text.endswith("\n"):
+        raise CannotRead("conntrack: the answer is cut short")  # a limit that lost digits would be a full table
     count, maximum = _number(files, _COUNT), _number(files, _MAXIMUM)
     return ConntrackReading(True, count, maximum, (f"nf_conntrack_count {count}", f"nf_conntrack_max {maximum}"))
 

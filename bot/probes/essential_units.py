@@ -19,7 +19,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.protected import KUBELET_UNITS
 from bot.domain.safe_text import one_line
-from bot.probes.formats.fragment import fragment
+from bot.probes.formats.fragment import fragment, is_whole
 from bot.probes.formats.systemctl import shown_units
 
 
@@ -147,8 +147,9 @@ def parse(outputs: Outputs) -> EssentialUnitsReading:
     first = outputs.text("look", 0)
     if first.strip() == _NO_SYSTEMD:
         return EssentialUnitsReading(systemd=False)
-    shown, later = _shown(first), _shown(outputs.text_or_none("look", 1) or "")
-    if not first.rstrip("\n").endswith(_END) or not any(name in shown for name in _KINDS):
+    again = outputs.text_or_none("look", 1) or ""
+    shown, later = _shown(first), _shown(again if is_whole(again, _END) else "")
+    if not is_whole(first, _END) or not any(name in shown for name in _KINDS):
         raise CannotRead("essential_units: systemctl's answer is cut short")
     listening = {name for name in _SOCKETS if shown.get(name, {}).get("ActiveState") == "active"}
     units = tuple(

@@ -46,6 +46,11 @@ def judged(asked: Asked) -> Verdict:
     case = asked.machine.case()
     if not asked.systemd:
         case = without_systemd(case)
+    return weighed(case)
+
+
+def weighed(case: Case) -> Verdict:
+    """Return the verdict on a node that said this."""
     triage = Triage(ReplayTransport(case), ACTIONS, lambda: datetime(2026, 11, 21, 12, 14, tzinfo=UTC))
     return asyncio.run(triage.diagnose(Node("node", "localhost"), app.library().get("node-health")))
 

@@ -322,3 +322,22 @@ def test_reboot_is_offered_where_it_is_earned(asked: Asked) -> None:
     verdict = check(asked)
     assert verdict.plan is not None
     assert "reboot" in [step.action for step in verdict.plan.steps]
+
+
+def test_what_a_reboot_takes_from_others_is_told_with_it() -> None:
+    def noted(*services: str, pods: tuple[str, ...] = ()) -> str:
+        machine = ecs_loops(harmed(founding()), 68_300, 11.2)
+        for name in services:
+            machine.service(name)
+        if pods:
+            machine.pods(3, *((image, image, "CONTAINER_RUNNING", 0, DAY) for image in pods))
+        plan = check(Asked("a leak", machine, "critical", LEAK, CURE)).plan
+        return "" if plan is None else " ".join(plan.notes)
+
+    assert noted("crond.service", pods=("registry.example/app:1", "nginx:1.27")) == ""
+    services = noted("etcd.service", "ceph-osd@3.service", "slurmd.service")
+    assert services.startswith("etcd.service, ceph-osd@3.service, slurmd.service run here: before the reboot")
+    pods = noted(
+        pods=("registry.k8s.io/etcd:3.5.9-0", "registry.k8s.io/kube-apiserver@sha256:1", "bitnami/postgresql:15")
+    )
+    assert pods.startswith("etcd, kube-apiserver, postgresql run here: before the reboot, see that the other members")

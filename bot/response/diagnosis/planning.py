@@ -19,6 +19,7 @@ from bot.domain.probe import Snapshot
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
+from bot.response.diagnosis import what_runs
 
 NODE_LABEL, CONTEXT_LABEL = "kubernetes_node", "kubernetes_context"
 _NODE, _CLUSTER = "node", "of_cluster"  # the arguments of an action on a cluster's node
@@ -106,12 +107,14 @@ def with_plan(
             break
     if not steps:
         return verdict
-    whole, note = tuple(steps), ""
+    whole, note, felt = tuple(steps), "", ""
     reboot_at = next((at for at, step in enumerate(steps) if actions[step.action].reboots), None)
     if node is not None and reboot_at is not None:
         whole, note = draining.around(node, whole, reboot_at)
+    if reboot_at is not None:
+        felt = what_runs.warning(verdict.snapshot)
     planned = tuple(_with_commands(step, actions, verdict.snapshot) for step in whole)
-    notes = tuple(dict.fromkeys(filter(None, (note, *(actions[step.action].note for step in planned)))))
+    notes = tuple(dict.fromkeys(filter(None, (note, felt, *(actions[step.action].note for step in planned)))))
     return replace(verdict, plan=Plan(verdict.node, planned, verdict.lasting_fix, notes))
 
 

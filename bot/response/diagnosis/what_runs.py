@@ -1,0 +1,44 @@
+"""What a reboot would take from others: services and containers on the node that keep data, lead a cluster or run jobs.
+
+Nothing here forbids a plan. It is told with it, for a node's own verdict knows nothing of the other members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bot.domain.listed import listed
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.protected import keeps_for_others
+from bot.domain.safe_text import one_line
+from bot.probes.containers import ContainersReading
+from bot.probes.units import UnitsReading
+
+_NAMED = 4
+
+
+def warning(snapshot: Snapshot) -> str:
+    """Return a sentence about what runs here that others may need while the node boots; empty if nothing is known to.
+
+    Example: "etcd.service, ceph-osd@3.service run here: before the reboot, see …".
+    """
+    names = list(dict.fromkeys((*_units(snapshot.get(UnitsReading)), *_containers(snapshot.get(ContainersReading)))))
+    if not names:
+        return ""
+    verb = "run" if names[1:] else "runs"
+    seen = "before the reboot, see that the other members are well, and that none of them is away"
+    return f"{listed(names, _NAMED)} {verb} here: {seen}."
+
+
+def _units(units: UnitsReading | Unread) -> Iterable[str]:
+    for unit in () if isinstance(units, Unread) else units.services:
+        if unit.active == "active" and keeps_for_others((unit.name, *unit.aliases)):
+            yield unit.name
+
+
+def _containers(containers: ContainersReading | Unread) -> Iterable[str]:
+    """The containers whose own name or image says so: a pod of the control plane, or a store of data."""
+    for container in () if isinstance(containers, Unread) else containers.containers:
+        image = container.image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+        if container.running and keeps_for_others((f"{image}.service",)):
+            yield one_line(image, 60)

@@ -1,0 +1,54 @@
+"""Half of an answer adds no plan, hides no fault and raises no alarm: every command of a few nodes, cut or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.command import Completed
+from bot.domain.verdict import Status, Verdict
+from tests.contract.asked import weighed
+from tests.contract.test_plans_not_earned import STILL, held_by_tar
+from tests.contract.test_verdicts_once_wrong import harmed
+from tests.independent.cgroups import ecs_loops
+from tests.independent.facts import HOUR
+from tests.independent.kinds import founding
+from tests.independent.machine import KUBELET, Machine
+
+NODES = {
+    "a leak with its harm": lambda: ecs_loops(harmed(founding()), 68_300, 11.2),
+    "a leak whose harm has another reason": held_by_tar,
+    "a kubelet that was stopped": lambda: (
+        Machine().essential(KUBELET, changed_ago=2 * HOUR, **STILL).health("000 7", "000 7")
+    ),
+    "a node at rest": Machine,
+}
+
+
+def steps(verdict: Verdict) -> set[str]:
+    return {" ".join([step.action, *step.args.values()]) for step in (verdict.plan.steps if verdict.plan else ())}
+
+
+def less(run: Completed) -> Iterable[Completed]:
+    """Return what is left of an answer: cut where the connection ended, or none at all, late or refused."""
+    for share in (0.4, 0.97):
+        yield replace(run, stdout=run.stdout[: int(len(run.stdout) * share)])
+    yield replace(run, stdout="", exit_status=124)
+    yield replace(run, stdout="", stderr="Permission denied", exit_status=1)
+
+
+@pytest.mark.parametrize("title", NODES)
+def test_half_an_answer_adds_no_plan_hides_no_fault_and_raises_no_alarm(title: str) -> None:
+    case = NODES[title]().case()
+    whole = weighed(case)
+    for at, run in enumerate(case.runs):
+        for left in less(run):
+            found = weighed(replace(case, runs=(*case.runs[:at], left, *case.runs[at + 1 :])))
+            about = (run.probe, run.name, run.look, len(left.stdout), found.status, found.summary)
+            assert steps(found) <= steps(whole), about
+            if whole.status is Status.HEALTHY:
+                assert found.status in (Status.HEALTHY, Status.UNKNOWN), about
+            else:
+                assert found.status is not Status.HEALTHY, about
