@@ -257,7 +257,6 @@ _KEEP_FOR_OTHERS = (
         "pacemaker*",
     ),
     *("nfs-server", "nfs-kernel-server", "smbd", "tgt*", "nvmet*", "longhorn-instance-manager", "mayastor*"),
-    *("slurm*", "nomad", "pbs*", "condor", "lsfd", "ray", "ray-*", "libvirtd*", "virtqemud*", "lxd*", "incus*"),
 )
 # Each job, machine or container of theirs has cgroups of its own, and no list of containers that we read has them.
 _MAKE_CGROUPS = (*JOB_RUNNERS, "podman*", "systemd-nspawn*")
@@ -362,7 +361,7 @@ def makes_cgroups(names: Iterable[str]) -> bool:
 
 
 def keeps_for_others(names: Iterable[str]) -> bool:
-    """True when a unit of any of these names keeps data, or a cluster together, or jobs of others: a reboot is felt.
+    """True when a unit of any of these names keeps data, or a cluster together: a reboot of its node is felt elsewhere.
 
     Example:
     >>> keeps_for_others(["ceph-osd@3.service"]), keeps_for_others(["kubelet.service"])

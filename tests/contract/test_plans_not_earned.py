@@ -334,10 +334,10 @@ def test_what_a_reboot_takes_from_others_is_told_with_it() -> None:
         plan = check(Asked("a leak", machine, "critical", LEAK, CURE)).plan
         return "" if plan is None else " ".join(plan.notes)
 
-    assert noted("crond.service", pods=("registry.example/app:1", "nginx:1.27")) == ""
+    assert noted("crond.service", pods=("registry.example/app:1", "rayproject/ray-ml:2.9")) == ""
     services = noted("etcd.service", "ceph-osd@3.service", "slurmd.service")
     assert services.startswith("etcd.service, ceph-osd@3.service, slurmd.service run here: before the reboot")
     pods = noted(
         pods=("registry.k8s.io/etcd:3.5.9-0", "registry.k8s.io/kube-apiserver@sha256:1", "bitnami/postgresql:15")
     )
-    assert pods.startswith("etcd, kube-apiserver, postgresql run here: before the reboot, see that the other members")
+    assert pods.startswith("etcd, kube-apiserver, postgresql run here: before the reboot, see that what they serve")

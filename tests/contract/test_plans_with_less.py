@@ -17,13 +17,12 @@ from tests.independent.facts import HOUR
 from tests.independent.kinds import founding
 from tests.independent.machine import KUBELET, Machine
 
+OFF = Machine().essential(KUBELET, changed_ago=2 * HOUR, **STILL).health("000 7", "000 7")
 NODES = {
-    "a leak with its harm": lambda: ecs_loops(harmed(founding()), 68_300, 11.2),
-    "a leak whose harm has another reason": held_by_tar,
-    "a kubelet that was stopped": lambda: (
-        Machine().essential(KUBELET, changed_ago=2 * HOUR, **STILL).health("000 7", "000 7")
-    ),
-    "a node at rest": Machine,
+    "a leak with its harm": ecs_loops(harmed(founding()), 68_300, 11.2),
+    "a leak whose harm has another reason": held_by_tar(),
+    "a kubelet that was stopped": OFF,
+    "a node at rest": Machine(),
 }
 
 
@@ -41,7 +40,7 @@ def less(run: Completed) -> Iterable[Completed]:
 
 @pytest.mark.parametrize("title", NODES)
 def test_half_an_answer_adds_no_plan_hides_no_fault_and_raises_no_alarm(title: str) -> None:
-    case = NODES[title]().case()
+    case = NODES[title].case()
     whole = weighed(case)
     for at, run in enumerate(case.runs):
         for left in less(run):

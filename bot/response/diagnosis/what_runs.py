@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.protected import keeps_for_others
+from bot.domain.protected import keeps_for_others, makes_cgroups
 from bot.domain.safe_text import one_line
 from bot.probes.containers import ContainersReading
 from bot.probes.units import UnitsReading
@@ -20,19 +20,19 @@ _NAMED = 4
 def warning(snapshot: Snapshot) -> str:
     """Return a sentence about what runs here that others may need while the node boots; empty if nothing is known to.
 
-    Example: "etcd.service, ceph-osd@3.service run here: before the reboot, see …".
+    Example: "etcd.service, ceph-osd@3.service run here: before the reboot, see that …".
     """
     names = list(dict.fromkeys((*_units(snapshot.get(UnitsReading)), *_containers(snapshot.get(ContainersReading)))))
     if not names:
         return ""
     verb = "run" if names[1:] else "runs"
-    seen = "before the reboot, see that the other members are well, and that none of them is away"
-    return f"{listed(names, _NAMED)} {verb} here: {seen}."
+    return f"{listed(names, _NAMED)} {verb} here: before the reboot, see that what they serve can do without this node."
 
 
 def _units(units: UnitsReading | Unread) -> Iterable[str]:
     for unit in () if isinstance(units, Unread) else units.services:
-        if unit.active == "active" and keeps_for_others((unit.name, *unit.aliases)):
+        names = (unit.name, *unit.aliases)
+        if unit.active == "active" and (keeps_for_others(names) or makes_cgroups(names)):
             yield unit.name
 
 
