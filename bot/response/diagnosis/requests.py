@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.contracts import Clock, Leases, Ledger, Log
+from bot.domain.entry import Append
 from bot.domain.errors import Conflict, LedgerError
 from bot.domain.safe_text import one_line
 from bot.response.diagnosis.diagnosis import Diagnosis
@@ -23,11 +24,11 @@ class CheckRequests:
         self._log = log
 
     async def take(self, opening: Opening, nodes: Sequence[str]) -> None:
-        """Open an incident for each node and have it read; does nothing if the request is on record already.
+        """Open an incident for each node, all at once, and have them read; does nothing if that is on record already.
 
         Nodes are read even when the ledger is down.
         """
-        group = [opening.unrecorded(node, self._clock()) for node in nodes]
+        group = [opening.unrecorded(node, self._clock()) for node in dict.fromkeys(nodes)]
         first = group[0]
         try:
             if (await self._ledger.head(first.id)).seq:
@@ -35,8 +36,12 @@ class CheckRequests:
             # Leased before it is on record, so that no other program finds it without an owner.
             if not await self._leases.take(opening.group):
                 return
-            entry = await self._ledger.append(first.id, 0, opening.received(first.node), opening.by)
-            group[0] = replace(first, seq=entry.seq, head=entry.hash)
+            # All or none: a crash in between would lose the nodes that are not on record yet.
+            entries = await self._ledger.append_together(
+                [Append(member.id, 0, (opening.received(member.node),), opening.by) for member in group]
+            )
+            told = zip(group, entries, strict=True)
+            group = [replace(member, seq=entry.seq, head=entry.hash) for member, entry in told]
         except Conflict:
             return
         except LedgerError as error:

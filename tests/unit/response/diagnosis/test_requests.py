@@ -57,7 +57,22 @@ async def test_request_is_opened_once_and_found_again(kept: tuple[Any, Any, Any]
     ((first, second),) = begun.groups
     found = await IncidentRecord(ledger).find(WISH.incident(NODE))
     assert (found.node, found.group, found.state, found.seq) == (NODE, WISH.group, State.OPENED, 1)
-    assert (first.id, first.seq, second.id, second.seq) == (found.id, 1, WISH.incident("node-2"), 0)
+    assert (first.id, first.seq, second.id, second.seq) == (found.id, 1, WISH.incident("node-2"), 1)
+
+
+async def test_whoever_reads_them_finds_every_node_on_record(kept: tuple[Any, Any, Any]) -> None:
+    ledger, leases, theirs = kept
+    nodes = [f"node-{number}" for number in range(1, 6)]
+
+    class Dies(Begun):
+        async def begin(self, group: Sequence[Incident]) -> None:
+            raise SystemExit("killed before anything is read")
+
+    with pytest.raises(SystemExit):
+        await Dies().requests(ledger, leases).take(WISH, [*nodes, nodes[0]])
+    await leases.leave()
+    assert await theirs.claim() == (WISH.group,)
+    assert sorted(one.node for one in await ledger.incidents(only_open=True)) == nodes
 
 
 async def test_who_opens_an_incident_sees_to_it_and_whoever_comes_second_does_not(kept: tuple[Any, Any, Any]) -> None:
