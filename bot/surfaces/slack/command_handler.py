@@ -18,6 +18,7 @@ from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
+from bot.surfaces.slack.kept_checks import kept_text
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.profile_requests import CapturesRequest, ProfileRequest, RecordRequest
@@ -87,7 +88,8 @@ class CommandHandler:
     async def _once(self, request: CommandRequest) -> None:
         asked = await asyncio.to_thread(parse, request.text, self._known)  # the search for near names takes time
         try:
-            if self._chat_requests is not None and not await self._chat_requests.keep(request.key):
+            body = self._kept(request, asked)
+            if self._chat_requests is not None and not await self._chat_requests.keep(request.key, body):
                 return
         except LedgerError:
             # Without a ledger checks are read and the brake is tried. Anything else could be a repetition.
@@ -99,12 +101,21 @@ class CommandHandler:
             with contextlib.suppress(LedgerError):
                 await self._chat_requests.done(request.key)
 
+    def _kept(self, request: CommandRequest, asked: Request) -> str:
+        """What the next run needs to begin a check that a crash breaks off; empty for anything else."""
+        if not isinstance(asked, CheckRequest) or not asked.nodes or not self._is_here(request.channel):
+            return ""
+        return kept_text(request, [node.name for node in asked.nodes])
+
+    def _is_here(self, channel: str) -> bool:
+        return not self._channels or channel in self._channels or channel.startswith("D")
+
     async def _handle(self, request: CommandRequest, asked: Request) -> None:
         if isinstance(asked, HelpRequest):
             await self._ephemeral.say(request, help_words(asked))
         elif isinstance(asked, Subcommand | CapturesRequest):
             await self._replies.reply(request, asked)
-        elif self._channels and request.channel not in self._channels and not request.channel.startswith("D"):
+        elif not self._is_here(request.channel):
             await self._ephemeral.say(request, not_here(self._channels))
         elif isinstance(asked, FleetAsk):
             await self._sweep(request, asked)

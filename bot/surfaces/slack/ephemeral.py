@@ -37,7 +37,8 @@ class Ephemeral:
     async def say(self, request: CommandRequest, text: str) -> None:
         """Answer a request with the bot's own text, in which Slack's markup works.
 
-        Shape: sent to the command's response address, if any. An answer that cannot be sent is logged.
+        Shape: sent to the command's response address, if any, and to the channel where that takes no more answers. An
+        answer that cannot be sent is logged.
         """
         await self._say(request, Message(clipped(text, TEXT)))
 
@@ -50,16 +51,20 @@ class Ephemeral:
         await self._say(request, replace(message, blocks=(*message.blocks, *below)))
 
     async def _say(self, request: CommandRequest, message: Message) -> None:
+        answer_at = request.answer_at
         for attempt in range(TRIES):
-            if request.answer_at:
-                outcome = await self._calls.answer(request.answer_at, message)
+            if answer_at:
+                outcome = await self._calls.answer(answer_at, message)
             else:
                 outcome = await self._calls.post_ephemeral(request.channel, request.user, request.thread_ts, message)
             if isinstance(outcome, Delivered):
                 return
             self._log("slack_failed", request=request.key, error=outcome.error)
             if not isinstance(outcome, RetryLater):
-                return
+                if not answer_at:
+                    return
+                answer_at = ""
+                continue
             await self._pause(attempt, outcome)
 
     async def tell(self, by: str, channel: str, thread_ts: str, words: str, answer_at: str = "") -> None:

@@ -21,6 +21,7 @@ from bot.surfaces.slack.click import Click
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.fleet_cards import FleetCards
+from bot.surfaces.slack.kept_checks import KeptChecks
 from bot.surfaces.slack.message import Block
 from bot.surfaces.slack.view_submissions import AppHome, Submission, ViewSubmissions, kept_submission
 from bot.surfaces.slack.wave_decisions import WaveDecisions
@@ -43,7 +44,8 @@ class InteractionHandler:
         captures: CaptureDecisions | None = None,
     ) -> None:
         self._context = context
-        self._takes = [part for part in (fleet, captures, context.profiles) if part is not None]
+        checks = KeptChecks(context, background)
+        self._takes = [part for part in (fleet, captures, context.profiles, checks) if part is not None]
         self._chat_requests = context.chat_requests
         self._background = background
         waves = WaveDecisions(context, fleet.waves) if fleet is not None and fleet.waves is not None else None
@@ -74,7 +76,7 @@ class InteractionHandler:
         return await asyncio.shield(taking)
 
     async def carry_on(self) -> None:
-        """Go on with submissions and sweeps that an earlier run or another replica began and did not finish.
+        """Go on with submissions, sweeps and checks that an earlier run or another replica did not finish.
 
         Raises: LedgerError.
         """

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.inventory.inventory import Inventory
-from bot.surfaces.slack.calls import Delivered, Timing
+from bot.surfaces.slack.calls import Delivered, MessageGone, Timing
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.requests import CheckRequest, CommandRequest, HelpRequest, parse, unknown_words
@@ -49,6 +49,23 @@ async def test_what_a_person_typed_is_shown_back_as_it_was_typed(typed: str) -> 
     assert block["text"]["type"] == "plain_text"
     assert typed in block["text"]["text"]
     assert "<" not in told[0].text, "what a notification shows mentions nobody"
+
+
+async def test_answer_whose_address_is_used_up_comes_to_the_channel() -> None:
+    told: list[str] = []
+
+    class Calls:
+        async def answer(self, url: str, message: Message) -> MessageGone:
+            return MessageGone("http_404")
+
+        async def post_ephemeral(self, channel: str, user: str, thread: str, message: Message) -> Delivered:
+            told.append(f"{channel} {user} {message.text}")
+            return Delivered()
+
+    calls: Any = Calls()
+    request = CommandRequest("1", "T1", "U1", "C1", "help", answer_at="https://slack.example/used-up")
+    await Ephemeral(calls, Timing(), lambda *_, **__: None, None).say(request, "What I can do")
+    assert told == ["C1 U1 What I can do"]
 
 
 @pytest.mark.parametrize("typed", ["*x*", "_x_", "`x`", "``*x*", ":tada:"])

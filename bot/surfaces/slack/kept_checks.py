@@ -1,0 +1,85 @@
+"""Checks that were asked for and not begun: kept while they are handled, so that a crash does not lose them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+
+from bot.domain.chat_request import ChatRequest
+from bot.domain.duration import written
+from bot.domain.errors import LedgerError
+from bot.domain.json_form import NotOfForm, read
+from bot.domain.redaction import redacted_text
+from bot.domain.safe_text import one_line
+from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.parts import MessageTarget
+from bot.surfaces.slack.people import Person
+from bot.surfaces.slack.requests import CommandRequest
+
+AS_CHECK = "check"
+LATEST = timedelta(minutes=15)  # nobody waits any longer for a check, and the node may be another's by then
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCheck:
+    """A check as it is kept: who asked for which nodes, in which words, and where."""
+
+    person: Person
+    by: str
+    said: str
+    nodes: tuple[str, ...]
+    channel: str
+    thread_ts: str
+    answer_at: str
+
+
+def kept_text(request: CommandRequest, nodes: Sequence[str]) -> str:
+    """Return what is kept of a request to check these nodes."""
+    check = KeptCheck(
+        Person(request.user, request.workspace, request.enterprise),
+        request.by,
+        redacted_text(request.text),
+        tuple(nodes),
+        request.channel,
+        request.thread_ts,
+        request.answer_at,
+    )
+    return json.dumps({AS_CHECK: asdict(check)}, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptChecks:
+    """Begins what an earlier run or another replica was asked for and did not begin."""
+
+    context: SlackContext
+    background: Background
+
+    def takes(self, kept: ChatRequest) -> bool:
+        """Begin a kept check, of a person who still may ask; False for any other request."""
+        try:
+            check = read(KeptCheck, json.loads(kept.body)[AS_CHECK])
+        except (ValueError, KeyError, TypeError, RecursionError, NotOfForm):
+            return False
+        self.background.begin(self._begin(kept, check), "check carried on")
+        return True
+
+    async def _begin(self, kept: ChatRequest, check: KeptCheck) -> None:
+        opener, askers = self.context.opener, self.context.askers
+        late = self.context.responder.clock() - kept.kept_at > LATEST
+        self.context.log("check_carried_on", key=one_line(kept.key, 80), late=late)
+        async with self.context.answering("check", check.person, check.channel, check.thread_ts):
+            if late:
+                words = f"You asked for “{one_line(check.said, 200)}” more than {written(LATEST)} ago, and I was away. "
+                await self.context.ephemeral.tell(check.by, check.channel, check.thread_ts, f"{words}Ask again.")
+            elif opener is not None:
+                await askers.admit(check.person)
+                askers.count(check.person)
+                spot = MessageTarget(check.channel, check.thread_ts, check.answer_at)
+                await opener.begin(kept.key, spot, check.by, check.said, check.nodes)
+        if self.context.chat_requests is not None:
+            with suppress(LedgerError):
+                await self.context.chat_requests.done(kept.key)
