@@ -9,7 +9,7 @@ from bot.domain.errors import LedgerError
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
-from bot.response.record import machine_id_of
+from bot.probes.host import machine_id_of
 
 
 async def note_machines(known: Inventory, ledger: ActingLedger, log: Log) -> None:

@@ -3,37 +3,35 @@
 Reading nodes takes this process: connections, ciphers, an event loop. What they said is half of the work, and needs
 nothing but itself; so it goes to worker processes (`weighing_worker.py`), and comes back as a verdict and its text.
 They get nothing but jobs, they end with this process, and where one dies its jobs are weighed here. Once nothing is
-left to read, this process does its share of what waits.
+left to read, this process does its share of what waits, and in the end of what they have not come to yet.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import pickle
-import sys
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from bot.app.check import Check, in_turn
 from bot.app.parts import now
-from bot.app.weighing_worker import LENGTH, WeighedNode, WeighingJob, WeighingTask, WeighingWorker, packed, squeezed
+from bot.app.pool_process import Answer, Owed, PoolProcess
+from bot.app.weighing_worker import WeighedNode, WeighingJob, WeighingTask, WeighingWorker, squeezed
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.contracts import Concluded, Listener, ProbeAnswered, ReadingStarted
-from bot.domain.entry import Entry
 from bot.domain.errors import LedgerError, Unreachable
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.response.diagnosis.triage import CpuLock
 
 if TYPE_CHECKING:
+    from bot.domain.entry import Entry
     from bot.response.fleet.answer import NodeAnswer
     from bot.response.fleet.sweep import Sweep
 
@@ -42,17 +40,6 @@ SQUEEZED_CHARS = 4_000  # of answers that are squeezed together
 EarlierCounts: TypeAlias = Mapping[str, tuple[CountSample, ...]]
 LooksOf: TypeAlias = Callable[[str], EarlierCounts]
 HearsWeighed: TypeAlias = Callable[[WeighedNode], None]
-_KEPT = frozenset({"PATH", "LANG", "HOME", "TZ", "TMPDIR"})
-_PROGRAM = "import sys; from bot.app.weighing_worker import main; sys.exit(main())"
-
-
-@dataclass(slots=True)
-class _PoolProcess:
-    """A process, and the jobs that it has not answered yet, in order."""
-
-    process: asyncio.subprocess.Process
-    owed: deque[tuple[WeighingJob, asyncio.Future[WeighedNode | NodeAnswer]]] = field(default_factory=deque)
-    is_gone: bool = False
 
 
 class WeighingPool:
@@ -61,14 +48,15 @@ class WeighingPool:
     def __init__(self, what: Check, task: WeighingTask, several: int, sweep: Sweep | None = None) -> None:
         self._what = what
         self._task = task
-        self._workers: list[_PoolProcess] = []
+        self._workers: list[PoolProcess] = []
         self._hearing: list[asyncio.Task[None]] = []
         self._started = asyncio.Event()
         self._most_given = AHEAD * several
-        self._waiting: deque[tuple[WeighingJob, asyncio.Future[WeighedNode | NodeAnswer]]] = deque()
-        self._given: dict[asyncio.Task[WeighedNode | NodeAnswer], asyncio.Future[WeighedNode | NodeAnswer]] = {}
+        self._waiting: deque[Owed] = deque()
+        self._given: dict[asyncio.Task[WeighedNode | NodeAnswer], Answer] = {}
         self._reading = 0  # nodes that have not said all yet
         self._helping: asyncio.Task[None] | None = None
+        self._first: tuple[Node, datetime, Sequence[bytes]] | None = None  # what the first that answers says
         self._here = WeighingWorker(task, what.playbook, sweep)
         asked = [(probe.name, command) for probe in what.playbook.probes for command in probe.commands]
         self._batch = Batch.of(asked, what.sampling)
@@ -84,22 +72,25 @@ class WeighingPool:
 
     async def start(self, several: int, after: timedelta) -> None:
         """Start so many processes, after that time."""
-        pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-        command, environment = (sys.executable, "-P", "-c", _PROGRAM), _environment(os.environ)
         await asyncio.sleep(after.total_seconds())
         try:
             with contextlib.suppress(OSError):  # a limit of processes, or of memory
                 for _ in range(several):
-                    # A session of its own: Ctrl-C is meant for this process, which keeps what came.
-                    process = await asyncio.create_subprocess_exec(
-                        *command, stdin=pipe, stdout=pipe, stderr=none, start_new_session=True, env=environment
-                    )
-                    self._workers.append(each := _PoolProcess(process))
-                    assert process.stdin is not None
-                    process.stdin.write(packed(self._task))
+                    self._workers.append(each := await PoolProcess.begun(self._task))
                     self._hearing.append(asyncio.create_task(self._hear(each)))
         finally:
             self._started.set()
+        if (practice := self.practice()) is not None:
+            for each in self._workers:
+                each.ask(practice)
+            await self._here.weigh(practice)
+
+    def practice(self) -> WeighingJob | None:
+        """Return what a node has said so far: weighed beforehand, as the first time takes four times as long."""
+        if self._first is None:
+            return None
+        node, taken_at, said = self._first
+        return WeighingJob(node, taken_at, tuple(said))
 
     async def stop(self) -> None:
         """End them; they have nothing that could be lost."""
@@ -144,7 +135,7 @@ class WeighingPool:
         finally:
             self._reading -= 1
             self._begin_to_help()
-        answer: asyncio.Future[WeighedNode | NodeAnswer] = asyncio.get_running_loop().create_future()
+        answer: Answer = asyncio.get_running_loop().create_future()
         self._waiting.append((job, answer))
         self._give_out()
         self._begin_to_help()
@@ -163,17 +154,24 @@ class WeighingPool:
         self._give_out()
 
     def _begin_to_help(self) -> None:
-        if self._waiting and not self._reading and self._helping is None:
+        if not self._reading and self._helping is None:
             self._helping = asyncio.create_task(self._help())
 
     async def _help(self) -> None:
-        """Think about waiting jobs here, while nothing is left to read."""
-        while self._waiting and not self._reading:
-            job, answer = self._waiting.pop()
+        """Think about jobs here, while nothing is left to read."""
+        while not self._reading and (last := self._last_job()) is not None:
+            job, answer = last
             weighing = asyncio.ensure_future(self._here.weigh(job))
             await asyncio.wait([weighing])
             _handed_over(answer, weighing)
         self._helping = None
+
+    def _last_job(self) -> Owed | None:
+        """Take the last job that waits, or else the one that a process would come to last."""
+        if self._waiting:
+            return self._waiting.pop()
+        most = max((each.untouched() for each in self._workers), key=len, default=[])
+        return most[-1] if most else None
 
     async def _answers(self, node: Node, heard: Listener) -> WeighingJob:
         """Read a node, telling how far that is; nothing is parsed."""
@@ -189,6 +187,7 @@ class WeighingPool:
                     held += len(run.stdout)
                     if held > SQUEEZED_CHARS:
                         said.append(squeezed(runs))
+                        self._first = self._first or (node, taken_at, said)
                         runs, held = [], 0
                     waiting[run.probe] -= 1
                     if not waiting[run.probe]:
@@ -209,38 +208,17 @@ class WeighingPool:
         there = [each for each in self._workers if not each.is_gone]
         if not there:
             return await self._here.weigh(job)
-        least = min(there, key=lambda each: len(each.owed))
-        answer: asyncio.Future[WeighedNode | NodeAnswer] = asyncio.get_running_loop().create_future()
-        least.owed.append((job, answer))
-        assert least.process.stdin is not None
-        least.process.stdin.write(packed(job))
+        answer = min(there, key=lambda each: each.owes).ask(job)
+        self._begin_to_help()  # it may be the last, and all is read
         return await answer
 
-    async def _hear(self, each: _PoolProcess) -> None:
-        """Take the answers of a process until it ends; what it still owes then is weighed here."""
-        assert each.process.stdout is not None
-        try:
-            while True:
-                head = await each.process.stdout.readexactly(LENGTH.size)
-                body = await each.process.stdout.readexactly(LENGTH.unpack(head)[0])
-                _, answer = each.owed.popleft()
-                if not answer.done():
-                    answer.set_result(pickle.loads(body))  # of our own process, by a pipe that nobody else has
-        except (asyncio.IncompleteReadError, OSError, IndexError):
-            each.is_gone = True
-        while each.owed:
-            job, answer = each.owed.popleft()
+    async def _hear(self, each: PoolProcess) -> None:
+        """Hear a process until it ends; what it still owes then is weighed here."""
+        for job, answer in await each.hear():
             asyncio.ensure_future(self._here.weigh(job)).add_done_callback(partial(_handed_over, answer))
 
 
-def _environment(ours: Mapping[str, str]) -> dict[str, str]:
-    """What Python itself needs to start: no token and no way to an agent's keys is handed on."""
-    return {name: value for name, value in ours.items() if name.startswith(("PYTHON", "LD_", "LC_")) or name in _KEPT}
-
-
-def _handed_over(
-    answer: asyncio.Future[WeighedNode | NodeAnswer], weighed: asyncio.Future[WeighedNode | NodeAnswer]
-) -> None:
+def _handed_over(answer: Answer, weighed: Answer) -> None:
     if answer.done():
         return
     if weighed.cancelled():

@@ -24,7 +24,6 @@ from bot.app.many_nodes import MANY, collect_garbage_less_often
 from bot.app.parts import library, now
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed
-from bot.domain.entry import Entry
 from bot.domain.errors import PlaybookError, Unreachable, UsageError
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
@@ -37,6 +36,7 @@ from bot.surfaces.document import node_document, node_text
 from bot.surfaces.json_converter import JsonConverter
 
 if TYPE_CHECKING:
+    from bot.domain.entry import Entry
     from bot.response.fleet.answer import NodeAnswer
     from bot.response.fleet.chunk_request import Question
     from bot.response.fleet.sweep import Sweep

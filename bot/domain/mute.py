@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from bot.domain.errors import UnreadableEntry, UsageError
-from bot.domain.house_events import CauseMuted, CauseUnmuted
 from bot.domain.safe_text import one_line
 from bot.domain.selector import Kind, Selector
 
@@ -63,11 +62,15 @@ def valid_selector(text: str) -> str:
     )
 
 
-def in_force(entries: Iterable[Entry], at: datetime) -> tuple[Mute, ...]:
+def in_force(entries: Collection[Entry], at: datetime) -> tuple[Mute, ...]:
     """Return the mutes in force at that instant, oldest first; entries of newer programs are left out.
 
     If a cause was muted again for the same selector, only the later mute counts.
     """
+    if not entries:  # as in most checks, which need not load the house's events then
+        return ()
+    from bot.domain.house_events import CauseMuted, CauseUnmuted
+
     found: dict[tuple[str, str], Mute] = {}
     for entry in entries:
         try:

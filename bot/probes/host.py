@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from bot.domain.command import Command, Outputs
 from bot.domain.duration import span
@@ -19,6 +19,9 @@ from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
 from bot.probes.formats.core_list import core_list
 from bot.probes.formats.sections import sections
+
+if TYPE_CHECKING:
+    from bot.domain.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,12 @@ _MAKERS = (
 _CONSOLE = re.compile(r"([A-Za-z][A-Za-z0-9]{1,30})\s+[-RWU]{3} \(([^)]{0,12})\)")
 _LEVEL = re.compile(r"([0-9]{1,4})\s")
 _SAYS = re.compile(r"(time|cgroup|virt)=(.*)")
+
+
+def machine_id_of(verdict: Verdict) -> str:
+    """Return the machine-id that was read on the node; empty where it was not."""
+    host = verdict.snapshot.get(HostReading) if verdict.snapshot is not None else None
+    return host.machine_id.lower() if isinstance(host, HostReading) else ""
 
 
 def parse(outputs: Outputs) -> HostReading:

@@ -29,8 +29,7 @@ from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.domain.verdict import Evidence, Verdict
-from bot.probes.host import HostReading
+from bot.domain.verdict import Evidence
 
 
 def unheard(event: str, **fields: object) -> None:
@@ -192,12 +191,6 @@ def plan_of(incident: Incident) -> tuple[Plan, dict[str, str]]:
     """Return the approved plan and its bindings."""
     assert incident.proposal is not None
     return incident.proposal.plan, dict(incident.proposal.binds)
-
-
-def machine_id_of(verdict: Verdict) -> str:
-    """Return the machine-id that was read on the node; empty where it was not."""
-    host = verdict.snapshot.get(HostReading) if verdict.snapshot is not None else None
-    return host.machine_id.lower() if isinstance(host, HostReading) else ""
 
 
 def asked(what: str) -> QuestionAsked:

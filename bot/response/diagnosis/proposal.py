@@ -25,14 +25,13 @@ from bot.domain.policy import SAME_AGAIN, Policy
 from bot.domain.probe import Unread
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Verdict
-from bot.probes.host import HostReading
+from bot.probes.host import HostReading, machine_id_of
 from bot.response.decision.binding import binds
 from bot.response.decision.guards import raised_by_stranger, units_are_named, units_of
 from bot.response.diagnosis.figures import figures
 from bot.response.execution.cluster import KUBERNETES
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
-from bot.response.record import machine_id_of
 
 ACTING_IS_OFF = "This bot shows what would help and does not act."
 

@@ -20,10 +20,11 @@ from bot.domain.metric_history import CountedBefore
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
+from bot.probes.host import machine_id_of
 from bot.response.diagnosis.growing import grown
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
 from bot.response.diagnosis.relapses import again_withheld, earlier_incidents, relapse_of
-from bot.response.record import machine_id_of, received
+from bot.response.record import received
 
 OVER_BY_NOW = "Its source says that the alert is over."
 _TRIES = 8

@@ -17,7 +17,7 @@ import pytest
 from bot.app.check import Check, brief, check
 from bot.app.parts import library
 from bot.app.pooled_reader import PooledReader
-from bot.app.weighing_pool import check_in_pool, open_pool
+from bot.app.weighing_pool import WeighingPool, check_in_pool, open_pool
 from bot.app.weighing_worker import WeighedNode, WeighingTask
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed
@@ -148,8 +148,11 @@ async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeyp
     assert all(each.returncode is not None for each in pool.processes)
 
 
-async def test_process_that_reads_helps_once_nothing_is_left_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.app.weighing_pool.AHEAD", 1)
+@pytest.mark.parametrize("ahead", [1, 16])
+async def test_process_that_reads_helps_once_nothing_is_left_to_read(
+    ahead: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.app.weighing_pool.AHEAD", ahead)
     asked = what(NAMES)
     task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
     async with open_pool(asked, task, 1) as pool:
@@ -157,12 +160,42 @@ async def test_process_that_reads_helps_once_nothing_is_left_to_read(monkeypatch
         (process,) = pool.processes
         os.kill(process.pid, signal.SIGSTOP)
         waiting = {asyncio.create_task(pool.judged(node, lambda event: None, {})) for node in asked.nodes}
-        while len(waiting) > 1:  # what the process was given waits for it
+        while len(waiting) > 1:  # only what the process would come to first waits for it
             _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         (last,) = waiting
         assert not last.done()
         os.kill(process.pid, signal.SIGCONT)
         assert (await last).verdict.node in NAMES
+
+
+async def test_what_a_node_has_said_so_far_is_practised_on_and_told_to_nobody() -> None:
+    told, more = asyncio.Event(), asyncio.Event()
+
+    class Halting(Recorded):
+        async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
+            number = 0
+            async for run in super().read(node, batch, deadline):
+                if (number := number + 1) == 20:
+                    told.set()
+                    await more.wait()
+                yield run
+
+    asked = replace(what(NAMES[:2]), transport=Halting())
+    task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=True)
+    found = list[Progress]()
+    pool = WeighingPool(asked, task, 1)
+    judging = [asyncio.create_task(pool.judged(node, found.append, {})) for node in asked.nodes]
+    await told.wait()
+    assert pool.practice() is not None, "there is something to practise on"
+    await pool.start(1, AT_ONCE)
+    assert not any(isinstance(event, Concluded) for event in found)
+    more.set()
+    there = await asyncio.gather(*judging)
+    await pool.stop()
+    here = await judged_here(NAMES[:2])
+    assert {weighed.verdict.node: {**json.loads(weighed.text), "took_seconds": 0} for weighed in there} == {
+        name: body(verdict) for name, verdict in here.items()
+    }
 
 
 async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +223,7 @@ def test_single_look_is_not_handed_over(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 async def test_where_no_process_can_be_started_all_is_thought_about_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.app.weighing_pool.sys.executable", "/nowhere/python")
+    monkeypatch.setattr("bot.app.pool_process.sys.executable", "/nowhere/python")
     there, _ = await thought_beside(tells_json=True)
     assert sorted(there) == sorted(NAMES)
 
