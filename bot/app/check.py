@@ -101,6 +101,8 @@ async def in_turn(what: Check, heard: Listener, cpu_lock: CpuLock, judge: Judges
                 await judge(node, progress)
             except UsageError as error:
                 wrong.append(error)
+            finally:
+                limiter.ended(node.name)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(min(what.parallel, len(what.nodes))):

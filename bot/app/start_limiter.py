@@ -32,7 +32,11 @@ class StartLimiter:
             case ProbeAnswered(node=name):
                 self._silent.pop(name, None)
             case Concluded(verdict=verdict):
-                self._silent.pop(verdict.node, None)
+                self.ended(verdict.node)
+
+    def ended(self, name: str) -> None:
+        """Count a node no longer, also a node that ended without a verdict: its key's file is missing, say."""
+        self._silent.pop(name, None)
 
     async def begin(self, name: str) -> None:
         """Return once this node may start."""

@@ -99,8 +99,8 @@ def run_keep(arguments: argparse.Namespace) -> int:
     if arguments.expect != expectations.NONE:
         known_cause(arguments.expect, options.settings(arguments))
     case = record.named_case(arguments.environ, arguments.case)
-    is_file = arguments.case.is_file()
-    of = "" if is_file else record.whole_id(arguments.environ, str(arguments.case))
+    is_kept = not arguments.case.exists()  # with its incident
+    of = record.whole_id(arguments.environ, str(arguments.case)) if is_kept else ""
     folder = case_file.made(arguments.dir)
     path = case_file.write(folder, case, of)
     expectations.expect(folder, path.name, arguments.expect)

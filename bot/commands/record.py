@@ -171,7 +171,7 @@ def kept_case(environment: Mapping[str, str], beginning: str) -> Case | None:
 
 
 def named_case(environment: Mapping[str, str], named: Path) -> Case:
-    """Return the case in a file, or the case stored with an incident.
+    """Return the case in a file, the only case in a folder, or the case stored with an incident.
 
     Raises: CaseError when there is none, or it is damaged; UsageError when several ids begin like this.
     """
@@ -179,6 +179,11 @@ def named_case(environment: Mapping[str, str], named: Path) -> Case:
 
     if named.is_file():
         return case_file.load(named)
+    if named.is_dir():
+        first, *others = case_file.files([named])
+        if others:
+            raise CaseError(f"{named} has {1 + len(others)} cases in it.", f"Name a case, such as {first}")
+        return case_file.load(first)
     if (found := kept_case(environment, str(named))) is not None:
         return found
     raise CaseError(

@@ -92,7 +92,9 @@ def run(arguments: argparse.Namespace) -> int:
         except Refused as no:
             return approvals.say_refused(no)
         except KeyboardInterrupt:
-            print(f"zombie: interrupted; incident {arguments.id} can be continued from the record", file=sys.stderr)
+            print(f"zombie: interrupted; a running `zombie serve` goes on with {arguments.id}.", file=sys.stderr)
+            again = f"Without one: the same command again, in {_SILENT.total_seconds():g} s if it had begun."
+            print(f"        {again}", file=sys.stderr)
             raise
     as_asked = arguments.decline or arguments.cancel or arguments.answer == _GIVE_UP
     return 0 if as_asked or incident.state == "resolved" else 1

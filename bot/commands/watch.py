@@ -19,7 +19,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Print every entry of an incident as it appears, until the incident ends. It needs only the database.",
         "example:\n  zombie watch ID",
     )
-    parser.add_argument("id", metavar="ID", help="the incident: zombie incidents")
+    parser.add_argument("id", metavar="ID", help="its id, or the beginning of it")
     parser.set_defaults(run=run)
 
 
@@ -30,6 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot.commands import record
 
+    incident_id = record.whole_id(arguments.environ, arguments.id)
     with record.existing(arguments.environ) as database, record.kept(database) as incidents:
 
         async def watch() -> None:
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
 
             shown = 0
             while True:
-                entries = await incidents.story(arguments.id)
+                entries = await incidents.story(incident_id)
                 for entry in entries[shown:]:
                     print(entry_line(entry, PlanWords(ACTIONS)), flush=True)
                 shown = len(entries)

@@ -39,7 +39,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         EXAMPLES,
     )
     parser.add_argument(
-        "case", type=Path, metavar="CASE", help="a case (zombie check NODE --record DIR), or an incident's id"
+        "case",
+        type=Path,
+        metavar="CASE",
+        help="a case, or a folder with one (zombie check NODE --record DIR), or an incident's id",
     )
     add_playbook(parser)
     parser.add_argument("--json", action="store_true", help="print them as JSON")
@@ -85,6 +88,6 @@ def _text(path: Path, explanation: Why) -> str:
     if explanation.verdict.snapshot is None or not explanation.changes:
         return "\n".join(lines)
     first = shlex.quote(str(explanation.changes[0].change))
-    if not path.is_file():
+    if not path.exists():
         return "\n".join(lines)  # an incident's case: no command replays it from here
     return "\n".join([*lines, "", f"  To see it: zombie replay {shlex.quote(str(path))} --with {first}"])

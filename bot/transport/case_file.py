@@ -76,7 +76,8 @@ def files(named: Iterable[Path]) -> Iterator[Path]:
         except OSError as error:
             raise CaseError(f"{path} cannot be read: {error.strerror}.") from error
         if not found:
-            raise CaseError(f"{path} has no case in it.", f"A case is a file NODE{' or NODE'.join(SUFFIXES)}.")
+            names = f"A case is a file NODE{' or NODE'.join(SUFFIXES)}"
+            raise CaseError(f"{path} has no case in it.", f"{names}; to make one: zombie check NODE --record DIR")
         yield from found
 
 

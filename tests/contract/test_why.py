@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -123,9 +124,16 @@ def test_node_that_nobody_reached_has_no_reading_to_change(
     nodes = '[ssh]\nknown_hosts = "known_hosts"\n[nodes.n1]\naddress = "127.0.0.1"\nport = 1\n'
     (tmp_path / "inventory.toml").write_text(nodes)
     assert main(["check", "n1", "--samples", "1", "--record", "said"]) == 4
-    assert main(["why", "said/n1.jsonl"]) == 0
+    assert main(["why", "said"]) == 0
     assert Status.UNREACHABLE.value.upper() in (out := capsys.readouterr().out)
     assert "no reading would change this" in out
+
+
+def test_folder_with_several_cases_is_not_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in "ba":
+        shutil.copy(FOUNDING, tmp_path / f"{name}.jsonl")
+    assert main(["why", str(tmp_path)]) == 2
+    assert f"has 2 cases in it.\n        Name a case, such as {tmp_path / 'a.jsonl'}\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("case", ["0123456789", "."])

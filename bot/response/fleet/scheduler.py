@@ -65,7 +65,7 @@ class SchedulerAddress:
         files = {"--scheduler-ca": ca, "--scheduler-cert": certificate, "--scheduler-key": key}
         if lacking := [flag for flag, path in files.items() if path is None]:
             raise SchedulerError(
-                f"{shown} needs certificates, and {', '.join(lacking)} is not given.",
+                f"{shown} needs certificates; not given: {', '.join(lacking)}.",
                 "docs/fleet.md shows how to make them: an authority, and a certificate for each program.",
             )
         for flag, path in files.items():

@@ -32,6 +32,13 @@ async def test_so_many_are_silent_at_once_and_each_answer_makes_room() -> None:
     assert await begun(limiter, [f"m{number}" for number in range(50)], 2) == 10
 
 
+async def test_nodes_that_end_without_a_verdict_hold_nobody_up() -> None:
+    limiter = StartLimiter(CpuLock())
+    for number in range(2 * MOST_SILENT):
+        assert await begun(limiter, [f"n{number}"], SILENT_SECONDS / 2) == 1
+        limiter.ended(f"n{number}")
+
+
 async def test_black_holes_soon_stop_counting() -> None:
     limiter = StartLimiter(CpuLock())
     names = [f"n{number}" for number in range(2 * MOST_SILENT)]

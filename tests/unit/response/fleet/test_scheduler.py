@@ -24,7 +24,7 @@ def test_plain_text_within_this_machine(url: str) -> None:
         ("tcp://localhost.example:8786", "plain text to another machine"),
         ("tcp://[2001:db8::1]:8786", "plain text to another machine"),
         ("tcp://127.0.0.1.example:8786", "plain text to another machine"),
-        ("tls://10.0.0.7:8786", "--scheduler-ca, --scheduler-cert, --scheduler-key is not given"),
+        ("tls://10.0.0.7:8786", "not given: --scheduler-ca, --scheduler-cert, --scheduler-key."),
         ("tls://127.0.0.1:8786", "needs certificates"),
         ("ws://127.0.0.1:8786", "not reached by ws://"),
         ("inproc://127.0.0.1:1", "not reached by inproc://"),
