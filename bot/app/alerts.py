@@ -85,7 +85,7 @@ def alerts(
     Shape: `arrivals` is set when something new was stored. `pagerduty` and `people` give more details of a page, where
     such.
     """
-    recorder = AlertRecorder(stores.ledger, stores.cases)
+    recorder = AlertRecorder(stores.ledger)
     intake = Intake(
         stores.inbox,
         stores.cases,

@@ -146,10 +146,6 @@ class DedupStore(Protocol):
         """Return a source's cases that opened since then and are not over."""
         ...
 
-    async def incidents_of(self, group: str) -> tuple[str, ...]:
-        """Return the ids of a group's incidents, the oldest first."""
-        ...
-
     async def storm(self, name: str, brakes: StormLimits) -> Storm:
         """Return the storm of that name as it stands."""
         ...

@@ -2,6 +2,8 @@
 
 The ledger is the durable queue: an open incident is work, and any runner that finds it without an owner goes on from
 its entries. A second store of pending work could contradict the ledger.
+
+Longer than 300 lines: one loop, whose turns share what is open, what is ours and what is due.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 
 from bot.domain.contracts import Leases, Ledger, Log, Seconds, Sleep
 from bot.domain.engine_contracts import Advance, Groups, Surface
-from bot.domain.incident import IncidentSummary
+from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.engine.job_queue import JobQueue
@@ -61,6 +63,7 @@ class Engine:
         self._taken: set[str] = set()  # leases taken since the last look at the leases
         self._over: dict[str, float] = {}  # own groups that are over, and since when that is known
         self._beat_at = self._claim_at = float("-inf")
+        self._reads: dict[str, asyncio.Future[Sequence[Incident]]] = {}  # the groups that are being read to be shown
         self._wake = asyncio.Event()
         self._draining = False
         self._unavailable = ""
@@ -92,13 +95,10 @@ class Engine:
             if await self._leases.take(group):
                 self._is_ours(group)
                 await self._look()
-                self._is_over(group)
-                self._want_shown(group)
-                for incident in self._open.get(group, ()):
-                    self._advancing.want(incident)
+                self._want(group)
+                self._begin_due()
 
         await self._quietly(take)
-        self._wake.set()
 
     async def drain(self, seconds: float) -> None:
         """Begin nothing more, and wait for running work, at most so many seconds; the leases are kept meanwhile."""
@@ -124,9 +124,7 @@ class Engine:
     async def tick(self) -> None:
         """Do a turn of the loop: heartbeat, take unowned groups, read changes, begin due work."""
         await self._quietly(self._seen_to)
-        if not self._draining:
-            self._advancing.begin()
-            self._begin_showing()
+        self._begin_due()
 
     # --- the loop
 
@@ -175,10 +173,7 @@ class Engine:
             if unread := [line for line in self._open.get(group, {}).values() if line.state is State.OPENED]:
                 self._log("resumed", group=group, checks=len(unread))
         for group in new:
-            self._is_over(group)
-            self._want_shown(group)
-            for incident in self._open.get(group, ()):
-                self._advancing.want(incident)
+            self._want(group)
         if claimed:
             self._log("claimed", groups=len(claimed))
 
@@ -204,9 +199,22 @@ class Engine:
     def _group_of(self, incident_id: str) -> str:
         return next((group for group, members in self._open.items() if incident_id in members), "")
 
+    def _want(self, group: str) -> None:
+        """Have all of a group seen to."""
+        self._is_over(group)
+        self._want_shown(group)
+        for incident in self._open.get(group, ()):
+            self._advancing.want(incident)
+
     def _want_shown(self, group: str) -> None:
+        self._reads.pop(group, None)  # a read that has begun may not have what is to be shown
         for work in self._showing:
             work.want(group)
+
+    def _begin_due(self) -> None:
+        if not self._draining:
+            self._advancing.begin()
+            self._begin_showing()
 
     def _begin_showing(self) -> None:
         for work in self._showing:
@@ -294,7 +302,13 @@ class Engine:
         return None
 
     async def _show(self, surface: Surface, group: str) -> float | None:
-        incidents = await self._groups.together(group)
+        if (reading := self._reads.get(group)) is None:  # surfaces that show it at the same time share a read
+            reading = self._reads[group] = asyncio.ensure_future(self._groups.together(group))
+        try:
+            incidents = await asyncio.shield(reading)
+        finally:
+            if self._reads.get(group) is reading:
+                del self._reads[group]
         if incidents and group in self._mine:
             await surface.show(incidents)
         return None

@@ -42,11 +42,6 @@ _OPEN = (
     .where(CASES.c.source == bindparam("of_source"), CASES.c.over_at == _FIRES, CASES.c.opened_at > bindparam("since"))
     .order_by(CASES.c.opened_at)
 )
-_INCIDENTS = (
-    select(INCIDENTS.c.id)
-    .where(INCIDENTS.c.group == bindparam("of_group"))
-    .order_by(INCIDENTS.c.opened_at, INCIDENTS.c.id)
-)
 # Like in its partial index: most cases belong to no storm, and are not in the index.
 _IS_OF_STORM = and_(CASES.c.storm == bindparam("of_storm"), CASES.c.storm != literal_column("''"))
 _IN_STORM = select(func.count()).select_from(CASES).where(_IS_OF_STORM)
@@ -120,11 +115,6 @@ class DedupStore:
         with self._database.reading() as connection:
             rows = connection.execute(_OPEN, {"of_source": source, "since": instant_text(since)})
             return tuple(OpenCase(source, row.name, row.group, instant_of(row.opened_at)) for row in rows)
-
-    def incidents_of(self, group: str) -> tuple[str, ...]:
-        """Return the ids of a group's incidents, the oldest first."""
-        with self._database.reading() as connection:
-            return tuple(connection.execute(_INCIDENTS, {"of_group": group}).scalars())
 
     def storm(self, name: str, brakes: StormLimits) -> Storm:
         """Return the state of a storm."""

@@ -44,7 +44,6 @@ from bot.domain.house_events import (
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.post import CardRecord
 from bot.ledger import holds
-from bot.ledger.appended import append_entry
 from bot.ledger.database import Database
 from bot.ledger.folds import MOST_KEPT, Folds
 from bot.ledger.house_entries import CAPTURES, MARKS, MUTES, HouseEntries
@@ -52,7 +51,7 @@ from bot.ledger.machines import names_of_machines, note_machines
 from bot.ledger.outbox import posts_of
 from bot.ledger.refusals import to_write
 from bot.ledger.summaries import card_of, changes, mark_changed, nodes_of, read_summaries, summarise, together
-from bot.ledger.tables import head_of, last_policy, pull_of, read_stream
+from bot.ledger.tables import append_entry, head_of, last_policy, pull_of, read_stream
 from bot.ledger.wave_rows import may_act
 
 

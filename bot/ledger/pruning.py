@@ -13,10 +13,21 @@ from sqlalchemy import Connection, bindparam, delete, func, or_, select
 from bot.domain.entry import Head, instant_of, instant_text
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.house_events import HOUSE, IncidentsPruned
-from bot.ledger.appended import append_to_house
 from bot.ledger.database import Database
 from bot.ledger.folds import Folds
-from bot.ledger.tables import ATTEMPTS, CASES, DELIVERIES, ENTRIES, HOLDS, INCIDENTS, KEPT_CASES, LEASES, POSTS, head_of
+from bot.ledger.tables import (
+    ATTEMPTS,
+    CASES,
+    DELIVERIES,
+    ENTRIES,
+    HOLDS,
+    INCIDENTS,
+    KEPT_CASES,
+    LEASES,
+    POSTS,
+    append_entry,
+    head_of,
+)
 
 SHORTEST = timedelta(days=2)  # the guards look back for a day, and sources deliver again for two
 _CARDS_AT_ONCE = 20  # in a transaction, for which every other writer waits
@@ -108,7 +119,8 @@ class Pruner:
 
     def _prune(self, connection: Connection, heads: dict[str, Head], cards: Sequence[str], before: str) -> None:
         noted = {name: f"{head.seq}:{head.hash}" for name, head in heads.items()}
-        append_to_house(self._database, connection, IncidentsPruned(noted, instant_of(before)), self._by)
+        pruned, now = IncidentsPruned(noted, instant_of(before)), self._database.now(connection)
+        append_entry(connection, HOUSE, None, pruned, self._by, now)
         groups = select(INCIDENTS.c.group).where(INCIDENTS.c.id.in_(heads), INCIDENTS.c.group != "")
         gone = list(connection.execute(groups.distinct()).scalars())
         with deletions_allowed(connection):

@@ -1,4 +1,4 @@
-"""The tables, for queries, and the rows of entries; `migrations.py` creates the tables.
+"""The tables, for queries, and how entries are read and appended; `migrations.py` creates the tables.
 
 Longer than 300 lines: all tables for queries are together.
 """
@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from bot.domain.entry import Entry, Event, Head, body_of, chained, instant_of, instant_text, kind_of, written
-from bot.domain.errors import UnreadableEntry
+from bot.domain.errors import Conflict, UnreadableEntry
 from bot.domain.house_events import HOUSE
 from bot.domain.redaction import redacted
 
@@ -329,6 +329,21 @@ def sealed(stream: str, before: Head, at: str, event: Event, by: str) -> Entry:
     seq, kind = before.seq + 1, kind_of(event)
     digest = chained(before.hash, stream, seq, at, by, kind, written(body))
     return Entry(stream, seq, instant_of(at), by, kind, body, digest)
+
+
+def append_entry(
+    connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str, now: str
+) -> Entry:
+    """Append an event in a transaction that also writes its consequences.
+
+    Raises: Conflict when the stream has another length.
+    """
+    before, last_at = head_of(connection, stream)
+    if expected_seq is not None and before.seq != expected_seq:
+        raise Conflict(f"{stream} has {before.seq} entries, not {expected_seq}.", "Read it again and decide again.")
+    entry = sealed(stream, before, max(now, last_at), event, by)
+    insert_entry(connection, entry)
+    return entry
 
 
 def insert_entry(connection: Connection, entry: Entry) -> None:

@@ -52,7 +52,7 @@ class Stage:
         self.ledger = on_threads(Ledger(database, self.clock), threads)
         self.inbox = on_threads(Inbox(database, "one", time=self.clock), threads)
         self.cases = on_threads(DedupStore(database, self.clock), threads)
-        self.recorder = AlertRecorder(self.ledger, self.cases)
+        self.recorder = AlertRecorder(self.ledger)
         self.brakes = StormLimits(storm_alerts=3)
         self.intake = self.build()
 

@@ -14,9 +14,9 @@ import pytest
 
 from bot.domain.errors import LedgerUnavailable
 from bot.ledger import Database
+from bot.ledger.database import URGENT_IN_A_ROW, WriteLock
 from bot.ledger.inbox import Inbox
 from bot.ledger.leases import Leases
-from bot.ledger.write_lock import URGENT_IN_A_ROW, WriteLock
 from tests.contract.test_inbox import delivery
 from tests.waiting import until
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.contracts import Ledger
-from bot.domain.errors import Conflict, ImpossibleEvent, UnknownIncident
+from bot.domain.errors import Conflict, ImpossibleEvent, UnknownIncident, UnreadableEntry
 from bot.domain.events import (
     AlertCleared,
     AlertJoined,
@@ -19,7 +19,6 @@ from bot.domain.events import (
 )
 from bot.domain.fold import after
 from bot.domain.incident import Incident, newest
-from bot.domain.intake_contracts import DedupStore
 from bot.domain.transitions import State
 from bot.response.record import short_id
 
@@ -60,14 +59,18 @@ class AlertRecorder:
     Raises: every method raises LedgerUnavailable when the ledger cannot be read.
     """
 
-    def __init__(self, ledger: Ledger, cases: DedupStore) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._cases = cases
 
     async def group(self, name: str) -> tuple[Incident, ...]:
-        """Return a group's incidents, for each node the newest."""
-        found = [await self._ledger.incident(name) for name in await self._cases.incidents_of(name)]
-        return newest([incident for incident in found if incident is not None])
+        """Return a group's incidents, for each node the newest.
+
+        Raises: UnreadableEntry where one of them cannot be read: what to record is not known then.
+        """
+        found, unreadable = await self._ledger.group(name)
+        for error in unreadable.values():
+            raise UnreadableEntry(error)
+        return newest(found)
 
     async def fires(self, heading: IncidentSeed, nodes: Sequence[str]) -> None:
         """Give each node an incident of the alert: new, joined while open, or reopened."""

@@ -30,8 +30,8 @@ from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.reminders import ReminderTimes, reminders
 from bot.surfaces.slack.report_file import REPORT
 from bot.surfaces.slack.running_steps import PROGRESS, RunningSteps
+from bot.surfaces.slack.thread import ThreadReplies
 from bot.surfaces.slack.thread_files import FileRequest
-from bot.surfaces.slack.thread_replies import ThreadReplies
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.standing import group_of, needs_a_person
