@@ -21,6 +21,7 @@ from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.certificates import CertificatesReading
+from bot.probes.containers import ContainersReading
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading, KubeletComplaint
 from bot.probes.host import HostReading
 from bot.probes.processes import ProcessesReading
@@ -31,6 +32,7 @@ _ON_THE_WAY = ("activating", "deactivating")
 _KUBELETS_AT_WORK = ("kubelet", "kubelite", "k3s", "k3s-server", "k3s-agent")  # comm; RKE2 and k0s start a kubelet
 
 NAME = "essential-unit-stopped"
+_STALLED = "stalled and was ended at its time limit"  # the words of a command that never came back
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
@@ -56,7 +58,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         source = tuple(complaint.text for complaint in silent[-2:])
         evidence.append(Evidence("runtime-silent", "essential_units", says, source))
     if not evidence:
-        return _none(reading, host)
+        return _hung_runtime(snapshot, reading) or _none(reading, host)
     needed = [
         unit
         for unit in (*stopped, *hanging)
@@ -97,6 +99,16 @@ def _hangs(unit: EssentialUnit, host: HostReading | Unread, minutes: float) -> b
     if isinstance(host, Unread) or unit.sub.startswith("auto-restart"):
         return False
     return host.uptime - timedelta(microseconds=unit.changed_usec) >= timedelta(minutes=minutes)
+
+
+def _hung_runtime(snapshot: Snapshot, reading: EssentialUnitsReading) -> Undecided | None:
+    """A runtime that runs and did not list its containers in time may be stuck: nobody may call this node healthy."""
+    containers = snapshot.get(ContainersReading)
+    runs = [unit.name for unit in reading.units if unit.kind == "runtime" and unit.active == "active"]
+    if not runs or not isinstance(containers, Unread) or _STALLED not in containers.reason:
+        return None
+    because = f"{runs[0]} runs, and the list of its containers did not come in time"
+    return Undecided(NAME, because, suspected=True, would_decide="`docker ps` or `crictl ps` by hand")
 
 
 def _without_systemd(snapshot: Snapshot) -> Weighing:
@@ -181,7 +193,7 @@ CAUSE = Cause(
     name=NAME,
     title="Essential unit stopped",
     probes=("essential_units", "host", "units"),
-    beside=("certificates", "processes"),
+    beside=("certificates", "processes", "containers"),
     thresholds=("boot_minutes", "complaint_minutes", "sync_minutes"),
     signature=("essential_units", "host"),
     weigh=weigh,

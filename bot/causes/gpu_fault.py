@@ -35,7 +35,7 @@ _NO_ACTION = ("", "none")
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether a GPU is faulty, by its present state and the driver's lines."""
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
-    xids = () if isinstance(log, Unread) else tuple(filter(None, map(xid, log.of(KernelEventKind.GPU_ERROR))))
+    xids = () if isinstance(log, Unread) else _xids(log)
     state = () if isinstance(gpus, Unread) else _given(snapshot, gpus.gpus, xids)
     faults = _within(snapshot, [x for x in xids if x.meaning.kind is XidKind.FAULT], tuning["recent_hours"])
     repeated = _repeated(_within(snapshot, [x for x in xids if x.meaning.kind is XidKind.REPEATS], 24), tuning)
@@ -66,6 +66,23 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         if is_of_no_use and not isinstance(gpus, Unread)
         else (),
         lasting_fix=_advice(state, faults),
+    )
+
+
+def _xids(log: KernelLogReading) -> tuple[Xid, ...]:
+    """The driver's errors; beside Xid 79 the open kernel modules print a second line, which counts only without it."""
+    told = [x for x in map(xid, log.of(KernelEventKind.GPU_ERROR)) if x is not None]
+    at = {
+        (x.bus, x.event.since_boot and round(x.event.since_boot.total_seconds()))
+        for x in told
+        if " Xid " in x.event.text
+    }
+    return tuple(
+        x
+        for x in told
+        if " Xid " in x.event.text
+        or x.event.since_boot is None
+        or not any((x.bus, round(x.event.since_boot.total_seconds()) + near) in at for near in (-1, 0, 1))
     )
 
 

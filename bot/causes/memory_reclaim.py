@@ -1,7 +1,7 @@
 """Memory is short, and programs must reclaim pages themselves before they go on.
 
 Confirms: direct reclaim or allocation stalls in the window together with little MemAvailable or memory pressure (PSI).
-Likely: pages go to swap and come back within the window, with little MemAvailable, where kswapd does the reclaim.
+Likely: with little MemAvailable, pages go to swap and come back within the window, or kswapd reclaims all the time.
 Supports: kswapd or kcompactd use much CPU; compaction stalls; the kernel killed processes for lack of memory; the
 network card's receive ring could not be refilled within the last hour.
 Refutes: counters that do not rise; much MemAvailable; pressure without any reclaim for the node, which is a cgroup's at
@@ -51,9 +51,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         evidence += _left(reclaim) if short else []
         evidence += _workers(snapshot, tuning)
     if not isinstance(reclaim, Unread) and short and not evidence:
-        evidence += (
-            [*swapping, *_left(reclaim), *_workers(snapshot, tuning)] if (swapping := _swaps(reclaim, tuning)) else []
-        )
+        seen = _swaps(reclaim, tuning) or _kswapd(snapshot, reclaim, tuning)
+        evidence += [*seen, *_left(reclaim), *_workers(snapshot, tuning)] if seen else []
     if kills and (evidence or short):
         says = f"the kernel killed processes for lack of memory, {_recent.ago(snapshot, kills[-1])}"
         evidence.append(Evidence("oom-kill", "kernel_log", says, _recent.lines(kills, 3)))
@@ -110,6 +109,19 @@ def _reclaimed(reclaim: ReclaimReading, stalls: int, scanned: int) -> Evidence:
     return Evidence("direct-reclaim", "reclaim", f"{says} within the window", source)
 
 
+def _kswapd(snapshot: Snapshot, reclaim: ReclaimReading, tuning: Tuning) -> list[Evidence]:
+    """Kswapd at work for most of the window: it finds hardly anything any more, and programs are next."""
+    processes, scanned = snapshot.get(ProcessesReading), reclaim.pgscan_kswapd_rise or 0
+    if isinstance(processes, Unread) or scanned < tuning["scanned_pages_many"]:
+        return []
+    busy = [each for each in processes.busiest if each.kernel_thread and each.name.startswith("kswapd")]
+    if not any(each.sys_seconds >= tuning["kswapd_share"] * processes.seconds for each in busy):
+        return []
+    names = [name for name in reclaim.lines if name.startswith("pgscan_kswapd") and reclaim.rise(name)]
+    says = f"kswapd alone scanned {count(scanned, 'page')} within the window"
+    return [Evidence("kswapd-busy", "reclaim", says, tuple(reclaim.lines[name] for name in names[:2]))]
+
+
 def _swaps(reclaim: ReclaimReading, tuning: Tuning) -> list[Evidence]:
     out, back = reclaim.rise("pswpout") or 0, reclaim.rise("pswpin") or 0
     if min(out, back) < tuning["swapped_pages_many"]:
@@ -162,6 +174,7 @@ CAUSE = Cause(
         "stalls_many",
         "scanned_pages_many",
         "swapped_pages_many",
+        "kswapd_share",
         "available_percent",
         "memory_full_avg10",
         "memory_full_critical",

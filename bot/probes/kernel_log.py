@@ -140,11 +140,12 @@ _NIC_SORT = (
     "\\[2\\/2\\] qid|Keep alive watchdog|ENA admin queue|for the admin cmd|driver didn.t receive|Potential MSIX|"
     "Trigger (reset is on|refill)|Device reset completed|attempt failed|FW isn.t responsive|nvalid req_id|"
     "Faulty descriptor|unhealthy state|Tx queue is stuck|malformed|Elastic Network Adapter|NETDEV WATCHDOG|"
-    "Unit Hang|Reset adapter|PF reset failed|health compromised|TX timeout detected"
+    "Unit Hang|tx hang|Reset adapter|PF reset failed|health compromised|TX timeout detected"
 )
 _DISK_SORT = (
     "I.O (error|Error)|(critical .*|transport|timeout|protection|offline) error, dev|ata[0-9.]+: failed command|"
-    "md.raid.*: Disk failure|uncorrectable I.O failure|"
+    "md.raid.*: Disk failure|uncorrectable I.O failure|remote port time out|task abort!|timing out command|"
+    "detected conn error|ping timeout of|switching pool to|"
     "nvme nvme[0-9]*: (I.O|controller|Device|Removing|Disabling|Abort)|"
     "(EXT4-fs|BTRFS):? (error|critical)|BTRFS .*forced readonly|EXT4-fs .*read-only|JBD2|Aborting journal|"
     "offline device|XFS \\(.*(orruption|hut)"

@@ -91,4 +91,6 @@ class Facts:
     disks: dict[str, tuple[int, int, int, int]] = field(default_factory=lambda: {"nvme0n1": (0, 0, 210, 190)})
     hung: tuple[int, int] | None = None
     without: set[str] = field(default_factory=set)
-    instead: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)  # whole answers, by probe and command
+    instead: dict[tuple[str, str], tuple[str | None, ...]] = field(
+        default_factory=dict
+    )  # whole answers, by probe and command

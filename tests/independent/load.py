@@ -25,8 +25,8 @@ class Load:
         """Add one line `count` times, `every` seconds apart; `{n}` in it counts up."""
         return self.log(*((newest_ago + every * (count - 1 - n), text.replace("{n}", str(n))) for n in range(count)))
 
-    def instead(self, probe: str, name: str, *looks: str) -> Self:
-        """Print these answers of one command, one a look, instead of those that the machine would make."""
+    def instead(self, probe: str, name: str, *looks: str | None) -> Self:
+        """Print these answers of one command, one a look, instead of those that the machine would make; None: never."""
         self.facts.instead[probe, name] = looks
         return self
 

@@ -29,6 +29,7 @@ _NVME_SAYS = (
 _REFUSED = (  # block/blk-core.c, blk_errors: by the medium, a lost path, or a device that is gone
     "critical (?:medium|target|nexus|space allocation)|recoverable transport|timeout|protection|device offline"
 )
+_SCSI_SAYS = "rejecting I/O to offline device|attempting task abort!|timing out command, waited"
 _EFA_SAYS = (
     "The device didn't send any completion for admin cmd|The device sent a completion but the driver didn't receive|"
     r"Wait for completion \(polling\) timeout|Admin queue is closed|Device isn't ready|"
@@ -70,7 +71,7 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
     ),
     Kind.NIC_RESET_FAILED: (rf"{_CARD}: PF reset failed, ",),
     Kind.NIC_RESET: (rf"{_CARD}: Reset adapter",),
-    Kind.NIC_STALLED: (rf"{_CARD}: TX timeout detected, starting reset task",),
+    Kind.NIC_STALLED: (rf"{_CARD}: (?:TX timeout detected, starting reset task|tx hang$)",),
     Kind.NETDEV_WATCHDOG: (
         rf"NETDEV WATCHDOG: (?P<device>[^\s(]{{1,15}}) \([^)]*\): {_QUEUE}",
         rf"(?:\S+ \S+ )?(?P<device>[^\s:]{{1,15}}): NETDEV WATCHDOG: (?:CPU: {_CPU}: )?{_QUEUE}",
@@ -87,7 +88,10 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         rf"Aborting journal on device {_JOURNAL}\.?(?:\s|$)",
         rf"JBD2: (?:Detected IO errors|I/O error|Error -?[0-9]+)(?:.{{0,80}} (?:on|for) {_JOURNAL}\.?(?:\s|$))?",
         rf"XFS \({_IN}\): .*(?:I/O [Ee]rror|[Cc]orruption|[Ss]hut ?down|[Ss]hutting down)",
-        r"sd [0-9:]+:(?: \[(?P<device>\w{1,20})\])? rejecting I/O to offline device",
+        rf"(?:sd|scsi) [0-9:]+:(?: \[(?P<device>\w{{1,20}})\])?(?: tag#[0-9]+)? (?:{_SCSI_SAYS})",
+        r"(?P<device>rport-[0-9:-]{3,20}): blocked FC remote port time out",
+        r"(?P<device>connection[0-9]{1,6}:[0-9]{1,3}): (?:detected conn error|ping timeout)",
+        r"device-mapper: thin: (?P<device>[0-9:]{3,12}): switching pool to (?:out-of-data-space|read-only|fail)",
         r"(?P<device>ata[0-9]{1,4}\.[0-9]{1,3}): failed command: (?:READ|WRITE|FLUSH)",
         rf"md/raid[0-9]{{0,2}}:\S{{1,40}}: Disk failure on {_DISK}, disabling device",
         r"WARNING: Pool '(?P<device>[^']{1,40})' has encountered an uncorrectable I/O failure and has been suspended",
@@ -146,7 +150,7 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
     ),
     Kind.GPU_ERROR: (
         r"NVRM: Xid \((?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})[^)]*\): [0-9]+",
-        r"NVRM: GPU (?:at )?(?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})\S* has fallen off the bus",
+        r"NVRM: GPU (?:at )?(?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})\S*(?: GPU)? has fallen off the bus",
         r"NVRM: The NVIDIA GPU (?P<device>[0-9A-Fa-f:.]{4,20})\b.{0,160}fallen off the bus",
         r"nvidia-nvswitch[0-9]+: SXid \((?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})[^)]*\): [0-9]+",
     ),
