@@ -145,7 +145,7 @@ _NIC_SORT = (
 _DISK_SORT = (
     "I.O (error|Error)|(critical .*|transport|timeout|protection|offline) error, dev|ata[0-9.]+: failed command|"
     "md.raid.*: Disk failure|uncorrectable I.O failure|remote port time out|task abort!|timing out command|"
-    "detected conn error|ping timeout of|switching pool to|"
+    "detected conn error|timeout of [0-9]+ secs expired|switching pool to|"
     "nvme nvme[0-9]*: (I.O|controller|Device|Removing|Disabling|Abort)|"
     "(EXT4-fs|BTRFS):? (error|critical)|BTRFS .*forced readonly|EXT4-fs .*read-only|JBD2|Aborting journal|"
     "offline device|XFS \\(.*(orruption|hut)"
