@@ -1,5 +1,6 @@
 """The README and the pages it leads to say what the program has, and every link in them leads somewhere."""
 
+import ast
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 REFERENCE = (ROOT / "docs" / "reference.md").read_text()
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OF_THE_DATABASE = {"locked"}  # SQLite's word, which is passed on
 MOST_LINES = 330  # a newcomer reads it in five minutes; what is longer has a page of its own
 
 
@@ -73,6 +75,25 @@ def test_every_command_is_in_the_readme_and_no_other() -> None:
 
 def test_readme_is_short() -> None:
     assert len(README.splitlines()) <= MOST_LINES
+
+
+def is_said(text: str, path: Path) -> bool:
+    """True where the text stands in the code, and not only in a docstring."""
+    if text not in (code := path.read_text()):
+        return False
+    tree = ast.parse(code)
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    words = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in alone]
+    return any(text in str(word.value) for word in words)
+
+
+def test_what_is_quoted_to_look_a_trouble_up_by_is_what_the_program_says() -> None:
+    rows = re.findall(r"^\| (.+?) \|", (ROOT / "docs/troubleshooting.md").read_text(), re.MULTILINE)
+    quoted = {text for row in rows for whole in re.findall(r'"([^"]+)"', row) for text in whole.split(" … ")}
+    quoted -= OF_THE_DATABASE
+    code = list((ROOT / "bot").rglob("*.py"))
+    assert len(quoted) >= 2
+    assert [text for text in quoted if not any(is_said(text, path) for path in code)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
