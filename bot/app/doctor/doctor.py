@@ -72,6 +72,7 @@ class Doctor:
             ("database", lambda: own_state.record(self._url, now)),
             ("disk", lambda: own_state.disk(self._url)),
             ("policy", lambda: own_state.policy(self._policy, self._surfaces)),
+            ("playbooks", lambda: own_state.playbooks(self._settings)),
             ("bot here", here.examined),
             *(look for surface in self._surfaces for look in surface.looks(self._settings, self._policy, now)),
             *((source.title, self._of_source(source, here)) for source in self._sources),

@@ -1,4 +1,4 @@
-"""Checks what the bot itself needs: its record, the disk and its policy."""
+"""Checks what the bot itself needs: its record, the disk, its playbooks and its policy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Sequence
 
+from bot.app.parts import library
 from bot.domain.contracts import Clock
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import LedgerUnavailable
@@ -14,11 +15,25 @@ from bot.domain.policy import Policy
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
 from bot.ledger.health import condition, where
+from bot.settings import Settings
 from bot.surfaces.member import SurfaceMember
 
 GIB, MIB = 1024**3, 1024**2
 LITTLE, TOO_LITTLE = 1 * GIB, 100 * MIB
 SKEW_SECONDS = 5.0
+
+
+async def playbooks(settings: Settings) -> tuple[DoctorFinding, ...]:
+    """Can all playbooks be used? Without any of the user's own, that is not in question."""
+    if not settings.playbooks:
+        return ()
+    found = library(settings.playbooks, settings.playbook)
+    hint = "Correct it; until then whoever asks for {name} is told this: zombie playbooks check FILE"
+    wrong = [
+        DoctorFinding("playbooks", Mark.WRONG, one_line(str(fault), 400), hint.format(name=name))
+        for name, fault in found.left_out.items()
+    ]
+    return tuple(wrong) or (DoctorFinding("playbooks", Mark.OK, f"all {len(found.names)} can be used"),)
 
 
 async def record(url: str, now: Clock) -> tuple[DoctorFinding, ...]:
