@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from bot.domain.safe_text import one_line
-from bot.probes.cgroups import CgroupsReading
+from bot.probes.cgroups import FEWEST_TOLD, MOST_TOLD, CgroupsReading
 
 # What systemd allows in a unit's name (escaped names hold `\x2d` and the like). Anybody may name a cgroup.
 _SERVICE = re.compile(r"[A-Za-z0-9:_.\\@-]{1,247}\.service")
@@ -68,3 +68,17 @@ def find(cgroups: CgroupsReading, dying: int, share: float) -> DyingShare | None
         growth=None if first is None else figure - first,
         line=cgroups.source_below.get(path, ""),
     )
+
+
+def most_of(cgroups: CgroupsReading, control_group: str) -> int | None:
+    """Return how many dying cgroups may be below the slice of that unit's cgroup at most; None without such counts.
+
+    A unit between two runs has no cgroup: then it is taken to be in system.slice, where systemd puts services.
+    """
+    below = cgroups.dying_below if cgroups.dying_later is None else cgroups.dying_below_later
+    if not below:
+        return None
+    top = control_group.strip("/").partition("/")[0] or "system.slice"
+    told = [figure for path, figure in below.items() if path == top or path.startswith(f"{top}/")]
+    # The places with most are told, down to the smallest that counts: what is not told has no more than those.
+    return max(told, default=min(below.values()) if len(below) >= MOST_TOLD else FEWEST_TOLD)

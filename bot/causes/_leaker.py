@@ -12,13 +12,14 @@ from datetime import timedelta
 
 from bot.causes import _churn, _loops
 from bot.causes._churn import Churn
-from bot.causes._dying_share import DyingShare
+from bot.causes._dying_share import DyingShare, most_of
 from bot.causes._figures import count, span
 from bot.causes._loops import Loop, LoopState
 from bot.causes._unit_state import UnitState, unit_state_of
 from bot.domain.cause import Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence
+from bot.probes.cgroups import CgroupsReading
 from bot.probes.containers import ContainersReading
 from bot.probes.host import HostReading
 from bot.probes.units import Unit, UnitsReading
@@ -149,6 +150,10 @@ def _of_loop(
 ) -> Suspect:
     # Its counted starts, never a rate scaled beyond the time that the counter or the journal covers.
     turns, fit, caught = loop.turns, _fit(dying, loop.turns, tuning["ratio_high"]), False
+    cgroups = snapshot.get(CgroupsReading)
+    there = None if isinstance(cgroups, Unread) else most_of(cgroups, loop.unit.control_group)
+    # Each start leaves the unit's own cgroup in its slice, whatever its containers leave elsewhere.
+    elsewhere = there is not None and there * tuning["ratio_high"] < dying
     because = f"{count(turns, 'start')} against {dying:,} dying"
     if fit is None and (each := _each_start(loop, growth, tuning)):
         fit, caught = _fit(dying, turns, each / tuning["unit_share"]), True
@@ -161,8 +166,8 @@ def _of_loop(
         probe="units",
         source=_loops.unit_lines(loop.unit),
         turns=loop.turns,
-        fit=fit,
-        fits_because="" if fit is None else because,
+        fit=None if elsewhere else fit,
+        fits_because="" if fit is None or elsewhere else because,
         steady=loop.state is LoopState.STEADY,
         ends_well=_loops.ends_well(loop.unit),
         ends_unseen=not (caught or _loops.end_is_seen(loop.unit)),

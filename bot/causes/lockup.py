@@ -32,6 +32,7 @@ from bot.probes.kernel_log import KernelLogReading
 
 NAME = "lockup"
 _INSTANT = timedelta(seconds=2)
+_A_TRACE = timedelta(seconds=1)
 _LATE = timedelta(minutes=1)  # CONFIG_RCU_CPU_STALL_TIMEOUT is 21 s, and 60 s in Debian's and Red Hat's kernels
 _LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
 
@@ -161,8 +162,15 @@ def _paused(group: list[tuple[timedelta, KernelEvent]], many: float) -> int:
     RCU finds late that it was kept waiting: its line may follow a pause.
     """
     began = group[0][0]
-    at_once = {event.core for age, event in group if began - age <= _INSTANT and event.core is not None}
-    late = [(began - age, event.kind) for age, event in group if began - age > _INSTANT]
+    instant, told = began, {group[0][1].core}
+    for age, event in group[1:]:
+        # A serial console takes a part of a second for each core's trace, and the next core waits for it.
+        if instant - age > _A_TRACE or event.core in told:
+            break
+        instant, told = age, {*told, event.core}
+    whole = max(_INSTANT, began - instant)
+    at_once = {event.core for age, event in group if began - age <= whole and event.core is not None}
+    late = [(began - age, event.kind) for age, event in group if began - age > whole]
     after = [since for since, kind in late if kind is not KernelEventKind.RCU_STALL or since > _LATE]
     return len(at_once) if len(at_once) >= many and not after else 0
 
