@@ -257,6 +257,16 @@ class ActingLedger(Ledger, Protocol):
         """Return the names of each machine that has several, by machine-id; with an id, all names of that machine."""
         ...
 
+    async def earlier(
+        self, incident: Incident, cause: str, machine_id: str, within: timedelta, most: int
+    ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
+        """Return what the node had before, in one read; by id also why others among it cannot be read.
+
+        Shape: incidents opened within that time before this one, also under the machine's other names, oldest first:
+        the last `most` of them, and none where none of them had that cause.
+        """
+        ...
+
     async def refused(self, event: WishRefused, by: str) -> None:
         """Record a refusal; repeated refusals of a person are recorded once an hour, and the rest are counted."""
         ...

@@ -5,7 +5,7 @@ Longer than 300 lines: each method is one transaction, and all of them share wha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
@@ -267,7 +267,7 @@ class Ledger:
     def group(self, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         """Return those incidents, and by id why others among them cannot be read."""
         with self._database.reading() as connection:
-            return self._group(connection, card)
+            return self._readable(connection, together(connection, card))
 
     def card(self, card: str, part: str, of_incident: bool = False) -> CardRecord:
         """Return all that a card is drawn from; with `of_incident`, the card with the incident of that id."""
@@ -275,16 +275,34 @@ class Ledger:
             name = card_of(connection, card) if of_incident else card
             return CardRecord(
                 name,
-                *self._group(connection, name),
+                *self._readable(connection, together(connection, name)),
                 posts_of(connection, name, part),
                 head_of(connection, HOUSE)[0],
                 holds.brake(connection),
                 self._marks.read(connection),
             )
 
-    def _group(self, connection: Connection, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
+    def earlier(
+        self, incident: Incident, cause: str, machine_id: str, within: timedelta, most: int
+    ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
+        """Return what the incident's node had before; none where none of it had that cause."""
+        found: dict[str, IncidentSummary] = {}
+        with self._database.reading() as connection:
+            others = names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else ()
+            for node in dict.fromkeys((incident.node, *others)):
+                for line in read_summaries(connection, only_open=False, node=node):
+                    if line.id != incident.id and timedelta(0) <= incident.opened_at - line.opened_at <= within:
+                        found[line.id] = line
+            if all(line.cause != cause for line in found.values()):
+                return (), {}
+            in_order = sorted(found.values(), key=lambda line: (line.opened_at, line.id))
+            return self._readable(connection, [line.id for line in in_order[-most:]])
+
+    def _readable(
+        self, connection: Connection, incidents: Iterable[str]
+    ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         found, unreadable = list[Incident](), dict[str, str]()
-        for name in together(connection, card):
+        for name in incidents:
             try:
                 incident = self._folds.incident(connection, name)
             except (ImpossibleEvent, UnreadableEntry) as no:  # of a newer program, or damaged

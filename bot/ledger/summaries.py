@@ -63,7 +63,9 @@ def changes(connection: Connection, since: int | None) -> Changes:
 
 
 def together(connection: Connection, card: str) -> tuple[str, ...]:
-    """Return the ids of the incidents that are shown together, the oldest first."""
+    """Return the ids of the incidents that are shown together, the oldest first; none for an empty name."""
+    if not card:
+        return ()
     return tuple(connection.execute(_TOGETHER, {"card": card}).scalars())
 
 

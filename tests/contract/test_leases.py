@@ -243,7 +243,7 @@ def test_incidents_of_one_card_are_told_together_the_oldest_first(ledger: Ledger
     for incident, group in (("one", "g1"), ("two", ""), ("three", "g1")):
         opened(ledger, incident, group)
     assert sorted(ledger.together("g1")) == ["one", "three"]
-    assert (ledger.together("two"), ledger.together("g2")) == (("two",), ())
+    assert (ledger.together("two"), ledger.together("g2"), ledger.together("")) == (("two",), (), ())
 
 
 async def test_awaited_leases_are_the_same_leases(ledger: Ledger, runner: Callable[[str], Leases]) -> None:

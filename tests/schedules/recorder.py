@@ -98,6 +98,11 @@ class Recorder:
     async def machines(self, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
         return await self._do(self.ledger.machines, machine_id)  # type: ignore[no-any-return]
 
+    async def earlier(
+        self, incident: Incident, cause: str, machine_id: str, within: timedelta, most: int
+    ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
+        return await self._do(self.ledger.earlier, incident, cause, machine_id, within, most)  # type: ignore[no-any-return]
+
     async def refused(self, event: WishRefused, by: str) -> None:
         await self._do(self.ledger.refused, event, by)
 

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 
 from bot.actions import ACTIONS
 from bot.domain.contracts import ActingLedger, Log
-from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.events import PlanWithheld
-from bot.domain.incident import Incident, IncidentSummary
+from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.relapse import Relapse
 from bot.domain.safe_text import one_line
@@ -32,23 +31,10 @@ async def earlier_incidents(
     """
     if verdict.cause is None:
         return ()
-    others = (await ledger.machines(machine_id)).get(machine_id, ()) if machine_id else ()
-    found: dict[str, IncidentSummary] = {}
-    for name in dict.fromkeys((verdict.node, *others)):
-        for summary in await ledger.incidents(node=name):
-            if summary.id != incident.id and timedelta(0) <= incident.opened_at - summary.opened_at <= WITHIN:
-                found[summary.id] = summary
-    if not any(summary.cause == verdict.cause for summary in found.values()):
-        return ()
-    folded = []
-    for summary in sorted(found.values(), key=lambda summary: (summary.opened_at, summary.id))[-_MOST_FOLDED:]:
-        try:
-            earlier = await ledger.incident(summary.id)
-        except (ImpossibleEvent, UnreadableEntry) as no:  # of a newer program, or damaged
-            log("record_unreadable", incident=summary.id, error=one_line(str(no)))
-        else:
-            folded += [earlier] if earlier is not None else []
-    return tuple(folded)
+    found, unreadable = await ledger.earlier(incident, verdict.cause, machine_id, WITHIN, _MOST_FOLDED)
+    for name, error in unreadable.items():  # of a newer program, or damaged
+        log("record_unreadable", incident=name, error=one_line(error))
+    return found
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -151,12 +151,8 @@ class ViewSubmissions:
         await self._each(intent, approval, decide[intent.action])
 
     async def _approve(self, intent: Intent, submission: Submission, reason: str) -> None:
-        card = await self._context.surface.read(next(iter(intent.plans), ""), of_incident=True)
-        read = {incident.id: incident for incident in card.incidents}
-        found = [read.get(incident_id) or await self._context.find(incident_id) for incident_id in intent.plans]
-        shown = found and not self._is_refused_anyhow(found, submission.person)
-        checking = self._context.surface.checking(card, tuple(intent.plans), submission.person.by)
-        async with checking if shown else nullcontext():
+        found, checking = await self._meant(intent, submission.person)
+        async with checking:
             approval = await self._context.approval(submission.person, reason)
 
             # The dialog carries the first digits of the digest that it showed; guards refuse any other plan.
@@ -168,6 +164,19 @@ class ViewSubmissions:
                 return await self._context.responder.decide(incident_id, replace(approval, digest=meant))
 
             await self._each(intent, approval, decide)
+
+    async def _meant(
+        self, intent: Intent, person: Person
+    ) -> tuple[Sequence[Incident], AbstractAsyncContextManager[None]]:
+        """Return the incidents that a yes is about, and what shows on their card meanwhile that they are read again."""
+        if not intent.plans:
+            return (), nullcontext()
+        card = await self._context.surface.read(next(iter(intent.plans)), of_incident=True)
+        read = {incident.id: incident for incident in card.incidents}
+        found = [read.get(incident_id) or await self._context.find(incident_id) for incident_id in intent.plans]
+        if self._is_refused_anyhow(found, person):
+            return found, nullcontext()
+        return found, self._context.surface.checking(card, tuple(intent.plans), person.by)
 
     def _is_refused_anyhow(self, found: Sequence[Incident], person: Person) -> bool:
         """True if refusal is certain without asking Slack: then the card does not say that nodes are read again."""
