@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from bot.domain.action import Action
@@ -100,7 +101,7 @@ class SlackSurface:
                 return  # something newer was shown while this waited
             self._as_of[name] = as_of
             spot = await self._spot(group)
-            message = acting_card(group, await self._telling(name, group, read)) if spot is not None else None
+            message = await self._drawn(name, group, read) if spot is not None else None
             if spot is None or message is None or self._shown.get(name) == (wording := wording_of(message)):
                 return
             if name not in self._shown:
@@ -178,10 +179,7 @@ class SlackSurface:
             self._reminders.heard(name, group)
 
     async def group(self, name: str) -> tuple[Incident, ...]:
-        """Return a card's incidents from the record; none where there is no such card.
-
-        Raises: LedgerError when the record cannot be read.
-        """
+        """Return a card's incidents; none without such a card. Raises: LedgerError when the record cannot be read."""
         return newest(self._readable(*await self._ledger.group(name)))
 
     async def read(self, name: str, *, of_incident: bool = False) -> CardRecord:
@@ -215,7 +213,7 @@ class SlackSurface:
                 return  # something newer was shown while this waited, and with it who is being checked
             try:
                 spot = await self._spot(whole)
-                message = acting_card(whole, await self._telling(name, whole, card)) if spot is not None else None
+                message = await self._drawn(name, whole, card) if spot is not None else None
                 if spot is None or message is None or self._shown.get(name) == (wording := wording_of(message)):
                     return
                 await self._poster.adopt(name, spot, card.posts)
@@ -226,18 +224,27 @@ class SlackSurface:
                 return  # without the ledger the decision will be refused anyway
             self._poster.finished(name)
 
-    async def _telling(self, name: str, group: Sequence[Incident], read: CardRecord | None = None) -> ViewContext:
-        if name not in self._heads and _ended(group):
+    async def _drawn(self, name: str, group: Sequence[Incident], read: CardRecord | None) -> Message | None:
+        """Return the card, with the record's head once all have ended; None while it shows verdicts alone."""
+        context = await self._telling(name, group)
+        message = acting_card(group, context)
+        if message is None or not all(incident.ended for incident in group):
+            return message
+        if name not in self._heads:
             self._heads[name] = (read.head if read is not None else await self._ledger.head(HOUSE)).noted
+        return acting_card(group, replace(context, head=self._heads[name]))
+
+    async def _telling(self, name: str, group: Sequence[Incident]) -> ViewContext:
         is_running = any(incident.step_under_way is not None for incident in group)
         waits = {incident.id: self._notices.waits_for(incident.id) for incident in group if _may_be_held_up(incident)}
         return ViewContext(
             self._policy,
             self.words,
-            self._heads.get(name, ""),
-            {incident.id: self._checking[incident.id] for incident in group if incident.id in self._checking},
-            waits,
-            frozenset(incident.id for incident in group if incident.ended and undoable(incident, self._actions)),
+            checking={each.id: self._checking[each.id] for each in group if each.id in self._checking},
+            waits_for=waits,
+            undoable=frozenset(
+                incident.id for incident in group if incident.ended and undoable(incident, self._actions)
+            ),
             links=self._links,
             usual=await self._usual.under_way(group, self._actions) if self._usual is not None and is_running else {},
             now=self._running.looked_at.get(name),
@@ -279,9 +286,7 @@ class SlackSurface:
 
 
 def _stands_so(posts: CardPosts, wording: str) -> bool:
-    content = posts.standing
-    if content is None:
-        return False
+    content = posts.standing or {}
     return wording_of(Message(str(content.get("text", "")), tuple(content.get("blocks", ())))) == wording
 
 
@@ -293,7 +298,3 @@ def _may_be_held_up(incident: Incident) -> bool:
         return True
     commands = incident.proposal.plan.steps[under_way.number - 1].commands
     return bool(commands) and all(map(is_call, commands))
-
-
-def _ended(group: Sequence[Incident]) -> bool:
-    return all(incident.ended for incident in group)
