@@ -170,7 +170,7 @@ def _of_loop(
         fits_because="" if fit is None or elsewhere else because,
         steady=loop.state is LoopState.STEADY,
         ends_well=_loops.ends_well(loop.unit),
-        ends_unseen=not (caught or _loops.end_is_seen(loop.unit)),
+        ends_unseen=not (caught or _loops.end_is_seen(loop.unit) or _loops.is_frantic(loop.unit, snapshot.window)),
         stopped=_loops.when_stopped(loop, uptime) if loop.state is LoopState.STOPPED else "",
     )
 

@@ -102,6 +102,12 @@ def end_is_seen(unit: Unit) -> bool:
     return unit.result not in ("", "success") or unit.restart not in _AFTER_SUCCESS
 
 
+def is_frantic(unit: Unit, window: timedelta) -> bool:
+    """True if systemd restarted it once a second or more between the looks: nobody writes a poller like that."""
+    before, later = unit.restarts, unit.restarts_later
+    return before is not None and later is not None and later - before >= max(1.0, window.total_seconds())
+
+
 def last_run(unit: Unit, uptime: timedelta | None) -> timedelta | None:
     """Return how long the run lasted that ended last, or that lasts; None if it is not known."""
     began, again = unit.started_usec, unit.started_usec_later

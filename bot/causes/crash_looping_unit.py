@@ -78,7 +78,7 @@ def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: T
         # A single restart is not a loop; without counter and journal there may have been many.
         unseen = loop.unit.restarts is None and loop.unit.between_tries
         confidence = Confidence.LIKELY if unseen else Confidence.POSSIBLE
-    seen = _loops.end_is_seen(loop.unit)
+    seen = _loops.end_is_seen(loop.unit) or _loops.is_frantic(loop.unit, snapshot.window)
     if not seen and confidence is Confidence.CONFIRMED:
         confidence = Confidence.LIKELY
     doubt = "" if seen else _loops.END_UNSEEN

@@ -48,6 +48,13 @@ def counted_before() -> Machine:
     return ecs_loops(machine.cgroups(240, 68_440), 68_300, 11.2).without("kernel_log")
 
 
+def frantic() -> Machine:
+    machine = database(up=3 * HOUR).cgroups(200, 3_480, 3_489)
+    told: dict[str, Any] = {"Restart": "always", "NRestarts": 3_450, "started_ago": 0.3}
+    again = {"NRestarts": 3_459, "ExecMainStartTimestampMonotonic": int((3 * HOUR + 4.9) * 1e6)}
+    return machine.service("metrics-shipper.service", again, **told)
+
+
 def two_agents() -> Machine:
     machine = ecs_loops(harmed(founding()), 68_300, 11.2).loops("datadog-agent.service", 60_000, 12)
     return machine.agent("datadog-agent.service", "enabled", "activating", "auto-restart")
@@ -151,6 +158,8 @@ LEAKERS = [
         "critical",
         LEAK,
     ),
+    # systemd.service(5): RestartSec=100ms is the default. What ends twice a second is no poller, however it ends.
+    Asked("it is started twice a second", frantic(), "degraded", LEAK, "disable"),
     Asked(
         "they are being freed",
         harmed(founding()).loops("push.service", 68_300, 11.2).cgroups(240, 68_440, 50_000),
@@ -302,3 +311,8 @@ OTHERS = [
 @pytest.mark.parametrize("asked", [*LEAKERS, *STALLS, *STARTS, *OTHERS], ids=lambda asked: str(asked.title))
 def test_in_doubt_less_is_offered(asked: Asked) -> None:
     check(asked)
+
+
+def test_what_is_started_twice_a_second_may_be_stopped() -> None:
+    plan = check(Asked("it is started twice a second", frantic(), "degraded", LEAK, "disable")).plan
+    assert plan is not None

@@ -33,7 +33,7 @@ def _units(units: UnitsReading | Unread) -> Iterable[str]:
     for unit in () if isinstance(units, Unread) else units.services:
         names = (unit.name, *unit.aliases)
         if unit.active == "active" and (keeps_for_others(names) or makes_cgroups(names)):
-            yield unit.name
+            yield one_line(unit.name, 80)
 
 
 def _containers(containers: ContainersReading | Unread) -> Iterable[str]:
