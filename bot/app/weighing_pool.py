@@ -186,7 +186,8 @@ class WeighingPool:
                     runs.append(run)
                     held += len(run.stdout)
                     if held > SQUEEZED_CHARS:
-                        said.append(squeezed(runs))
+                        # A last look is weighed soon: to squeeze it would only hold up the verdict.
+                        said.append(squeezed(runs, level=int(not run.look)))
                         self._first = self._first or (node, taken_at, said)
                         runs, held = [], 0
                     waiting[run.probe] -= 1
@@ -194,7 +195,7 @@ class WeighingPool:
                         heard(ProbeAnswered(node.name, run.probe))
         except Unreachable as no:
             failed = no
-        return WeighingJob(node, taken_at, (*said, squeezed(runs)), failed=failed)
+        return WeighingJob(node, taken_at, (*said, squeezed(runs, level=0)), failed=failed)
 
     async def _mutes(self) -> tuple[Entry, ...]:
         try:
