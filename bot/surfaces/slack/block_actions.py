@@ -129,6 +129,7 @@ class BlockActions:
         await self._is_its_card(click, name, card.posts)
         plans = [incident for incident in group if incident.state is State.PROPOSED and incident.proposal is not None]
         if not plans:
+            await self._context.surface.draw_again(card)  # it may stand as it was before the bot left the channel
             for incident in group:
                 guards.is_undecided(incident)  # raises: who was first, or why there is nothing to decide
             raise AlreadyDecided("Nothing on this card still waits for a decision.")

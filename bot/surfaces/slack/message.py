@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from bot.domain.post import CardPosts
 from bot.domain.safe_text import safe
 
 Block: TypeAlias = Mapping[str, Any]
@@ -47,6 +48,14 @@ def wording_of(message: Message) -> str:
     """Return the SHA-256 of a message's content: equal for equal messages."""
     body = json.dumps([message.text, list(message.blocks)], sort_keys=True)
     return hashlib.sha256(body.encode()).hexdigest()
+
+
+def stands_so(posts: CardPosts, wording: str) -> bool:
+    """True if the wording was delivered, and no later wording waits or was given up."""
+    content = posts.standing
+    if content is None:
+        return False
+    return wording_of(Message(str(content.get("text", "")), tuple(content.get("blocks", ())))) == wording
 
 
 def escaped(text: str) -> str:

@@ -25,7 +25,7 @@ from bot.response.execution.usual import UsualTimes
 from bot.response.record import undoable
 from bot.surfaces.slack.calls import FIRST
 from bot.surfaces.slack.card import acting_card
-from bot.surfaces.slack.message import Message, wording_of
+from bot.surfaces.slack.message import Message, stands_so, wording_of
 from bot.surfaces.slack.parts import CARD, MessageTarget, spot_of
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.reminders import ReminderTimes, reminders
@@ -88,6 +88,12 @@ class SlackSurface:
         if group:
             await self._show(group)
 
+    async def draw_again(self, card: CardRecord) -> None:
+        """Show a card whose last wording never reached Slack. Raises: LedgerError when the record cannot be read."""
+        if card.posts.standing is None:
+            self._shown.pop(card.card, None)
+            await self._show(card.incidents, card)
+
     async def _show(self, group: Sequence[Incident], read: CardRecord | None = None) -> None:
         """Show a group; `read` is its card as it was just read, if it was."""
         group = newest(group)
@@ -106,7 +112,7 @@ class SlackSurface:
                 return
             if name not in self._shown:
                 read = read or await self.read(name)
-                if _stands_so(read.posts, wording):  # an earlier run has posted it
+                if stands_so(read.posts, wording):  # an earlier run has posted it
                     self._remember(name, wording)
                     await self._thread.show(name, spot, group, read)
                     return
@@ -242,9 +248,7 @@ class SlackSurface:
             self.words,
             checking={each.id: self._checking[each.id] for each in group if each.id in self._checking},
             waits_for=waits,
-            undoable=frozenset(
-                incident.id for incident in group if incident.ended and undoable(incident, self._actions)
-            ),
+            undoable=frozenset(each.id for each in group if each.ended and undoable(each, self._actions)),
             links=self._links,
             usual=await self._usual.under_way(group, self._actions) if self._usual is not None and is_running else {},
             now=self._running.looked_at.get(name),
@@ -283,11 +287,6 @@ class SlackSurface:
             self._heads.pop(forgotten, None)
             self._as_of.pop(forgotten, None)
             self._thread.forget(forgotten)
-
-
-def _stands_so(posts: CardPosts, wording: str) -> bool:
-    content = posts.standing or {}
-    return wording_of(Message(str(content.get("text", "")), tuple(content.get("blocks", ())))) == wording
 
 
 def _may_be_held_up(incident: Incident) -> bool:

@@ -159,7 +159,7 @@ def _waits(incident: Incident, context: ViewContext) -> Iterator[Sentence]:
     elif why:
         until = context.begins_until(incident) if incident.state is State.APPROVED else None
         limit = (" It may begin until ", Instant(until), ".") if until is not None else ()
-        yield (with_full_stop(f"It waits: {why}"), *limit)
+        yield (*led_by_person(with_full_stop(why), "It waits: "), *limit)
     elif incident.state is State.APPROVED:
         yield ("It has not begun yet.",)
 

@@ -18,6 +18,7 @@ from bot.domain.verdict import Confidence, Status, Verdict
 
 RESOLVED, REOPENED = "Resolved", "Reopened"
 NAMELESS = "node not known yet"
+BRAKED = "Braked: "  # begins why something waits for the brake
 _TRAITS = ("kernel", "cgroup", "driver", "distribution", "virtualisation", "cores", "up")  # others come after these
 _ENDED = {
     State.RESOLVED: RESOLVED,
@@ -155,19 +156,25 @@ def joined(sentences: Iterable[Sentence]) -> Sentence:
     return tuple(pieces)
 
 
-def led_by_person(words: str) -> Sentence:
+def led_by_person(words: str, before: str = "") -> Sentence:
     """Return a sentence of the record; a person's name at its start becomes a `Person`.
+
+    Shape: `before` are words of one's own that go before why something waits, where a brake names its person too: after
+    anything else a node's words may follow.
 
     Example:
     >>> led_by_person("slack:T024/U123 called it off.")
     (Person(by='slack:T024/U123'), ' called it off.')
+    >>> led_by_person("Braked: slack:T024/U123 pulled the brake.", "It waits: ")
+    ('It waits: Braked: ', Person(by='slack:T024/U123'), ' pulled the brake.')
     >>> led_by_person("The node is gone.")
     ('The node is gone.',)
     """
-    by, space, rest = words.partition(" ")
+    lead = BRAKED if before and words.startswith(BRAKED) else ""
+    by, space, rest = words.removeprefix(lead).partition(" ")
     if is_who(by) and ":" in by:
-        return (Person(by), space + rest)
-    return (words,) if words else ()
+        return (*filter(None, (before + lead,)), Person(by), space + rest)
+    return tuple(filter(None, (before + words,)))
 
 
 def with_full_stop(words: str) -> str:

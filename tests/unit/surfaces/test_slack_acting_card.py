@@ -118,6 +118,8 @@ def test_approved_says_by_whom_why_and_what_it_waits_for() -> None:
     assert "Approved by <@U012APPRO> at 09:30 UTC: “it is drained”." in message.text
     assert "It waits: BudgetSpent: 1 node is acted on already." in message.text
     assert "It waits: BudgetSpent" in words(message)
+    braked = replace(CONTEXT, waits_for={incident.id: "Braked: slack:T024/U0BOB00001 pulled the brake at 09:30 UTC."})
+    assert "It waits: Braked: <@U0BOB00001> pulled the brake at 09:30 UTC." in shown(incident, braked).text
     assert buttons(message) == []
 
 
