@@ -50,8 +50,13 @@ def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent
         unused_because=(agent.because or "nobody uses it") if agent and agent.used is False else "",
         triggered_by=unit.triggered_by if unit else (),
         use_unread=_not_read(agents, snapshot.get(HostReading)),
-        stops_protected=tuple(name for name in stops_too if is_protected((name,))),
+        stops_protected=tuple(name for name in stops_too if is_protected((name, *_aliases(units, name)))),
     )
+
+
+def _aliases(units: UnitsReading | Unread, name: str) -> tuple[str, ...]:
+    known = None if isinstance(units, Unread) else units.get(name)
+    return (known.name, *known.aliases) if known else ()
 
 
 def _not_read(*readings: object) -> str:

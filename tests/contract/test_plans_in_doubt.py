@@ -305,6 +305,40 @@ OTHERS = [
         "degraded",
         LOOP,
     ),
+    Asked(
+        "what would stop with it is sshd by another name",
+        database()
+        .loops("keys.service", 8_000, 11, RequiredBy="acme-ssh.service")
+        .service("acme-ssh.service", Names="acme-ssh.service sshd.service"),
+        "degraded",
+        LOOP,
+    ),
+    Asked(
+        "a store of data needs it",
+        database().loops("keys.service", 8_000, 11, RequiredBy="mysqld.service"),
+        "degraded",
+        LOOP,
+    ),
+    Asked(
+        "a mount is bound to it",
+        database().loops("keys.service", 8_000, 11, BoundBy="srv-data.mount"),
+        "degraded",
+        LOOP,
+    ),
+    Asked(
+        "a path starts it",
+        database().loops("keys.service", 8_000, 11, TriggeredBy="keys.path"),
+        "degraded",
+        LOOP,
+        "mask",
+    ),
+    Asked(
+        "two that need each other",
+        database().loops("a.service", 8_000, 11, RequiredBy="b.service").service("b.service", RequiredBy="a.service"),
+        "degraded",
+        LOOP,
+        "disable",
+    ),
 ]
 
 
