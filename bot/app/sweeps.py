@@ -33,9 +33,12 @@ def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[Sc
     Raises: UsageError where a selector is meaningless, or the playbook does not weigh a cause.
     """
     found = []
-    for said in settings:
-        ask = FleetAsk.typed([*said.select, *(word for cause in said.cause for word in ("--cause", cause))])
-        Sweep.of(playbook, ask.causes)
+    for number, said in enumerate(settings, 1):
+        try:
+            ask = FleetAsk.typed([*said.select, *(word for cause in said.cause for word in ("--cause", cause))])
+            Sweep.of(playbook, ask.causes)
+        except UsageError as no:
+            raise UsageError(f"[[sweep]] {number} in zombie.toml: {no.sentence}", no.try_next) from no
         name = hashlib.sha256(json.dumps([ask.text, said.channel]).encode()).hexdigest()[:16]
         found.append(ScheduledSweep(name, said.every, ask, said.channel, said.quiet))
     return tuple(found)

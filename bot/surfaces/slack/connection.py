@@ -107,7 +107,7 @@ class SlackConnection:
         except SlackApiError as error:
             return error_name(error)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            return one_line(repr(error))
+            return one_line(str(error) or repr(error))
         url = str(who.get("url") or "")
         self.workspace = Workspace(
             str(who.get("team_id") or ""),

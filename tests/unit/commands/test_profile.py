@@ -89,3 +89,15 @@ def test_difference_to_another_file_is_drawn_and_its_name_is_told(tmp_path: Path
 def test_what_cannot_be_done_is_a_sentence(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["profile", *arguments]) == 2
     assert says in capsys.readouterr().err
+
+
+def test_node_that_nobody_reached_leaves_no_file_that_looks_like_a_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "known_hosts").touch()
+    nodes = '[ssh]\nknown_hosts = "known_hosts"\n[nodes.n1]\naddress = "127.0.0.1"\nport = 1\n'
+    (tmp_path / "inventory.toml").write_text(nodes)
+    assert main(["profile", "n1", "--seconds", "5", "--out", "kept", "--format", "json"]) == 4
+    assert json.loads(capsys.readouterr().out)["nodes"][0]["status"] == "unreachable"
+    assert list((tmp_path / "kept").iterdir()) == []
