@@ -32,6 +32,11 @@ from bot.probes.storage import StorageReading
 NAME = "io-stall"
 _MOST_TOLD = 10  # kernel.hung_task_warnings: after that many lines the kernel is silent, whatever hangs
 _VOLUME = re.compile(r"dm-[0-9]{1,6}")
+# Requests that failed on their way and were tried again, or on another path: over once it does not happen any more.
+_TRIED_AGAIN = re.compile(
+    r"recoverable transport error|: failed command: |task abort!|timing out command|detected conn error|ping timeout|"
+    r"remote port time out"
+)
 _SUSPENDED = "has been suspended"  # a pool of ZFS, until a person clears it: whoever writes to it waits
 
 
@@ -84,7 +89,9 @@ def _told(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> t
     if not waiting and _hung_before(snapshot, log, tuning):
         hung = ()  # of now nothing tells; whether it is over, or nobody can see it, is for the end to say
     errors = _recent.recent(snapshot, log.of(KernelEventKind.DISK_ERROR), tuning["recent_hours"])
-    errors = tuple(event for event in errors if not _is_taken_away(snapshot, event))
+    tried_again = [event for event in errors if _TRIED_AGAIN.search(event.text)]
+    over = set(tried_again).difference(_recent.recent(snapshot, tried_again, tuning["tried_again_minutes"] / 60))
+    errors = tuple(event for event in errors if event not in over and not _is_taken_away(snapshot, event))
     evidence = [
         Evidence(
             name,
@@ -274,7 +281,7 @@ CAUSE = Cause(
     probes=("kernel_log", "processes", "storage", "reclaim", "cpu", "host"),
     thresholds=(
         *("recent_hours", "now_minutes", "waiting_few", "io_full_avg10", "io_some_avg10", "iowait_percent"),
-        "slow_read_ms",
+        *("slow_read_ms", "tried_again_minutes"),
     ),
     weigh=weigh,
 )

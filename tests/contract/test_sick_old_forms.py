@@ -47,6 +47,24 @@ STORAGE = [
         "degraded",
         STALL,
     ),
+    Asked(
+        "the iSCSI target moved to its other half this morning",
+        guest().log((5 * HOUR, "connection1:0: detected conn error (1020)")),
+        "healthy",
+    ),
+    Asked(
+        "a SATA disk repeated one command last night",
+        metal().log((9 * HOUR, "ata4.00: failed command: READ FPDMA QUEUED")),
+        "healthy",
+    ),
+    Asked(
+        "Proxmox on ZFS, whose root is full",
+        Machine(kernel="6.8.12-8-pve", system="Debian GNU/Linux 12 (bookworm)", kubernetes=False)
+        .mount("nvme0n1p2 ext4 rw,relatime /boot")
+        .room("/", 900, 0.1, 0, 0, "rpool/ROOT/pve-1"),
+        "critical",
+        "disk-full",
+    ),
     # mpt3sas_scsih.c, scsi_lib.c: a disk behind a host adapter that does not answer within its 30 s.
     Asked(
         "a SAS disk's commands are aborted",
