@@ -140,12 +140,15 @@ def _complaints_of_now(
 def _says(unit: EssentialUnit, host: HostReading | Unread) -> str:
     since, verb = "", "starts" if unit.active == "activating" else "stops"
     if unit.changed_usec and not isinstance(host, Unread):
-        since = f" for {span(max(timedelta(0), host.uptime - timedelta(microseconds=unit.changed_usec)))}"
+        since = span(max(timedelta(0), host.uptime - timedelta(microseconds=unit.changed_usec)))
     if unit.active in _ON_THE_WAY:
-        return f"{unit.name} {verb} and has not ended that{since} ({unit.sub})"
-    how = "failed" if unit.active == "failed" else "stopped"
+        return f"{unit.name} {verb} and has not ended that{f' for {since}' if since else ''} ({unit.sub})"
+    if unit.active == "failed":
+        how = f"failed {since} ago" if since else "is failed"
+    else:
+        how = f"has been stopped for {since}" if since else "is stopped"
     why = f", result {unit.result}" if unit.result not in ("", "success") else ""
-    return f"{unit.name} starts at boot and is {how}{since}{why}"
+    return f"{unit.name} starts at boot and {how}{why}"
 
 
 def _starts(stopped: list[EssentialUnit], units: UnitsReading | Unread) -> tuple[Step, ...]:

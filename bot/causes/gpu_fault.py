@@ -153,15 +153,18 @@ def _faults(snapshot: Snapshot, faults: Sequence[Xid]) -> Iterable[Evidence]:
     for key in dict.fromkeys((x.bus, x.says) for x in faults):
         same = [x for x in faults if (x.bus, x.says) == key]
         often = f"{len(same)} times, the last " if len(same) > 1 else ""
-        where = f" on GPU {key[0]}" if key[0] else ""
-        says = f"{key[1]}{where}, {often}{_recent.ago(snapshot, same[-1].event)}; NVIDIA: {same[-1].meaning.action}"
+        says = f"{_who(same[-1])}, {often}{_recent.ago(snapshot, same[-1].event)}; NVIDIA: {same[-1].meaning.action}"
         yield Evidence("gpu-xid", "kernel_log", says, _recent.lines([x.event for x in same], 3))
 
 
 def _repeats(snapshot: Snapshot, repeated: Sequence[Sequence[Xid]]) -> Iterable[Evidence]:
     for same in repeated:
-        says = f"{same[-1].says} {count(len(same), 'time')} on GPU {same[-1].bus}; NVIDIA: {same[-1].meaning.action}"
+        says = f"{_who(same[-1])}, {count(len(same), 'time')}; NVIDIA: {same[-1].meaning.action}"
         yield Evidence("gpu-xid-repeats", "kernel_log", says, _recent.lines([x.event for x in same], 3))
+
+
+def _who(x: Xid) -> str:
+    return f"{x.says} on {'switch' if x.is_switch else 'GPU'} {x.bus}" if x.bus else x.says
 
 
 def _repeated(xids: Sequence[Xid], tuning: Tuning) -> list[list[Xid]]:

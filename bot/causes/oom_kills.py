@@ -53,8 +53,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             Evidence("oom-machine", "kernel_log", says, (*_recent.lines(limits, 1), *_recent.lines(whole, 3)))
         )
     for names, times, of_it in again:
-        were = "was" if len(names) == 1 else "were"
-        says = f"{listed(names, 3)} {were} killed {times} times at "
+        who = f"process {names[0]} was" if len(names) == 1 else f"{listed(names, 3)} were"
+        says = f"{who} killed {times} times at "
         says += "its cgroup's limit" if len(names) == 1 else f"the limit of {of_it[-1].device}"
         says += f", the last {_recent.ago(snapshot, of_it[-1])}"
         evidence.append(Evidence("oom-cgroup", "kernel_log", says, _recent.lines(of_it, 3)))

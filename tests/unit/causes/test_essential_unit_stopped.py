@@ -82,7 +82,7 @@ def test_nothing_is_started_where_a_kubelet_that_runs_is_ill_or_the_boot_is_not_
 def test_failed_unit_says_since_when_and_how() -> None:
     hours_ago = int((b.DAYS * 86400 - 3 * 3600) * 1e6)
     failed = stopped(active="failed", active_later="failed", result="exit-code", changed_usec=hours_ago)
-    assert "failed for 3 hours, result exit-code" in found(STOPPED, units(failed)).summary
+    assert "failed 3 hours ago, result exit-code" in found(STOPPED, units(failed)).summary
 
 
 def test_network_unit_leaves_the_node_in_reach_and_is_degraded() -> None:
