@@ -8,7 +8,8 @@ Refutes: a kernel log without them.
 Remedy: a reboot may be planned while it goes on: a core that was stuck is held now, or stalls came back within the last
 minutes and the next is not overdue. It clears the state and does not cure the cause. Never if the trace is in the walk
 over memory cgroups: then the cgroups are the cause, and their leaker must be stopped first. Never if the hypervisor
-takes the CPUs away: then they are stuck outside of this kernel, and a reboot keeps the host.
+takes the CPUs away: then they are stuck outside of this kernel, and a reboot keeps the host. Never while tasks wait for
+a disk that completes nothing: the reboot may hang on them, and keeps the disk.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.causes import _recent
+from bot.causes import _recent, _waiters
 from bot.causes._figures import count, percent, sentence
 from bot.causes._irq_placement import rows
 from bot.causes._starvation import starvation
@@ -29,6 +30,8 @@ from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
+from bot.probes.processes import ProcessesReading
+from bot.probes.storage import StorageReading
 
 NAME = "lockup"
 _INSTANT = timedelta(seconds=2)
@@ -86,6 +89,10 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             worst, _ = cpu.hottest("steal_percent")
             evidence.append(Evidence("cpu-stolen", "cpu", took, rows(cpu, (worst,), 2)))
             says += f"; {took}"
+    dead = _dead_disk(snapshot)
+    if dead is not None:
+        says += f"; {dead.says}: a reboot may hang on it"
+        evidence.append(dead)
     # A single stall is over by the time it is logged; only a repeated stall, or its core still held, is worth a reboot.
     goes_on = (bool(lately) and is_held) or _comes_back(lately, tuning)
     just_now = any(stall.ended_ago <= timedelta(minutes=1) for stall in stalls)
@@ -95,8 +102,18 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         confidence=Confidence.CONFIRMED,
         summary=sentence(says),
         evidence=tuple(evidence),
-        remedy=(Step("reboot"),) if goes_on and not (walks or stolen or isinstance(cpu, Unread)) else (),
+        remedy=(Step("reboot"),) if goes_on and not (walks or stolen or dead or isinstance(cpu, Unread)) else (),
     )
+
+
+def _dead_disk(snapshot: Snapshot) -> Evidence | None:
+    """A disk that holds requests and completes none, if tasks wait for storage."""
+    processes, storage = snapshot.get(ProcessesReading), snapshot.get(StorageReading)
+    if isinstance(processes, Unread) or isinstance(storage, Unread) or not storage.stuck:
+        return None
+    if not _waiters.for_storage(_waiters.waiters(processes.waiting)):
+        return None
+    return Evidence("disk-stuck", "storage", f"disk {storage.stuck[0].name} completes nothing", storage.stuck[0].lines)
 
 
 def _cores(snapshot: Snapshot) -> int:
@@ -192,5 +209,6 @@ CAUSE = Cause(
     ),
     signature=("kernel_log", "host"),
     weigh=weigh,
+    beside=("processes", "storage"),
     cured_alone_by=("reboot",),  # the kernel itself is stuck, and no leak would come back after a boot
 )

@@ -231,7 +231,103 @@ OTHERS = [
     ),
 ]
 
-NODES = [*STORAGE, *MEMORY, *GPUS, *CARDS, *OTHERS]
+MICROK8S = "snap.microk8s.daemon-kubelite.service"
+
+
+def microk8s() -> Machine:
+    machine = guest(up=12 * DAY)
+    machine.facts.kubernetes = True
+    machine.facts.health = ["000 7", "000 7"]
+    return machine.essential(MICROK8S, changed_ago=3 * HOUR, ActiveState="inactive", SubState="dead")
+
+
+UE = "EDAC MC1: 1 UE memory read error on CPU_SrcID#1_MC#0_Chan#0_DIMM#0 (channel:0 slot:0 page:0x91f2)"
+STUCK = "watchdog: BUG: soft lockup - CPU#6 stuck for 26s! [mysqld:2201]"
+TWO = [
+    Asked("MicroK8s was stopped three hours ago", microk8s(), "critical", "essential-unit-stopped", needs="start"),
+    Asked(
+        "docker failed on a host of ECS tasks, and nothing else is wrong",
+        Machine(kubernetes=False)
+        .failed("docker.service")
+        .essential("docker.service", changed_ago=900, ActiveState="failed", SubState="failed", Result="exit-code"),
+        "critical",
+        "essential-unit-stopped",
+        needs="start",
+    ),
+    Asked(
+        "a clock that is a quarter of an hour behind, and a certificate that has not begun by it",
+        Machine()
+        .clock(
+            "chronyd", "Leap status     : Not synchronised", "System time     : 900.000000000 seconds slow of NTP time"
+        )
+        .certificate("/var/lib/kubelet/pki/kubelet-client-current.pem", 600, 365 * DAY),
+        "degraded unknown",
+        "- clock-unsynced",
+    ),
+    Asked(
+        "memory that errs under a GPU that is gone",
+        metal()
+        .gpus(CARD, "0000:af:00.0", listed=("0000:af:00.0",))
+        .edac("mc1", 1, 2, 60 * DAY)
+        .log((500, UE), (400, "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.")),
+        "critical",
+        "memory-errors",
+    ),
+    Asked(
+        "a core that is stuck over a disk that is stuck",
+        database()
+        .disk("nvme1n1", 31, 31)
+        .waiting(12, "mysqld", "io_schedule")
+        .log((420, STUCK), (210, STUCK), (12, STUCK)),
+        "critical",
+        f"{STALL} lockup",
+    ),
+    Asked(
+        "the instance's limits and packets that drown it",
+        Machine(cores=4)
+        .core(1, soft=95)
+        .core(2, soft=94)
+        .packets(1, 900_000, 2_100, 500)
+        .nic(pps_allowance_exceeded=(10, 61_000)),
+        "critical",
+        "softirq-storm",
+    ),
+    Asked(
+        "the neighbours' table and the one of connections are full at once",
+        metal()
+        .table_fulls(40, 812)
+        .conntrack(131_072, 131_072)
+        .log((3, "nf_conntrack: nf_conntrack: table full, dropping packet")),
+        "critical",
+        "conntrack-full neighbour-overflow",
+    ),
+    Asked(
+        "a full disk keeps the kubelet's runtime from starting",
+        Machine()
+        .room("/var/lib/containerd", 200, 0, device="/dev/nvme1n1")
+        .loops("containerd.service", 40, 6)
+        .essential("containerd.service", ActiveState="activating", SubState="auto-restart")
+        .health("500 0", "500 0"),
+        "critical",
+        "disk-full",
+    ),
+    Asked(
+        "one core of two is stolen, and a pod is held back by its quota",
+        small().core(1, usr=40, steal=38).quota("/kubepods.slice/kubepods-podab.slice", 50, 46, 2_000_000),
+        "degraded",
+        "cpu-steal cfs-throttling",
+    ),
+    Asked(
+        "a leak of an agent nobody needs, and a kubelet that is ill for another reason",
+        Machine(kernel="5.4.0-1084-aws", v1=True, up=11 * DAY)
+        .cgroups(250, 61_000, 61_001)
+        .loops("trace-agent.service", 60_400, 15)
+        .health("500 0", "500 0"),
+        "critical",
+        "essential-unit-stopped",
+    ),
+]
+NODES = [*STORAGE, *MEMORY, *GPUS, *CARDS, *OTHERS, *TWO]
 
 
 @pytest.mark.parametrize("asked", NODES, ids=lambda asked: str(asked.title))
