@@ -1,4 +1,7 @@
-"""Whole nodes whose sickness is printed in forms that few machines have: old kernels, other storage, other hosts."""
+"""Whole nodes whose sickness is printed in forms that few machines have: old kernels, other storage, other hosts.
+
+Longer than 300 lines: one node after another, with the source of its words beside each.
+"""
 
 from __future__ import annotations
 
