@@ -9,9 +9,10 @@ from collections.abc import Sized
 from pathlib import Path
 
 from bot.commands import feedback, options
+from bot.domain.errors import PlaybookError
 
 _EXAMPLES = """examples:
-  zombie playbooks check my-playbook.yaml
+  zombie playbooks check my-playbook.yaml                   or a folder: every playbook in it
   zombie playbooks schema > playbook.schema.json
   zombie playbooks stats                                    how often each cause was right, as people marked it
   zombie playbooks looked-at io-stall --reason "the threshold is 5 s now"
@@ -33,7 +34,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=run_list)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB")
     check = verbs.add_parser("check", help="report what is wrong with a playbook, by line")
-    check.add_argument("file", type=Path, metavar="FILE")
+    check.add_argument("file", type=Path, metavar="FILE", help="a playbook, or a folder of them")
     check.set_defaults(run=run_check)
     feedback.add_verbs(verbs)
     unmissed = verbs.add_parser("unmissed", help="say which conditions and causes no recorded case needs")
@@ -59,12 +60,24 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    """Check a file; a fault is a usage error with file and line."""
+    """Check a file, or every playbook of a folder; a fault is a usage error with file and line."""
     from bot import app
+    from bot.library.library import is_playbook
 
-    playbook = app.library(options.settings(arguments).playbooks).check_file(arguments.file)
-    holds = f"{_number(playbook.probes, 'probe')}, {_number(playbook.causes, 'cause')}"
-    print(f"{arguments.file}: {playbook.name} is valid: {holds}")
+    is_folder, folders = arguments.file.is_dir(), options.settings(arguments).playbooks
+    library = app.library([*folders, arguments.file] if is_folder else folders)
+    files = sorted(path for path in arguments.file.iterdir() if is_playbook(path)) if is_folder else [arguments.file]
+    faults = []
+    for file in files:
+        try:
+            playbook = library.check_file(file)
+        except PlaybookError as fault:
+            faults.append(str(fault))
+            continue
+        holds = f"{_number(playbook.probes, 'probe')}, {_number(playbook.causes, 'cause')}"
+        print(f"{file}: {playbook.name} is valid: {holds}")
+    if faults or not files:
+        raise PlaybookError("\n".join(faults) or f"{arguments.file} has no playbook: no file *.yaml or *.yml.")
     return 0
 
 

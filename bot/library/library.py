@@ -199,6 +199,11 @@ class _Assembler:
         raise problems.error()
 
 
+def is_playbook(path: Path) -> bool:
+    """True for the files of a folder that are read as playbooks."""
+    return path.suffix in _SUFFIXES and not path.name.startswith(".")
+
+
 def _raise_all(faults: Sequence[PlaybookError]) -> None:
     if faults:
         raise PlaybookError("\n".join(dict.fromkeys(str(fault) for fault in faults)))
@@ -217,7 +222,7 @@ def _name_in(path: Path) -> str:
 def _files(folder: Path) -> list[Path]:
     problems = Problems(str(folder), PlaybookError)
     try:
-        return sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES and not path.name.startswith("."))
+        return sorted(path for path in folder.iterdir() if is_playbook(path))
     except OSError as error:
         problems.fail(0, f"the folder of playbooks cannot be read: {error.strerror}")
 
