@@ -210,5 +210,11 @@ async def test_who_raised_a_page_by_hand_is_known_by_their_address_and_counts_as
     assert await asker(stage) == f"slack:{TEAM_ID}/{ALICE.id}"
 
 
+@pytest.mark.parametrize("stage", [{"users:read.email"}], indirect=True)
+async def test_who_raised_a_page_by_hand_is_not_known_by_the_account_of_a_guest(stage: Stage) -> None:
+    stage.slack.state.add_user(replace(ALICE, is_guest=True))
+    assert await asker(stage) == "pagerduty:ALICE"
+
+
 async def test_who_raised_a_page_by_hand_and_is_not_known_is_named_as_pagerduty_does(stage: Stage) -> None:
     assert await asker(stage) == "pagerduty:ALICE"

@@ -154,9 +154,10 @@ class People:
         return ""
 
     async def of_email(self, email: str) -> str:
-        """Return the person with an e-mail address, as the ledger names them; empty where Slack does not say.
+        """Return the full member with an e-mail address, as the ledger names them; empty where Slack does not say.
 
-        Needs the scope users:read.email; without it nobody is found.
+        Needs the scope users:read.email; without it nobody is found. Whoever has the account of a guest, or one that is
+        deactivated, may have another account to approve with: they are not known by it.
         """
         try:
             async with asyncio.timeout(self._limit):
@@ -164,6 +165,8 @@ class People:
         except _FAILURES:
             return ""
         info: Mapping[str, Any] = answer.get("user") or {}
+        if any(info.get(flag) for flag, _ in _NO_MEMBERS):
+            return ""
         ours, user = self._installed.workspace, str(info.get("id", ""))
         return f"{SLACK}:{ours.enterprise or ours.team}/{user}" if user and (ours.enterprise or ours.team) else ""
 
