@@ -114,7 +114,13 @@ class Large:
         name = self.name(number)
         case = {"source": "alertmanager", "name": name, "key": name, "group": f"group-{name}", "turn": "new"}
         over_at = self._at(number, self.entries) if self._ended(number) else ""
-        return case | {"delivery": name, "opened_at": self._at(number), "over_at": over_at, "storm": ""}
+        return case | {
+            "delivery": name,
+            "opened_at": self._at(number),
+            "over_at": over_at,
+            "storm": "",
+            "reopened_at": "",
+        }
 
     def _attempt(self, number: int) -> dict[str, Any]:
         return {
