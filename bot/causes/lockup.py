@@ -8,8 +8,8 @@ Refutes: a kernel log without them.
 Remedy: a reboot may be planned while it goes on: a core that was stuck is held now, or stalls came back within the last
 minutes and the next is not overdue. It clears the state and does not cure the cause. Never if the trace is in the walk
 over memory cgroups: then the cgroups are the cause, and their leaker must be stopped first. Never if the hypervisor
-takes the CPUs away: then they are stuck outside of this kernel, and a reboot keeps the host. Never while tasks wait for
-a disk that completes nothing: the reboot may hang on them, and keeps the disk.
+takes the CPUs away, or if memory errs: a reboot keeps the host, and the module. Never while tasks wait for a disk that
+completes nothing: the reboot may hang on them, and keeps the disk.
 """
 
 from __future__ import annotations
@@ -69,6 +69,10 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if walks:
         says += "; the trace is in the walk over memory cgroups"
         evidence.append(Evidence("memcg-walk-stack", "kernel_log", "the trace names the walk", _recent.lines(walks)))
+    errs = _recent.recent(snapshot, log.of(KernelEventKind.MEMORY_ERROR), tuning["recent_hours"])
+    if errs:
+        says += "; memory errs too, and a reboot does not cure that"
+        evidence.append(Evidence("memory-errs", "kernel_log", "errors that were not corrected", _recent.lines(errs)))
     starved = snapshot.once(starvation, tuning["recent_hours"])
     if starved is not None:
         says += "; the network card lacked CPU time too"
@@ -102,7 +106,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         confidence=Confidence.CONFIRMED,
         summary=sentence(says),
         evidence=tuple(evidence),
-        remedy=(Step("reboot"),) if goes_on and not (walks or stolen or dead or isinstance(cpu, Unread)) else (),
+        remedy=(Step("reboot"),)
+        if goes_on and not (walks or errs or stolen or dead or isinstance(cpu, Unread))
+        else (),
     )
 
 

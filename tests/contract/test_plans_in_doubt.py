@@ -12,7 +12,7 @@ import pytest
 from tests.contract.asked import FAILED, LEAK, LOOP, OFF, STOPPED, Asked, check
 from tests.contract.test_plans_not_earned import CURE, FELL, GPU, STILL, XID, host
 from tests.contract.test_units_not_earned import scheduled
-from tests.contract.test_verdicts_once_wrong import harmed
+from tests.contract.test_verdicts_once_wrong import harmed, told
 from tests.independent.cgroups import ecs_loops
 from tests.independent.facts import DAY, HOUR
 from tests.independent.kinds import database, founding, google, gpu_node, guest, metal, rocky8, small
@@ -345,6 +345,15 @@ OTHERS = [
 @pytest.mark.parametrize("asked", [*LEAKERS, *STALLS, *STARTS, *OTHERS], ids=lambda asked: str(asked.title))
 def test_in_doubt_less_is_offered(asked: Asked) -> None:
     check(asked)
+
+
+@pytest.mark.parametrize("playbook", ["node-health", "zombie-cgroups", "network-resets", "packet-waits"])
+def test_playbook_that_does_not_look_at_memory_reboots_nothing_over_it(playbook: str) -> None:
+    def steps(*lines: tuple[float, str]) -> list[str]:
+        return told(metal().log((480, stuck(9, 22, "python3")), (190, stuck(9, 22, "python3")), *lines), playbook)[2]
+
+    assert steps() == ["reboot"]
+    assert steps((500, "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0)")) == []
 
 
 def test_what_is_started_twice_a_second_may_be_stopped() -> None:
