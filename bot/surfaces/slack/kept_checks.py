@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 
 from bot.domain.chat_request import ChatRequest
@@ -34,7 +34,7 @@ class KeptCheck:
     nodes: tuple[str, ...]
     channel: str
     thread_ts: str
-    answer_at: str
+    answer_at: str = field(repr=False)  # who has it can answer there
 
 
 def kept_text(request: CommandRequest, nodes: Sequence[str]) -> str:

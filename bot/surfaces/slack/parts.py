@@ -34,7 +34,7 @@ class MessageTarget:
 
     channel: str
     thread_ts: str = ""
-    answer_at: str = ""
+    answer_at: str = field(default="", repr=False)  # who has it can answer there
     patient: bool = False
 
 

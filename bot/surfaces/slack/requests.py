@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
@@ -77,7 +77,7 @@ class CommandRequest:
     channel: str
     text: str
     thread_ts: str = ""
-    answer_at: str = ""
+    answer_at: str = field(default="", repr=False)  # who has it can answer there
     workspace: str = ""
     enterprise: str = ""
     asked_at: datetime | None = None

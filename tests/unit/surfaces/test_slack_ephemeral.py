@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from bot.domain.json_form import read
 from bot.inventory.inventory import Inventory
 from bot.surfaces.slack.calls import Delivered, MessageGone, Timing
 from bot.surfaces.slack.ephemeral import Ephemeral
+from bot.surfaces.slack.kept_checks import KeptCheck, kept_text
 from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.requests import CheckRequest, CommandRequest, HelpRequest, parse, unknown_words
 
 SECRET = "k7Qw" * 6
+ADDRESS = "https://hooks.example/commands/T1/1/abc"
 
 
 async def test_refusal_that_quotes_a_node_shows_no_secret() -> None:
@@ -73,3 +78,11 @@ def test_command_that_is_not_known_is_shown_back_as_code(typed: str) -> None:
     asked = parse(typed, Inventory({}, "nodes.toml"))
     assert isinstance(asked, HelpRequest)
     assert f"the command `{typed.replace('`', chr(39))}`." in asked.sentence
+
+
+def test_address_that_answers_a_command_is_in_no_repr() -> None:
+    request = CommandRequest("C1", "T1", "U1", "D1", "check n1", answer_at=ADDRESS, workspace="T1")
+    kept = read(KeptCheck, json.loads(kept_text(request, ("n1",)))["check"])
+    assert kept.answer_at == ADDRESS
+    for value in (request, kept, MessageTarget("D1", "", ADDRESS)):
+        assert ADDRESS not in repr(value)
