@@ -1,11 +1,15 @@
 """What the end-to-end tests may ask for."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
+from bot.demo.slack.server import SlackWorkspace
 from tests.conftest import missing
 from tests.nodes.sshd import SSHD, Sshd
+from tests.slack.acting_team import ActingTeam, acting_team, with_carol
+from tests.slack.workspace import workspace
 
 
 @pytest.fixture(scope="module")
@@ -14,3 +18,19 @@ def shared() -> Iterator[Sshd]:
         missing("sshd is not installed (Debian: apt install openssh-server)")
     with Sshd() as node:
         yield node
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[SlackWorkspace]:
+    """A workspace with somebody in the channel who is no approver."""
+    async with workspace() as slack:
+        with_carol(slack)
+        yield slack
+
+
+@pytest.fixture
+async def team(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[ActingTeam]:
+    """Its people with the bot, whose approved plans are not carried out."""
+    async with acting_team(slack, tmp_path) as team:
+        team.run_plans = False
+        yield team

@@ -12,11 +12,10 @@ import pytest
 from bot.demo.slack.people import User
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.house_events import HOUSE
-from tests.slack.acting_team import BOB, GUEST, ONCALL
+from tests.slack.acting_team import BOB, CAROL, GUEST, ONCALL
 from tests.slack.service import Bot, Readings, card_saying, cards, reply_saying, serving
 from tests.slack.workspace import workspace
 
-CAROL = User("U0CAROL001", "carol", "Carol Ito")
 GROUP = "S0SRE00001"  # bob is in it
 
 

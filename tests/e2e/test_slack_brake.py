@@ -15,20 +15,10 @@ from bot.demo.slack.people import User
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.view import View
 from bot.domain.house_events import HOUSE
-from tests.slack.acting_team import BOB, ONCALL, ActingTeam, acting_team, people
+from tests.slack.acting_team import BOB, CAROL, ONCALL, ActingTeam, acting_team, people
 from tests.slack.service import Readings, eventually, reply_saying, serving
-from tests.slack.workspace import workspace
 
-CAROL = User("U0CAROL001", "carol", "Carol Ito")
 NAMED = people(approvers=frozenset((f"slack:{BOB}",)))
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[SlackWorkspace]:
-    async with workspace() as slack:
-        slack.state.add_user(CAROL)
-        slack.state.set_member(ONCALL, CAROL.id, member=True)
-        yield slack
 
 
 @pytest.fixture

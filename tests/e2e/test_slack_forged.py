@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bot.demo.slack.delivery import Delivered
-from bot.demo.slack.people import User
 from bot.demo.slack.server import SlackWorkspace
-from tests.slack.acting_team import BOB, ONCALL, ActingTeam, acting_team
-from tests.slack.workspace import workspace
-
-CAROL = User("U0CAROL001", "carol", "Carol Ito")
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[SlackWorkspace]:
-    async with workspace() as slack:
-        slack.state.add_user(CAROL)
-        slack.state.set_member(ONCALL, CAROL.id, member=True)
-        yield slack
-
-
-@pytest.fixture
-async def team(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[ActingTeam]:
-    async with acting_team(slack, tmp_path) as team:
-        team.run_plans = False
-        yield team
+from tests.slack.acting_team import BOB, CAROL, ONCALL, ActingTeam
 
 
 async def clicked(slack: SlackWorkspace, team: ActingTeam, /, **changes: Any) -> dict[str, Any]:

@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bot.demo.slack.people import User
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.house_events import HOUSE, BrakePulled
-from tests.slack.acting_team import ALICE, BOB, GUEST, ONCALL, ActingTeam, acting_team, people
-from tests.slack.workspace import workspace
-
-CAROL = User("U0CAROL001", "carol", "Carol Ito")
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[SlackWorkspace]:
-    async with workspace() as slack:
-        slack.state.add_user(CAROL)
-        slack.state.set_member(ONCALL, CAROL.id, member=True)
-        yield slack
-
-
-@pytest.fixture
-async def team(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[ActingTeam]:
-    async with acting_team(slack, tmp_path) as team:
-        team.run_plans = False
-        yield team
-
+from tests.slack.acting_team import ALICE, BOB, CAROL, GUEST, ActingTeam, acting_team, people
 
 WHO: dict[str, tuple[str, Callable[[SlackWorkspace], None], str, str]] = {
     "whoever asked": (

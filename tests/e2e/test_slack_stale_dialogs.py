@@ -9,8 +9,8 @@ from pathlib import Path
 
 from bot.domain.events import GO_ON
 from bot.domain.policy import Approval
-from tests.e2e.test_slack_wave_requests import CAROL, done, fleet_of, planned, wave_of
-from tests.slack.acting_team import ALICE, TEAM, acting_team
+from tests.e2e.test_slack_wave_requests import done, fleet_of, planned, wave_of
+from tests.slack.acting_team import ALICE, CAROL, TEAM, acting_team
 from tests.slack.workspace import workspace
 
 SRE = frozenset(("slack:S0SRE00001",))

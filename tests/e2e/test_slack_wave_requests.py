@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from bot.demo.slack.message import Message
-from bot.demo.slack.people import User
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.view import View
 from bot.domain.errors import NothingProposed
@@ -26,11 +25,10 @@ from bot.surfaces.slack.click import Click
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.view_submissions import Submission
-from tests.slack.acting_team import ALICE, BOB, ONCALL, TEAM, ActingTeam, acting_team, people
+from tests.slack.acting_team import ALICE, BOB, CAROL, ONCALL, TEAM, ActingTeam, acting_team, people, with_carol
 from tests.slack.wave_team import LEAK, Fleet
 from tests.slack.workspace import workspace
 
-CAROL = User("U0CAROL001", "carol", "Carol Ito")
 ASKER = f"slack:{TEAM}/{ALICE}"
 
 
@@ -43,8 +41,7 @@ async def fleet_of(
         workspace() as slack,
         acting_team(slack, folder, policy=people(**policy), nodes=nodes, endings=endings, fleet=fleet) as team,
     ):
-        slack.state.add_user(CAROL)
-        slack.state.set_member(ONCALL, CAROL.id, member=True)
+        with_carol(slack)
         try:
             yield slack, team, fleet
         finally:

@@ -22,7 +22,7 @@ from bot.app.parts import library
 from bot.app.reports import ReportMaker
 from bot.app.slack_acting import SlackActing, slack_acting
 from bot.demo.slack.message import Message
-from bot.demo.slack.people import BOT_USER
+from bot.demo.slack.people import BOT_USER, User
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.view import View
 from bot.domain.alert import BOT
@@ -64,6 +64,7 @@ from tests.slack.service import QUICK
 ALICE, BOB, GUEST = "U0ALICE001", "U0BOB00001", "U0GUEST001"
 ONCALL = "C0ONCALL01"
 TEAM = "T0DEMO0001"
+CAROL = User("U0CAROL001", "carol", "Carol Ito")  # she may ask, and approves nothing
 GROUPED = Policy(
     acting=True,
     approver_groups=frozenset(("slack:S0SRE00001",)),
@@ -243,6 +244,12 @@ class ActingTeam:
         """Wait until nothing is under way any more."""
         while self.tasks:
             await asyncio.wait(set(self.tasks), timeout=20)
+
+
+def with_carol(slack: SlackWorkspace) -> None:
+    """Let carol into the workspace and its channel."""
+    slack.state.add_user(CAROL)
+    slack.state.set_member(ONCALL, CAROL.id, member=True)
 
 
 @asynccontextmanager
