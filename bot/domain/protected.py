@@ -389,7 +389,8 @@ def _type_of(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _is_on(name: str, patterns: Iterable[str]) -> bool:
+@functools.lru_cache(4096)  # as above: what a reboot would take from others is asked of every unit, in every plan
+def _is_on(name: str, patterns: tuple[str, ...]) -> bool:
     stem, dot, suffix = name.rpartition(".")
     stem = stem if dot and suffix in _STOPPABLE else name
     template = stem.partition("@")[0]
