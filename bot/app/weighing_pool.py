@@ -2,8 +2,9 @@
 
 Reading nodes takes this process: connections, ciphers, an event loop. What they said is half of the work, and needs
 nothing but itself; so it goes to worker processes (`weighing_worker.py`), and comes back as a verdict and its text.
-They get nothing but jobs, they end with this process, and where one dies its jobs are weighed here. Once nothing is
-left to read, this process does its share of what waits, and in the end of what they have not come to yet.
+They get nothing but jobs, they end with this process, and where one dies its jobs are weighed here. Where more waits
+than they keep up with, this process weighs too, while it has nothing to read; in the end it also takes over what they
+have not come to yet.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
     from bot.response.fleet.sweep import Sweep
 
 AHEAD = 16  # jobs that wait at each: while this process does other things, none stands idle
+IDLE_SECONDS, PAUSE_SECONDS = 0.0005, 0.002
 SQUEEZED_CHARS = 4_000  # of answers that are squeezed together
+FEWEST_SQUEEZED = 300  # nodes at once; fewer hold 100 kB each, and to squeeze them would hold up their logins
 EarlierCounts: TypeAlias = Mapping[str, tuple[CountSample, ...]]
 LooksOf: TypeAlias = Callable[[str], EarlierCounts]
 HearsWeighed: TypeAlias = Callable[[WeighedNode], None]
@@ -60,6 +63,7 @@ class WeighingPool:
         self._here = WeighingWorker(task, what.playbook, sweep)
         asked = [(probe.name, command) for probe in what.playbook.probes for command in probe.commands]
         self._batch = Batch.of(asked, what.sampling)
+        self._squeezes = what.parallel >= FEWEST_SQUEEZED
 
     @property
     def processes(self) -> tuple[asyncio.subprocess.Process, ...]:
@@ -154,22 +158,31 @@ class WeighingPool:
         self._give_out()
 
     def _begin_to_help(self) -> None:
-        if not self._reading and self._helping is None:
+        if self._helping is None and (self._waiting or not self._reading):
             self._helping = asyncio.create_task(self._help())
 
     async def _help(self) -> None:
-        """Think about jobs here, while nothing is left to read."""
-        while not self._reading and (last := self._last_job()) is not None:
-            job, answer = last
-            weighing = asyncio.ensure_future(self._here.weigh(job))
-            await asyncio.wait([weighing])
-            _handed_over(answer, weighing)
-        self._helping = None
+        """Weigh jobs here: whenever no node says anything, and all that is left once nothing is left to read."""
+        try:
+            while not self._reading or self._waiting:
+                if self._reading and not await _has_time():
+                    await asyncio.sleep(PAUSE_SECONDS)
+                    continue
+                if (last := self._last_job()) is None:
+                    return
+                job, answer = last
+                weighing = asyncio.ensure_future(self._here.weigh(job))
+                await asyncio.wait([weighing])
+                _handed_over(answer, weighing)
+        finally:
+            self._helping = None
 
     def _last_job(self) -> Owed | None:
-        """Take the last job that waits, or else the one that a process would come to last."""
+        """Take the last job that waits; once all is read, also the one that a process would come to last."""
         if self._waiting:
             return self._waiting.pop()
+        if self._reading:
+            return None
         most = max((each.untouched() for each in self._workers), key=len, default=[])
         return most[-1] if most else None
 
@@ -187,7 +200,7 @@ class WeighingPool:
                     held += len(run.stdout)
                     if held > SQUEEZED_CHARS:
                         # A last look is weighed soon: to squeeze it would only hold up the verdict.
-                        said.append(squeezed(runs, level=int(not run.look)))
+                        said.append(squeezed(runs, level=int(self._squeezes and not run.look)))
                         self._first = self._first or (node, taken_at, said)
                         runs, held = [], 0
                     waiting[run.probe] -= 1
@@ -217,6 +230,14 @@ class WeighingPool:
         """Hear a process until it ends; what it still owes then is weighed here."""
         for job, answer in await each.hear():
             asyncio.ensure_future(self._here.weigh(job)).add_done_callback(partial(_handed_over, answer))
+
+
+async def _has_time() -> bool:
+    """True if nothing else is to be done at this moment: then a turn of the event loop takes microseconds."""
+    loop = asyncio.get_running_loop()
+    before = loop.time()
+    await asyncio.sleep(0)
+    return loop.time() - before < IDLE_SECONDS
 
 
 def _handed_over(answer: Answer, weighed: Answer) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from bot.demo.machine.command import Answer, CommandRunner
 from bot.domain.batch_shell import STDERR_LIMIT_BYTES
@@ -17,7 +18,7 @@ LAUNCH = re.compile(r"""exec /bin/sh -c 's=\$\(head -c (\d+)\) && eval "\$s"'\Z"
 Send = Callable[[bytes], Awaitable[None]]
 
 _NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)
-_LIFETIME = re.compile(r"^  timeout [0-9.]+ head -c 1 <&9 & h=", re.MULTILINE)  # it is no part of a request
+_LIFETIME = re.compile(r"^  timeout ([0-9.]+) head -c 1 <&9 & h=", re.MULTILINE)
 
 
 def read_request(script: str) -> Request:
@@ -25,11 +26,11 @@ def read_request(script: str) -> Request:
 
     Raises: ValueError when it is not a batch.
     """
-    nonce = _NONCE.search(script)
-    if nonce is None:
+    nonce, lifetime = _NONCE.search(script), _LIFETIME.search(script)
+    if nonce is None or lifetime is None:
         raise ValueError("not a batch")
     alike = _LIFETIME.sub("  timeout 0 head -c 1 <&9 & h=", _NONCE.sub("N=0", script, count=1), count=1)
-    return replace(_read(alike), nonce=nonce.group(1))
+    return replace(_read(alike), nonce=nonce.group(1), lifetime_seconds=float(lifetime.group(1)))
 
 
 @functools.lru_cache(maxsize=64)
@@ -44,30 +45,63 @@ class BatchAnswers:
     request: Request
     machine: CommandRunner
     send: Send
+    _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _ways: dict[str, tuple[Way, ...]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._ways = dict((*self.request.first, *self.request.second))
 
     async def run(self) -> None:
-        """Answer every question, then send the end mark."""
-        first, second = dict(self.request.first), dict(self.request.second)
-        lanes = {name.partition("p")[0] for name in (*first, *second)}
-        async with asyncio.TaskGroup() as group:
-            for lane in sorted(lanes):
-                group.create_task(self._lane(f"{lane}p0", first, f"{lane}p1", second))
-        await self.send(end(self.request.nonce).encode())
+        """Answer every question, then send the end mark; when the batch's lifetime is over, end without it."""
+        request = self.request
+        firsts = [name for name, _ in request.first]
+        lanes = [name.partition("p")[0] for name, _ in (*request.first, *request.second)]
+        at_once = [lane for lane in dict.fromkeys(lanes) if lane not in request.in_turn]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(request.lifetime_seconds), asyncio.TaskGroup() as group:
+                self._looks = {f"{lane}p0": group.create_task(self._part(f"{lane}p0")) for lane in at_once}
+                await self._turns(group, [lane for lane in request.in_turn if f"{lane}p0" in firsts])
+            await self.send(end(request.nonce).encode())
 
-    async def _lane(
-        self, first_name: str, first: dict[str, tuple[Way, ...]], second_name: str, second: dict[str, tuple[Way, ...]]
-    ) -> None:
+    async def _turns(self, group: asyncio.TaskGroup, first: list[str]) -> None:
+        """Begin the lanes that take turns, and every second look once it is due and its lane's first look has ended.
+
+        A look is thought to take as long as the pause before it, for here it takes no time at all.
+        """
+        loop, request = asyncio.get_running_loop(), self.request
+        due = loop.time() + request.rest_seconds
+        order = {f"{lane}p1": place for place, lane in enumerate(request.in_turn)}
+        later = sorted((name for name, _ in request.second), key=lambda name: order.get(name, -1))
+        running: asyncio.Task[None] | None = None
+        while first or later:
+            if running is not None:  # one that hangs is waited for only briefly
+                await asyncio.wait([running], timeout=request.turn_seconds)
+            ready = next((name for name in later if self._has_ended(f"{name[:-1]}0")), None)
+            if ready is not None and loop.time() >= due:
+                later.remove(ready)
+                name = ready
+            elif first:
+                name = f"{first.pop(0)}p0"
+            else:
+                await self._ended_or_due(due)
+                continue
+            await asyncio.sleep(request.pause_seconds)
+            running = self._looks[name] = group.create_task(self._part(name))
+
+    def _has_ended(self, name: str) -> bool:
+        return name not in self._ways or (name in self._looks and self._looks[name].done())
+
+    async def _ended_or_due(self, due: float) -> None:
+        """Wait until second looks are due, or else until any look has ended."""
         loop = asyncio.get_running_loop()
-        due = loop.time() + self.request.rest_seconds
-        if first_name in first:
-            await self._part(first_name, first[first_name])
-            if second_name in second:
-                await asyncio.sleep(max(0.0, due - loop.time()))
-        if second_name in second:
-            await self._part(second_name, second[second_name])
+        if (rest := due - loop.time()) > 0:
+            await asyncio.sleep(rest)
+        elif running := [look for look in self._looks.values() if not look.done()]:
+            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _part(self, name: str, ways: tuple[Way, ...]) -> None:
-        """Answer the questions of a lane and send the answers together, as the script does."""
+    async def _part(self, name: str) -> None:
+        """Answer the questions of a lane's look and send the answers together, as the script does."""
+        ways = self._ways.get(name, ())
         frames = ""
         answered: set[str] = set()
         for way in ways:

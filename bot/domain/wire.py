@@ -11,6 +11,9 @@ from bot.domain.batch_shell import LANE_MARK, WIRE_LINE_CHARS
 
 _NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)
 _CLOCK = re.compile(r"^clock (\d+) ([0-9.]+) ([0-9.]+) & T=\$!$", re.MULTILINE)
+_TURNS = re.compile(r"^set -- ([l\d ]*)$", re.MULTILINE)
+_PAUSE = re.compile(r"next=\$\{1\}p0; shift; sleep ([0-9.]+)$", re.MULTILINE)
+_LIFETIME = re.compile(r"^  timeout ([0-9.]+) head -c 1 <&9 & h=", re.MULTILINE)
 _PART = re.compile(r"^(l\d+p(\d))\(\) \{\n(.*?)\n\}$", re.MULTILINE | re.DOTALL)
 _RUN = re.compile(r"(run|try) (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
 
@@ -28,12 +31,21 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The questions of a batch: the ways to answer, by part (lane and look), and when the second looks are due."""
+    """The questions of a batch: the ways to answer, by part (lane and look), and when each part is due.
+
+    Shape: lanes that are not in `in_turn` begin at once. The others take turns in that order, each `pause_seconds`
+    after the end of the one before it, which is waited for `turn_seconds` at most; without a pause they all begin at
+    once. The first second look is due after `rest_seconds`.
+    """
 
     nonce: str
     rest_seconds: float
     first: tuple[tuple[str, tuple[Way, ...]], ...]
     second: tuple[tuple[str, tuple[Way, ...]], ...]
+    in_turn: tuple[str, ...] = ()
+    pause_seconds: float = 0.0
+    turn_seconds: float = 0.0
+    lifetime_seconds: float = 0.0
 
 
 def read_script(script: str) -> Request:
@@ -53,9 +65,18 @@ def read_script(script: str) -> Request:
                 word, number, limit, size, rest = found.groups()
                 ways.append(Way(number, tuple(shlex.split(rest)), float(limit), int(size), word == "run"))
         parts[int(look)].append((name, tuple(ways)))
-    clock = _CLOCK.search(script)
+    clock, pause, turns, life = (form.search(script) for form in (_CLOCK, _PAUSE, _TURNS, _LIFETIME))
     due = int(clock[1]) * float(clock[2]) + float(clock[3]) if clock else 0.0
-    return Request(nonce.group(1), round(due, 6), tuple(parts[0]), tuple(parts[1]))
+    return Request(
+        nonce=nonce.group(1),
+        rest_seconds=round(due, 6),
+        first=tuple(parts[0]),
+        second=tuple(parts[1]),
+        in_turn=tuple(turns[1].split()) if turns and pause else (),
+        pause_seconds=float(pause[1]) if pause else 0.0,
+        turn_seconds=float(clock[2]) if clock else 0.0,
+        lifetime_seconds=float(life[1]) if life else 0.0,
+    )
 
 
 def frame(

@@ -3,7 +3,9 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -12,12 +14,15 @@ from bot.demo.fleet import FLEET, Member
 from bot.demo.machine.fragments import FRAGMENTS
 from bot.demo.machine.machine import Machine
 from bot.domain.batch import Batch, Sampling, Unframer
-from bot.domain.command import Completed, Outputs
+from bot.domain.command import Command, Completed, Outputs, SampleTimes
 from bot.domain.probe import Unread
 from bot.domain.root_command import root_argv
 from bot.probes import PROBES
 
 NONCE = "00ff" * 6
+CPU = Command("watch", ("mpstat", "-P", "ALL", "1", "1"), looks=SampleTimes.THROUGHOUT, lane="cpu")
+LOOK = Command("look", ("uname", "-r"))
+TURNS = (SampleTimes.TWICE, SampleTimes.ONCE, SampleTimes.TWICE)
 ASKED = [(probe.name, command) for probe in PROBES.values() for command in probe.commands]
 
 
@@ -83,3 +88,40 @@ async def test_every_probe_is_read_on_every_node_of_the_fleet() -> None:
 async def test_no_command_of_a_default_check_is_cut_or_stalled() -> None:
     runs = await answers(FLEET[0], samples=1)
     assert [run.name for some in runs.values() for run in some if run.cut or run.exit_status in (None, 124, 137)] == []
+
+
+async def test_lanes_take_turns_as_a_shell_lets_them() -> None:
+    """The lanes that watch begin at once, the others one after the other, and second looks come last."""
+    asked = [
+        ("cpu", CPU),
+        *((f"p{at}", replace(LOOK, lane=f"own-{at}", looks=looks)) for at, looks in enumerate(TURNS)),
+    ]
+    batch, sent = Batch.of(asked, Sampling(1)), list[str]()
+    began = asyncio.get_running_loop().time()
+    machine = Machine(FLEET[0].state, datetime.now(UTC), lambda: asyncio.get_running_loop().time() - began)
+    unframer = Unframer(batch, NONCE)
+
+    async def send(frames: bytes) -> None:
+        runs = [run for line in frames.decode().splitlines() for run in unframer.feed(line)]
+        sent.extend(f"{run.probe}/{run.look}" for run in runs)
+        spans.extend((run.started_at_uptime or 0.0) - machine.state.uptime for run in runs)
+
+    spans = list[float]()
+    await BatchAnswers(read_request(batch.script(NONCE)), machine, send).run()
+    at = dict(zip(sent, spans, strict=True))
+    assert at["cpu/0"] <= min(at.values()), "it watches all the time"
+    firsts = [name for name in sent if name.endswith("/0") and name != "cpu/0"]
+    assert firsts == ["p0/0", "p2/0", "p1/0"], "those with a second look go first"
+    assert all(later - before >= 0.019 for before, later in pairwise(at[name] for name in firsts))
+    assert min(at["p0/1"], at["p2/1"]) >= 0.6, "the last one is due after 0.7 s, the one before it a little sooner"
+
+
+async def test_batch_that_outlives_its_time_ends_without_an_end_mark() -> None:
+    batch, sent = Batch.of([("p", replace(LOOK, argv=("mpstat", "-P", "ALL", "30", "1")))], Sampling(1)), bytearray()
+
+    async def send(frames: bytes) -> None:
+        sent.extend(frames)
+
+    machine = Machine(FLEET[0].state, datetime.now(UTC), lambda: 0.0)
+    await BatchAnswers(read_request(batch.script(NONCE, timedelta(seconds=0.2))), machine, send).run()
+    assert not sent

@@ -13,7 +13,7 @@ from bot.demo.machine import kernel_log, mpstat, network, nic_counters, proc_fil
 from bot.demo.machine.command import Answer, CommandContext, Tool
 from bot.demo.machine.files import Files
 from bot.demo.machine.fragments import FRAGMENTS
-from bot.demo.machine.recorder import Recorder
+from bot.demo.machine.recorder import Recorder, may_be_recorder
 from bot.demo.machine.state import Moment, State
 from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, refusal_text
 
@@ -49,7 +49,7 @@ class Machine:
 
     def uptime(self) -> float:
         """Return the seconds since boot."""
-        return self.now().uptime
+        return self.state.uptime + self.elapsed() - self._booted
 
     def read_file(self, path: str) -> str:
         """Return a file's first line, empty if there is no such file."""
@@ -71,6 +71,8 @@ class Machine:
         argv = (argv[0].removeprefix("/usr/bin/"), *argv[1:])
         if argv[0] in ("systemctl", "sysctl") and (changed := await self.change(argv, root)) is not None:
             return changed
+        if not _may_act(argv[-1]):
+            return await self._look(argv, root)
         if (found := fenced(argv[-1])) is not None:
             fence, line = found
             files = {path: self._files.read(path, self.now()) or "" for path in (MACHINE_ID, BOOT_ID, UPTIME)}
@@ -83,6 +85,9 @@ class Machine:
             if boot is not None and boot.group(1) != (self._files.read(BOOT_ID, self.now()) or "").strip():
                 return Answer(status=1)
             return await self.run(shlex.split(argv[-1].rpartition("exec ")[2]))
+        return await self._look(argv, root)
+
+    async def _look(self, argv: Sequence[str], root: bool) -> Answer:
         context = CommandContext(self.state, self._files, self.now, root)
         tool = _fragment(tuple(argv)) if argv[0] in ("sh", "awk") else TOOLS.get(argv[0])
         if tool is None:
@@ -93,6 +98,13 @@ class Machine:
     async def change(self, argv: Sequence[str], root: bool) -> Answer | None:
         """Run a command that changes the node; None if it changes nothing. This class changes nothing."""
         return None
+
+
+@functools.lru_cache(maxsize=512)
+def _may_act(line: str) -> bool:
+    """True for a line with a fence, or with words of an action or of the recorder; every node is sent the same ones."""
+    is_fenced = fenced(line) is not None or _ONE_BOOT.fullmatch(line) is not None or _PLAIN.fullmatch(line) is not None
+    return is_fenced or may_be_recorder(line)
 
 
 @functools.lru_cache(maxsize=512)
@@ -109,9 +121,13 @@ async def _mpstat(context: CommandContext, argv: Sequence[str]) -> Answer:
         return error
     if "-V" in argv:
         return Answer.text(f"sysstat version {context.state.system.sysstat}\n(C) Sebastien Godard\n")
-    began = context.now()
-    await asyncio.sleep(seconds)
-    return Answer.text(mpstat.render(context.state, began, max(1, seconds), json))
+    report = mpstat.Report(context.state, context.now(), json)
+    for _ in range(seconds):
+        await asyncio.sleep(1)
+        report.add_second()
+    if not seconds:
+        report.add_second()
+    return Answer.text(report.text())
 
 
 def _tail(context: CommandContext, argv: Sequence[str]) -> Answer:

@@ -5,14 +5,16 @@ Defined in: sysstat, mpstat.c; JSON since 11.5.1, the aggregate row named "all" 
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from bot.demo.machine.command import Answer
 from bot.demo.machine.state import Moment, State
 
 _JSON_SINCE = (11, 5, 1)
 _JSON_NAMES = ("usr", "nice", "sys", "iowait", "irq", "soft", "steal", "guest", "gnice", "idle")
+_SHAPE = "\t\t\t\t\t\t" + "{{" + '"cpu": "{}", ' + ", ".join(f'"{name}": {{:.2f}}' for name in _JSON_NAMES) + "}}"
+_HEADS = "  CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  %guest  %gnice   %idle\n"
+_LINE = "{:<11} {:>4} " + " ".join(["{:>7.2f}"] * 10) + "\n"
 _Row = tuple[float, ...]
 
 
@@ -37,13 +39,36 @@ def error(state: State, json: bool) -> Answer | None:
     return None
 
 
-def render(state: State, began: Moment, seconds: int, json: bool) -> str:
-    """Return mpstat's output after sampling for `seconds`."""
-    instants = [began.uptime + second for second in range(seconds + 1)]
-    looks = [[state.load.ticks(core, uptime) for core in range(state.load.cores)] for uptime in instants]
-    samples = [_rows(before, after) for before, after in itertools.pairwise(looks)]
-    stamps = [began.wall(uptime).strftime("%H:%M:%S") for uptime in instants]
-    return _json(state, began, samples, stamps[1:]) if json else _text(state, began, samples, looks, stamps)
+class Report:
+    """What mpstat prints from `began` on; each second is worded when it is over, as mpstat does."""
+
+    def __init__(self, state: State, began: Moment, json: bool) -> None:
+        self._state, self._began, self._json = state, began, json
+        self._looks = [self._look(began.uptime)]
+        self._stamps = [self._stamp(0)]
+        self._blocks: list[str] = []
+
+    def add_second(self) -> None:
+        """Sample another second."""
+        second = len(self._blocks) + 1
+        before, now, stamp = self._looks[-1], self._look(self._began.uptime + second), self._stamp(second)
+        worded = _json_block if self._json else _text_block
+        self._blocks.append(worded(self._state, _rows(before, now), self._stamps[-1], stamp))
+        self._looks.append(now)
+        self._stamps.append(stamp)
+
+    def text(self) -> str:
+        """Return all of it."""
+        if self._json:
+            return _json(self._state, self._began, self._blocks)
+        return _text(self._state, self._began, self._blocks, _rows(self._looks[0], self._looks[-1]))
+
+    def _look(self, uptime: float) -> list[tuple[int, ...]]:
+        load = self._state.load
+        return [load.ticks(core, uptime) for core in range(load.cores)]
+
+    def _stamp(self, second: int) -> str:
+        return self._began.wall(self._began.uptime + second).strftime("%H:%M:%S")
 
 
 def _rows(before: Sequence[tuple[int, ...]], after: Sequence[tuple[int, ...]]) -> list[_Row]:
@@ -59,16 +84,14 @@ def _percent(ticks: Sequence[int]) -> _Row:
     return (*shares[:7], 0.0, 0.0, shares[7])
 
 
-def _json(state: State, began: Moment, samples: Sequence[list[_Row]], stamps: Sequence[str]) -> str:
+def _json_block(state: State, rows: Sequence[_Row], _: str, stamp: str) -> str:
     aggregate = "all" if version(state.system.sysstat) >= (12, 0, 4) else "-1"
     names = [aggregate, *map(str, range(state.load.cores))]
-    shape = "\t\t\t\t\t\t" + "{{" + '"cpu": "{}", ' + ", ".join(f'"{name}": {{:.2f}}' for name in _JSON_NAMES) + "}}"
-    blocks = []
-    for rows, stamp in zip(samples, stamps, strict=True):
-        lines = ",\n".join(shape.format(name, *row) for name, row in zip(names, rows, strict=True))
-        blocks.append(
-            f'\t\t\t\t{{\n\t\t\t\t\t"timestamp": "{stamp}",\n\t\t\t\t\t"cpu-load": [\n{lines}\n\t\t\t\t\t]\n\t\t\t\t}}'
-        )
+    lines = ",\n".join(_SHAPE.format(name, *row) for name, row in zip(names, rows, strict=True))
+    return f'\t\t\t\t{{\n\t\t\t\t\t"timestamp": "{stamp}",\n\t\t\t\t\t"cpu-load": [\n{lines}\n\t\t\t\t\t]\n\t\t\t\t}}'
+
+
+def _json(state: State, began: Moment, blocks: Sequence[str]) -> str:
     return (
         '{"sysstat": {\n\t"hosts": [\n\t\t{\n'
         f'\t\t\t"nodename": "{state.name}",\n\t\t\t"sysname": "Linux",\n'
@@ -78,20 +101,15 @@ def _json(state: State, began: Moment, samples: Sequence[list[_Row]], stamps: Se
     )
 
 
-def _text(
-    state: State,
-    began: Moment,
-    samples: Sequence[list[_Row]],
-    looks: Sequence[Sequence[tuple[int, ...]]],
-    stamps: Sequence[str],
-) -> str:
-    names = ["all", *map(str, range(state.load.cores))]
-    heads = "  CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  %guest  %gnice   %idle\n"
-    line: Callable[..., str] = ("{:<11} {:>4} " + " ".join(["{:>7.2f}"] * 10) + "\n").format
+def _text_block(state: State, rows: Sequence[_Row], before: str, stamp: str) -> str:
+    return f"\n{before:<11}{_HEADS}" + _lines(state, stamp, rows)
+
+
+def _text(state: State, began: Moment, blocks: Sequence[str], average: Sequence[_Row]) -> str:
     text = f"Linux {state.system.kernel} ({state.name}) \t{began.at:%m/%d/%y} \t_x86_64_\t({state.load.cores} CPU)\n"
-    for number, rows in enumerate(samples):
-        text += f"\n{stamps[number]:<11}{heads}"
-        text += "".join(line(stamps[number + 1], name, *row) for name, row in zip(names, rows, strict=True))
-    text += f"\n{'Average:':<11}{heads}"
-    text += "".join(line("Average:", name, *row) for name, row in zip(names, _rows(looks[0], looks[-1]), strict=True))
-    return text
+    return text + "".join(blocks) + f"\n{'Average:':<11}{_HEADS}" + _lines(state, "Average:", average)
+
+
+def _lines(state: State, first: str, rows: Sequence[_Row]) -> str:
+    names = ["all", *map(str, range(state.load.cores))]
+    return "".join(_LINE.format(first, name, *row) for name, row in zip(names, rows, strict=True))

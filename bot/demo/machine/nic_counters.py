@@ -110,16 +110,22 @@ def counters(nic: Nic, now: Moment) -> dict[str, int]:
     for name in ("total_resets", "suspected_poll_starvation", "tx_timeout"):
         if name in found:
             found[name] += resets
-    for queue in range(nic.queues):
-        packets = int(packets_a_queue(nic) * now.uptime)
-        for side, own in (("tx", _TX), ("rx", _RX)):
-            for name in own:
-                value = {"cnt": packets, "bytes": packets * 900, "napi_comp": packets // 3}.get(name, 0)
-                starved = nic.resets is not None and nic.resets.queue == queue and name == "missed_tx"
-                found[f"queue_{queue}_{side}_{name}"] = resets * 7 if starved else value
+    packets = int(packets_a_queue(nic) * now.uptime)
+    grow = {"cnt": packets, "bytes": packets * 900, "napi_comp": packets // 3}
+    for counter, name in _queue_counters(nic.queues):
+        found[counter] = grow.get(name, 0)
+    if nic.resets is not None and nic.resets.queue < nic.queues:
+        found[f"queue_{nic.resets.queue}_tx_missed_tx"] = resets * 7
     commands = int(now.uptime / 60)
     found |= {f"ena_admin_q_{name}": commands if "_cmd" in name and name != "aborted_cmd" else 0 for name in _ADMIN}
     return found
+
+
+@functools.lru_cache(maxsize=64)
+def _queue_counters(queues: int) -> tuple[tuple[str, str], ...]:
+    """The counters of all queues, in the driver's order, each with its name without the queue."""
+    sides = (("tx", _TX), ("rx", _RX))
+    return tuple((f"queue_{q}_{side}_{name}", name) for q in range(queues) for side, own in sides for name in own)
 
 
 def _value(nic: Nic, name: str, now: Moment) -> int:

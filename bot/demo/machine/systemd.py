@@ -14,6 +14,8 @@ from bot.demo.machine.state import Moment, State, Unit
 _COUNTS_SINCE = 235
 _PRINTS_PRESET_SINCE = 244
 _PROPAGATES_STOP_SINCE = 249
+_MOST_WORDED = 64  # nodes with other units
+_WORDED: dict[int, tuple[tuple[Unit, ...], dict[tuple[str, int, tuple[str, ...]], str]]] = {}
 _PRINTS_EMPTY_SINCE = 240  # from this version on a property that is asked for is printed even when it is empty
 
 
@@ -141,12 +143,31 @@ def show(state: State, now: Moment, wanted: Sequence[str], states: Sequence[str]
             continue
         active, sub, *_ = now_of(unit, now)
         if not states or active in states or sub in states:
-            shown = properties(state, unit, now)
-            keep = [key for key in shown if key in wanted or not wanted]
-            if state.system.systemd < _PRINTS_EMPTY_SINCE:
-                keep = [key for key in keep if shown[key]]
-            blocks.append("".join(f"{key}={shown[key]}\n" for key in keep))
+            blocks.append(_shown(state, unit, now, tuple(wanted)))
     return "\n".join(blocks)
+
+
+def _shown(state: State, unit: Unit, now: Moment, wanted: tuple[str, ...]) -> str:
+    """Return a unit's block. Nodes of a large fleet share their units, and what does not change is worded once."""
+    if unit.loop is not None:
+        return _block(state, unit, now, wanted)
+    known = _WORDED.setdefault(id(state.units), (state.units, {}))[
+        1
+    ]  # kept with the units, so that no other has its id
+    key = (unit.name, state.system.systemd, wanted)
+    if key not in known:
+        if len(_WORDED) > _MOST_WORDED:
+            _WORDED.clear()
+        known[key] = _block(state, unit, now, wanted)
+    return known[key]
+
+
+def _block(state: State, unit: Unit, now: Moment, wanted: tuple[str, ...]) -> str:
+    shown = properties(state, unit, now)
+    keep = [key for key in shown if key in wanted or not wanted]
+    if state.system.systemd < _PRINTS_EMPTY_SINCE:
+        keep = [key for key in keep if shown[key]]
+    return "".join(f"{key}={shown[key]}\n" for key in keep)
 
 
 def unit_files(state: State, names: Sequence[str]) -> str:

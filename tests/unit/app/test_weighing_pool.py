@@ -168,6 +168,32 @@ async def test_process_that_reads_helps_once_nothing_is_left_to_read(
         assert (await last).verdict.node in NAMES
 
 
+async def test_process_that_reads_helps_with_what_waits_while_a_node_says_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Silent(Recorded):
+        async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
+            if node.name == "node-0":
+                await more.wait()
+            async for run in super().read(node, batch, deadline):
+                yield run
+
+    more = asyncio.Event()
+    monkeypatch.setattr("bot.app.weighing_pool.AHEAD", 1)
+    asked = replace(what(NAMES[:4]), transport=Silent())
+    task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
+    async with open_pool(asked, task, 1) as pool:
+        await pool.started()
+        (process,) = pool.processes
+        os.kill(process.pid, signal.SIGSTOP)  # it was given one of them, and answers nothing
+        waiting = {asyncio.create_task(pool.judged(node, lambda event: None, {})) for node in asked.nodes}
+        while len(waiting) > 2:
+            _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        os.kill(process.pid, signal.SIGCONT)
+        more.set()
+        assert {weighed.verdict.node for weighed in await asyncio.gather(*waiting)} <= set(NAMES)
+
+
 async def test_what_a_node_has_said_so_far_is_practised_on_and_told_to_nobody() -> None:
     told, more = asyncio.Event(), asyncio.Event()
 

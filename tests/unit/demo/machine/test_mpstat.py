@@ -10,7 +10,10 @@ from tests.unit.demo.machine.moments import moment
 
 
 def rendered(state: State, as_json: bool, seconds: int = 5) -> str:
-    return mpstat.render(state, moment(state), seconds, as_json)
+    report = mpstat.Report(state, moment(state), as_json)
+    for _ in range(seconds):
+        report.add_second()
+    return report.text()
 
 
 def test_json_has_the_keys_and_types_of_sysstat_12() -> None:
