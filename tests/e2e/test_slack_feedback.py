@@ -15,7 +15,7 @@ from bot.domain.house_events import HOUSE, VerdictMarked
 from bot.response.decision.verdict_marker import PER_PERSON, VerdictMarker
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.node_access import NodeAccess
-from bot.surfaces.slack.click import Click
+from bot.surfaces.slack.listeners import Click
 from bot.surfaces.slack.people import Person
 from tests.schedules.stage import PLAYBOOK
 from tests.slack.acting_team import GUEST, ONCALL, TEAM, ActingTeam, acting_team

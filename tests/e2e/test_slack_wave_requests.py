@@ -21,10 +21,9 @@ from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.wave import Wave
 from bot.domain.wave_events import TurnOutcome
 from bot.response.fleet.ask import FleetAsk
-from bot.surfaces.slack.click import Click
+from bot.surfaces.slack.listeners import Click, Submission
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.view_submissions import Submission
 from tests.slack.acting_team import ALICE, BOB, CAROL, ONCALL, TEAM, ActingTeam, acting_team, people, with_carol
 from tests.slack.wave_team import LEAK, Fleet
 from tests.slack.workspace import workspace

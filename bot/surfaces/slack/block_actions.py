@@ -28,15 +28,14 @@ from bot.domain.transitions import State
 from bot.response.decision import guards
 from bot.response.decision.braking import stale
 from bot.surfaces.slack.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, PROFILE, REPORT
-from bot.surfaces.slack.card_decisions import CardDecisions
 from bot.surfaces.slack.check_clicks import CheckClicks
-from bot.surfaces.slack.click import UNKNOWN_BUTTON, Click
-from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.context import CardDecisions, SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.feedback import FEEDBACK, said_of, thanks
 from bot.surfaces.slack.fleet_card import OF_FLEET, PLAN, WHO_ELSE
 from bot.surfaces.slack.fleet_cards import FleetCards
+from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.suggestions import FIND_NODE
 from bot.surfaces.slack.wave_plans import WavePlans

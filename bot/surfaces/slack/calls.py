@@ -3,23 +3,29 @@
 Errors: https://docs.slack.dev/reference/methods/chat.postMessage, …/chat.update, and
 https://docs.slack.dev/interactivity/handling-user-interaction for a command's response address.
 Limits: https://docs.slack.dev/apis/web-api/rate-limits
+
+Longer than 300 lines: an answer of Slack's may close the way for the next calls, so what a call means and when the
+next may be made stand together.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Protocol, TypeAlias
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.contracts import Seconds
+from bot.domain.contracts import Outbox, Seconds
+from bot.domain.errors import LedgerError
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.message import Message
@@ -284,3 +290,35 @@ class RateLimiter:
             waits.append(self._through[0] + self._span - now)
         if waits:  # otherwise only another rank or fewer reserved calls make room
             self._timer = asyncio.get_running_loop().call_later(max(0.001, waits[0]), self.look)
+
+
+POSTS = 3  # per channel in a little over three seconds: Slack allows about one a second, in short bursts
+POSTS_RESERVED = 1  # details leave this room for the next card
+CHANNELS_REMEMBERED = 100
+
+
+class ChannelTurns:
+    """When the next message may be posted in each channel: within Slack's limits, apart from other programs' posts."""
+
+    def __init__(self, outbox: Outbox, timing: Timing) -> None:
+        self._outbox = outbox
+        self._timing = timing
+        self._channels: dict[str, RateLimiter] = {}
+
+    def of(self, channel: str) -> RateLimiter:
+        """Return the limiter of this program's turns in a channel."""
+        if channel not in self._channels:
+            if len(self._channels) >= CHANNELS_REMEMBERED:
+                self._channels = {name: limiter for name, limiter in self._channels.items() if not limiter.is_idle()}
+            self._channels[channel] = RateLimiter(
+                POSTS, self._timing.posts_span, self._timing.clock, lambda: POSTS_RESERVED
+            )
+        return self._channels[channel]
+
+    async def apart(self, channel: str) -> None:
+        """Keep a distance to other programs' posts there; without the outbox, only Slack's limit applies."""
+        if not self._timing.posts_apart:
+            return
+        with contextlib.suppress(LedgerError):
+            until = await self._outbox.turn(channel, timedelta(seconds=self._timing.posts_apart))
+            await asyncio.sleep(until.total_seconds())

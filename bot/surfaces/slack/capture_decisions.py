@@ -19,10 +19,10 @@ from bot.domain.safe_text import one_line
 from bot.response.capture.rolling_words import lines
 from bot.surfaces.slack.capture_card import SHOW, STOP, capture_of, card_name, dialog_words, listed
 from bot.surfaces.slack.capture_cards import CaptureCards
-from bot.surfaces.slack.click import Click
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import Intent, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
+from bot.surfaces.slack.listeners import Click
 from bot.surfaces.slack.people import Person
 from bot.surfaces.view.standing import APPROVE, DECLINE
 

@@ -2,6 +2,8 @@
 
 A node's card is for a person just woken, on a phone: how bad, which node, what it is, what a yes would do,
 and the buttons, on one screen of 390 × 844. The proof is in the thread, the commands are in the dialog.
+
+Longer than 300 lines: a single node's card and a table of nodes share their choices and their last lines.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.domain.verdict import Evidence, Status
+from bot.domain.verdict import Evidence, Status, Verdict
 from bot.surfaces.slack.blocks import (
     PROFILE,
     REPORT,
@@ -22,10 +24,13 @@ from bot.surfaces.slack.blocks import (
     choice_blocks,
     drawn,
     line,
+    link,
     marked_up,
     offer_blocks,
+    person,
     report_buttons,
     single_choice_blocks,
+    slack_user,
     step_blocks,
     text,
     undo_buttons,
@@ -47,16 +52,20 @@ from bot.surfaces.slack.message import (
     length,
     paragraph,
     preformatted,
+    record_line,
     titled,
 )
 from bot.surfaces.slack.newer_blocks import table_block
-from bot.surfaces.slack.small_print import SAID, closing, remainder
 from bot.surfaces.view.before_after import MOST_CHANGES, change_words, changes
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.standing import APPROVE
 from bot.surfaces.view.view import GroupView, IncidentView, group_view
-from bot.surfaces.view.words import Sentence, cause_words, joined, mute_words
+from bot.surfaces.view.words import Sentence, cause_words, joined, mute_words, trait_words
 
+SAID = 500  # characters of a sentence
+ABOUT = 240  # of what the alerts said, on a node's card
+MOST_ASKERS = 3
+MOST_LINKED = 4  # nodes with their own links on a card of several: it has to fit a phone
 EVIDENCE = 3
 EVIDENT = 180  # characters of a piece of evidence; the thread has the whole
 HEADING = ("Status", "Node", "Cause", "What now")
@@ -114,12 +123,14 @@ def _single(group: GroupView, view: IncidentView) -> Message:
         middle, heat = [*_evidence(view.verdict.evidence), *heat], []
     blocks = _verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)
     # The buttons come before the picture: people look for them first.
-    last = [*blocks, *_decision(group), *heat, *_further(group, view), *feedback_block(group)]
+    last = [*blocks, *_decision(group), *heat, *_further(group, view)]
+    if group.ended:
+        last += feedback_block(group)
     if view.verdict is not None and view.state in (State.TRIAGED, State.PROPOSED):
-        last += remainder(view.verdict)
-    last += closing(group)
+        last += _remainder(view.verdict)
+    last += _closing(group)
     stop = "" if view.state is State.OPENED else "."
-    came = change_words(view.resolved)
+    came = change_words(view.resolved) if view.resolved is not None else ()
     words = joined(((view.headline + stop,), view.story, came, group.needs, (summary,) if summary else ()))
     return Message(_text(group, words), fitted(first, middle, last))
 
@@ -190,8 +201,10 @@ def _is_about_a_core(item: Evidence) -> bool:
 def _table(group: GroupView) -> Message:
     """A row for each node, the worst first; the rest is counted, and complete in the thread."""
     first: list[Block] = [header(group.headline)]
-    last = [*_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group), *feedback_block(group)]
-    last += closing(group)
+    last = [*_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group)]
+    if group.ended:
+        last += feedback_block(group)
+    last += _closing(group)
     room = ALL_BLOCKS - sum(length(block) for block in (*first, *last)) - 500
     rows = [_row(group, view) for view in group.incidents]
     table, shown = table_block(group.headline, HEADING, rows, room)
@@ -250,8 +263,7 @@ def _decision(group: GroupView) -> Iterator[Block]:
 def _further_of_many(group: GroupView) -> Iterator[Block]:
     """The other buttons of a table: undo, reports, and checking all nodes again."""
     rows = {str(undo["value"]): [undo] for undo in undo_buttons(group.choices)}
-    ended = all(view.ended for view in group.incidents)
-    acted = [(view.id, view.node) for view in group.incidents if ended and view.state is not State.TRIAGED]
+    acted = [(view.id, view.node) for view in group.incidents if group.ended and view.state is not State.TRIAGED]
     for report in report_buttons(acted):
         rows.setdefault(str(report["value"]), []).append(report)
     yield from ({"type": "actions", "elements": row} for row in rows.values())
@@ -264,3 +276,61 @@ def _further_of_many(group: GroupView) -> Iterator[Block]:
 
 def _text(group: GroupView, words: Sentence) -> str:
     return clipped(f"{marked_up(words)}\n{escaped(group.about)}".strip(), TEXT)
+
+
+# --- its last lines: what the verdict leaves open, links, the record's head, the alerts, and who asked
+
+
+def _remainder(verdict: Verdict) -> Iterator[Block]:
+    """One line for the causes, one for the probes; the thread has the reasons, and a folded list of each."""
+    causes = []
+    if verdict.undecided:
+        causes.append(f"Undecided: {', '.join(open_.cause for open_ in verdict.undecided)}.")
+    if verdict.ruled_out:
+        causes.append(f"Ruled out: {len(verdict.ruled_out)}.")
+    if causes:
+        yield footnote(clipped(f"{' '.join(causes)} The reasons are in the thread.", SAID))
+    if verdict.unread:
+        names = ", ".join(unread.probe for unread in verdict.unread)
+        yield footnote(clipped(f"Not read: {names}. The reasons are in the thread.", SAID))
+
+
+def _closing(group: GroupView) -> Iterator[Block]:
+    """The last lines of a card, for a single node or for several."""
+    if len(group.incidents) == 1:
+        (view,) = group.incidents
+        if view.verdict is not None and view.state is State.TRIAGED:
+            took = f"read in {view.verdict.took.total_seconds():.1f} s"
+            said = " · ".join(part for part in (took, trait_words(view.verdict.snapshot)) if part)
+            yield footnote(clipped(said, SAID))
+        if view.plan is not None and view.plan.lasting_fix and view.state is State.RESOLVED:
+            yield footnote(clipped(f"Lasting fix: {view.plan.lasting_fix}", SAID))
+        name = [f"incident {view.id}"] if view.id else []
+        name += [f"reopens {view.reopens}"] if view.reopens else []
+    else:
+        name = [f"{len(group.incidents)} incidents"] if all(view.id for view in group.incidents) else []
+        yield from _links_of_many(group)
+    if group.head:
+        yield record_line(group.head)
+    if group.about:
+        yield footnote(clipped(group.about, ABOUT) if len(group.incidents) == 1 else group.about)
+    asked = [person(by) for by in group.askers if slack_user(by)][:MOST_ASKERS]
+    links = group.incidents[0].links if len(group.incidents) == 1 else ()
+    if pieces := [
+        *([text("Asked by "), *asked] if asked else []),
+        *(text(f" · {part}") for part in name),
+        *(piece for name, address in links for piece in (text(" · "), link(name, address))),
+    ]:
+        yield line(*pieces)
+
+
+def _links_of_many(group: GroupView) -> Iterator[Block]:
+    """A line of links for all nodes, and a line for each of the first nodes."""
+    linked = [view for view in group.incidents if view.links]
+    shared = [each for each in linked[0].links if all(each in view.links for view in group.incidents)] if linked else []
+    rows: list[tuple[str, list[tuple[str, str]]]] = [("All", shared)]
+    rows += [(view.node, [each for each in view.links if each not in shared]) for view in linked[:MOST_LINKED]]
+    for word, links in rows:
+        if links:
+            pieces = [piece for name, address in links for piece in (text(" · "), link(name, address))]
+            yield line(bold(f"{one_line(word, 60)}:"), text(" "), *pieces[1:])

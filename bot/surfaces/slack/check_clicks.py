@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.errors import NothingProposed
-from bot.surfaces.slack.click import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import HOME
+from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.requests import MOST_NODES
 

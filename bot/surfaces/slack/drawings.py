@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 from bot.domain.core_heat import CoreHeat
 from bot.domain.growth import Growth
 from bot.domain.json_form import plain, read
-from bot.surfaces.slack.message import Block, Message, preformatted
+from bot.surfaces.slack.message import Block, preformatted
 from bot.surfaces.view.growth_words import growth_words, sparkline
 from bot.surfaces.view.heat_strip import heat_strip
 
 Drawn: TypeAlias = CoreHeat | Growth
 COLUMNS, BARS = 41, 36  # the widest preformatted line that a phone does not wrap, and the widest strip of bars
 # Prefixes of block ids, which never contain words of a node or an alert.
-_HEAT, _GROWTH, _PICTURE = "heat-", "growth-", "picture-"
+HEAT, GROWTH = "heat-", "growth-"
 
 
 def name_of(drawn: Drawn, incident: str) -> str:
@@ -32,30 +32,13 @@ def name_of(drawn: Drawn, incident: str) -> str:
 def heat_block(heat: CoreHeat, incident: str = "") -> Block:
     """Return the load of cores as a strip; with `incident`, a picture may replace it."""
     block = preformatted([*(str(line) for line in heat_strip(heat, COLUMNS)), heat.words])
-    return {**block, "block_id": f"{_HEAT}{name_of(heat, incident)}"} if incident else block
+    return {**block, "block_id": f"{HEAT}{name_of(heat, incident)}"} if incident else block
 
 
 def growth_block(growth: Growth, incident: str) -> Block:
     """Return growth as bars over time, with the latest figure; a picture may replace it."""
     said = f"{growth.what}, up to {growth.latest.value:,.0f}"
-    return {**preformatted([sparkline(growth, BARS), said]), "block_id": f"{_GROWTH}{name_of(growth, incident)}"}
-
-
-def picture_block(name: str, file: str, alt_text: str) -> Block:
-    """Return a picture that Slack has as a file."""
-    return {"type": "image", "slack_file": {"id": file}, "alt_text": alt_text, "block_id": f"{_PICTURE}{name}"}
-
-
-def shown_by(block: Block) -> str:
-    """Return the name of the drawing that a block shows, as a strip or as a picture; empty for any other block."""
-    name = str(block.get("block_id", ""))
-    begins = next((begins for begins in (_HEAT, _GROWTH, _PICTURE) if name.startswith(begins)), "")
-    return name.removeprefix(begins) if begins else ""
-
-
-def has_pictures(message: Message) -> bool:
-    """True for a message with pictures that Slack has as files."""
-    return any("slack_file" in block for block in message.blocks)
+    return {**preformatted([sparkline(growth, BARS), said]), "block_id": f"{GROWTH}{name_of(growth, incident)}"}
 
 
 def alt_text(drawn: Drawn) -> str:

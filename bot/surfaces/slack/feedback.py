@@ -25,12 +25,12 @@ _WORDS = {RIGHT: "Verdict right", WRONG: "Verdict wrong"}
 
 
 def feedback_block(group: GroupView) -> Iterator[Block]:
-    """Yield the question whether a closed card's verdicts were right; nothing while it is open.
+    """Yield the question whether a closed card's verdicts were right.
 
     Shape: for a single node two buttons, for several two menus that name the nodes.
     """
     closed = [view for view in group.incidents if _can_be_marked(view)]
-    if not closed or not all(view.ended for view in group.incidents):
+    if not closed:
         return
     if len(group.incidents) > 1:
         yield {"type": "actions", "elements": [_menu(word, closed) for word in (RIGHT, WRONG)]}

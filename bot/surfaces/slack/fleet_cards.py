@@ -31,7 +31,7 @@ from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.wave_cards import WaveCards
 
 if TYPE_CHECKING:
-    from bot.surfaces.slack.click import Click
+    from bot.surfaces.slack.listeners import Click
 
 PREFIX = "fleet-"
 SECONDS_A_CHECK = 8.0  # per node, with its window

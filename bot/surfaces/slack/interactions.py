@@ -17,13 +17,13 @@ from bot.domain.safe_text import one_line
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.block_actions import BlockActions
 from bot.surfaces.slack.capture_decisions import CaptureDecisions
-from bot.surfaces.slack.click import Click
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.kept_checks import KeptChecks
+from bot.surfaces.slack.listeners import AppHome, Click, Submission, kept_submission
 from bot.surfaces.slack.message import Block
-from bot.surfaces.slack.view_submissions import AppHome, Submission, ViewSubmissions, kept_submission
+from bot.surfaces.slack.view_submissions import ViewSubmissions
 from bot.surfaces.slack.wave_decisions import WaveDecisions
 from bot.surfaces.slack.wave_plans import WavePlans
 

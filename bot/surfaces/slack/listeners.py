@@ -1,25 +1,83 @@
-"""What Slack delivers: acknowledged at once, translated into values, and passed on, each delivery once."""
+"""What Slack delivers: acknowledged at once, translated into values, and passed on, each delivery once.
+
+Payloads are not trusted: https://docs.slack.dev/reference/interaction-payloads
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.surfaces.slack.click import click_of
-from bot.surfaces.slack.dialog import PLAN_DIALOG, REASON
-from bot.surfaces.slack.interactions import InteractionHandler
+from bot.domain.json_form import NotOfForm, read
+from bot.domain.redaction import redacted_text
+from bot.surfaces.slack.dialog import CONTROL, PLAN_DIALOG, REASON
+from bot.surfaces.slack.message import Block
+from bot.surfaces.slack.people import Person, mapping
 from bot.surfaces.slack.requests import CommandRequest
 from bot.surfaces.slack.suggestions import FIND_NODE
-from bot.surfaces.slack.view_submissions import AppHome, submission_of
 
+UNKNOWN_BUTTON = "This button does nothing: the bot does not know it."
 _MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
 _LINK = re.compile(r"<(?:https?://[^|>]*\|)([^>]*)>")  # Slack turns names like node.example.com into links
 _ANY = re.compile(r".*", re.DOTALL)
 _DIALOGS = re.compile(rf"(?:{REASON}|{PLAN_DIALOG})\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A clicked button, or a chosen menu entry.
+
+    Shape: `key` is Slack's id of the click: two deliveries with the same key are one click. `value` is the button's
+    value, or the chosen entry. `channel` and `ts` are the message's, both empty in the App Home, which sends its
+    signed `metadata` instead.
+    """
+
+    key: str
+    person: Person
+    action: str
+    value: str
+    block: str
+    trigger: str
+    channel: str = ""
+    ts: str = ""
+    thread_ts: str = ""
+    in_home: bool = False
+    metadata: str = ""
+
+    @property
+    def thread(self) -> str:
+        """The thread in which the person is answered; empty for a message in the channel itself."""
+        return self.thread_ts if self.thread_ts != self.ts else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A submitted dialog: its signed metadata, and the reason that was typed.
+
+    Shape: `control` is the choice in the dialog that asks how many nodes a wave leaves alone, not for a reason.
+    """
+
+    key: str
+    person: Person
+    metadata: str
+    reason: str
+    control: str | None = None
+
+    @property
+    def block(self) -> str:
+        """The block of the dialog at which it shows an error."""
+        return REASON if self.control is None else CONTROL
+
+    @property
+    def text(self) -> str:
+        """The submission in its stored form, redacted."""
+        return json.dumps({**asdict(self), "reason": redacted_text(self.reason)}, separators=(",", ":"))
 
 
 class CommandSink(Protocol):
@@ -30,7 +88,31 @@ class CommandSink(Protocol):
         ...
 
 
-def listen(app: AsyncApp, commands: CommandSink, home: AppHome, interactions: InteractionHandler) -> None:
+class InteractionSink(Protocol):
+    """Takes clicks and dialogs."""
+
+    def clicked(self, click: Click, /) -> None:
+        """Begin to handle a click; returns at once."""
+        ...
+
+    async def suggested(self, body: Mapping[str, Any], /) -> Sequence[Block]:
+        """Return the options of a menu in which a person types a node's name."""
+        ...
+
+    async def submitted(self, submission: Submission, /) -> Mapping[str, str]:
+        """Store a dialog and begin to handle it; return the errors that it shows instead of closing, by block."""
+        ...
+
+
+class AppHome(Protocol):
+    """Shows people the App Home."""
+
+    def open(self, user: str, channel: str = "", /) -> None:
+        """Begin to bring a person's App Home up to date; returns at once. `channel` is their direct message."""
+        ...
+
+
+def listen(app: AsyncApp, commands: CommandSink, home: AppHome, interactions: InteractionSink) -> None:
     """Bind the bot's listeners."""
 
     @app.command("/zombie")
@@ -68,6 +150,51 @@ def listen(app: AsyncApp, commands: CommandSink, home: AppHome, interactions: In
             await ack(response_action="errors", errors=dict(errors))
         else:
             await ack()
+
+
+def click_of(body: Mapping[str, Any]) -> Click:
+    """Return the click that a payload describes; a missing field is empty."""
+    actions = body.get("actions")
+    action = mapping(actions[0] if isinstance(actions, list) and actions else None)
+    container, channel = mapping(body.get("container")), mapping(body.get("channel"))
+    message = mapping(body.get("message"))
+    chosen = mapping(action.get("selected_option"))
+    return Click(
+        key=f"click-{action.get('action_ts', '')}-{body.get('trigger_id', '')}",
+        person=Person.of(body),
+        action=str(action.get("action_id", "")),
+        value=str(chosen.get("value") if chosen else action.get("value", "")),
+        block=str(action.get("block_id", "")),
+        trigger=str(body.get("trigger_id", "")),
+        channel=str(channel.get("id") or container.get("channel_id") or ""),
+        ts=str(container.get("message_ts") or message.get("ts") or ""),
+        thread_ts=str(container.get("thread_ts") or message.get("thread_ts") or ""),
+        in_home=container.get("type") == "view",
+        metadata=str(mapping(body.get("view")).get("private_metadata") or ""),
+    )
+
+
+def submission_of(body: Mapping[str, Any]) -> Submission:
+    """Return the submission that a payload describes; a missing field is empty."""
+    view = mapping(body.get("view"))
+    values = mapping(mapping(view.get("state")).get("values"))
+    typed = mapping(mapping(values.get(REASON)).get(REASON)).get("value")
+    chosen = mapping(mapping(mapping(values.get(CONTROL)).get(CONTROL)).get("selected_option")).get("value")
+    return Submission(
+        key=f"sent-{view.get('id', '')}-{body.get('trigger_id', '')}",
+        person=Person.of(body),
+        metadata=str(view.get("private_metadata", "")),
+        reason=str(typed or "").strip(),
+        control=str(chosen or "") if view.get("callback_id") == PLAN_DIALOG else None,
+    )
+
+
+def kept_submission(text: str) -> Submission | None:
+    """Return the submission stored as this text; None where it cannot be read."""
+    try:
+        return read(Submission, json.loads(text))
+    except (ValueError, RecursionError, NotOfForm):
+        return None
 
 
 def _command(body: Mapping[str, Any]) -> CommandRequest:

@@ -21,21 +21,11 @@ from bot.domain.json_form import NotOfForm
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import RetryLater, Timing
-from bot.surfaces.slack.drawings import (
-    Drawn,
-    alt_text,
-    kept,
-    load,
-    name_of,
-    of_kept,
-    picture_block,
-    png_of,
-    shown_by,
-)
+from bot.surfaces.slack.drawings import GROWTH, HEAT, Drawn, alt_text, kept, load, name_of, of_kept, png_of
 from bot.surfaces.slack.message import Block, Message
 from bot.surfaces.slack.uploads import Uploaded, Uploads
 
-PICTURE = "picture-"  # prefix of their parts' names in the outbox
+PICTURE = "picture-"  # prefix of their block ids, and of their parts' names in the outbox
 UNDER = "card"  # the part that a picture belongs to
 TRIES = 3
 AT_ONCE = 2  # in a storm nothing else may wait for pictures
@@ -250,3 +240,20 @@ class Pictures:
         self._known.move_to_end(key)
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
+
+
+def picture_block(name: str, file: str, alt_text: str) -> Block:
+    """Return a picture that Slack has as a file."""
+    return {"type": "image", "slack_file": {"id": file}, "alt_text": alt_text, "block_id": f"{PICTURE}{name}"}
+
+
+def shown_by(block: Block) -> str:
+    """Return the name of the drawing that a block shows, as a strip or as a picture; empty for any other block."""
+    name = str(block.get("block_id", ""))
+    begins = next((begins for begins in (HEAT, GROWTH, PICTURE) if name.startswith(begins)), "")
+    return name.removeprefix(begins) if begins else ""
+
+
+def has_pictures(message: Message) -> bool:
+    """True for a message with pictures that Slack has as files."""
+    return any("slack_file" in block for block in message.blocks)

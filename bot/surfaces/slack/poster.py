@@ -22,6 +22,7 @@ from bot.surfaces.slack.calls import (
     SUMMARY,
     VERDICT,
     Calls,
+    ChannelTurns,
     Delivered,
     MessageGone,
     NoAccess,
@@ -32,12 +33,11 @@ from bot.surfaces.slack.calls import (
     Timing,
     is_about_content,
 )
-from bot.surfaces.slack.channel_turns import ChannelTurns
-from bot.surfaces.slack.drawings import Drawn, has_pictures
+from bot.surfaces.slack.drawings import Drawn
 from bot.surfaces.slack.message import Message, for_one_person, without_blocks
 from bot.surfaces.slack.newer_blocks import has_newer_blocks, in_older_blocks
 from bot.surfaces.slack.parts import CARD, MessageTarget, Part, Parts, PendingDelivery, Say, kept, kept_part
-from bot.surfaces.slack.pictures import Pictures
+from bot.surfaces.slack.pictures import Pictures, has_pictures
 from bot.surfaces.slack.thread_files import FileRequest, ThreadFiles
 
 EDITS = 40  # a minute; Slack allows 50 for the whole app, and other programs may edit too

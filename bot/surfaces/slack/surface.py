@@ -96,9 +96,10 @@ class SlackSurface:
 
     async def _show(self, group: Sequence[Incident], read: CardRecord | None = None) -> None:
         """Show a group; `read` is its card as it was just read, if it was."""
+        name, was_planned = group_of(group[0]), any(incident.proposal is not None for incident in group)
         group = newest(group)
-        name = group_of(group[0])
-        self._reminders.heard(name, group)
+        if was_planned:
+            self._reminders.heard(name, group)
         if any(incident.steps for incident in group):
             self._running.heard(name, group)
         as_of = max(incident.updated_at for incident in group)

@@ -257,7 +257,9 @@ class ThreadReplies:
                 await self._poster.enqueue(name, approval.part, spot, message, under=CARD)
             said.add(approval.part)
         for incident in group:
-            if incident.ended and incident.steps:  # for others the report comes on request
+            if not incident.ended:
+                continue
+            if incident.steps:  # for others the report comes on request
                 await self._poster.attach(name, spot, FileRequest(REPORT, incident.id))
             for reply in replies(incident, self._words, of_several=len(group) > 1):
                 if reply.part in said:

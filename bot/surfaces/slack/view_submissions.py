@@ -6,11 +6,10 @@ The submission decides, not the click: the first submission wins; person, groups
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from dataclasses import replace
+from typing import TypeAlias
 
 from bot.domain.alert import person_of
 from bot.domain.entry import instant_of
@@ -24,17 +23,15 @@ from bot.domain.errors import (
     UnknownIncident,
 )
 from bot.domain.incident import Incident
-from bot.domain.json_form import NotOfForm, read
 from bot.domain.policy import Approval
-from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.surfaces.slack.blocks import BRAKE
-from bot.surfaces.slack.card_decisions import CardDecisions
-from bot.surfaces.slack.context import SlackContext, brake_words
-from bot.surfaces.slack.dialog import CONTROL, LONGEST_REASON, PLAN_DIALOG, REASON, Intent
+from bot.surfaces.slack.context import CardDecisions, SlackContext, brake_words
+from bot.surfaces.slack.dialog import LONGEST_REASON, PLAN_DIALOG, REASON, Intent
 from bot.surfaces.slack.ephemeral import refusal_words
-from bot.surfaces.slack.people import Person, mapping
+from bot.surfaces.slack.listeners import AppHome, Submission
+from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, UNDO
 
@@ -45,38 +42,6 @@ BAD_SIGNATURE = PlanChanged("This dialog's content was changed on the way, so no
 NO_REASON = ReasonMissing("A decision needs a reason: it goes on record.")
 
 Decide: TypeAlias = Callable[[str], Awaitable[object]]  # decides about the incident with this id
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """A submitted dialog: its signed metadata, and the reason that was typed.
-
-    Shape: `control` is the choice in the dialog that asks how many nodes a wave leaves alone, not for a reason.
-    """
-
-    key: str
-    person: Person
-    metadata: str
-    reason: str
-    control: str | None = None
-
-    @property
-    def block(self) -> str:
-        """The block of the dialog at which it shows an error."""
-        return REASON if self.control is None else CONTROL
-
-    @property
-    def text(self) -> str:
-        """The submission in its stored form, redacted."""
-        return json.dumps({**asdict(self), "reason": redacted_text(self.reason)}, separators=(",", ":"))
-
-
-class AppHome(Protocol):
-    """Shows people the App Home."""
-
-    def open(self, user: str, channel: str = "", /) -> None:
-        """Begin to bring a person's App Home up to date; returns at once. `channel` is their direct message."""
-        ...
 
 
 class ViewSubmissions:
@@ -264,26 +229,3 @@ class ViewSubmissions:
         if len(self._locks) > REMEMBERED:
             self._locks = {name: lock for name, lock in self._locks.items() if lock.locked()}
         return self._locks.setdefault(incident_id, asyncio.Lock())
-
-
-def submission_of(body: Mapping[str, Any]) -> Submission:
-    """Return the submission that a payload describes; a missing field is empty."""
-    view = mapping(body.get("view"))
-    values = mapping(mapping(view.get("state")).get("values"))
-    typed = mapping(mapping(values.get(REASON)).get(REASON)).get("value")
-    chosen = mapping(mapping(mapping(values.get(CONTROL)).get(CONTROL)).get("selected_option")).get("value")
-    return Submission(
-        key=f"sent-{view.get('id', '')}-{body.get('trigger_id', '')}",
-        person=Person.of(body),
-        metadata=str(view.get("private_metadata", "")),
-        reason=str(typed or "").strip(),
-        control=str(chosen or "") if view.get("callback_id") == PLAN_DIALOG else None,
-    )
-
-
-def kept_submission(text: str) -> Submission | None:
-    """Return the submission stored as this text; None where it cannot be read."""
-    try:
-        return read(Submission, json.loads(text))
-    except (ValueError, RecursionError, NotOfForm):
-        return None

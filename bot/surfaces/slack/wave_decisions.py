@@ -30,7 +30,7 @@ from bot.surfaces.view.standing import APPROVE, DECLINE
 from bot.surfaces.view.view import incident_view
 
 if TYPE_CHECKING:
-    from bot.surfaces.slack.click import Click
+    from bot.surfaces.slack.listeners import Click
 
 DIGEST = 32  # digits of the digest by which a dialog names its wave
 _IN = {

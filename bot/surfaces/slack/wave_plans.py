@@ -19,7 +19,7 @@ from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
 
 if TYPE_CHECKING:
-    from bot.surfaces.slack.click import Click
+    from bot.surfaces.slack.listeners import Click
 
 NOBODY = "0"
 SHARES = {NOBODY: "Nobody", **{f"{share}%": f"{share} %, drawn at random" for share in (5, 10, 25)}}

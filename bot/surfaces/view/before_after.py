@@ -47,14 +47,14 @@ def changes(resolved: Resolved) -> tuple[tuple[str, str], ...]:
     return tuple(_change(row) for row in rows if row.name != _VERDICT)
 
 
-def change_words(resolved: Resolved | None) -> Sentence:
+def change_words(resolved: Resolved) -> Sentence:
     """Return the same as a sentence, for screen readers; empty where nothing was measured.
 
     Example:
     >>> change_words(Resolved("cured", (Compared("network device resets", "3", "0"),)))
     ('network card resets: 3 → 0.',)
     """
-    changed = changes(resolved) if resolved is not None else ()
+    changed = changes(resolved)
     return (f"{'; '.join(f'{name}: {value}' for name, value in changed)}.",) if changed else ()
 
 

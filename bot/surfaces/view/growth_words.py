@@ -10,8 +10,8 @@ from bot.domain.growth import CountSample, Growth
 _BARS = "▁▂▃▄▅▆▇█"
 
 
-def growth_words(growth: Growth | None) -> str:
-    """Return how fast it grows and when it does harm, in a sentence or two; empty where nothing is known.
+def growth_words(growth: Growth) -> str:
+    """Return how fast it grows and when it does harm, in a sentence or two.
 
     Example:
     >>> from datetime import UTC, datetime, timedelta
@@ -21,8 +21,6 @@ def growth_words(growth: Growth | None) -> str:
     >>> growth_words(Growth("leaked-memory-cgroups", "dying memory cgroups", looks, 2, 50.0))
     '1,200 more dying memory cgroups a day over 2 d (2 looks: too few for an interval).'
     """
-    if growth is None:
-        return ""
     over = span(growth.latest.at - growth.looks[0].at)
     if growth.low is None or growth.high is None:
         few = f"over {over} ({growth.counted} looks: too few for an interval)"

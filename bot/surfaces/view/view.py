@@ -93,7 +93,6 @@ class IncidentView:
     ended: bool = False
     has_acted: bool = False
     reopens: str = ""
-    question: str = ""
     recurs: str = ""
     links: tuple[tuple[str, str], ...] = ()
     growth: Growth | None = None
@@ -116,8 +115,8 @@ class IncidentView:
 
     @property
     def grows(self) -> str:
-        """How fast the cause's count grew on the node, in words."""
-        return growth_words(self.growth)
+        """How fast the cause's count grew on the node, in words; empty where nothing is known."""
+        return growth_words(self.growth) if self.growth is not None else ""
 
     @property
     def story(self) -> Sentence:
@@ -150,6 +149,11 @@ class GroupView:
     about: str = ""
     askers: tuple[str, ...] = ()
     head: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """True once every incident has ended."""
+        return all(view.ended for view in self.incidents)
 
     def row(self, view: IncidentView) -> str:
         """The row of an incident in a table."""
@@ -186,9 +190,8 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         ended=incident.ended,
         has_acted=any(step.started is not None for step in incident.steps),
         reopens=incident.reopens,
-        question=incident.question.question if incident.question is not None else "",
         recurs=relapse_words(_relapse(incident)),
-        links=links_of(incident, context.links),
+        links=links_of(incident, context.links) if context.links or any(alert.url for alert in incident.alerts) else (),
         growth=incident.triage.growth if incident.triage is not None else None,
     )
 
@@ -204,7 +207,6 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
     )
     undecided = [incident for incident in group if is_undecided(incident, context.checking)]
     view = _checks_view(views) if shows_verdicts else _acting_view(views)
-    ended = all(incident.ended for incident in group)
     word = _lead(group)
     return replace(
         view,
@@ -216,7 +218,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         on_call=on_call_of(context) if needs_a_person(group) else (),
         about=_about(group),
         askers=tuple(dict.fromkeys(asker for incident in group for asker in incident.askers)),
-        head=context.head if ended else "",
+        head=context.head if view.ended else "",
     )
 
 

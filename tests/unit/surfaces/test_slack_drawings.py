@@ -13,6 +13,7 @@ from PIL import Image
 from bot.domain.growth import CountSample, Growth, HarmAt
 from bot.domain.json_form import NotOfForm
 from bot.surfaces.slack import drawings
+from bot.surfaces.slack.pictures import shown_by
 from tests.unit.surfaces.heats import heat_of
 
 AT = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -39,7 +40,7 @@ def test_what_was_kept_by_nobody_is_no_drawing(content: dict[str, object]) -> No
 
 def test_strip_is_text_whose_name_goes_with_its_picture_and_changes_with_each_look() -> None:
     block = drawings.growth_block(GROWS, "abc123")
-    assert drawings.shown_by(block) == drawings.name_of(GROWS, "abc123")
+    assert shown_by(block) == drawings.name_of(GROWS, "abc123")
     later = replace(GROWS, looks=(*LOOKS, CountSample(AT + timedelta(hours=12), 27_200.0, "boot")), counted=13)
     assert drawings.name_of(later, "abc123") != drawings.name_of(GROWS, "abc123")
     assert "█" in json.dumps(block, ensure_ascii=False)
