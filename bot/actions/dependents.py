@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from bot.domain.action import Args
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead, WouldStopProtected
-from bot.domain.listed import listed
 from bot.domain.protected import is_protected
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import listed, one_line
 
 STOPS = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo")
 PROPERTIES = ("Id", "Names", *STOPS, "TriggeredBy")
@@ -111,7 +110,7 @@ def _list(blocks: list[Mapping[str, str]]) -> str:
 def _protected(blocks: list[Mapping[str, str]]) -> str:
     """The protected units among these, for a refusal; empty if there are none."""
     found = sorted(names[0] for names in map(names_of, blocks) if is_protected(names))
-    return listed(found, _NAMED)
+    return listed(found, _NAMED) if found else ""
 
 
 def _blocks(unit: str, text: str) -> list[Mapping[str, str]]:

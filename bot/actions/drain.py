@@ -15,8 +15,8 @@ from bot.domain.action import Action, Args, ByCalls, Facts, Proof, RemedyRules
 from bot.domain.call import remarked
 from bot.domain.command import Command, Outputs
 from bot.domain.duration import parse_duration
-from bot.domain.listed import listed
 from bot.domain.probe import Snapshot
+from bot.domain.safe_text import listed
 
 _USUAL = "10m"
 

@@ -12,7 +12,7 @@ from typing import Any
 from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM
 from bot.app.kubernetes import cluster_reach, draining
-from bot.app.parts import library, now, runner_name, ssh_key, ssh_transport
+from bot.app.parts import SteadyClock, library, now, runner_name, ssh_key, ssh_transport
 from bot.app.policy_settings import policy_of
 from bot.domain.batch import Sampling
 from bot.domain.case import KeptCases
@@ -37,7 +37,6 @@ from bot.response.execution.privilege import rights_as_root
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord
-from bot.response.timing import SteadyClock
 from bot.settings import Settings
 
 SHORT_LOOK = Sampling(1)  # what shows the same in a second need not be read for longer

@@ -22,8 +22,8 @@ from bot.domain.playbook import Playbooks
 from bot.domain.safe_text import one_line, safe
 from bot.ledger import Database, KeptCases, Ledger
 from bot.ledger.chain import Chain
+from bot.ledger.entries import entry_of
 from bot.ledger.excerpt import Excerpt, excerpt
-from bot.ledger.tables import entry_of
 from bot.surfaces.incidents import incident_text
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords

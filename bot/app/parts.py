@@ -8,13 +8,13 @@ import platform
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
 from bot.causes import CAUSES
-from bot.domain.contracts import ActingTransport, Transport
+from bot.domain.contracts import ActingTransport, Clock, Seconds, Transport
 from bot.domain.node import Node
 from bot.library import Library
 from bot.probes import PROBES
@@ -27,6 +27,23 @@ if TYPE_CHECKING:
 def now() -> datetime:
     """The clock."""
     return datetime.now(UTC)
+
+
+class SteadyClock:
+    """A clock that never runs backwards: a system clock that is put back extends nothing.
+
+    Shape: `elapsed` are monotonic seconds. A system clock that is put forward is believed: what expires by that is
+    not done, which is the safe side.
+    """
+
+    def __init__(self, clock: Clock, elapsed: Seconds) -> None:
+        self._clock = clock
+        self._elapsed = elapsed
+        self._began_at, self._began = clock(), elapsed()
+
+    def __call__(self) -> datetime:
+        """Return the time."""
+        return max(self._clock(), self._began_at + timedelta(seconds=self._elapsed() - self._began))
 
 
 def nonce() -> str:

@@ -6,11 +6,10 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from bot.domain.alert import BOT, TERMINAL
-from bot.domain.claim import Limits
 from bot.domain.contracts import Ledger, Log
 from bot.domain.errors import LedgerError, UnreadableEntry
 from bot.domain.house_events import HOUSE, PolicyChanged
-from bot.domain.policy import Policy
+from bot.domain.policy import Limits, Policy
 from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.surfaces import PEOPLE

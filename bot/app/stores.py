@@ -23,6 +23,7 @@ from bot.ledger.chat_requests import ChatRequestStore
 from bot.ledger.dedup_store import DedupStore as BlockingCases
 from bot.ledger.inbox import KNOWN_FOR
 from bot.ledger.inbox import Inbox as BlockingInbox
+from bot.ledger.leases import Presence
 from bot.surfaces import SURFACES
 from bot.surfaces.pagerduty import PARTS
 
@@ -69,7 +70,7 @@ def open_stores(database_url: str, known_for: timedelta = KNOWN_FOR) -> Iterator
         ThreadPoolExecutor(THREADS, "ledger") as threads,
         ThreadPoolExecutor(DOORS, "inbox") as doors,
     ):
-        leases = BlockingLeases(database, runner, presence=database.presence(runner))
+        leases = BlockingLeases(database, runner, presence=Presence(database, runner))
         yield Stores(
             runner,
             on_threads(Ledger(database), threads),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.domain.action import Step
-from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import is_protected
+from bot.domain.safe_text import listed
 from bot.probes.agents import Agent, AgentsReading
 from bot.probes.host import HostReading
 from bot.probes.units import Unit, UnitsReading

@@ -14,9 +14,9 @@ from bot.causes import _loops
 from bot.causes._essential import is_idle
 from bot.causes._figures import count
 from bot.domain.cause import Cause, Tuning, Weighing
-from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import is_essential, is_network
+from bot.domain.safe_text import listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.essential_units import EssentialUnitsReading
 from bot.probes.host import HostReading

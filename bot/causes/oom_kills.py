@@ -16,8 +16,8 @@ from datetime import timedelta
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
 from bot.domain.cause import Cause, Tuning, Weighing
-from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.kernel_log import KernelLogReading

@@ -13,8 +13,8 @@ from bot.causes._figures import count, percent
 from bot.causes._irq_placement import full_cores, irq_placement, is_one_core, rows
 from bot.causes._packet_waits import waits_on
 from bot.domain.cause import Cause, Tuning, Weighing
-from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
 from bot.probes.interrupts import InterruptsReading

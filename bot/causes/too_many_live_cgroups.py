@@ -15,9 +15,9 @@ from bot.causes._figures import count, sentence
 from bot.causes._held_cores import held_cores
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
-from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import makes_cgroups
+from bot.domain.safe_text import listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.containers import ContainersReading

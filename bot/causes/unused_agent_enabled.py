@@ -15,8 +15,8 @@ from fnmatch import fnmatchcase
 from bot.causes._figures import count
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.known_agents import KNOWN_AGENTS
-from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.boot_units import BootUnit, BootUnitsReading
 

@@ -7,33 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from bot.domain.defaults import AT_ONCE
+from bot.domain.policy import Limits
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
     from bot.domain.incident import Incident
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How many nodes may be acted on; None: no limit.
-
-    Shape: `per_label` limits, by label, how many nodes with the same value may be acted on at once. `percent` is of all
-    known `nodes`; if their number is not known, it allows nothing.
-    """
-
-    at_once: int = AT_ONCE
-    per_hour: int | None = None
-    per_label: Mapping[str, int] = field(default_factory=dict)
-    percent: int | None = None
-    nodes: int = 0
-
-    @property
-    def most_at_once(self) -> int:
-        """The smallest number that the limits at once allow."""
-        if self.percent is None:
-            return self.at_once
-        return min(self.at_once, self.nodes * self.percent // 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +59,20 @@ class DecisionRecord:
     marks: tuple[Entry, ...]
     hold: Hold | None = None
     tried: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalRecord:
+    """What it depends on whether a plan is offered, all read at one moment.
+
+    Shape: `tried` is the last incident that began the same plan on its node or machine. `names` are the machine's, none
+    without its machine-id; `nodes` are those of the incident's group. `marks` are what people said of verdicts.
+    """
+
+    tried: str | None
+    names: tuple[str, ...]
+    nodes: frozenset[str]
+    marks: tuple[Entry, ...]
 
 
 def busy_with(hold: Hold, node: str) -> str:

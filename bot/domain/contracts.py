@@ -19,7 +19,7 @@ from bot.domain.verdict import Verdict
 
 if TYPE_CHECKING:  # ledger types, which a check without a ledger need not load
     from bot.domain.action import Plan
-    from bot.domain.claim import Claim, DecisionRecord, Hold
+    from bot.domain.claim import Claim, DecisionRecord, Hold, ProposalRecord
     from bot.domain.entry import Append, Entry, Event, Head
     from bot.domain.events import IncidentEvent, StepStarted
     from bot.domain.house_events import NodeReleased, WishRefused
@@ -253,8 +253,8 @@ class ActingLedger(Ledger, Protocol):
         """
         ...
 
-    async def machines(self, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
-        """Return the names of each machine that has several, by machine-id; with an id, all names of that machine."""
+    async def machines(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the names of each machine that has several, by machine-id."""
         ...
 
     async def earlier(
@@ -290,6 +290,10 @@ class ActingLedger(Ledger, Protocol):
 
         Raises: what `incident` does.
         """
+        ...
+
+    async def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
+        """Return what it depends on whether a plan is offered, in one read; `within` as for `tried`."""
         ...
 
     async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bot.domain.listed import listed
+from bot.domain.safe_text import listed
 
 HOT_PERCENT = 90  # from here on a core counts as hot in a sample
 _NAMED = 3  # how many further hot cores are named

@@ -22,6 +22,7 @@ from bot.domain.events import (
     Cancelled,
     Declined,
     Endorsed,
+    Escalated,
     Expired,
     IncidentEvent,
     NodePicked,
@@ -40,7 +41,7 @@ from bot.domain.events import (
     ValidationStarted,
 )
 from bot.domain.incident import Decision, Incident, StepRecord
-from bot.domain.transitions import AFTER_THE_END, BACK, TRANSITIONS, State, ends
+from bot.domain.transitions import AFTER_THE_END, BACK, TRANSITIONS, State
 from bot.domain.verdict import Confidence, Verdict
 
 
@@ -85,11 +86,18 @@ def after(incident: Incident, entry: Entry) -> Incident:
         updated_at=entry.at,
         seq=entry.seq,
         head=entry.hash,
-        ending=known if ends(known) else None,
+        ending=known if _ends(known) else None,
     )
     if incident.parked_from is not None and state is not State.UNKNOWN and not moved.ended:
         moved = replace(moved, question=None, asked_at=None, parked_from=None)
     return moved
+
+
+def _ends(event: IncidentEvent) -> bool:
+    """True when nothing may follow this event: it is the incident's end."""
+    if isinstance(event, Triaged):
+        return event.verdict.plan is None
+    return isinstance(event, Resolved | Declined | Expired | Cancelled | Escalated | PlanWithheld)
 
 
 def _opened(entry: Entry) -> Incident:

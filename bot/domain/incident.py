@@ -187,6 +187,18 @@ class Incident:
         return len(self.steps) + 1
 
     @property
+    def may_begin_since(self) -> datetime | None:
+        """Since when the next step may begin: the yes, the end of the step before, or that of the watch."""
+        if self.approval is None:
+            return None
+        ends = [step.ended_at for step in self.steps] + [self.validation_ends_at]
+        return max([self.approval.at, *(at for at in ends if at is not None)])
+
+    def clamped(self, now: datetime) -> datetime:
+        """Return the time for this incident: a clock that was put back revives nothing that expired."""
+        return max(now, self.updated_at)
+
+    @property
     def summary(self) -> IncidentSummary:
         """The incident as a line of a list; its texts are made safe, as some come from sources."""
         cause = self.verdict.cause if self.verdict is not None else None

@@ -6,15 +6,39 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Protocol
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
 
 from bot.domain.alert import person_of
-from bot.domain.claim import Limits
-from bot.domain.defaults import APPROVAL_EXPIRES, APPROVALS, REBOOT_DEADLINE, VALIDATION, WAVE_EXPIRES
+from bot.domain.defaults import APPROVAL_EXPIRES, APPROVALS, AT_ONCE, REBOOT_DEADLINE, VALIDATION, WAVE_EXPIRES
+
+if TYPE_CHECKING:
+    from bot.domain.incident import Incident
 
 SAME_AGAIN = timedelta(hours=24)  # the same plan is not run on a node twice within that time
 _TERMINAL = "terminal:"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many nodes may be acted on; None: no limit.
+
+    Shape: `per_label` limits, by label, how many nodes with the same value may be acted on at once. `percent` is of all
+    known `nodes`; if their number is not known, it allows nothing.
+    """
+
+    at_once: int = AT_ONCE
+    per_hour: int | None = None
+    per_label: Mapping[str, int] = field(default_factory=dict)
+    percent: int | None = None
+    nodes: int = 0
+
+    @property
+    def most_at_once(self) -> int:
+        """The smallest number that the limits at once allow."""
+        if self.percent is None:
+            return self.at_once
+        return min(self.at_once, self.nodes * self.percent // 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +137,24 @@ class Policy:
         2
         """
         return max(self.approvals, self.approvals_for_several if nodes > 1 else 1, 2 if strange else 1)
+
+    def decided_within(self, incident: Incident) -> timedelta:
+        """Return how long a proposal may wait for a yes; a wave's proposal waits as long as the wave's approval."""
+        return self.approval_expires + (self.wave_expires if incident.wave else timedelta(0))
+
+    def may_begin_until(self, incident: Incident) -> datetime | None:
+        """Return until when the next step may begin, counted from `may_begin_since`; None without an approval.
+
+        Shape: a decision recorded after the proposal has expired starts nothing.
+        """
+        since, approval, proposed_at = incident.may_begin_since, incident.approval, incident.proposed_at
+        if approval is None or since is None:
+            return None
+        if proposed_at is not None and approval.at >= proposed_at + self.decided_within(incident):
+            return approval.at
+        # The look that confirms the cure may come late, by as much as the node was watched.
+        late = incident.validation.window if incident.validation is not None else timedelta(0)
+        return since + late + self.approval_expires
 
     @property
     def digest(self) -> str:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -139,8 +141,13 @@ def _forms(text: str) -> str:
     lower = text.lower()
     likely = {number for hint, number in _HINTS if hint in lower}  # most texts have no hint and cost only this
     for number in sorted(likely):
-        text = FORMS[number].pattern.sub(FORMS[number].mark, text)
+        text = _compiled(FORMS[number].form).sub(FORMS[number].mark, text)
     return text
+
+
+@functools.cache
+def _compiled(form: str) -> re.Pattern[str]:
+    return re.compile(form)
 
 
 def _without_key(text: str, inside: bool) -> tuple[str, bool]:

@@ -1,8 +1,9 @@
-"""Makes a node's output safe to show: control and bidirectional characters become visible escapes."""
+"""Text that is fit to show: control and bidirectional characters become visible escapes, and what is long is cut."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # C0 except tab and newline, DEL, C1, bidirectional marks, and the line separators that some viewers obey.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -49,3 +50,13 @@ def one_line(text: str, limit: int = 200) -> str:
     """
     flat = " ".join(safe(text).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def listed(words: Sequence[str], most: int, between: str = ", ") -> str:
+    """Return the first `most` words as text, and the count of the others.
+
+    Example:
+    >>> listed(["a", "b", "c", "d"], 2), listed(["a"], 2)
+    ('a, b and 2 more', 'a')
+    """
+    return between.join(words[:most]) + (f" and {len(words) - most:,} more" if len(words) > most else "")

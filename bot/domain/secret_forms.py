@@ -7,7 +7,6 @@ so that hostile text costs time only in proportion to its length.
 
 from __future__ import annotations
 
-import functools
 import re
 from dataclasses import dataclass
 
@@ -50,7 +49,7 @@ VALUE = re.compile(rf"(\bvalue{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}){_VALUE}", re.IGNOR
 
 @dataclass(frozen=True, slots=True)
 class SecretForm:
-    """A form of a secret, and its replacement.
+    """A form of a secret as a pattern, and its replacement.
 
     Shape: `hints` are lower-case words; every text with this form contains a hint. So most texts are not
     searched, and an unused pattern is never compiled.
@@ -59,16 +58,6 @@ class SecretForm:
     hints: tuple[str, ...]
     form: str
     mark: str
-
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        """The form, compiled once."""
-        return _compiled(self.form)
-
-
-@functools.cache
-def _compiled(form: str) -> re.Pattern[str]:
-    return re.compile(form)
 
 
 def _form(hints: str, pattern: str, mark: str) -> SecretForm:

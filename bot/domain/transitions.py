@@ -15,7 +15,6 @@ from bot.domain.events import (
     Endorsed,
     Escalated,
     Expired,
-    IncidentEvent,
     NodePicked,
     PlanProposed,
     PlanWithheld,
@@ -142,10 +141,3 @@ TRANSITIONS: Mapping[State, Row] = {
 
 # News from a source and profiles do not change an incident's state, and may come after its end.
 AFTER_THE_END: tuple[type[Any], ...] = (AlertJoined, AlertCleared, ProfileTaken)
-
-
-def ends(event: IncidentEvent) -> bool:
-    """True when nothing may follow this event: it is the incident's end."""
-    if isinstance(event, Triaged):
-        return event.verdict.plan is None
-    return isinstance(event, Resolved | Declined | Expired | Cancelled | Escalated | PlanWithheld)

@@ -104,8 +104,9 @@ class Inventory:
 
         Raises: InventoryError when it cannot be a name; UnknownNode, with near names, when there is no such node.
         """
-        valid_name(name)
-        node = self.by_name.get(name) or self._fitting(name)
+        if (known := self.by_name.get(name)) is not None:
+            return known
+        node = self._fitting(valid_name(name))
         if node is None:
             near = nearest(name, self.by_name)
             sentence = f"{one_line(name, 80)!r} is not in the inventory {self.origin}."

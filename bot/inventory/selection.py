@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from bot.domain.errors import UnknownNode
-from bot.domain.listed import listed
 from bot.domain.nearest import nearest
 from bot.domain.node import Node
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import listed, one_line
 from bot.domain.selector import Kind, Selector
 from bot.inventory.inventory import Inventory
 

@@ -1,6 +1,6 @@
 """The ledger, inbox and outbox, in SQLite or PostgreSQL. Only this room imports SQLAlchemy.
 
-The code blocks, on SQLAlchemy Core; `threads.py` runs it on threads. So a cancelled or slow event loop never stops in
+The code blocks, on SQLAlchemy Core; `on_threads` runs it on threads. So a cancelled or slow event loop never stops in
 the middle of a transaction, and commands without an event loop need none.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bot.ledger.audit import Audit, audit
 from bot.ledger.chain import Broken
-from bot.ledger.database import Database, is_there
+from bot.ledger.database import Database, is_there, on_threads
 from bot.ledger.export import exported
 from bot.ledger.kept_cases import KeptCases
 from bot.ledger.leases import Leases
@@ -17,7 +17,6 @@ from bot.ledger.outbox import Outbox
 from bot.ledger.pruning import Pruned, Pruner
 from bot.ledger.reading_store import ReadingStore
 from bot.ledger.sweep_store import SweepStore
-from bot.ledger.threads import on_threads
 from bot.ledger.waves import Waves
 
 __all__ = [

@@ -21,8 +21,8 @@ from bot.ledger.append_only import troubled_triggers
 from bot.ledger.audited_stream import NOT_ITS_END, AuditedStream
 from bot.ledger.chain import FIELDS, Broken, Chain
 from bot.ledger.database import Database
+from bot.ledger.incidents import LINE
 from bot.ledger.mentions import Mention, Mentions
-from bot.ledger.summaries import LINE
 from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, WAVES
 
 _ROWS = 500  # read at once

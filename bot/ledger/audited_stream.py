@@ -14,9 +14,9 @@ from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.domain.wave import Wave, after_wave, fold_wave
 from bot.ledger.chain import Broken, Chain
+from bot.ledger.incidents import line_of
 from bot.ledger.machines import MACHINE_ID
 from bot.ledger.mentions import Mention, as_json
-from bot.ledger.summaries import line_of
 from bot.ledger.wave_rows import wave_line
 
 NOT_ITS_END = "does not end as noted in house, with entry {0}: entries were removed, added or rewritten"

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.domain.entry import Entry, Head, chained
 from bot.domain.errors import UnreadableEntry
-from bot.ledger.tables import entry_of
+from bot.ledger.entries import entry_of
 
 FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")  # of a row, in this order
 

@@ -4,11 +4,14 @@ SQLite: WAL and synchronous=FULL, so that acknowledged data is on disk; https://
 waiting writer sleep for longer and longer (https://sqlite.org/c3ref/busy_timeout.htm), so threads wait at `WriteLock`.
 PostgreSQL: an advisory lock allows a single writer, as in SQLite; https://www.postgresql.org/docs/15/explicit-locking.html.
 
+An event loop awaits them by `on_threads`.
+
 Longer than 300 lines: what both databases promise, and how each of them is made to, is read side by side.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import functools
@@ -16,11 +19,12 @@ import os
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from types import MappingProxyType, TracebackType
+from typing import Any, Protocol
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
@@ -28,7 +32,6 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.safe_text import one_line
 from bot.ledger.migrations import migrate
-from bot.ledger.presence import Presence
 
 BUSY = timedelta(seconds=10)  # how long a process waits for another's transaction, which takes milliseconds
 URGENT_IN_A_ROW = 8  # inserts of the inbox before another waiting write has its turn; each takes milliseconds
@@ -89,10 +92,13 @@ class WriteLock:
 
 
 class Database:
-    """An open database. Threads may share it: each transaction has its own connection."""
+    """An open database. Threads may share it: each transaction has its own connection.
+
+    Shape: `engine` is SQLAlchemy's, for what needs a connection outside transactions.
+    """
 
     def __init__(self, engine: Engine, sentence: str, busy: timedelta = BUSY) -> None:
-        self._engine = engine
+        self.engine = engine
         self._engines = {how: engine.execution_options(**{_WRITES: how}) for how in (False, True, _ADDS)}
         self._sentence = sentence
         self._busy = busy
@@ -133,11 +139,7 @@ class Database:
 
     def close(self) -> None:
         """Close every connection."""
-        self._engine.dispose()
-
-    def presence(self, runner: str) -> Presence:
-        """Return the presence by which other programs see that a runner is alive."""
-        return Presence(self._engine, runner)
+        self.engine.dispose()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -200,7 +202,7 @@ class Database:
     def _begin_wal(self) -> None:
         # Not in a transaction, so not through the engine's begin.
         try:
-            with contextlib.closing(self._engine.raw_connection()) as connection:
+            with contextlib.closing(self.engine.raw_connection()) as connection:
                 mode = connection.cursor().execute("PRAGMA journal_mode = WAL").fetchone()
         except (SQLAlchemyError, sqlite3.Error) as no:
             raise LedgerUnavailable(f"{self._sentence}: {_reason(no)}.", _try_next(no)) from no
@@ -321,3 +323,34 @@ def _try_next(error: Exception) -> str:
         "SQLite writes beside the file even to read it, so this user must be able to write to the file and its folder. "
         "To read it all the same, copy the folder, and set ZOMBIE_STATE_DIR to the copy."
     )
+
+
+_NONE: Mapping[str, ThreadPoolExecutor] = MappingProxyType({})
+
+
+class _Verb(Protocol):
+    def __call__(self, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]: ...
+
+
+class _OnThreads:
+    def __init__(self, blocking: object, threads: ThreadPoolExecutor, apart: Mapping[str, ThreadPoolExecutor]) -> None:
+        self._blocking = blocking
+        self._threads = threads
+        self._apart = apart
+
+    def __getattr__(self, name: str) -> _Verb:
+        verb, threads = getattr(self._blocking, name), self._apart.get(name, self._threads)
+
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            return await asyncio.get_running_loop().run_in_executor(threads, functools.partial(verb, *args, **kwargs))
+
+        return awaited
+
+
+def on_threads(blocking: object, threads: ThreadPoolExecutor, apart: Mapping[str, ThreadPoolExecutor] = _NONE) -> Any:
+    """Return a store's methods as awaitable ones, each run in a thread; the caller names the contract it then keeps.
+
+    Shape: `apart` names methods that run in separate threads. A cancelled wait does not stop the running transaction:
+    it is committed or rolled back as a whole.
+    """
+    return _OnThreads(blocking, threads, apart)

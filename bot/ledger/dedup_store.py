@@ -12,7 +12,7 @@ from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.intake_contracts import Correlation, OpenCase, Recurrence, Storm, StormLimits
 from bot.ledger.database import Database
-from bot.ledger.summaries import summary_of
+from bot.ledger.incidents import summary_of
 from bot.ledger.tables import CASES, INCIDENTS
 
 _FIRES = ""  # the value of `over_at` while a case is open

@@ -18,11 +18,12 @@ from bot.domain.entry import Head, instant_of
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE
 from bot.ledger.database import _NOW, Database, _file, _parsed, _postgresql, _reason, _try_next
+from bot.ledger.entries import head_of
 from bot.ledger.inbox import GIVEN_UP
 from bot.ledger.leases import live
 from bot.ledger.machines import names_of_machines
 from bot.ledger.migrations import VERSION
-from bot.ledger.tables import DELIVERIES, INCIDENTS, head_of
+from bot.ledger.tables import DELIVERIES, INCIDENTS
 
 PATIENCE = timedelta(seconds=3)
 _VERSION_TABLE = "zombie_schema"

@@ -17,8 +17,9 @@ from bot.domain.claim import Claim, Hold, busy_with
 from bot.domain.entry import Entry, instant_of, instant_text
 from bot.domain.errors import AlreadyTried, ApprovalExpired, BudgetSpent, NodeBusy
 from bot.domain.house_events import BrakePulled
+from bot.ledger.entries import last_brake
 from bot.ledger.machines import further_names
-from bot.ledger.tables import ATTEMPTS, HOLDS, last_brake
+from bot.ledger.tables import ATTEMPTS, HOLDS
 
 _CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 

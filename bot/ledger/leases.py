@@ -1,22 +1,54 @@
-"""Leases: which runner handles which group of incidents, with the heartbeats of the runners."""
+"""Leases: which runner handles which group of incidents, and which runners are alive.
+
+A runner is alive by its heartbeat and its presence. That its process exists is visible at once, however it ended.
+SQLite: a lock on a file beside the database, which the kernel releases with the process; flock(2).
+PostgreSQL: an advisory lock of a session; https://www.postgresql.org/docs/15/explicit-locking.html#ADVISORY-LOCKS
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import hashlib
+import os
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, case, delete, exists, insert, select, union, update
+from sqlalchemy import (
+    Connection,
+    and_,
+    bindparam,
+    case,
+    create_engine,
+    delete,
+    exists,
+    insert,
+    select,
+    text,
+    union,
+    update,
+)
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
+from bot.domain.errors import LedgerUnavailable
+from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
-from bot.ledger.presence import Presence
 from bot.ledger.tables import HOLDS, INCIDENTS, LEASES, POSTS, RUNNERS
 
 SILENT = timedelta(seconds=10)  # a runner without a heartbeat for this long counts as dead
 LONG_AGO = "1970-01-01T00:00:00.000Z"
 _FORGOTTEN = timedelta(days=1)
+_CONNECT_SECONDS = 5
+_PRESENT = int.from_bytes(b"serv")  # the first of a lock's two keys; the second is the runner's
+_HELD = text(
+    "SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = :locks "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+).bindparams(bindparam("locks", _PRESENT))
 
 # Built once: building a statement costs more than running it.
 _CARD = case((INCIDENTS.c.group != "", INCIDENTS.c.group), else_=INCIDENTS.c.id)
@@ -51,6 +83,98 @@ def live(connection: Connection, now: datetime, silent: timedelta = SILENT) -> l
     """Return the runners with a recent heartbeat. A heartbeat from the future (a clock was set back) does not count."""
     span = {"since": instant_text(now - silent), "until": instant_text(now + silent)}
     return list(connection.execute(_LIVE, span).scalars())
+
+
+class Presence:
+    """The presence of this runner, and of others. A stopped process (SIGSTOP) still counts as present."""
+
+    def __init__(self, database: Database, runner: str) -> None:
+        self._engine = database.engine
+        self._runner = runner
+        self._file: int | None = None
+        self._session: Connection | None = None
+
+    def enter(self) -> None:
+        """Become present, or check that this runner still is.
+
+        Raises: LedgerUnavailable when other runners could not see it.
+        """
+        try:
+            if self._engine.dialect.name == "sqlite":
+                self._enter_file()
+            else:
+                self._enter_session()
+        except (OSError, SQLAlchemyError) as no:
+            self.leave()
+            raise LedgerUnavailable(
+                f"The programs that serve at this ledger cannot be listed: {one_line(str(no), 200)}."
+            ) from no
+
+    def leave(self) -> None:
+        """Stop being present."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._path(self._runner).unlink()
+            os.close(self._file)
+            self._file = None
+        if self._session is not None:
+            with contextlib.suppress(SQLAlchemyError):
+                # The server notices the end of a session later; a released lock is free at once.
+                self._session.exec_driver_sql("SELECT pg_advisory_unlock_all()")
+            with contextlib.suppress(SQLAlchemyError):
+                self._session.close()
+            self._session = None
+
+    def present(self, connection: Connection, runners: Collection[str]) -> set[str]:
+        """Return which of these runners are present."""
+        if not runners:
+            return set()
+        if connection.dialect.name == "sqlite":
+            return {runner for runner in runners if self._is_locked(self._path(runner))}
+        held = set(connection.execute(_HELD).scalars())
+        return {runner for runner in runners if _number(runner) in held}
+
+    def _path(self, runner: str) -> Path:
+        return Path(f"{self._engine.url.database}.{runner}.alive")
+
+    def _is_locked(self, path: Path) -> bool:
+        """Return whether a runner holds its file; delete a file that was left behind."""
+        try:
+            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(file)
+        return False
+
+    def _enter_file(self) -> None:
+        if self._file is not None and self._path(self._runner).exists():
+            return
+        file = os.open(self._path(self._runner), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if self._file is not None:
+            os.close(self._file)
+        self._file = file
+
+    def _enter_session(self) -> None:
+        if self._session is not None:
+            with contextlib.suppress(SQLAlchemyError):
+                self._session.exec_driver_sql("SELECT 1")
+                return
+            self.leave()  # the server ended the session, which released the lock
+        patience = {"connect_timeout": _CONNECT_SECONDS}
+        engine = create_engine(
+            self._engine.url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=patience
+        )
+        self._session = engine.connect()
+        number = _number(self._runner)
+        signed = number - 2**32 if number >= 2**31 else number
+        self._session.exec_driver_sql(f"SELECT pg_advisory_lock_shared({_PRESENT}, {signed})")
 
 
 class Leases:
@@ -146,10 +270,10 @@ class Leases:
         return sorted(connection.execute(_UNSEEN, {"live": sorted(alive)}).scalars())
 
     def _write_heartbeat(self, connection: Connection, now: datetime) -> None:
-        text = instant_text(now)
-        if not connection.execute(_BEAT, {"me": self.runner, "beat_at": text}).rowcount:
+        beat_at = instant_text(now)
+        if not connection.execute(_BEAT, {"me": self.runner, "beat_at": beat_at}).rowcount:
             connection.execute(delete(RUNNERS).where(RUNNERS.c.beat_at < instant_text(now - _FORGOTTEN)))
-            connection.execute(insert(RUNNERS).values(id=self.runner, beat_at=text))
+            connection.execute(insert(RUNNERS).values(id=self.runner, beat_at=beat_at))
 
     def _write(self, connection: Connection, groups: Iterable[str]) -> None:
         for group in groups:
@@ -163,3 +287,7 @@ class Leases:
 
 def _owner(connection: Connection, group: str) -> str | None:
     return connection.execute(_OWNER, {"named": group}).scalar_one_or_none()
+
+
+def _number(runner: str) -> int:
+    return int.from_bytes(hashlib.sha256(runner.encode()).digest()[:4])

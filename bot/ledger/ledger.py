@@ -5,14 +5,14 @@ Longer than 300 lines: each method is one transaction, and all of them share wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
 from bot.domain.action import Plan
 from bot.domain.alert import BOT, is_who
-from bot.domain.claim import Claim, DecisionRecord, Hold
+from bot.domain.claim import Claim, DecisionRecord, Hold, ProposalRecord
 from bot.domain.contracts import Clock
 from bot.domain.entry import (
     ANCHORED,
@@ -28,8 +28,8 @@ from bot.domain.entry import (
     is_wave,
     kind_of,
 )
-from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest, UnreadableEntry
-from bot.domain.events import IncidentEvent, StepStarted
+from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest
+from bot.domain.events import IncidentEvent, PlanProposed, StepStarted, Triaged
 from bot.domain.feedback import said_before
 from bot.domain.house_events import (
     HOUSE,
@@ -45,13 +45,31 @@ from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.post import CardRecord
 from bot.ledger import holds
 from bot.ledger.database import Database
-from bot.ledger.folds import MOST_KEPT, Folds
-from bot.ledger.house_entries import CAPTURES, MARKS, MUTES, HouseEntries
-from bot.ledger.machines import names_of_machines, note_machines
+from bot.ledger.entries import (
+    CAPTURES,
+    MARKS,
+    MUTES,
+    HouseEntries,
+    append_entry,
+    head_of,
+    last_policy,
+    pull_of,
+    read_stream,
+)
+from bot.ledger.incidents import (
+    MOST_KEPT,
+    Folds,
+    card_of,
+    changes,
+    mark_changed,
+    nodes_of,
+    read_summaries,
+    summarise,
+    together,
+)
+from bot.ledger.machines import names_of_machines, note_machine
 from bot.ledger.outbox import posts_of
 from bot.ledger.refusals import to_write
-from bot.ledger.summaries import card_of, changes, mark_changed, nodes_of, read_summaries, summarise, together
-from bot.ledger.tables import append_entry, head_of, last_policy, pull_of, read_stream
 from bot.ledger.wave_rows import may_act
 
 
@@ -164,10 +182,10 @@ class Ledger:
             if written is not None:
                 self._add(connection, HOUSE, None, written, by)
 
-    def machines(self, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
-        """Return the names of machines with several names, by machine-id; with `machine_id`, that machine's."""
+    def machines(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the names of machines with several names, by machine-id."""
         with self._database.reading() as connection:
-            return names_of_machines(connection, machine_id)
+            return names_of_machines(connection)
 
     def beat(self, incident: str, runner: str) -> None:
         """Record that the runner is alive and works on the incident."""
@@ -205,6 +223,17 @@ class Ledger:
             now = instant_of(self._now(connection))
             held = holds.held(connection, incident.node, machine_id, now)
             return DecisionRecord(incident, pulled, marks, held, _tried(connection, plan, machine_id, now - within))
+
+    def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
+        """Return what it depends on whether a plan is offered."""
+        with self._database.reading() as connection:
+            since = instant_of(self._now(connection)) - within
+            return ProposalRecord(
+                _tried(connection, plan, machine_id, since),
+                names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else (),
+                nodes_of(connection, group) if group else frozenset(),
+                self._marks.read(connection),
+            )
 
     def read(self, stream: str) -> tuple[Entry, ...]:
         """Return the stream's entries in order; none if there is no such stream."""
@@ -267,7 +296,7 @@ class Ledger:
     def group(self, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         """Return those incidents, and by id why others among them cannot be read."""
         with self._database.reading() as connection:
-            return self._readable(connection, together(connection, card))
+            return self._folds.readable(connection, together(connection, card))
 
     def card(self, card: str, part: str, of_incident: bool = False) -> CardRecord:
         """Return all that a card is drawn from; with `of_incident`, the card with the incident of that id."""
@@ -275,7 +304,7 @@ class Ledger:
             name = card_of(connection, card) if of_incident else card
             return CardRecord(
                 name,
-                *self._readable(connection, together(connection, name)),
+                *self._folds.readable(connection, together(connection, name)),
                 posts_of(connection, name, part),
                 head_of(connection, HOUSE)[0],
                 holds.brake(connection),
@@ -296,20 +325,7 @@ class Ledger:
             if all(line.cause != cause for line in found.values()):
                 return (), {}
             in_order = sorted(found.values(), key=lambda line: (line.opened_at, line.id))
-            return self._readable(connection, [line.id for line in in_order[-most:]])
-
-    def _readable(
-        self, connection: Connection, incidents: Iterable[str]
-    ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
-        found, unreadable = list[Incident](), dict[str, str]()
-        for name in incidents:
-            try:
-                incident = self._folds.incident(connection, name)
-            except (ImpossibleEvent, UnreadableEntry) as no:  # of a newer program, or damaged
-                unreadable[name] = str(no)
-            else:
-                found += [incident] if incident is not None else []
-        return tuple(found), unreadable
+            return self._folds.readable(connection, [line.id for line in in_order[-most:]])
 
     def _add_to_incident(
         self, connection: Connection, stream: str, expected_seq: int | None, events: Sequence[Event], by: str
@@ -322,7 +338,9 @@ class Ledger:
             raise ImpossibleEvent(f"{stream} has no entries after an append.")
         summarise(connection, incident)
         mark_changed(connection, stream)
-        note_machines(connection, events)
+        for event in events:
+            if isinstance(event, Triaged | PlanProposed):  # they know the node's machine-id
+                note_machine(connection, event)
         for entry in entries:
             if entry.kind in ANCHORED:
                 anchor = EntryAnchored(stream, entry.kind, entry.seq, entry.hash)

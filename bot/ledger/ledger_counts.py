@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from bot.domain.entry import Entry
 from bot.ledger import holds
 from bot.ledger.database import Database
-from bot.ledger.house_entries import MARKS, HouseEntries
+from bot.ledger.entries import MARKS, HouseEntries
 from bot.ledger.inbox import GIVEN_UP
 from bot.ledger.tables import DELIVERIES, INCIDENTS, POSTS, WAVES
 

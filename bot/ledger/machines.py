@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
-from bot.domain.entry import Event
 from bot.domain.errors import UnreadableEntry
 from bot.domain.events import PlanProposed, Triaged
-from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, MACHINES, entry_of
+from bot.ledger.entries import entry_of
+from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, MACHINES
 
 MACHINE_ID = "machine_id"  # its name in what an approval binds
 _OF_NODE = update(MACHINES).where(MACHINES.c.node == bindparam("named"))
@@ -22,15 +22,17 @@ _PROPOSED = (
 )
 
 
-def note_machines(connection: Connection, events: Sequence[Event]) -> None:
-    """Record the machine-ids of nodes in these events, where given."""
-    for event in events:
-        node, machine_id = _machine_of(event)
-        if not (node and machine_id):
-            continue
-        done = connection.execute(_OF_NODE, {"named": node, MACHINE_ID: machine_id})
-        if not done.rowcount:
-            connection.execute(insert(MACHINES).values(node=node, machine_id=machine_id))
+def note_machine(connection: Connection, event: Triaged | PlanProposed) -> None:
+    """Record the machine-id of the event's node, where given."""
+    if isinstance(event, Triaged):
+        node, machine_id = event.verdict.node, event.machine_id
+    else:
+        node, machine_id = event.plan.node, event.binds.get(MACHINE_ID, "")
+    if not (node and machine_id):
+        return
+    done = connection.execute(_OF_NODE, {"named": node, MACHINE_ID: machine_id})
+    if not done.rowcount:
+        connection.execute(insert(MACHINES).values(node=node, machine_id=machine_id))
 
 
 def names_of_machines(connection: Connection, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
@@ -70,11 +72,3 @@ def _proposals(connection: Connection, streams: Sequence[str]) -> Iterator[tuple
             continue
         if isinstance(event, PlanProposed):
             yield stream, event
-
-
-def _machine_of(event: Event) -> tuple[str, str]:
-    if isinstance(event, Triaged):
-        return event.verdict.node, event.machine_id
-    if isinstance(event, PlanProposed):
-        return event.plan.node, event.binds.get(MACHINE_ID, "")
-    return "", ""

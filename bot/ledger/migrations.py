@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 from bot.domain.errors import ImpossibleEvent, LedgerUnavailable, UnreadableEntry
 from bot.domain.fold import fold
 from bot.ledger.append_only import TRIGGERS
+from bot.ledger.entries import read_stream, streams
+from bot.ledger.incidents import summarise
 from bot.ledger.machines import fill_machines
-from bot.ledger.summaries import summarise
-from bot.ledger.tables import read_stream, streams
 
 Change: TypeAlias = str | dict[str, str] | Callable[[Connection], None]  # a dict: by dialect
 

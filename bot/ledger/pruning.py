@@ -14,20 +14,9 @@ from bot.domain.entry import Head, instant_of, instant_text
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.house_events import HOUSE, IncidentsPruned
 from bot.ledger.database import Database
-from bot.ledger.folds import Folds
-from bot.ledger.tables import (
-    ATTEMPTS,
-    CASES,
-    DELIVERIES,
-    ENTRIES,
-    HOLDS,
-    INCIDENTS,
-    KEPT_CASES,
-    LEASES,
-    POSTS,
-    append_entry,
-    head_of,
-)
+from bot.ledger.entries import append_entry, head_of
+from bot.ledger.incidents import Folds
+from bot.ledger.tables import ATTEMPTS, CASES, DELIVERIES, ENTRIES, HOLDS, INCIDENTS, KEPT_CASES, LEASES, POSTS
 
 SHORTEST = timedelta(days=2)  # the guards look back for a day, and sources deliver again for two
 _CARDS_AT_ONCE = 20  # in a transaction, for which every other writer waits

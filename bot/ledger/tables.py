@@ -1,32 +1,17 @@
-"""The tables, for queries, and how entries are read and appended; `migrations.py` creates the tables.
-
-Longer than 300 lines: all tables for queries are together.
-"""
+"""The tables, for queries: what each of them holds; `migrations.py` creates them."""
 
 from __future__ import annotations
-
-import json
-from typing import Any
 
 from sqlalchemy import (
     Boolean,
     Column,
-    Connection,
     Float,
     Integer,
     LargeBinary,
     MetaData,
     Table,
     Text,
-    bindparam,
-    insert,
-    select,
 )
-
-from bot.domain.entry import Entry, Event, Head, body_of, chained, instant_of, instant_text, kind_of, written
-from bot.domain.errors import Conflict, UnreadableEntry
-from bot.domain.house_events import HOUSE
-from bot.domain.redaction import redacted
 
 _METADATA = MetaData()
 
@@ -237,124 +222,3 @@ CASES = Table(
     Column("storm", Text, nullable=False),
     Column("reopened_at", Text, nullable=False),  # when its source says that it was reopened last; empty: never
 )
-
-
-# Built once: building a statement costs more than running it.
-_OF_STREAM = select(ENTRIES).where(ENTRIES.c.stream == bindparam("named")).order_by(ENTRIES.c.seq)
-_LAST = (
-    select(ENTRIES.c.seq, ENTRIES.c.hash, ENTRIES.c.at)
-    .where(ENTRIES.c.stream == bindparam("named"))
-    .order_by(ENTRIES.c.seq.desc())
-    .limit(1)
-)
-_INSERT = insert(ENTRIES)
-
-
-def _last_of_house(index: str, kinds: str, most: int = 1) -> dict[str, str]:
-    """Return the question for the last entries of these kinds in `house`, by dialect.
-
-    Kinds are written out like in the partial index: for a parameter, a database cannot tell whether the index
-    covers it. SQLite gets the index by name, because it would assume that `house` is as short as an average stream.
-    """
-    asked = "SELECT * FROM entries{} WHERE stream = 'house' AND {} ORDER BY seq DESC LIMIT {}"
-    return {"sqlite": asked.format(f" INDEXED BY {index}", kinds, most), "postgresql": asked.format("", kinds, most)}
-
-
-_LAST_BRAKE = _last_of_house("brake_moved", "kind IN ('BrakePulled', 'BrakeReleased')")
-_LAST_MOVES = _last_of_house("brake_moved", "kind IN ('BrakePulled', 'BrakeReleased')", most=100)
-_LAST_POLICY = _last_of_house("policy_changed", "kind = 'PolicyChanged'")
-
-
-def read_stream(connection: Connection, stream: str) -> tuple[Entry, ...]:
-    """Return a stream's entries in order.
-
-    Raises: UnreadableEntry when a row is malformed.
-    """
-    return tuple(entry_of(row) for row in connection.execute(_OF_STREAM, {"named": stream}))
-
-
-def head_of(connection: Connection, stream: str) -> tuple[Head, str]:
-    """Return a stream's head, and the time of its last entry as stored."""
-    row = connection.execute(_LAST, {"named": stream}).one_or_none()
-    return (Head(), "") if row is None else (Head(row.seq, row.hash), row.at)
-
-
-def last_brake(connection: Connection) -> Entry | None:
-    """Return the entry by which the brake was moved last.
-
-    Raises: UnreadableEntry when its row is malformed.
-    """
-    return _first(connection, _LAST_BRAKE)
-
-
-def pull_of(connection: Connection, request: str) -> Entry | None:
-    """Return the entry with which that request pulled the brake, if it is a recent one; raises as `last_brake`."""
-    moves = map(entry_of, connection.exec_driver_sql(_LAST_MOVES[connection.dialect.name]))
-    return next((entry for entry in moves if entry.body.get("request") == request), None)
-
-
-def last_policy(connection: Connection) -> Entry | None:
-    """Return the entry that noted a policy last; raises as `last_brake`."""
-    return _first(connection, _LAST_POLICY)
-
-
-def _first(connection: Connection, by_dialect: dict[str, str]) -> Entry | None:
-    row = connection.exec_driver_sql(by_dialect[connection.dialect.name]).one_or_none()
-    return None if row is None else entry_of(row)
-
-
-def streams(connection: Connection) -> tuple[str, ...]:
-    """Return the names of all streams except `house`."""
-    names = connection.execute(select(ENTRIES.c.stream).where(ENTRIES.c.stream != HOUSE).distinct())
-    return tuple(sorted(names.scalars()))
-
-
-def entry_of(row: Any) -> Entry:
-    """Return a row's entry.
-
-    Raises: UnreadableEntry when the row is malformed.
-    """
-    try:
-        body = json.loads(row.body)
-        if not isinstance(body, dict):
-            raise ValueError("its body is not a JSON object")
-        return Entry(row.stream, row.seq, instant_of(row.at), row.by, row.kind, body, row.hash)
-    except (TypeError, ValueError, RecursionError) as no:
-        raise UnreadableEntry(f"Entry {row.stream}/{row.seq} is malformed: {no}.") from no
-
-
-def sealed(stream: str, before: Head, at: str, event: Event, by: str) -> Entry:
-    """Return the entry of an event, without secrets, chained to the entry before it."""
-    body = redacted(body_of(event))
-    seq, kind = before.seq + 1, kind_of(event)
-    digest = chained(before.hash, stream, seq, at, by, kind, written(body))
-    return Entry(stream, seq, instant_of(at), by, kind, body, digest)
-
-
-def append_entry(
-    connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str, now: str
-) -> Entry:
-    """Append an event in a transaction that also writes its consequences.
-
-    Raises: Conflict when the stream has another length.
-    """
-    before, last_at = head_of(connection, stream)
-    if expected_seq is not None and before.seq != expected_seq:
-        raise Conflict(f"{stream} has {before.seq} entries, not {expected_seq}.", "Read it again and decide again.")
-    entry = sealed(stream, before, max(now, last_at), event, by)
-    insert_entry(connection, entry)
-    return entry
-
-
-def insert_entry(connection: Connection, entry: Entry) -> None:
-    """Insert an entry."""
-    row = {
-        "stream": entry.stream,
-        "seq": entry.seq,
-        "at": instant_text(entry.at),
-        "by": entry.by,
-        "kind": entry.kind,
-        "body": written(entry.body),
-        "hash": entry.hash,
-    }
-    connection.execute(_INSERT, row)

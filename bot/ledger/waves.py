@@ -17,7 +17,8 @@ from bot.domain.wave_events import WaveEvent
 from bot.domain.wave_rules import NodeAlarm
 from bot.ledger import holds
 from bot.ledger.database import Database
-from bot.ledger.tables import INCIDENTS, WAVES, append_entry, read_stream
+from bot.ledger.entries import append_entry, read_stream
+from bot.ledger.tables import INCIDENTS, WAVES
 from bot.ledger.wave_rows import write_wave
 
 

@@ -109,10 +109,7 @@ class IncidentRecord:
 
         Raises: LedgerError when the ledger cannot be asked.
         """
-        found, unreadable = await self._ledger.group(group)
-        for name, error in unreadable.items():
-            self._log("record_unreadable", incident=name, error=one_line(error))
-        return found
+        return readable(*await self._ledger.group(group), self._log)
 
     async def tell(self, incident: Incident, event: IncidentEvent, by: str) -> Incident:
         """Append an event to an incident and return the updated incident.
@@ -127,6 +124,13 @@ class IncidentRecord:
         for entry in await self._ledger.append_all(incident.id, incident.seq, events, by):
             incident = after(incident, entry)
         return incident
+
+
+def readable(found: tuple[Incident, ...], unreadable: Mapping[str, str], log: Log) -> tuple[Incident, ...]:
+    """Return the incidents that were read, and log why others, of a newer program or damaged, are left out."""
+    for name, error in unreadable.items():
+        log("record_unreadable", incident=name, error=one_line(error))
+    return found
 
 
 def may_name(incident_id: str) -> bool:

@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bot.domain.listed import listed
-from bot.domain.safe_text import safe
+from bot.domain.safe_text import listed, safe
 from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.report import CauseCount, FleetReport
 from bot.surfaces.text import wrapped

@@ -8,8 +8,7 @@ from typing import Any
 
 from bot.domain.duration import span
 from bot.domain.entry import instant_text
-from bot.domain.listed import listed
-from bot.domain.safe_text import safe
+from bot.domain.safe_text import listed, safe
 from bot.domain.wave import Wave, WaveState
 from bot.domain.wave_effect import Effect
 from bot.domain.wave_events import TurnOutcome, WaveDeclined, WaveEnded

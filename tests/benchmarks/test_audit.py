@@ -15,8 +15,9 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
 from bot.domain.transitions import State
 from bot.ledger import Database, audit
-from bot.ledger.summaries import summarise
-from bot.ledger.tables import ATTEMPTS, head_of, insert_entry, sealed
+from bot.ledger.entries import head_of, insert_entry, sealed
+from bot.ledger.incidents import summarise
+from bot.ledger.tables import ATTEMPTS
 from tests.record.incidents import STARTED, WAYS, by_whom
 
 pytestmark = pytest.mark.benchmark

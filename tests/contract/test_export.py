@@ -35,7 +35,7 @@ def test_no_transaction_waits_for_the_reader(database: Database) -> None:
     busy: list[int] = []
     for number, _ in enumerate(exported(database)):
         if number % 100 == 1:
-            busy.append(database._engine.pool.checkedout())  # type: ignore[attr-defined]
+            busy.append(database.engine.pool.checkedout())  # type: ignore[attr-defined]
         if number == 700:  # what comes later is not among them, so that a busy record's export ends, too
             Ledger(database).append(HOUSE, None, BrakePulled("meanwhile"), "terminal:ann")
     assert set(busy) == {0}

@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.domain.action import Plan
-from bot.domain.claim import Claim, Limits
+from bot.domain.claim import Claim
 from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, StepStarted, Triaged
+from bot.domain.policy import Limits
 from bot.domain.post import Post
 from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT

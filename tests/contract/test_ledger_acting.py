@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bot.domain.action import Plan, Step
-from bot.domain.claim import Claim, Limits
+from bot.domain.claim import Claim
 from bot.domain.errors import (
     AlreadyTried,
     ApprovalExpired,
@@ -25,6 +25,7 @@ from bot.domain.errors import (
 )
 from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, StepStarted, Triaged
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, NodeReleased
+from bot.domain.policy import Limits
 from bot.ledger import Database, Ledger, audit
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 
@@ -239,7 +240,7 @@ def test_share_of_the_nodes_counts_machines_and_not_their_names(database: Databa
     for number, machine_id in enumerate(("m1", "m1", "m1", "m2")):
         opened(ledger, f"seen{number}", f"node-{number}", machine_id)
     assert ledger.machines() == {"m1": ("node-0", "node-1", "node-2")}
-    assert ledger.machines("m2") == {"m2": ("node-3",)}
+    assert ledger.proposing(Plan("node-3", ()), "m2", "", timedelta(hours=24)).names == ("node-3",)
     approved(ledger, "one", "node-1")
     with pytest.raises(BudgetSpent):
         ledger.begin("one", 4, FIRST, "bot", claim("node-1", at_once=9, percent=25, nodes=5))

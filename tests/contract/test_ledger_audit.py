@@ -22,8 +22,8 @@ from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.transitions import State
 from bot.ledger import Audit, Database, Ledger, audit, exported
 from bot.ledger.append_only import TRIGGERS
-from bot.ledger.summaries import summarise
-from bot.ledger.tables import read_stream
+from bot.ledger.entries import read_stream
+from bot.ledger.incidents import summarise
 from tests.record.incidents import ASKER, WAYS
 from tests.record.keeping import keep
 

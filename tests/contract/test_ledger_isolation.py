@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 
-from bot.domain.claim import Claim, Limits
+from bot.domain.claim import Claim
 from bot.domain.errors import Braked, BudgetSpent, Conflict, NodeBusy, StaleRequest
 from bot.domain.events import Escalated, StepStarted
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
+from bot.domain.policy import Limits
 from bot.ledger import Database, Ledger
 from bot.ledger.inbox import Inbox
 from tests.contract.test_inbox import delivery

@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.action import Plan
-from bot.domain.claim import Claim
+from bot.domain.claim import Claim, ProposalRecord
 from bot.domain.events import AlertReceived, Approved, PlanProposed, StepStarted, Triaged
-from bot.domain.house_events import HOUSE, BrakePulled
+from bot.domain.house_events import HOUSE, BrakePulled, VerdictMarked
 from bot.domain.post import MessageRef, Post
 from bot.ledger import Database, Ledger, Outbox
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
@@ -48,6 +48,21 @@ def test_what_a_decision_depends_on_is_read_at_once(database: Database) -> None:
     assert before is not None
     assert (before.hold, before.tried, before.pulled) == (None, None, pulled), "there is no plan yet"
     assert ledger.deciding("three", day) is None
+
+
+def test_what_a_proposal_depends_on_is_read_at_once(database: Database) -> None:
+    ledger, day = Ledger(database), timedelta(hours=24)
+    assert ledger.proposing(PLAN, "m1", "", day) == ProposalRecord(None, (), frozenset(), ())
+    for number, name in enumerate(("one", "two"), 1):
+        node = f"node-{number}"
+        ledger.append(name, 0, AlertReceived(ALERT, node, "g1"), ASKER)
+        ledger.append(name, 1, Triaged(replace(VERDICT, node=node), machine_id="m1"), "bot")
+    mark = ledger.append(HOUSE, None, VerdictMarked("one", "io-stall", right=True), APPROVER)
+    approved(ledger, "three")
+    ledger.begin("three", 4, StepStarted(1), "bot", Claim(PLAN.node, PLAN.remedy, "r1", cure=PLAN.cure))
+    both = ("node-1", "node-2")
+    assert ledger.proposing(PLAN, "m1", "g1", day) == ProposalRecord("three", both, frozenset(both), (mark,))
+    assert ledger.proposing(PLAN, "", "", timedelta(0)) == ProposalRecord(None, (), frozenset(), (mark,))
 
 
 def test_what_a_card_is_drawn_from_is_read_at_once(database: Database) -> None:

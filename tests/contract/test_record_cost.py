@@ -42,7 +42,7 @@ def opened(url: str) -> Iterator[tuple[Database, list[int]]]:
 
     with Database.open(url) as database:
 
-        @event.listens_for(database._engine, "checkout")
+        @event.listens_for(database.engine, "checkout")
         def checked_out(connection: object, *_: object) -> None:
             connection.set_progress_handler(count, STEPS_AT_ONCE)  # type: ignore[attr-defined]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.claim import Limits
+from bot.domain.policy import Limits
 from bot.domain.wave import Turn, WaveState
 from bot.ledger import audit
 from tests.schedules.drawn import APART, database_in_memory

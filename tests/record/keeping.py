@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
-from bot.domain.claim import Claim, Limits
+from bot.domain.claim import Claim
 from bot.domain.entry import Entry
 from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.fold import fold
+from bot.domain.policy import Limits
 from bot.ledger import Ledger
 from tests.record.incidents import by_whom
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from bot.domain.action import Plan
-from bot.domain.claim import Claim, DecisionRecord, Hold
+from bot.domain.claim import Claim, DecisionRecord, Hold, ProposalRecord
 from bot.domain.entry import Append, Entry, Event, Head
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.events import IncidentEvent, StepStarted
@@ -95,8 +95,8 @@ class Recorder:
     async def free(self, hold: Hold, event: NodeReleased, by: str) -> Entry:
         return await self._do(self.ledger.free, hold, event, by)  # type: ignore[no-any-return]
 
-    async def machines(self, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
-        return await self._do(self.ledger.machines, machine_id)  # type: ignore[no-any-return]
+    async def machines(self) -> Mapping[str, tuple[str, ...]]:
+        return await self._do(self.ledger.machines)  # type: ignore[no-any-return]
 
     async def earlier(
         self, incident: Incident, cause: str, machine_id: str, within: timedelta, most: int
@@ -117,6 +117,9 @@ class Recorder:
 
     async def deciding(self, stream: str, within: timedelta) -> DecisionRecord | None:
         return await self._do(self.ledger.deciding, stream, within)  # type: ignore[no-any-return]
+
+    async def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
+        return await self._do(self.ledger.proposing, plan, machine_id, group, within)  # type: ignore[no-any-return]
 
     async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         return await self._do(self.ledger.tried, plan, machine_id, within)  # type: ignore[no-any-return]

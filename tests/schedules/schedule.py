@@ -11,12 +11,12 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from bot.domain.claim import Limits
 from bot.domain.entry import Entry, instant_text
 from bot.domain.events import Escalated, QuestionAnswered, QuestionAsked
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
+from bot.domain.policy import Limits
 from bot.ledger import Database, Leases, Ledger
 from tests.schedules.parts import CountingNode
 from tests.schedules.people import ABOUT, ASKED, OLD_CARD, People

@@ -13,12 +13,11 @@ from functools import partial
 from typing import Any
 
 from bot.domain.alert import BOT
-from bot.domain.claim import Limits
 from bot.domain.errors import LedgerUnavailable, NotAnApprover, Refused
 from bot.domain.events import Approved, Cancelled, StepStarted
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
-from bot.domain.policy import Approval
+from bot.domain.policy import Approval, Limits
 from bot.domain.transitions import State
 from bot.domain.wave import Wave, WaveState, stages_of
 from bot.domain.wave_events import TurnOutcome, WaveMember, WaveProposed

@@ -24,7 +24,6 @@ from bot.domain.policy import SAME_AGAIN, Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.response.record import IncidentRecord
-from bot.response.timing import now_of
 
 VERBS = ("approve", "decline", "cancel", "answer", "undo", "brake", "release")
 
@@ -91,7 +90,7 @@ class DecisionPreview:
         return _asked("[policy] names them as an approver", lambda: guards.is_approver(self.policy, approval))
 
     async def _about_plan(self, incident: Incident, approval: Approval, action: str) -> list[str | Refused]:
-        policy, proposal, now = self.policy, incident.proposal, now_of(self.clock, incident)
+        policy, proposal, now = self.policy, incident.proposal, incident.clamped(self.clock())
         assert proposal is not None
         record = await self.ledger.deciding(incident.id, SAME_AGAIN)
         assert record is not None

@@ -33,7 +33,6 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
-from bot.response.timing import decided_within
 
 
 def reason_given(approval: Approval) -> None:
@@ -164,7 +163,7 @@ def is_undecided(incident: Incident) -> PlanProposed:
 
 def is_in_time(policy: Policy, incident: Incident, now: datetime) -> None:
     """Raises: ApprovalExpired."""
-    within = decided_within(policy, incident)
+    within = policy.decided_within(incident)
     if incident.proposed_at is not None and now >= incident.proposed_at + within:
         minutes = within.total_seconds() / 60
         raise ApprovalExpired(f"The plan was proposed more than {minutes:g} minutes ago.", "Check the node again.")
@@ -250,6 +249,8 @@ def is_trusted(policy: Policy, incident: Incident, marks: Sequence[Entry]) -> No
 
 def are_trusted(policy: Policy, causes: Sequence[str], marks: Sequence[Entry]) -> None:
     """Raises: CauseInDoubt for the first cause that people marked wrong too often."""
+    if not marks:  # most records have none
+        return
     for cause in causes:
         if doubt := score_of(marks, cause, policy.counted).doubt:
             raise CauseInDoubt(doubt)

@@ -59,7 +59,8 @@ class Recheck:
         if was != now:
             raise PlanChanged(f"The playbook has changed since the plan was proposed: {was} → {now}.")
         # No new profile is taken: its result is weighed again with what the node says now.
-        playbook = profiled(playbook, as_run(incident.profile))
+        if incident.profile:
+            playbook = profiled(playbook, as_run(incident.profile))
         steps = incident.proposal.plan.steps
         for triage in self.triages[:-1]:
             yield await self._look(triage, node, deciding(playbook, incident.verdict), steps)

@@ -53,7 +53,6 @@ from bot.response.decision.preflight import Drifted, Preflight
 from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.execution.node_access import NodeAccess
 from bot.response.record import IncidentRecord, cured_since, handed_over, may_name, unknown
-from bot.response.timing import now_of
 
 _TRIES = 3  # on Conflict: read again, fold, decide again
 _TOO_FAST = "The incident changes faster than it can be decided."
@@ -320,4 +319,4 @@ class Responder:
             raise
 
     def _now(self, incident: Incident) -> datetime:
-        return now_of(self.clock, incident)
+        return incident.clamped(self.clock())

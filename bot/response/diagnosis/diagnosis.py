@@ -148,7 +148,9 @@ class Diagnosis:
             if not incident.seq:
                 with suppress(LedgerError):  # the node is read all the same, and opened with its verdict
                     await self._recorder.opened(incident)
-            playbook = profiled(self._chosen(incident), as_run(incident.profile))
+            playbook = self._chosen(incident)
+            if incident.profile:
+                playbook = profiled(playbook, as_run(incident.profile))
             verdict = await self._verdict(job, playbook)
             if verdict is None:
                 return  # the bot is stopping; the next run reads it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.action import Plan
@@ -63,42 +64,28 @@ class Proposer:
             return PlanWithheld(why)
         try:
             machine_id = machine_id_of(verdict)
-            again = await self._ledger.tried(plan, machine_id, SAME_AGAIN)
-            others = await self._other_names(verdict.node, machine_id)
-            needed = await self._approvals_needed(incident)
-            marks = await self._ledger.marks()
+            group = incident.group if incident is not None else ""
+            record = await self._ledger.proposing(plan, machine_id, group, SAME_AGAIN)
         except LedgerError as error:
             return PlanWithheld(f"It is not known whether this was tried before: {error.sentence}")
-        if again is not None:
+        if record.tried is not None:
             return Escalated(
-                f"The same plan was carried out on {verdict.node} less than a day ago, in incident {again}.",
+                f"The same plan was carried out on {verdict.node} less than a day ago, in incident {record.tried}.",
                 "It did not last. Find out what starts it again, or replace the node.",
             )
-        if doubt := score_of(marks, verdict.cause or "", self._policy.counted).doubt:
+        if doubt := score_of(record.marks, verdict.cause or "", self._policy.counted).doubt:
             return PlanWithheld(doubt)
+        strange = incident is not None and raised_by_stranger(self._policy, incident)
+        needed = self._policy.approvals_needed(len(record.nodes), strange)
         if (approvals := self._policy.most_approvers) is not None and approvals < needed:
             return PlanWithheld(f"{needed} people have to approve this, and [policy] names {approvals}.")
         assert node is not None
         found = await self._seen(verdict, plan, node, playbook)
         if not isinstance(found, PlanProposed):
             return found
-        return replace(found, approvals_needed=needed, affects=(*others, *found.affects))
-
-    async def _other_names(self, node: str, machine_id: str) -> tuple[str, ...]:
-        """Return the machine's other names; while the bot acts on any of them, it acts on no other."""
-        names = (await self._ledger.machines(machine_id)).get(machine_id, ()) if machine_id else ()
-        others = [name for name in names if name != node]
-        return (
-            (f"the same machine-id as {one_line(', '.join(others), 200)}: the same machine, or a copied image",)
-            if others
-            else ()
+        return replace(
+            found, approvals_needed=needed, affects=(*_other_names(verdict.node, record.names), *found.affects)
         )
-
-    async def _approvals_needed(self, incident: Incident | None) -> int:
-        if incident is None:
-            return self._policy.approvals_needed(1, strange=False)
-        nodes = await self._ledger.nodes(incident.group) if incident.group else frozenset()
-        return self._policy.approvals_needed(len(nodes), raised_by_stranger(self._policy, incident))
 
     def _found(self, name: str) -> Node | None:
         try:
@@ -137,3 +124,11 @@ class Proposer:
             return PlanWithheld("The node was booted while it was looked at, or does not say which boot it is in.")
         bound = binds(verdict, node, seen, playbook, self._policy)
         return PlanProposed.of(plan, bound, figures=figures(verdict, units_of(plan)), affects=affected)
+
+
+def _other_names(node: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Say which other names the machine has; while the bot acts on any of them, it acts on no other."""
+    others = [name for name in names if name != node]
+    if not others:
+        return ()
+    return (f"the same machine-id as {one_line(', '.join(others), 200)}: the same machine, or a copied image",)

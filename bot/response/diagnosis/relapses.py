@@ -12,9 +12,9 @@ from bot.domain.events import PlanWithheld
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.relapse import Relapse
-from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
+from bot.response.record import readable
 
 WITHIN = timedelta(days=30)
 _MOST_FOLDED = 60  # for a node that is checked every hour, the newest are enough
@@ -31,10 +31,7 @@ async def earlier_incidents(
     """
     if verdict.cause is None:
         return ()
-    found, unreadable = await ledger.earlier(incident, verdict.cause, machine_id, WITHIN, _MOST_FOLDED)
-    for name, error in unreadable.items():  # of a newer program, or damaged
-        log("record_unreadable", incident=name, error=one_line(error))
-    return found
+    return readable(*await ledger.earlier(incident, verdict.cause, machine_id, WITHIN, _MOST_FOLDED), log)
 
 
 @dataclass(slots=True)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import keeps_for_others, makes_cgroups
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import listed, one_line
 from bot.probes.containers import ContainersReading
 from bot.probes.units import UnitsReading
 

@@ -1,9 +1,9 @@
-"""What this program knows about its attempts at steps: what was sent, and what was heard back."""
+"""What this program knows about its attempts at steps: what was sent, what was heard back, when to look again."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from bot.domain.command import Completed
@@ -12,8 +12,8 @@ from bot.domain.errors import Braked
 from bot.domain.fence import FenceRefusal
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
-from bot.response.timing import POLL
 
+POLL, LONGEST_POLL = timedelta(seconds=2), timedelta(seconds=5)
 HELD_UP = "it was delayed before its command was sent"
 _BOOTED = "it was not run, because the node was booted since it was read"
 _NOBODY_SAYS = 124  # from here on, the exit status comes from whatever ended the command
@@ -68,6 +68,11 @@ class Attempts:
         """Note that the brake stops the rest of a step: that is reported too if its deadline passes meanwhile."""
         self.said[key] = f"{no.name}: {no.sentence}"
         return AdvanceLater(pause, self.said[key])
+
+
+def pause_of(since: datetime, now: datetime) -> timedelta:
+    """Return the pause before the next look: short at first, longer for what takes minutes."""
+    return min(max(POLL, (now - since) / 10), LONGEST_POLL)
 
 
 def _failure(ended: Completed | None) -> str | None:

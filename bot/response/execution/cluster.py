@@ -14,8 +14,7 @@ from bot.domain.call import Answered, Call, fits
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import Braked, CannotRead, ConnectionLost, UnknownCluster
-from bot.domain.listed import listed
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import listed, one_line
 
 KUBERNETES = "kubernetes"  # the first word of a right that a cluster grants, not sudo
 _LOOK_LIMIT = timedelta(seconds=10)

@@ -29,10 +29,10 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.redaction import redacted_text
 from bot.domain.transitions import State
+from bot.response.execution.attempts import pause_of
 from bot.response.execution.step_executor import Outcome, StepExecutor
 from bot.response.execution.validation import MOST_BETWEEN, Diagnose, next_sample, not_yet, resolved
 from bot.response.record import IncidentRecord, cured_since, handed_over, plan_of, rest_of, stopped
-from bot.response.timing import decided_within, now_of, pause_of
 
 _OUT_OF_BAND = "Use another way in: the console, or the cloud provider's reboot."
 
@@ -62,7 +62,7 @@ class Remediation:
         if incident.ended:
             return None
         try:
-            now = now_of(self.stepping.clock, incident)
+            now = incident.clamped(self.stepping.clock())
             outcome = await (self._foreign(incident, now) if self._is_foreign(incident) else self._next(incident, now))
             if isinstance(outcome, Escalated):
                 outcome = handed_over(outcome, incident, self.stepping.reach.actions)
@@ -108,7 +108,7 @@ class Remediation:
             case State.PROPOSED:
                 since = incident.proposed_at or incident.updated_at
                 policy = self.stepping.policy
-                late = since + decided_within(policy, incident) - policy.approval_expires
+                late = since + policy.decided_within(incident) - policy.approval_expires
                 return self._unless_late(late, now, Expired("Nobody decided in time."))
             case State.UNKNOWN:
                 since = incident.asked_at or incident.updated_at

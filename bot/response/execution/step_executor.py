@@ -48,11 +48,10 @@ from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.response.decision import guards
 from bot.response.decision.binding import another_boot, another_machine, another_reach, further_reach
-from bot.response.execution.attempts import HELD_UP, Attempt, Attempts
+from bot.response.execution.attempts import HELD_UP, POLL, Attempt, Attempts, pause_of
 from bot.response.execution.before_reboot import NOTHING, PreRebootReader, StoredReadings
 from bot.response.execution.node_access import NodeAccess, NodeStatus, NotRun, TooLate
 from bot.response.record import as_evidence, asked, earlier, expired, facts_of, plan_of, recorded, rest_of, stopped
-from bot.response.timing import POLL, lives_since, lives_until, now_of, pause_of
 
 SILENT = timedelta(seconds=10)  # a runner without a sign of life for this long counts as dead
 IN_TIME = timedelta(seconds=30)  # after that others count it as dead, and may have done what it was about to send
@@ -85,7 +84,7 @@ class StepExecutor:
     async def begin(self, incident: Incident, node: Node, now: datetime) -> Outcome:
         """Begin the next step, or say why it does not begin."""
         plan, bound = plan_of(incident)
-        until = lives_until(self.policy, incident)
+        until = self.policy.may_begin_until(incident)
         if until is None or now >= until:
             return expired(incident, "The time in which the approved plan could begin is over.")
         if not self.policy.acting:  # another program at this ledger may be allowed to act
@@ -175,8 +174,8 @@ class StepExecutor:
             self.runner,
             self.policy.limits,
             node.labels,
-            since=lives_since(incident),
-            until=lives_until(self.policy, incident),
+            since=incident.may_begin_since,
+            until=self.policy.may_begin_until(incident),
             machine_id=bound.get("machine_id", ""),
             cure=plan.cure,
         )
@@ -236,7 +235,7 @@ class StepExecutor:
         except (Unreachable, CannotRead) as no:
             return self._unread(record, step, patience, no.sentence, now)
         if proven:
-            took = max(timedelta(0), now_of(self.clock, incident) - record.started_at)
+            took = max(timedelta(0), incident.clamped(self.clock()) - record.started_at)
             return StepVerified(record.number, (as_evidence(action, step, seen.facts[0]),), took)
         return await self._unproven(incident, node, record, seen, patience)
 
@@ -274,7 +273,7 @@ class StepExecutor:
         self, incident: Incident, node: Node, record: StepRecord, seen: NodeStatus, patience: timedelta
     ) -> Outcome:
         step = plan_of(incident)[0].steps[record.number - 1]
-        action, now = self.reach.actions[step.action], now_of(self.clock, incident)
+        action, now = self.reach.actions[step.action], incident.clamped(self.clock())
         key = (incident.id, record.number, record.attempt)
         ours, failure = key in self._attempts.ran, self._attempts.ran.get(key)
         seen_now = (as_evidence(action, step, seen.facts[0]),)
@@ -296,7 +295,7 @@ class StepExecutor:
 
     def _may_run_again(self, incident: Incident, record: StepRecord, seen: NodeStatus, now: datetime) -> bool:
         """True if its end was not heard, and approval, plan and attempts left allow another attempt."""
-        until = lives_until(self.policy, incident)
+        until = self.policy.may_begin_until(incident)
         in_time = record.attempt < MOST_ATTEMPTS and until is not None and now < until
         return in_time and self._is_as_approved(incident, record, seen)
 

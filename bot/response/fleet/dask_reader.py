@@ -18,10 +18,9 @@ from distributed import Client, KilledWorker
 
 from bot.domain.contracts import Clock
 from bot.domain.errors import LedgerError, SchedulerError, UsageError
-from bot.domain.listed import listed
 from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import listed, one_line
 from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.chunk import Hears
 from bot.response.fleet.chunk_reply import ChunkReply

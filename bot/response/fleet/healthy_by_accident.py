@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.domain.listed import listed
+from bot.domain.safe_text import listed
 from bot.response.fleet.answer import NodeAnswer
 
 _ENTRY = re.compile(r"(?P<where>(?:units|agents)\.[a-z_]+)\[(?P<name>[^\[\]]+)\]\.(?P<field>sub|used)\Z")

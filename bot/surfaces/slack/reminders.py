@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.domain.incident import Incident
-from bot.domain.listed import listed
 from bot.domain.policy import Policy
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import listed, one_line
 from bot.domain.transitions import State
 from bot.surfaces.slack.blocks import drawn, line, marked_up, slack_user
 from bot.surfaces.slack.message import TEXT, Message, clipped

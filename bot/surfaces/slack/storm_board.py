@@ -10,8 +10,7 @@ from bot.domain.contracts import Leases, Log
 from bot.domain.errors import LedgerError
 from bot.domain.incident import IncidentSummary
 from bot.domain.intake_contracts import DedupStore, Storm, StormLimits
-from bot.domain.listed import listed
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import listed, one_line
 from bot.domain.transitions import State
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import SUMMARY

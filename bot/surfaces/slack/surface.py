@@ -19,10 +19,9 @@ from bot.domain.incident import Incident, newest
 from bot.domain.pagerduty import OnCallSource
 from bot.domain.policy import Policy
 from bot.domain.post import CardPosts, CardRecord, MessageRef
-from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.execution.usual import UsualTimes
-from bot.response.record import undoable
+from bot.response.record import readable, undoable
 from bot.surfaces.slack.calls import FIRST
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import Message, stands_so, wording_of
@@ -187,7 +186,7 @@ class SlackSurface:
 
     async def group(self, name: str) -> tuple[Incident, ...]:
         """Return a card's incidents; none without such a card. Raises: LedgerError when the record cannot be read."""
-        return newest(self._readable(*await self._ledger.group(name)))
+        return newest(readable(*await self._ledger.group(name), self._log))
 
     async def read(self, name: str, *, of_incident: bool = False) -> CardRecord:
         """Return all that a card is drawn from; with `of_incident`, the card with the incident of that id.
@@ -195,17 +194,12 @@ class SlackSurface:
         Raises: LedgerError when the record cannot be read.
         """
         card = await self._ledger.card(name, CARD, of_incident=of_incident)
-        self._readable(card.incidents, card.unreadable)
+        readable(card.incidents, card.unreadable, self._log)
         return card
 
     async def place(self, name: str, posts: CardPosts | None = None) -> MessageRef | None:
         """Return the place of a card; `posts`, if just read. Raises: LedgerError when the outbox cannot be read."""
         return await self._poster.place(name, posts)
-
-    def _readable(self, found: tuple[Incident, ...], unreadable: Mapping[str, str]) -> tuple[Incident, ...]:
-        for name, error in unreadable.items():
-            self._log("record_unreadable", incident=name, error=one_line(error))
-        return found
 
     # --- what is shown
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bot.domain.duration import span
-from bot.domain.listed import listed
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import listed, one_line
 from bot.response.fleet.scheduled import Digest, ScheduledSweep
 from bot.surfaces.fleet import headline
 from bot.surfaces.slack.message import TEXT, Block, Message, bullets, clipped, escaped, footnote, header, paragraph

@@ -13,9 +13,8 @@ from typing import Any
 
 from bot.domain.contracts import ActingLedger, Outbox
 from bot.domain.incident import Decision, Incident
-from bot.domain.listed import listed
 from bot.domain.post import CardRecord
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import listed, one_line, safe
 from bot.domain.verdict import Verdict
 from bot.surfaces.slack.blocks import SUMMARY, drawn, line, marked_up, step_blocks
 from bot.surfaces.slack.drawings import heat_block

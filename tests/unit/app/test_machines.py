@@ -23,7 +23,7 @@ class Knows:
     def __init__(self, names: Mapping[str, tuple[str, ...]] | None) -> None:
         self._names = names
 
-    async def machines(self, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
+    async def machines(self) -> Mapping[str, tuple[str, ...]]:
         if self._names is None:
             raise LedgerUnavailable("The database is locked.")
         return self._names

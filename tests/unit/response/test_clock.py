@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from bot.app.parts import SteadyClock
 from bot.domain.errors import Refused
 from bot.domain.events import Approved, Expired
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval
 from bot.response.decision.responder import Responder
-from bot.response.timing import SteadyClock
 from tests.schedules.stage import Stage
 from tests.unit.response.requesting import do, incident, run
 

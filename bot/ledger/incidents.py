@@ -1,19 +1,25 @@
-"""The list of incidents: a row each, updated with every entry; it can be rebuilt from the entries."""
+"""The incidents that follow from the entries: folded, and listed in a row each; both can be made again from them."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, func, insert, or_, select, update
 
 from bot.domain.alert import SourceKind
 from bot.domain.entry import instant_of, instant_text
-from bot.domain.errors import UnreadableEntry
+from bot.domain.errors import ImpossibleEvent, UnreadableEntry
+from bot.domain.fold import after, fold
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.transitions import State
-from bot.ledger.tables import INCIDENTS
+from bot.ledger.entries import entry_of, read_stream
+from bot.ledger.tables import ENTRIES, INCIDENTS
+
+MOST_KEPT = 300  # folded; an incident with 800 alerts takes half a megabyte
 
 LINE = tuple(
     column for column in INCIDENTS.c if column is not INCIDENTS.c.change
@@ -33,6 +39,67 @@ _TOGETHER = (
 _CARD_OF = select(INCIDENTS.c.group).where(INCIDENTS.c.id == bindparam("named"))
 _NODES = select(INCIDENTS.c.node).where(INCIDENTS.c.group == bindparam("of_group")).distinct()
 _OPEN = select(INCIDENTS).where(~INCIDENTS.c.ended).order_by(INCIDENTS.c.change)
+_FROM = (
+    select(ENTRIES)
+    .where(ENTRIES.c.stream == bindparam("named"), ENTRIES.c.seq >= bindparam("first"))
+    .order_by(ENTRIES.c.seq)
+)
+
+
+class Folds:
+    """Incidents folded so far, so that each new entry costs the same, however long the stream is. Threads may share it.
+
+    A kept incident covers the entries up to its last entry, and is used only while that entry has the same hash.
+    So it does not matter who appended later entries, or whether a folded transaction was rolled back.
+    """
+
+    def __init__(self, most_kept: int = MOST_KEPT) -> None:
+        self._most_kept = most_kept
+        self._kept: OrderedDict[str, Incident] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def incident(self, connection: Connection, stream: str) -> Incident | None:
+        """Return a stream's incident; None where it has no entries.
+
+        Raises: ImpossibleEvent when they form no incident; UnreadableEntry when an entry cannot be read here.
+        """
+        with self._lock:
+            kept = self._kept.get(stream)
+        incident = self._folded_further(connection, kept) if kept is not None else None
+        if incident is None:
+            entries = read_stream(connection, stream)
+            incident = fold(entries) if entries else None
+        with self._lock:
+            self._kept.pop(stream, None)
+            if incident is not None:
+                self._kept[stream] = incident
+                while len(self._kept) > self._most_kept:
+                    self._kept.popitem(last=False)
+        return incident
+
+    def readable(
+        self, connection: Connection, streams: Iterable[str]
+    ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
+        """Return these incidents in order, and by id why others among them cannot be read."""
+        found, unreadable = list[Incident](), dict[str, str]()
+        for name in streams:
+            try:
+                incident = self.incident(connection, name)
+            except (ImpossibleEvent, UnreadableEntry) as no:  # of a newer program, or damaged
+                unreadable[name] = str(no)
+            else:
+                found += [incident] if incident is not None else []
+        return tuple(found), unreadable
+
+    def _folded_further(self, connection: Connection, kept: Incident) -> Incident | None:
+        """Fold the later entries; None where the last folded entry is gone."""
+        rows = connection.execute(_FROM, {"named": kept.id, "first": kept.seq}).all()
+        if not rows or (rows[0].seq, rows[0].hash) != (kept.seq, kept.head):
+            return None
+        incident = kept
+        for entry in map(entry_of, rows[1:]):
+            incident = after(incident, entry)
+        return incident
 
 
 def summarise(connection: Connection, incident: Incident) -> None:
