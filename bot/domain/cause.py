@@ -52,22 +52,23 @@ class Tuning(Mapping[str, float]):
 class Cause:
     """A named fault.
 
-    Shape: `probes` are what `weigh` looks at; `thresholds` are the names it takes from its tuning. `weigh` returns a
-    Finding if the readings support the cause, RuledOut if they speak against it, and Undecided if a missing reading
-    leaves it open. `worst` is the gravest status that the cause can have. `cured_alone_by` are actions that cure it
-    without stopping a unit first, because nothing that still runs would bring it back. `eased_by` are actions that help
-    this cause or limit its harm, but not every cause. `takes_allow`: a playbook may list names to let pass. `signature`
-    names the probes that show it in a single look, without a window; empty if only a whole check can tell. `beside` are
-    readings that it also weighs where they were read; a playbook need not ask for them. `reboot_lasts`: within that
-    time after a reboot for this cause no second reboot is offered, because the first did not help. `grows` is the count
-    that increases on the node while the fault lasts, if there is one. `of_one`: it concerns a unit or workload, not the
-    node.
+    Shape: `probes` are what `weigh` looks at; `thresholds` are the names it takes from its tuning, or a table of
+    them with the values and reasons that hold unless a playbook sets others. `remedy` and `lasting_fix` hold
+    likewise unless a playbook says otherwise. `weigh` returns a Finding if the readings support the cause, RuledOut
+    if they speak against it, and Undecided if a missing reading leaves it open. `worst` is the gravest status that
+    the cause can have. `cured_alone_by` are actions that cure it without stopping a unit first, because nothing
+    that still runs would bring it back. `eased_by` are actions that help this cause or limit its harm, but not
+    every cause. `takes_allow`: a playbook may list names to let pass. `signature` names the probes that show it in
+    a single look, without a window; empty if only a whole check can tell. `beside` are readings that it also weighs
+    where they were read; a playbook need not ask for them. `reboot_lasts`: within that time after a reboot for this
+    cause no second reboot is offered, because the first did not help. `grows` is the count that increases on the
+    node while the fault lasts, if there is one. `of_one`: it concerns a unit or workload, not the node.
     """
 
     name: str
     title: str  # in plain words: "leaked memory cgroups"
     probes: tuple[str, ...]
-    thresholds: tuple[str, ...]
+    thresholds: tuple[str, ...] | Mapping[str, Threshold]
     weigh: Callable[[Snapshot, Tuning], Weighing]
     worst: Status = Status.CRITICAL
     cured_alone_by: tuple[str, ...] = ()
@@ -78,3 +79,10 @@ class Cause:
     reboot_lasts: timedelta | None = None
     grows: Grows | None = None
     of_one: bool = False
+    remedy: tuple[str, ...] = ()
+    lasting_fix: str = ""
+
+    @property
+    def usual(self) -> Mapping[str, Threshold]:
+        """The thresholds that hold unless a playbook sets others; empty if playbooks have to set them all."""
+        return self.thresholds if isinstance(self.thresholds, Mapping) else {}

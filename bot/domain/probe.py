@@ -60,6 +60,7 @@ class Probe:
     Shape: `reading` is the type that `parse` returns; conditions of playbooks may use its fields. `definition` is a
     playbook's definition of its own probe, as JSON: it tells probes with the same commands apart. `told` are runs made
     beforehand, such as a profile that somebody asked for: they are part of the answer, and the node is not asked again.
+    `example` is what its commands print on a healthy node, by their names: simulated nodes answer so.
     Raises: `parse` raises CannotRead (and nothing else) when the outputs hold no answer.
     """
 
@@ -70,6 +71,7 @@ class Probe:
     reading: type[Any] = object
     definition: str = ""
     told: tuple[Completed, ...] = ()
+    example: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def read(self, outputs: Outputs) -> Any:
         """Return the reading, or Unread with the reason."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.domain.action import Action
@@ -13,10 +13,12 @@ from bot.domain.probe import Probe
 from bot.domain.problems import Problems
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Status
+from bot.library.all_but import AllBut
 from bot.library.document import Document
 from bot.library.kinds import Kind
 from bot.library.remedies import remedy_fault
 from bot.library.shapes import CauseShape, ConditionShape, PlaybookShape
+from bot.library.threshold_values import tidy, wrong_unit
 
 # A name without its type would match no unit; for the types see systemd.unit(5).
 _UNIT_PATTERN = re.compile(
@@ -51,16 +53,19 @@ def assemble(
 ) -> Assembled:
     """Return the playbook.
 
-    Shape: what is not given comes from the parent: probes, must_read, causes; and for a cause that both have, each
-    threshold, the remedy, the lasting fix and what it allows. A playbook without probes and causes also has the
-    parent's conditions, before its own.
+    Shape: with `all_but` every probe and cause of the tables that it does not list comes after those that are
+    named, and what a cause that can be critical needs from them has to be read. Otherwise, what is not given comes
+    from the parent: probes, must_read, causes; and for a cause that both have, each threshold, the remedy, the
+    lasting fix and what it allows. A playbook without probes and causes also has the parent's conditions, before
+    its own.
 
     Raises: the problems' error, with a line for each problem.
     """
     work = _Assembly(shape, document, parent, tables, problems)
+    work.left_out()
     probes = work.probes()
     causes = work.causes(probes)
-    must_read = work.must_read(probes)
+    must_read = work.must_read(probes, causes)
     conditions = work.conditions(probes)
     problems.stop_if_any()
     playbook = Playbook(
@@ -93,6 +98,7 @@ class _Assembly:
         self._parent = parent.playbook if parent is not None else None
         self._known_probes, self._known_causes, self._actions = tables.probes, tables.causes, tables.actions
         self._problems = problems
+        self._all_but = AllBut.of(shape, self._parent)
         self.own_kinds: dict[str, Mapping[str, Kind]] = dict(parent.own_kinds) if parent is not None else {}
 
     def _wrong(self, says: str, *path: str | int) -> None:
@@ -100,6 +106,14 @@ class _Assembly:
 
     def _unknown(self, what: str, name: str, known: Iterable[str], where: str, *path: str | int) -> None:
         self._problems.unknown(self._document.line_of(*path), what, name, sorted(known), where)
+
+    def left_out(self) -> None:
+        known = {**self._known_probes, **self._known_causes}
+        for index, name in enumerate(self._shape.all_but or ()):
+            if name not in known:
+                self._unknown("probe or cause", name, known, "all_but", "all_but", index)
+            elif name in {*(self._shape.probes or ()), *(self._shape.causes or ())}:
+                self._wrong(f"{name} is named in all_but and elsewhere", "all_but", index)
 
     # --- probes
 
@@ -115,7 +129,8 @@ class _Assembly:
                 self._wrong(f"{name} is named twice", "probes", index)
             else:
                 probes[name] = available[name]
-        probes = {**probes, **own}
+        taken = self._all_but.probes(self._known_probes) if self._all_but is not None else {}
+        probes = {**probes, **taken, **own}
         if not probes and not self._shape.probes:
             self._wrong("there are no probes; name some under probes, or extend a playbook that has them", "probes")
         return probes
@@ -140,7 +155,11 @@ class _Assembly:
             self.own_kinds[shape.name] = made.kinds
         return own
 
-    def must_read(self, probes: Mapping[str, Probe]) -> tuple[str, ...]:
+    def must_read(self, probes: Mapping[str, Probe], causes: Sequence[WeighedCause]) -> tuple[str, ...]:
+        taken = self._all_but.must_read(causes) if self._all_but is not None else ()
+        return tuple(dict.fromkeys((*self._named_must_read(probes), *taken)))
+
+    def _named_must_read(self, probes: Mapping[str, Probe]) -> tuple[str, ...]:
         given = self._shape.must_read
         inherited = self._parent.must_read if self._parent is not None else ()
         for index, name in enumerate(inherited if given is None else given):
@@ -160,11 +179,12 @@ class _Assembly:
     def causes(self, probes: Mapping[str, Probe]) -> tuple[WeighedCause, ...]:
         inherited = {used.cause.name: used for used in self._parent.causes} if self._parent is not None else {}
         given = self._shape.causes
+        used_causes: dict[str, WeighedCause] = {}
         if given is None:
             for used in inherited.values():
                 self._covered(used.cause, probes, "probes")
-            return tuple(inherited.values())
-        used_causes: dict[str, WeighedCause] = {}
+            used_causes |= inherited
+            given = []
         named = list(enumerate(given)) if isinstance(given, list) else [(name, name) for name in given]
         for key, name in named:
             path = ("causes", key)
@@ -177,6 +197,9 @@ class _Assembly:
                 cause = self._known_causes[name]
                 self._covered(cause, probes, *path)
                 used_causes[name] = self._weighed(cause, shape or CauseShape(), inherited.get(name), path)
+        taken = self._all_but.causes(self._known_causes, probes) if self._all_but is not None else {}
+        for name, cause in taken.items():
+            used_causes[name] = self._weighed(cause, CauseShape(), inherited.get(name), ("all_but",))
         return tuple(used_causes.values())
 
     def _covered(self, cause: Cause, probes: Mapping[str, Probe], *path: str | int) -> None:
@@ -187,26 +210,26 @@ class _Assembly:
     def _weighed(
         self, cause: Cause, shape: CauseShape, inherited: WeighedCause | None, path: tuple[str | int, ...]
     ) -> WeighedCause:
-        thresholds = dict(inherited.thresholds) if inherited is not None else {}
+        thresholds = dict(cause.usual if inherited is None else inherited.thresholds)
         for name, threshold in (shape.thresholds or {}).items():
             if name not in cause.thresholds:
                 self._unknown("threshold", name, cause.thresholds, cause.name, *path, "thresholds", name)
-            elif unlike := _wrong_unit(name, threshold.value):
+            elif unlike := wrong_unit(name, threshold.value):
                 self._wrong(f"{name} of {cause.name} {unlike}", *path, "thresholds", name, "value")
-            thresholds[name] = Threshold(_tidy(threshold.value), threshold.reason)
+            thresholds[name] = Threshold(tidy(threshold.value), threshold.reason)
         missing = [name for name in cause.thresholds if name not in thresholds]
         if missing:
             more = "" if self._shape.extends else "; or extend a playbook that has them: extends: node-health"
             self._wrong(
                 f"{cause.name} lacks thresholds: {', '.join(missing)} (each with value and reason){more}", *path
             )
-        remedy = inherited.remedy if inherited is not None else ()
-        if shape.remedy is not None:
-            remedy = tuple(shape.remedy)
+        remedy = cause.remedy if inherited is None else inherited.remedy
+        if shape.remedy is not None or inherited is None:
+            remedy = tuple(remedy if shape.remedy is None else shape.remedy)
             if fault := remedy_fault(cause, remedy, self._actions, self._known_causes):
                 self._wrong(f"remedy of {cause.name}: {fault}", *path, "remedy")
         allow = self._allowed(cause, shape, inherited, path)
-        lasting_fix = shape.lasting_fix or (inherited.lasting_fix if inherited is not None else "")
+        lasting_fix = shape.lasting_fix or (cause.lasting_fix if inherited is None else inherited.lasting_fix)
         if "\n" in lasting_fix:
             self._wrong(f"lasting_fix of {cause.name} should be one line", *path, "lasting_fix")
         return WeighedCause(cause, thresholds, remedy, lasting_fix, allow)
@@ -273,21 +296,3 @@ class _Assembly:
             confidence=Confidence(shape.confidence or Confidence.LIKELY),
             shows=expression.shows,
         )
-
-
-def _wrong_unit(name: str, value: float) -> str:
-    """What is wrong with a threshold that was written in another unit than its name says; empty if nothing is."""
-    if value < 0:
-        return f"is {value:g}; no threshold is below 0"
-    if name.endswith("_percent") and value > 100:
-        return f"is {value:g}; a percentage is at most 100"
-    if name.endswith("_percent") and 0 < value < 1:
-        return f"is {value:g}, less than one percent; in percent it would be {100 * value:g}"
-    if name.endswith(("_share", "_ratio")) and value > 1:
-        return f"is {value:g}; a share is from 0 to 1: {value / 100:g} for {value:g} percent"
-    return ""
-
-
-def _tidy(value: float) -> float:
-    """A whole number without a decimal point, because people will read it."""
-    return int(value) if value.is_integer() and abs(value) < 1 << 53 else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -11,7 +11,7 @@ from bot.library.shapes import SHAPES, WORD, core_schema
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def json_schema(probes: Iterable[str], causes: Iterable[str], actions: Iterable[str]) -> dict[str, Any]:
+def json_schema(probes: Collection[str], causes: Collection[str], actions: Iterable[str]) -> dict[str, Any]:
     """Return the schema. It suggests the names of these probes, causes and actions.
 
     Shape: rules that span several keys (the thresholds of a cause, the names in an expression) are not in it.
@@ -31,6 +31,7 @@ def json_schema(probes: Iterable[str], causes: Iterable[str], actions: Iterable[
     for key in ("probes", "must_read"):
         _list_of(top[key])["items"] = asked
     names = sorted(causes)
+    _list_of(top["all_but"])["items"] = {"enum": sorted({*probes, *names})}
     for way in top["causes"]["anyOf"][0]["oneOf"]:
         if way["type"] == "array":
             way["items"] = {"enum": names}

@@ -92,6 +92,11 @@ class PlaybookShape:
     extends: str | None = key(
         "Another playbook: what is not given here comes from it, also within the causes of both.", None
     )
+    all_but: list[str] | None = key(
+        "Every probe and cause of the program comes too, after those named here, but not these, "
+        "nor causes that lack a probe.",
+        None,
+    )
     probes: list[str] | None = key("The probes to run; those of define_probes always run.", None)
     must_read: list[str] | None = key("Probes without which the node cannot be called healthy.", None)
     causes: list[str] | Mapping[str, CauseShape | None] | None = key(
@@ -179,6 +184,7 @@ def core_schema() -> CoreSchema:
         version=core.int_schema(strict=True, ge=1, le=1_000_000),
         description=maybe(core.str_schema(strict=True, max_length=4000, strip_whitespace=True)),
         extends=maybe(slug),
+        all_but=maybe(many(text, 200)),
         probes=maybe(many(text, 200)),
         must_read=maybe(many(text, 200)),
         causes=maybe(causes),

@@ -22,7 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "causes": {"domain", "probes"},
     "response": {"domain", "probes", "causes", "actions", "library", "profile"},  # the rest is handed in as contracts
     "surfaces": {"domain", "profile", "sources", "response"},
-    "demo": {"domain", "profile", "sources", "response"},
+    "demo": {"domain", "probes", "profile", "sources", "response"},  # probes say what a healthy node answers
     "lab": {"domain", "profile", "sources", "response"},
 }
 EVERYTHING = set(MAY_IMPORT)

@@ -20,8 +20,7 @@ from tests.unit.causes.made_nodes import REPLIES
 BOT = Path(__file__).parents[2] / "bot"
 ONLY_TO_UNDO = {"restore_unit"}  # no playbook asks for it: it is what undoing consists of
 A_PROTOCOL = "source"
-OTHER_PLAYBOOKS = {"boot_units": "image-gate", "softirq_waits": "packet-waits"}  # what node-health does not ask
-WEIGHED_ELSEWHERE = {"unused-agent-enabled": "image-gate"}
+OTHER_PLAYBOOKS = {"boot_units", "softirq_waits"}  # what node-health leaves out
 OF_MADE_NODES = "tests/unit/causes/made_nodes.py"
 
 
@@ -88,23 +87,24 @@ def test_every_source_is_in_its_table_and_held_to_the_promises_of_sources() -> N
 
 
 def test_every_probe_is_asked_and_every_cause_weighed_by_a_playbook() -> None:
+    """By node-health, which takes all of them; what it leaves out, by another."""
     playbooks = {playbook.name: playbook for playbook in library().playbooks}
-    missing = []
-    for name in PROBES:
-        where = OTHER_PLAYBOOKS.get(name, "node-health")
-        if name not in {probe.name for probe in playbooks[where].probes}:
-            missing.append(f"{name} is asked by no check: add it to probes in playbooks/{where}.yaml")
-    for name in CAUSES:
-        where = WEIGHED_ELSEWHERE.get(name, "node-health")
-        if name not in {used.cause.name for used in playbooks[where].causes}:
-            missing.append(f"{name} is weighed by no check: add it to causes in playbooks/{where}.yaml")
-    assert missing == []
+    asked = {name: {probe.name for probe in playbook.probes} for name, playbook in playbooks.items()}
+    weighed = {name: {used.cause.name for used in playbook.causes} for name, playbook in playbooks.items()}
+    assert set(PROBES) - asked["node-health"] == OTHER_PLAYBOOKS
+    missing = set(PROBES) - set().union(*asked.values())
+    assert [f"{name} is asked by no check: add it to probes of a playbook" for name in missing] == []
+    missing = set(CAUSES) - set().union(*weighed.values())
+    assert [f"{name} is weighed by no check: name it, or all that it weighs, in a playbook" for name in missing] == []
+    open_ones = {name for name in set(CAUSES) - weighed["node-health"] if not OTHER_PLAYBOOKS & {*CAUSES[name].probes}}
+    assert open_ones == set(), "node-health weighs every cause whose probes it asks"
 
 
 def test_every_probe_that_a_cause_weighs_has_readings_made_at_random() -> None:
     weighed = {probe for cause in CAUSES.values() for probe in cause.probes} - set(OTHER_PLAYBOOKS)
     missing = weighed - set(REPLIES)
-    assert [f"{name}: write a strategy of its readings in REPLIES of {OF_MADE_NODES}" for name in missing] == []
+    says = f"say in its file what a healthy node answers (example), or write a strategy in REPLIES of {OF_MADE_NODES}"
+    assert [f"{name}: {says}" for name in missing] == []
 
 
 @pytest.mark.parametrize("room", ["causes", "actions", "commands", "sources", "surfaces", "inventory", "probes"])

@@ -13,6 +13,7 @@ from bot.demo.machine import kernel_log, mpstat, network, nic_counters, proc_fil
 from bot.demo.machine.command import Answer, CommandContext, Tool
 from bot.demo.machine.files import Files
 from bot.demo.machine.fragments import FRAGMENTS
+from bot.demo.machine.probe_examples import EXAMPLES
 from bot.demo.machine.recorder import Recorder, may_be_recorder
 from bot.demo.machine.state import Moment, State
 from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, refusal_text
@@ -88,6 +89,8 @@ class Machine:
         return await self._look(argv, root)
 
     async def _look(self, argv: Sequence[str], root: bool) -> Answer:
+        if (example := EXAMPLES.answer(argv)) is not None:
+            return example
         context = CommandContext(self.state, self._files, self.now, root)
         tool = _fragment(tuple(argv)) if argv[0] in ("sh", "awk") else TOOLS.get(argv[0])
         if tool is None:

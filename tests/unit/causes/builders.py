@@ -1,4 +1,7 @@
-"""Readings made by hand: what a healthy node answers, and small ways to make it sick."""
+"""Readings made by hand: what a healthy node answers, and small ways to make it sick.
+
+Longer than 300 lines: each kind of reading has its own maker.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,8 +13,10 @@ import yaml
 
 from bot.causes import CAUSES
 from bot.domain.cause import Cause, Threshold, Tuning, Weighing
-from bot.domain.probe import Snapshot, Unread
+from bot.domain.command import Completed, Outputs
+from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Finding, RuledOut, Undecided
+from bot.probes import PROBES
 from bot.probes.agents import Agent, AgentsReading
 from bot.probes.boot_units import BootUnit, BootUnitsReading
 from bot.probes.certificates import CertificatesReading
@@ -51,13 +56,17 @@ BOOTED = BootUnit("kubelet.service", "multi-user.target.wants", source="multi-us
 KUBELET = EssentialUnit("kubelet.service", "kubelet", active_later="active")
 
 
+def thresholds(cause: Cause) -> Mapping[str, Threshold]:
+    """Return the cause's thresholds as node-health sets them, or else as it brings them itself."""
+    if cause.name not in USED and set(cause.usual) != set(cause.thresholds):
+        pytest.fail(f"{cause.name} has thresholds without values: write them in its file, or in node-health.yaml")
+    used = (USED.get(cause.name) or {}).get("thresholds", {})
+    return {**cause.usual, **{name: Threshold(given["value"], given["reason"]) for name, given in used.items()}}
+
+
 def tuning(cause: Cause, **changed: float) -> Tuning:
-    """Return the cause's thresholds as node-health sets them."""
-    if cause.name not in USED:
-        pytest.fail(f"{cause.name} has no thresholds: write them in playbooks/node-health.yaml")
-    used = USED[cause.name].get("thresholds", {})
-    figures = {name: Threshold(one["value"], one["reason"]) for name, one in used.items()}
-    return Tuning(figures | {name: Threshold(value, "in this test") for name, value in changed.items()})
+    """Return the values of the cause's thresholds, some of them changed."""
+    return Tuning(dict(thresholds(cause)) | {name: Threshold(value, "in this test") for name, value in changed.items()})
 
 
 def weigh(name: str, *readings: Any, **changed: float) -> Weighing:
@@ -105,7 +114,20 @@ def node(*readings: Any) -> Snapshot:
         FilesystemsReading((Mount("/", "nvme0n1p1", "ext4", ("rw",), "rw"),), (Room("/", 58.0, 94.0),), True),
     )  # fmt: skip
     taken_at = datetime(2026, 11, 21, tzinfo=UTC)
-    return Snapshot("n", taken_at, timedelta(seconds=5), {reading.probe: reading for reading in (*healthy, *readings)})
+    examples = tuple(example(probe) for probe in PROBES.values() if probe.example)
+    window, known = timedelta(seconds=5), (*examples, *healthy, *readings)
+    return Snapshot("n", taken_at, window, {reading.probe: reading for reading in known})
+
+
+def example(probe: Probe) -> Any:
+    """Return what a probe reads of its own example, at both looks where it looks twice."""
+    runs = [
+        Completed(probe.name, command.name, look, probe.example[command.name])
+        for command in probe.commands
+        if command.name in probe.example
+        for look in (0, 1)
+    ]
+    return probe.read(Outputs(*runs))
 
 
 def unread(probe: str) -> Unread:

@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from bot.probes import PROBES as READ
 from bot.probes.certificates import Certificate, CertificatesReading
 from bot.probes.clock import ClockReading
 from bot.probes.conntrack import ConntrackReading
@@ -264,6 +265,10 @@ REPLIES: dict[str, st.SearchStrategy[Any]] = {
         lambda v: EbsReading((v,))
     ),
 }
+
+
+# Of any other probe that says what a healthy node answers: whatever its reading's type allows.
+REPLIES |= {n: st.from_type(probe.reading) for n, probe in READ.items() if probe.example and n not in REPLIES}
 
 
 def made(probes: Iterable[str]) -> st.SearchStrategy[dict[str, Any]]:

@@ -103,14 +103,14 @@ def test_nothing_is_ruled_out_where_all_of_its_probes_are_unread(name: str, prob
 def test_cause_has_its_row_of_the_table_and_its_figures_a_reason(name: str) -> None:
     module = __import__(CAUSES[name].weigh.__module__, fromlist=["__doc__"])
     assert all(word in (module.__doc__ or "") for word in ("Confirms:", "Refutes:", "Remedy:"))
-    thresholds = b.USED[name].get("thresholds", {})
+    thresholds = b.thresholds(CAUSES[name])
     assert set(thresholds) == set(CAUSES[name].thresholds)
     for threshold, used in thresholds.items():
-        if as_in := re.match(r"As in ([a-z-]+)\.", used["reason"]):
-            assert used["value"] == b.USED[as_in[1]]["thresholds"][threshold]["value"], threshold
+        if as_in := re.match(r"As in ([a-z-]+)\.", used.reason):
+            assert used.value == b.thresholds(CAUSES[as_in[1]])[threshold].value, threshold
         else:
-            assert len(used["reason"]) > 20
-            assert SOURCE.search(used["reason"]), f"{threshold}: neither a source, nor said to be ours"
+            assert len(used.reason) > 20
+            assert SOURCE.search(used.reason), f"{threshold}: neither a source, nor said to be ours"
 
 
 def test_probes_that_a_cause_names_are_all_it_looks_at() -> None:
