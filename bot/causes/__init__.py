@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.causes.bond_degraded import CAUSE as BOND_DEGRADED
 from bot.causes.certificate_expiry import CAUSE as CERTIFICATE_EXPIRY
 from bot.causes.cfs_throttling import CAUSE as CFS_THROTTLING
 from bot.causes.clock_unsynced import CAUSE as CLOCK_UNSYNCED
@@ -55,6 +56,7 @@ CAUSES = {
         MEMORY_RECLAIM,
         CONNTRACK_FULL,
         LOCKUP,
+        BOND_DEGRADED,
         EBS_THROTTLED,
         IO_STALL,
         NIC_DEVICE_FAULT,

@@ -182,6 +182,7 @@ _SORTS = (
     "unregister_netdevice: waiting for",
     _EFA_SORT,
     "EXT4-fs .*: mounted filesystem|XFS .*: Mounting V|BTRFS .*: first mount",
+    "link status definitely (down|up)",
     "oom-kill:constraint=CONSTRAINT_[MC]|killed as a result of limit of",
 )
 _PER_PACKET = "/completed on time, qid|TX hasn.t completed/"  # a line for each packet: three are enough

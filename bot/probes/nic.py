@@ -1,4 +1,4 @@
-"""Network interfaces with a device: driver, version, and trouble counters at two looks.
+"""Network interfaces with a device: driver, version, and trouble counters at two looks; and the ports of bonds.
 
 Defined in: ethtool(8); counter names in each driver's source (ENA: ena_ethtool.c); Linux,
 Documentation/ABI/testing/sysfs-class-net-statistics.
@@ -16,6 +16,7 @@ from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
+from bot.probes.formats.bonds import BONDS, HEADING, Bond, bonds
 from bot.probes.formats.fragment import fragment
 
 ALLOWANCE_COUNTERS = (
@@ -62,12 +63,16 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class NicReading:
-    """Every interface with a device; an empty list is an answer."""
+    """Every interface with a device, and every bond and team with a port; empty lists are answers.
+
+    Shape: `bonds` are of the newest look.
+    """
 
     probe: ClassVar[str] = "nic"
 
     nics: tuple[Nic, ...]
     seconds_between: float | None = None
+    bonds: tuple[Bond, ...] = ()
 
     def traits(self) -> Mapping[str, str]:
         """Return the interfaces' drivers, for people."""
@@ -78,6 +83,11 @@ class NicReading:
     def ena(self) -> tuple[Nic, ...]:
         """The ENA interfaces."""
         return tuple(nic for nic in self.nics if nic.is_ena)
+
+    @property
+    def links_lost(self) -> int:
+        """Ports of bonds and teams that should have a link and have none."""
+        return sum(len(bond.lost) for bond in self.bonds)
 
     @property
     def resets(self) -> int | None:
@@ -138,6 +148,7 @@ _FRAGMENT = fragment(f"""
         echo '-- /sys/class/net --';
         for f in "$p"/statistics/*errors "$p"/statistics/*dropped "$p"/statistics/collisions; do
             read -r v <"$f" && echo "${{f##*/}}: $v"; done; done;
+    {BONDS}
     echo '{END}'
 """)
 
@@ -160,14 +171,22 @@ def parse(outputs: Outputs) -> NicReading:
 
     Unread when: the first look is cut short or a counter is malformed. Without a second look there are no rises.
     """
-    first = read_look(outputs.text("look", 0))
+    first, ports = _apart(outputs.text("look", 0))
     later: Mapping[str, _Seen] = {}
     with contextlib.suppress(CannotRead):
-        later = read_look(outputs.text("look", 1))
+        later, ports = _apart(outputs.text("look", 1))
     return NicReading(
         nics=tuple(_nic(name, seen, later.get(name)) for name, seen in first.items()),
         seconds_between=outputs.seconds_between("look") if later else None,
+        bonds=ports,
     )
+
+
+def _apart(text: str) -> tuple[dict[str, _Seen], tuple[Bond, ...]]:
+    """Read one look: the interfaces, then what is said of bonds and teams."""
+    lines = text.rstrip("\n").split("\n")
+    at = next((at for at, line in enumerate(lines) if HEADING.fullmatch(line)), len(lines) - 1)
+    return read_look("\n".join([*lines[:at], lines[-1]])), bonds(lines[at:-1])
 
 
 def _nic(name: str, seen: _Seen, later: _Seen | None) -> Nic:

@@ -57,6 +57,7 @@ class Facts:
     exits: list[str] = field(default_factory=list)
     cri: list[list[Told]] | None = None
     nic: dict[str, tuple[int, int]] = field(default_factory=dict)
+    bonds: tuple[str, str] = ("", "")  # what the drivers of bonds and teams say, at both looks
     vm: dict[str, tuple[int, int]] = field(default_factory=dict)
     psi: dict[str, float] = field(default_factory=lambda: {"cpu some": 1.2})
     quotas: dict[str, tuple[int, int, int]] = field(default_factory=dict)

@@ -113,6 +113,12 @@ class Load:
         self.facts.open, self.facts.most_open, self.facts.tasks = open_files, most_open, tasks
         return self
 
+    def bond(self, first: str, later: str | None = None) -> Self:
+        """Add bonds and teams, at both looks."""
+        before, after = self.facts.bonds
+        self.facts.bonds = (before + first, after + (first if later is None else later))
+        return self
+
     def table_fulls(self, first: int, later: int) -> Self:
         """Set how often a new neighbour found its table full, at both looks."""
         self.facts.table_fulls = (first, later)

@@ -198,9 +198,8 @@ def _nics(facts: Facts, look: int) -> str:
     else:
         lines += ["version: 1.0.0", "bus-info: 0000:00:02.0", "-- /sys/class/net --"]
         told = {"rx_crc_errors": (0, 0), "rx_errors": (0, 0), "rx_dropped": (0, 0), "tx_errors": (0, 0)} | facts.nic
-    return "\n".join(
-        [*lines, *(f"     {name}: {values[look]}" for name, values in told.items()), "-- end of look --", ""]
-    )
+    counters = [f"     {name}: {values[look]}" for name, values in told.items()]
+    return "\n".join([*lines, *counters, *facts.bonds[look].splitlines(), "-- end of look --", ""])
 
 
 def _reclaim(facts: Facts, look: int) -> str:

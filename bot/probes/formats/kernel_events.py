@@ -3,7 +3,7 @@
 Defined in: Linux, kernel/watchdog.c, kernel/rcu/tree_stall.h, kernel/hung_task.c, mm/oom_kill.c,
 net/sched/sch_generic.c, net/netfilter/nf_conntrack_core.c, block/blk-core.c, drivers/nvme/host/pci.c,
 kernel/time/clocksource.c, drivers/edac/edac_mc.c, drivers/firmware/efi/cper.c, mm/memory-failure.c,
-net/core/dev.c, drivers/infiniband/hw/efa/efa_com.c,
+net/core/dev.c, drivers/infiniband/hw/efa/efa_com.c, drivers/net/bonding/bond_main.c,
 fs/nfs and net/sunrpc/clnt.c, and others.
 """
 
@@ -75,6 +75,14 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
     Kind.NETDEV_WATCHDOG: (
         rf"NETDEV WATCHDOG: (?P<device>[^\s(]{{1,15}}) \([^)]*\): {_QUEUE}",
         rf"(?:\S+ \S+ )?(?P<device>[^\s:]{{1,15}}): NETDEV WATCHDOG: (?:CPU: {_CPU}: )?{_QUEUE}",
+    ),
+    Kind.LINK_LOST: (
+        r"(?:bonding: )?[^\s:]{1,40}: \(slave (?P<device>[^\s)]{1,40})\): link status definitely down",
+        r"(?:bonding: )?[^\s:]{1,40}: link status definitely down for interface (?P<device>[^\s,]{1,40})",
+    ),
+    Kind.LINK_BACK: (
+        r"(?:bonding: )?[^\s:]{1,40}: \(slave (?P<device>[^\s)]{1,40})\): link status definitely up",
+        r"(?:bonding: )?[^\s:]{1,40}: link status definitely up for interface (?P<device>[^\s,]{1,40})",
     ),
     Kind.DISK_ERROR: (
         rf"(?:blk_update_request: |end_request: |print_req_error: )*I/O error, dev {_DISK}, {_SECTOR}",

@@ -40,6 +40,8 @@ class KernelEventKind(enum.StrEnum):
     NIC_DEVICE_ERROR = "nic-device-error"  # invalid ids, malformed descriptors, failed restore
     NIC_REFILL = "nic-refill"  # receive ring could not be refilled: too little memory
     NETDEV_WATCHDOG = "netdev-watchdog"
+    LINK_LOST = "link-lost"  # of a bond's port
+    LINK_BACK = "link-back"  # ends it
     SOFT_LOCKUP = "soft-lockup"
     HARD_LOCKUP = "hard-lockup"
     RCU_STALL = "rcu-stall"

@@ -282,7 +282,8 @@ def nic(counters: Mapping[str, int] = OLD, later: Mapping[str, int] | None = Non
     both = {**counters, **(later or {})}
     lines = {name: f"{name}: {value}" for name, value in both.items()}
     card = Nic("eth0", more.pop("driver", "ena"), "2.11.0g", counters=counters, counters_later=both, lines=lines)
-    return NicReading((card,), 5.0)
+    bond = more.pop("bonds", None)
+    return NicReading((card,), 5.0, (bond,) if bond else ())
 
 
 def interrupts(rises: Mapping[int, Mapping[int, int]] | None = None, **more: Any) -> InterruptsReading:

@@ -17,6 +17,7 @@ from bot.probes.dns import DnsReading, NameServer
 from bot.probes.ebs import EbsReading, Volume
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Mount, Room
+from bot.probes.formats.bonds import Bond, Port
 from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.gpu import Gpu, GpuReading
 from bot.probes.kernel_limits import KernelLimitsReading, Limit
@@ -188,6 +189,9 @@ def disks() -> st.SearchStrategy[Any]:
     return st.builds(b.storage, disk, hung=st.sampled_from([None, 0, 2]))
 
 
+_ports = st.lists(
+    st.builds(Port, st.sampled_from(["eth0", "eth1"]), st.booleans(), st.booleans(), st.booleans()), min_size=1
+)
 REPLIES: dict[str, st.SearchStrategy[Any]] = {
     "host": st.builds(
         b.host, st.sampled_from(["5.4.0", "6.1.0-18", "odd"]), st.sampled_from([0.0, 0.01, 11.25, 300.0])
@@ -215,6 +219,7 @@ REPLIES: dict[str, st.SearchStrategy[Any]] = {
         b.nic,
         st.dictionaries(st.sampled_from(["suspected_poll_starvation", "bad_tx_req_id"]), counts),
         st.none() | st.dictionaries(st.sampled_from(["suspected_poll_starvation", "pps_allowance_exceeded"]), counts),
+        bonds=st.none() | st.builds(Bond, st.just("bond0"), st.just("bond"), ports=_ports.map(tuple)),
     ),
     "kernel_log": logs(),
     "processes": working(),

@@ -1,0 +1,133 @@
+"""A bond or team runs on fewer links than it has: the next one that fails takes the network with it.
+
+Confirms: a port without a link that had one since it joined, or that the kernel's log says was lost and has not come
+back; no port with a link at all; a link that is lost again and again. Ports in different aggregators of 802.3ad: only
+one of them carries traffic.
+Possible: a port that never had a link since it joined: a cable that was never plugged in, or a switch that is down
+since before the boot.
+Refutes: a link on every port. A port that somebody switched off is no fault: it cannot have a link.
+Remedy: none planned: cable, transceiver and switch are the same after a reboot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bot.causes import _recent
+from bot.causes._figures import count, sentence
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.formats.bonds import Bond, Port
+from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.kernel_log import KernelLogReading
+from bot.probes.nic import NicReading
+
+NAME = "bond-degraded"
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether a bond or team lacks a link."""
+    reading, log = snapshot.get(NicReading), snapshot.get(KernelLogReading)
+    told = () if isinstance(log, Unread) else log.of(KernelEventKind.LINK_LOST, KernelEventKind.LINK_BACK)
+    if isinstance(reading, Unread):
+        return _by_the_log(snapshot, reading, told, isinstance(log, Unread))
+    if not reading.bonds:
+        return RuledOut(NAME, "the node has no bond or team with ports")
+    evidence, never, dead = [], [], []
+    for bond in reading.bonds:
+        lost, fresh = _lost(bond, told)
+        without_any = not any(port.linked for port in bond.ports) and bool(bond.lost)
+        if lost:
+            last = [event for event in told if event.device in {port.name for port in lost}]
+            lines = (*(line for port in lost for line in port.lines), *_recent.lines(last, 2))
+            since = f", the last {_recent.ago(snapshot, last[-1])}" if last else ""
+            left = "it has no link left" if without_any else f"{_linked(bond)} of {len(bond.ports)} links are left"
+            blind = [port for port in lost if port.unnoticed]
+            unaware = f"; {bond.name} does not watch its links and still sends there" if blind else ""
+            says = f"{bond.name} lost the link of {_names(lost)}{since}: {left}{unaware}"
+            evidence.append(Evidence("link-lost", "nic", says, lines))
+        if lost and without_any:
+            dead.append(bond.name)
+        if fresh:
+            says = f"{bond.name} has had no link on {_names(fresh)} since it was added"
+            never.append(Evidence("link-never", "nic", says, tuple(line for port in fresh for line in port.lines)))
+        if apart := _apart(bond):
+            says = f"only a part of {bond.name} carries traffic: {_names(apart)} joined different aggregators (802.3ad)"
+            source = tuple(line for port in apart for line in port.lines)
+            evidence.append(Evidence("link-apart", "nic", says, source))
+    evidence += _flaps(snapshot, reading, told, tuning)
+    if evidence or never:
+        return Finding(
+            cause=NAME,
+            status=Status.CRITICAL if dead else Status.DEGRADED,
+            confidence=Confidence.CONFIRMED if evidence else Confidence.POSSIBLE,
+            summary=sentence(*(seen.says for seen in (*evidence, *never)[:2])),
+            evidence=(*evidence, *never),
+        )
+    off = [port for bond in reading.bonds for port in bond.ports if port.switched_off]
+    but = f", but for {_names(off)}, which was switched off" if off else ""
+    return RuledOut(NAME, f"{_names(reading.bonds)}: each port has its link{but}")
+
+
+def _lost(bond: Bond, told: Iterable[KernelEvent]) -> tuple[list[Port], list[Port]]:
+    """The ports that lost their link, and those that never had one."""
+    had = {event.device for event in told}
+    lost = [port for port in bond.lost if port.had_link or port.unnoticed or port.name in had]
+    return lost, [port for port in bond.lost if port not in lost]
+
+
+def _apart(bond: Bond) -> list[Port]:
+    linked = [port for port in bond.ports if port.linked and port.aggregator]
+    return linked if len({port.aggregator for port in linked}) > 1 else []
+
+
+def _flaps(snapshot: Snapshot, reading: NicReading, told: tuple[KernelEvent, ...], tuning: Tuning) -> list[Evidence]:
+    """The links that are there again, and were lost time and again."""
+    up = {port.name for bond in reading.bonds for port in bond.ports if port.linked}
+    lost = [event for event in told if event.kind is KernelEventKind.LINK_LOST and event.device in up]
+    recent = _recent.surely_within(snapshot, lost, tuning["flaps_minutes"])
+    found = []
+    for name in dict.fromkeys(event.device for event in recent):
+        mine = [event for event in recent if event.device == name]
+        if len(mine) >= tuning["flaps_few"]:
+            says = f"{name} lost its link {count(len(mine), 'time')}, the last {_recent.ago(snapshot, mine[-1])}"
+            found.append(Evidence("link-flaps", "kernel_log", says, _recent.lines(mine, 3)))
+    return found
+
+
+def _by_the_log(snapshot: Snapshot, reading: Unread, told: tuple[KernelEvent, ...], is_mute: bool) -> Weighing:
+    last = {event.device: event for event in told}
+    lost = [event for event in last.values() if event.kind is KernelEventKind.LINK_LOST]
+    if not lost:
+        # The bonding driver tells each link that it loses: where the log is silent, no bond has lost all of them.
+        worst = Status.CRITICAL if is_mute else Status.DEGRADED
+        return Undecided(NAME, f"the ports of bonds were not read ({reading.reason})", worst=worst)
+    names = ", ".join(event.device for event in lost)
+    says = (
+        f"the kernel says that the link of {names} was lost, {_recent.ago(snapshot, lost[-1])}, and not that it is back"
+    )
+    return Finding(
+        cause=NAME,
+        status=Status.DEGRADED,
+        confidence=Confidence.LIKELY,
+        summary=sentence(says),
+        evidence=(Evidence("link-lost", "kernel_log", says, _recent.lines(lost, 3)),),
+    )
+
+
+def _linked(bond: Bond) -> int:
+    return sum(1 for port in bond.ports if port.linked)
+
+
+def _names(some: Iterable[Port | Bond]) -> str:
+    return " and ".join(each.name for each in some)
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Bond lost a link",
+    probes=("nic", "kernel_log", "host"),
+    thresholds=("flaps_few", "flaps_minutes"),
+    weigh=weigh,
+)
