@@ -130,7 +130,7 @@ def _start(words: list[str], arguments: argparse.Namespace) -> int:
         return 0
     print("\n".join(proposal_lines(wave)))
     how = f"zombie wave approve {wave.id} --approve-as NAME --reason TEXT"
-    print(options.to_type(arguments, f"Another person approves it: {how}"))
+    print(options.to_type(arguments, f"To approve it: {how}"))
     return 0
 
 

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 _LONGEST = 80  # of a wrong name: comparing takes quadratic time, and the name may come from a stranger
+_MOST_NAMED = 40  # so that every cause of a playbook is: there is no other list to look at in Slack
 _SHORTEST_PART = 3  # a shorter piece is in too many names to mean any of them
 
 
@@ -31,7 +32,7 @@ def nearest(wrong: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """Return the nearest known names as a question, or all known names if none is near and they are few.
+    """Return the nearest known names as a question, or all known names if none is near and they are not too many.
 
     Example:
     >>> did_you_mean("prot", ["port", "user"]), did_you_mean("zzz", ["port", "user"])
@@ -43,4 +44,4 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
         return f"Did you mean {' or '.join(near)}?"
     if not names:
         return "None are known."
-    return f"Known are: {', '.join(names)}." if len(names) <= 20 else f"There are {len(names)} to choose from."
+    return f"Known are: {', '.join(names)}." if len(names) <= _MOST_NAMED else f"There are {len(names)} to choose from."

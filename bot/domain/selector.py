@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -51,7 +51,7 @@ class Selector:
     def of(cls, text: str) -> Selector:
         """Return the selector written as a word.
 
-        Raises: UsageError when it is not a name, a glob of names, labels or a workload.
+        Raises: UsageError when it is not a name, a glob of names, labels or a workload, or gives a label two values.
 
         Example:
         >>> Selector.of("role=gpu,az=us-east-1a").labels
@@ -62,7 +62,7 @@ class Selector:
         if _NAME.match(text):
             return cls(text, Kind.NAME, text)
         if labels := _labels(text):
-            return cls(text, Kind.LABELS, labels=labels)
+            return cls(text, Kind.LABELS, labels=_each_with_one_value(text, labels))
         if (found := _WORKLOAD.match(text)) and found[1] in WORKLOADS:
             return cls(text, Kind.WORKLOAD, found[2], workload=found[1])
         if _GLOB.match(text):
@@ -91,7 +91,19 @@ def valid_namespace(text: str) -> str:
     raise UsageError(f"“{one_line(text, 60)}” is no namespace.", "Lower-case letters, digits and dashes, 63 at most.")
 
 
-def _labels(text: str) -> Mapping[str, str]:
-    """The labels in a word; empty if it has none, or is malformed."""
+def _labels(text: str) -> Sequence[tuple[str, str]]:
+    """The labels in a word, with their values; empty if it has none, or is malformed."""
     found = [_LABEL.match(part) for part in text.split(",")]
-    return {match[1]: match[2] for match in found if match is not None} if all(found) else {}
+    return [(match[1], match[2]) for match in found if match is not None] if all(found) else ()
+
+
+def _each_with_one_value(text: str, labels: Sequence[tuple[str, str]]) -> Mapping[str, str]:
+    """The same as a mapping. If the last of two values won, other nodes than were meant would be muted or cured."""
+    values: dict[str, str] = {}
+    for label, value in labels:
+        if values.setdefault(label, value) != value:
+            raise UsageError(
+                f"“{one_line(text, 60)}” does not say which nodes: no node has two values of {label}.",
+                f"For the nodes of either, write two selectors: {label}={values[label]} {label}={value}.",
+            )
+    return values

@@ -27,6 +27,7 @@ def difference_body(comparison: Comparison) -> dict[str, Any]:
         "here": list(comparison.here),
         "there": list(comparison.there),
         "causes": list(comparison.causes),
+        "without_cause": list(comparison.without),
         "left_out": [{"node": out.node, "because": safe(out.because)} for out in comparison.left_out],
         "not_evidence_of_health": [
             {"unit": safe(accident.unit), "nodes": list(accident.nodes), "says": safe(accident.says)}
@@ -68,19 +69,19 @@ def difference_text(comparison: Comparison, width: int = 80) -> str:
 
 
 def _lines(comparison: Comparison, width: int) -> Iterator[str]:
-    yield from wrapped(
-        f"{listed(comparison.here, NAMED)} beside {len(comparison.there)} healthy peers", width, "  ", first=""
-    )
+    yield from wrapped(f"{listed(comparison.here, NAMED)} beside {peers(comparison)}", width, "  ", first="")
     if comparison.causes:
         yield from wrapped(
             f"healthy: without {', '.join(comparison.causes)}, by its signature", width, "    ", first="  "
         )
+    if said := without_cause(comparison):
+        yield from wrapped(said, width, "    ", first="  ! ")
     for accident in comparison.accidents:
         yield ""
         yield from wrapped(accident.says, width, "    ", first="  ! ")
     yield ""
     if not comparison.differences:
-        yield "  Nothing that was read differs."
+        yield f"  {nothing(comparison)}"
     for difference in comparison.differences[:TOLD]:
         yield f"  {safe(difference.fact)}"
         yield from wrapped(
@@ -94,6 +95,31 @@ def _lines(comparison: Comparison, width: int) -> Iterator[str]:
     if comparison.left_out:
         yield ""
         yield from wrapped(left_out(comparison), width, "    ", first="  ")
+
+
+def peers(comparison: Comparison) -> str:
+    """Return how many peers there are. They are called healthy only if a cause could have left some of them out."""
+    count = len(comparison.there)
+    return f"{count:,} {'healthy ' if comparison.causes else ''}{'peer' if count == 1 else 'peers'}"
+
+
+def without_cause(comparison: Comparison) -> str:
+    """Return which of the nodes have no cause themselves, and what then becomes of the peers; empty if each has one."""
+    if not comparison.without:
+        return ""
+    if not comparison.causes:
+        return (
+            "No cause shows on these nodes in a single look. So no peer was left out for one, and none need be healthy."
+        )
+    of_these = "has none of these causes itself" if len(comparison.without) == 1 else "have none of these causes"
+    return f"{listed(comparison.without, NAMED)} {of_these}, and blurs the comparison: name the sick alone."
+
+
+def nothing(comparison: Comparison) -> str:
+    """Return why there is no difference: none was found, or nobody is left to compare with."""
+    if not comparison.there:
+        return "There is nothing to compare with: every peer is left out."
+    return "Nothing that was read differs."
 
 
 def strength(difference: Difference) -> str:

@@ -28,7 +28,8 @@ def wave_lines(wave: Wave) -> tuple[str, ...]:
     lines, proposal = [wave_headline(wave)], wave.proposal
     if wave.state is WaveState.PROPOSED:
         said = f"{len(wave.endorsements)} of {proposal.approvals_needed}"
-        lines.append(f"It waits for a yes ({said}), and {wave.asked_by} may not give it.")
+        asked = f"{wave.asked_by} asked for it, and may say yes only with self_approval"
+        lines.append(f"It waits for a yes ({said}); {asked}.")
     if wave.stop is not None:
         lines.append(f"Stopped: {wave.stop.because}")
     present = "" if wave.ended else f"; the present stage is {wave.stage}"

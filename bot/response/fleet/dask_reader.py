@@ -251,7 +251,8 @@ class DaskReader:
         where = f", in {one_line(', '.join(zones), 120)}" if zones else ""
         link = client.dashboard_link  # also where its scheduler has none, which it does not say
         dashboard = f"; its dashboard, where bokeh is installed: {one_line(link, 120)}" if link else ""
-        self.remark(f"{len(roster.zones)} workers at {self.address.url}{where}{dashboard}")
+        count = len(roster.zones)
+        self.remark(f"{count} {'worker' if count == 1 else 'workers'} at {self.address.url}{where}{dashboard}")
 
     def _why_nobody(self, run: _Run, zone: str) -> str:
         if self._refused:

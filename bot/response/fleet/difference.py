@@ -60,7 +60,11 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The sick beside their healthy peers. `tried` tables were made; `differences` begin with the most surprising."""
+    """The sick beside their healthy peers. `tried` tables were made; `differences` begin with the most surprising.
+
+    Shape: `without` are those of `here` of which no cause is found, nor any left open; somebody named them.
+    Where `causes` is empty, peers were left out for no cause, and are not known to be healthy.
+    """
 
     here: tuple[str, ...]
     there: tuple[str, ...]
@@ -69,6 +73,7 @@ class Comparison:
     tried: int
     differences: tuple[Difference, ...]
     accidents: tuple[Accident, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 def compare(
@@ -108,6 +113,7 @@ def compare(
         tried,
         tuple(_remarked(difference, healthy, found) for difference in differences[:MOST_TOLD]),
         found,
+        tuple(answer.node for answer in sick if not answer.causes and not answer.undecided),
     )
 
 

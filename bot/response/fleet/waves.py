@@ -272,8 +272,12 @@ def why_none(found: Sequence[Incident]) -> str:
     if not found:
         return "None of them has that cause with a plan."
     said = next((incident.withheld for incident in found if isinstance(incident.withheld, PlanWithheld)), None)
-    because = said.because if said is not None else str(getattr(found[0].ending, "because", found[0].state))
-    return f"Of {len(found)} nodes none has an offered plan: {because}"
+    muted = next((i.verdict.muted[0] for i in found if i.verdict is not None and i.verdict.is_muted), None)
+    if said is None and muted is not None:
+        because = f"{muted.cause} is muted on {one_line(muted.selector, 60)}, and no plan is offered for it."
+    else:
+        because = said.because if said is not None else str(getattr(found[0].ending, "because", found[0].state))
+    return f"Of {len(found)} {'node' if len(found) == 1 else 'nodes'} none has an offered plan: {because}"
 
 
 def _fits(incident: Incident, wave_id: str, causes: tuple[str, ...]) -> bool:

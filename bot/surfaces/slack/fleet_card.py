@@ -13,7 +13,7 @@ from bot.response.fleet.answer import NodeAnswer, NodeOutcome
 from bot.response.fleet.ask import MOST_WORDS, FleetAsk
 from bot.response.fleet.difference import Comparison, Difference
 from bot.response.fleet.report import FleetReport
-from bot.surfaces.difference import left_out, values
+from bot.surfaces.difference import left_out, nothing, peers, values, without_cause
 from bot.surfaces.fleet import among, headline, remarks
 from bot.surfaces.slack.blocks import OPTION, button, line, person, slack_user, text
 from bot.surfaces.slack.message import (
@@ -113,20 +113,21 @@ def broken_off_card(ask: FleetAsk, because: str, by: str) -> Message:
 
 def comparison_message(comparison: Comparison) -> Message:
     """Return how the sick nodes differ from the healthy nodes."""
-    here, there = len(comparison.here), len(comparison.there)
-    title = f"{here} sick beside {there} healthy {'peer' if there == 1 else 'peers'}"
-    if not there:
-        words = "There is nothing to compare with: no peer is healthy as far as read."
+    title = f"{len(comparison.here)} {'sick' if comparison.causes else 'nodes'} beside {peers(comparison)}"
+    if not comparison.there:
+        words = clipped(f"{nothing(comparison)} {left_out(comparison)}.", SAID)
         return Message(clipped(escaped(f"{title}. {words}"), TEXT), (header(title), paragraph(words)))
     differences = comparison.differences[:DIFFERENCES]
     blocks: list[Block] = [header(title)]
+    if said := without_cause(comparison):
+        blocks.append(paragraph(clipped(said, SAID)))
     blocks += [paragraph(clipped(accident.says, SAID)) for accident in comparison.accidents[:3]]
     rows = [(each.fact, values(each.here), values(each.there), _surprise(each)) for each in differences]
     if rows:
         table, _ = data_table("What differs", ("fact", "here", "there", "surprise"), rows, ALL_BLOCKS - ROOM_BESIDE)
         blocks += [table, footnote(SURPRISE)]
     else:
-        blocks.append(paragraph("Nothing that was read differs."))
+        blocks.append(paragraph(nothing(comparison)))
     if more := len(comparison.differences) - len(differences):
         blocks.append(footnote(f"And {more} more: zombie diff"))
     if comparison.left_out:

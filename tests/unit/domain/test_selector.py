@@ -47,6 +47,13 @@ def test_what_says_no_nodes_is_refused_with_a_sentence(text: str) -> None:
     assert "\n" not in caught.value.sentence
 
 
+def test_two_values_of_a_label_are_refused_rather_than_one_of_them_taken() -> None:
+    with pytest.raises(UsageError, match="no node has two values of role") as caught:
+        Selector.of("role=gpu,az=us-east-1a,role=web")
+    assert "role=gpu role=web" in caught.value.try_next
+    assert Selector.of("role=gpu,role=gpu").covers(GPU)
+
+
 @given(st.text(max_size=60))
 def test_any_text_is_a_selector_or_a_sentence(text: str) -> None:
     with suppress(UsageError):
