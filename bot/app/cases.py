@@ -27,6 +27,7 @@ from bot.domain.verdict import Verdict
 from bot.probes.profile import profiled
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage, without_secrets
+from bot.response.diagnosis.weighing_cache import reading_once
 from bot.response.diagnosis.what_if import Judge, WhatIf, in_short, what_ifs
 from bot.transport import case_file
 from bot.transport.recorder import RecordingTransport
@@ -99,12 +100,14 @@ class _ParsedOnce:
     """A probe's parser that caches its result."""
 
     probe: Probe
+    keeps_figures: bool
     outcome: Any = None
 
     def __call__(self, outputs: Outputs) -> Any:
         if self.outcome is None:
             try:
-                self.outcome = self.probe.parse(outputs)
+                reading = self.probe.parse(outputs)
+                self.outcome = reading_once(reading) if self.keeps_figures else reading
             except CannotRead as no:
                 self.outcome = no
         if isinstance(self.outcome, CannotRead):
@@ -112,9 +115,13 @@ class _ParsedOnce:
         return self.outcome
 
 
-def parsing_once(playbook: Playbook) -> Playbook:
-    """Return the playbook for a case that is replayed many times: each answer of its node is parsed once."""
-    return replace(playbook, probes=tuple(replace(probe, parse=_ParsedOnce(probe)) for probe in playbook.probes))
+def parsing_once(playbook: Playbook, keeps_figures: bool = False) -> Playbook:
+    """Return the playbook for a case that is replayed many times: each answer of its node is parsed once.
+
+    Shape: with `keeps_figures` its readings work out each of their figures once, too.
+    """
+    probes = (replace(probe, parse=_ParsedOnce(probe, keeps_figures)) for probe in playbook.probes)
+    return replace(playbook, probes=tuple(probes))
 
 
 async def replayed(

@@ -31,6 +31,7 @@ def proven(explanation: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...
 
 async def _proven(explanation: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
     redactor, found = Redactor(), list[WhatIf]()
+    playbook = parsing_once(playbook, keeps_figures=True)  # the same readings are weighed again for every change
     for each in explanation.changes:
         if len(found) == most:
             break

@@ -92,13 +92,13 @@ def walk_of(snapshot: Snapshot, mode: str) -> Walk:
     return Walk(True, says, (host.kernel,))
 
 
-def find(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, proven: bool, tuning: Tuning) -> Harms:
-    """Return the harm done by dying cgroups; `proven`: the leak itself is proven and its leaker named."""
-    walk = walk_of(snapshot, cgroups.mode)
+def find(snapshot: Snapshot, mode: str, dying: int, proven: bool, tuning: Tuning) -> Harms:
+    """Return the harm done by dying cgroups in that mode; `proven`: the leak is proven and its leaker named."""
+    walk = walk_of(snapshot, mode)
     held = snapshot.once(held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     walks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
     short = _too_short(dying, tuning)
-    stacks = () if short else tuple(event for event in walks if _may_be_of_now(snapshot, event, tuning))
+    stacks = () if short else _may_be_of_now(snapshot, walks, tuning)
     caught = _is_of_now(snapshot, stacks, tuning)
     cost = Walk(False, f"{walk.says}, but {short}") if walk.dear and short else walk
     profiled = walk_seen(snapshot)
@@ -111,7 +111,7 @@ def find(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, proven: bool, 
         _core(held, cost, caught),
         _resets(snapshot, held, cost, caught, proven, tuning),
         _memory_gone(snapshot, dying, proven, tuning),
-        _ids_spent(snapshot, cgroups, dying, tuning),
+        _ids_spent(snapshot, dying, tuning),
     )
     kinds = (CpuReading, ProcessesReading, KernelLogReading, ReclaimReading)
     return Harms(
@@ -158,10 +158,9 @@ def _too_short(dying: int, tuning: Tuning) -> str:
     return f"a walk over {dying:,} takes about {seconds:.2f} s, too little to hold a core"
 
 
-def _may_be_of_now(snapshot: Snapshot, event: KernelEvent, tuning: Tuning) -> bool:
-    """True for an event recent enough to be present harm; an event without a time counts too."""
-    age = _recent.age(snapshot, event)
-    return age is None or age.total_seconds() <= tuning["harm_minutes"] * 60
+def _may_be_of_now(snapshot: Snapshot, events: Iterable[KernelEvent], tuning: Tuning) -> tuple[KernelEvent, ...]:
+    """Return the events recent enough to be present harm; an event without a time counts too."""
+    return _recent.perhaps_within(snapshot, events, tuning["harm_minutes"])
 
 
 def _is_of_now(snapshot: Snapshot, events: Iterable[KernelEvent], tuning: Tuning) -> bool:
@@ -205,7 +204,7 @@ def _resets(
     other, is_clear = held_by_another(snapshot, held, starved, tuning["walker_share"])
     if other and not stack:
         return Evidence("nic-starved", probe, f"{says}; not attributed to the dying cgroups: {other}", source)
-    may_be = any(_may_be_of_now(snapshot, event, tuning) for event in starved.events)
+    may_be = bool(_may_be_of_now(snapshot, starved.events, tuning))
     is_now = (
         _is_of_now(snapshot, starved.events, tuning)
         or starved.rose
@@ -285,8 +284,9 @@ def kib_each(snapshot: Snapshot, tuning: Mapping[str, float]) -> float:
     return few + (many - few) * max(0, cpus - 2) / 94
 
 
-def _ids_spent(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, tuning: Tuning) -> Harm | Evidence | None:
-    refusal = _cgroup_ids.refusal(snapshot, cgroups, dying, tuning)
+def _ids_spent(snapshot: Snapshot, dying: int, tuning: Tuning) -> Harm | Evidence | None:
+    cgroups = snapshot.get(CgroupsReading)
+    refusal = None if isinstance(cgroups, Unread) else _cgroup_ids.refusal(snapshot, cgroups, dying, tuning)
     if refusal is None:
         return None
     if not refusal.by_dying:

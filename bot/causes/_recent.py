@@ -37,12 +37,28 @@ def age_by_clock(snapshot: Snapshot, stamp: str) -> timedelta | None:
 
 def recent(snapshot: Snapshot, events: Iterable[KernelEvent], hours: float) -> tuple[KernelEvent, ...]:
     """Return the events of the last hours; an event without a time counts, because it may be recent."""
-    return tuple(e for e in events if (old := age(snapshot, e)) is None or old.total_seconds() <= hours * 3600)
+    return perhaps_within(snapshot, events, hours * 60)
+
+
+def perhaps_within(snapshot: Snapshot, events: Iterable[KernelEvent], minutes: float) -> tuple[KernelEvent, ...]:
+    """Return the events of the last minutes; an event without a time counts, because it may be recent."""
+    uptime, most = _uptime(snapshot), minutes * 60
+    if uptime is None:
+        return tuple(events)
+    return tuple(e for e in events if e.since_boot is None or (uptime - e.since_boot).total_seconds() <= most)
 
 
 def surely_within(snapshot: Snapshot, events: Iterable[KernelEvent], minutes: float) -> tuple[KernelEvent, ...]:
     """Return the events known to be of the last minutes; an event without a time does not count."""
-    return tuple(e for e in events if (old := age(snapshot, e)) is not None and old.total_seconds() <= minutes * 60)
+    uptime, most = _uptime(snapshot), minutes * 60
+    if uptime is None:
+        return ()
+    return tuple(e for e in events if e.since_boot is not None and (uptime - e.since_boot).total_seconds() <= most)
+
+
+def _uptime(snapshot: Snapshot) -> timedelta | None:
+    host = snapshot.get(HostReading)
+    return None if isinstance(host, Unread) else host.uptime
 
 
 def ago(snapshot: Snapshot, event: KernelEvent) -> str:

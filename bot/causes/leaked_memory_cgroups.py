@@ -64,9 +64,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         because = f"at least {alive:,} memory cgroups are alive; how many are dying is not known"
         return Undecided(NAME, because, suspected=True)
     largest_share = _dying_share.find(cgroups, dying, tuning["unit_share"])
-    suspects = _leaker.find(snapshot, dying, tuning, largest_share, cgroups.growth)
+    suspects = snapshot.once(_leaker.find, dying, tuning, largest_share, cgroups.growth)
     blame = _leaker.blame(suspects, cgroups.growth, tuning)
-    harms = _harm.find(snapshot, cgroups, dying, blame.leaker is not None, tuning)
+    harms = snapshot.once(_harm.find, cgroups.mode, dying, blame.leaker is not None, tuning)
     somebody = blame.leaker is not None or suspects.all or suspects.unread
     freed = _freed(cgroups, dying - many, tuning["freed_seconds"])
     if freed and not (somebody or harms.seen or harms.unread):

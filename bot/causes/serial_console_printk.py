@@ -9,6 +9,7 @@ Remedy: none planned: the same dump would do it again after a reboot. Lower the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -35,7 +36,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     resets = _recent.recent(snapshot, log.of(*_RESETS), tuning["recent_hours"])
     if not resets:
         return RuledOut(NAME, "the network card was not reset within the last day")
-    printed = [(reset, near) for reset in resets if (near := _near(reset, log, tuning)) is not None]
+    timed = _timed(log)
+    printed = [(reset, near) for reset in resets if (near := _near(reset, timed, log, tuning)) is not None]
     if not printed:
         return RuledOut(NAME, "no reset lies near an out-of-memory dump or a burst of other messages")
     if isinstance(host, Unread):
@@ -72,18 +74,27 @@ class _Printed:
     lines: tuple[str, ...]
 
 
-def _near(reset: KernelEvent, log: KernelLogReading, tuning: Tuning) -> _Printed | None:
-    """Messages near a reset: out-of-memory kills, or a burst of others. Lines without a time do not count."""
+def _timed(log: KernelLogReading) -> list[tuple[timedelta, KernelEvent]]:
+    """The messages that are not about the network card, with their times. Lines without a time do not count."""
+    events = (event for event in log.events if not event.kind.startswith(_OF_THE_CARD))
+    return [(event.since_boot, event) for event in events if event.since_boot is not None]
+
+
+def _near(
+    reset: KernelEvent, timed: Sequence[tuple[timedelta, KernelEvent]], log: KernelLogReading, tuning: Tuning
+) -> _Printed | None:
+    """Messages near a reset: out-of-memory kills, or a burst of others."""
     at = reset.since_boot
     if at is None:
         return None
     within = timedelta(minutes=tuning["apart_minutes"])
-    near = [event for event in log.events if _is_near(event, at, within)]
-    kills = [event for event in near if event.kind is KernelEventKind.OOM_KILL]
+    first, last = at - within, at + within
+    near = [(abs(when - at), event) for when, event in timed if first <= when <= last]
+    kills = [(apart, event) for apart, event in near if event.kind is KernelEventKind.OOM_KILL]
     if kills or len(near) >= tuning["burst_lines"]:
         what = "an out-of-memory dump" if kills else f"a burst of {count(len(near), 'other message')}"
-        apart = min(_apart(event, at) for event in kills or near)
-        return _Printed(what, apart, tuple(event.text for event in kills or near))
+        apart = min(apart for apart, _ in kills or near)
+        return _Printed(what, apart, tuple(event.text for _, event in kills or near))
     slow = tuning["console_bytes_a_second"] * SECONDS
     bursts = [burst for burst in log.bursts if burst.apart(at) <= within and burst.size_bytes >= slow]
     if not bursts:
@@ -92,14 +103,6 @@ def _near(reset: KernelEvent, log: KernelLogReading, tuning: Tuning) -> _Printed
     what = f"{count(most.line_count, 'line')} in {SECONDS} s, {most.size_bytes // 1000:,} kB"
     within = min(burst.apart(at) for burst in bursts) + timedelta(seconds=SECONDS)
     return _Printed(what, within, (most.text,))
-
-
-def _is_near(event: KernelEvent, at: timedelta, within: timedelta) -> bool:
-    return event.since_boot is not None and _apart(event, at) <= within and not event.kind.startswith(_OF_THE_CARD)
-
-
-def _apart(event: KernelEvent, at: timedelta) -> timedelta:
-    return abs((event.since_boot or timedelta(0)) - at)
 
 
 CAUSE = Cause(

@@ -32,11 +32,18 @@ class Tuning(Mapping[str, float]):
     1000
     """
 
-    __slots__ = ("_values", "allow")
+    __slots__ = ("_hash", "_values", "allow")
 
     def __init__(self, thresholds: Mapping[str, Threshold], allow: tuple[str, ...] = ()) -> None:
         self._values = {name: threshold.value for name, threshold in thresholds.items()}
         self.allow = allow
+        self._hash = hash((frozenset(self._values.items()), allow))  # figures are kept by it; see Snapshot.once
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tuning) and (self._values, self.allow) == (other._values, other.allow)
 
     def __getitem__(self, name: str) -> float:
         return self._values[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
@@ -98,7 +98,7 @@ class Snapshot:
             return reading
         return Unread(kind.probe, "not asked")
 
-    def once(self, work_out: Callable[..., F], *asked: float) -> F:
+    def once(self, work_out: Callable[..., F], *asked: Hashable) -> F:
         """Return `work_out(self, *asked)`, a figure that causes ask for repeatedly.
 
         Shape: `RememberingSnapshot` works it out once.
@@ -131,7 +131,7 @@ class RememberingSnapshot(Snapshot):
         """Return the snapshot as one that remembers."""
         return cls(snapshot.node, snapshot.taken_at, snapshot.window, snapshot.readings, snapshot.case)
 
-    def once(self, work_out: Callable[..., F], *asked: float) -> F:
+    def once(self, work_out: Callable[..., F], *asked: Hashable) -> F:
         figure = (work_out, *asked)
         if figure not in self.figures:
             self.figures[figure] = work_out(self, *asked)

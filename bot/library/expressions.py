@@ -38,11 +38,16 @@ class ExpressionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A checked expression, and the probes that it uses."""
+    """A checked expression, and the fields that it uses, each with its probe, from left to right."""
 
     text: str
     tree: ast.Expression
-    probes: tuple[str, ...]
+    fields: tuple[tuple[str, str], ...]
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """The probes that it uses."""
+        return tuple(dict.fromkeys(probe for probe, _ in self.fields))
 
     def holds(self, snapshot: Snapshot) -> Truth:
         """Return whether it is true for the snapshot; unknown if that depends on something unread."""
@@ -50,11 +55,8 @@ class Expression:
 
     def shows(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Return what it looks at: the node's own lines for the fields, if the reading names them, and their values."""
-        used = dict.fromkeys(
-            (node.value.id, node.attr) for node in _fields(self.tree) if isinstance(node.value, ast.Name)
-        )
-        lines = [line for probe, field in used for line in _lines(snapshot.readings.get(probe), field)]
-        seen = {f"{probe}.{field}": _look(snapshot, probe, field) for probe, field in used}
+        lines = [line for probe, field in self.fields for line in _lines(snapshot.readings.get(probe), field)]
+        seen = {f"{probe}.{field}": _look(snapshot, probe, field) for probe, field in self.fields}
         values = [f"{name} = {_written(value)}" for name, value in seen.items() if not isinstance(value, Unknown)]
         return (*dict.fromkeys(lines), *values)
 
@@ -73,10 +75,11 @@ def read_expression(text: str, known_fields: FieldKinds, unasked: Collection[str
     kind = _Kinds(known_fields, unasked).of(tree.body)
     if kind is not Kind.TRUTH:
         raise ExpressionError(f"its value is {kind.value}; a condition is a yes or no: compare it with something")
-    probes = tuple(dict.fromkeys(node.value.id for node in _fields(tree) if isinstance(node.value, ast.Name)))
-    if not probes:
+    used = ((node.value.id, node.attr) for node in _fields(tree) if isinstance(node.value, ast.Name))
+    fields = tuple(dict.fromkeys(used))
+    if not fields:
         raise ExpressionError("it uses no reading, so its value never changes")
-    return Expression(flat, tree, probes)
+    return Expression(flat, tree, fields)
 
 
 def _parsed(text: str) -> ast.Expression:

@@ -68,11 +68,15 @@ ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {"abs": abs, "min": min, "max": max, "round": _round}
 
 
+# What simpleeval sets up, without names, operators and functions; it takes longer than to evaluate a condition.
+_BARE = vars(SimpleEval(operators={}, functions={}, names={}))
+
+
 class Kleene(SimpleEval):  # type: ignore[misc]  # it ships no types
     """One evaluation. `lookup(probe, field)` returns the value of a field."""
 
     def __init__(self, lookup: Lookup) -> None:
-        super().__init__(operators={}, functions={}, names={})
+        self.__dict__.update(_BARE)
         self._lookup = lookup
         self.nodes = {
             ast.Expression: self._expression,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import timedelta
@@ -170,7 +170,7 @@ class _Watched(Snapshot):
         self.watch.seen.add(kind.probe)
         return Snapshot.get(self, kind)
 
-    def once(self, work_out: Callable[..., F], *asked: float) -> F:
+    def once(self, work_out: Callable[..., F], *asked: Hashable) -> F:
         with self.watch.noting() as seen:
             figure = work_out(self, *asked)
         self.watch.by_figure[work_out, *asked] = seen | self.watch.by_figure.get((work_out, *asked), set())

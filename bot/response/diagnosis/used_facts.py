@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from bot.domain.cause import Cause, Weighing
 from bot.domain.change import Change
@@ -55,9 +55,11 @@ class UsedFacts:
         """False if the playbook's condition at that place holds as before."""
         return self._touches(change, self.by_condition[at])
 
-    def figure_hangs_on(self, figure: Figure, change: Change) -> bool:
-        """False if a figure that causes ask for stays the same, with all entries that it may hold."""
-        return figure not in self.by_figure or self._touches(replace(change, part=""), self.by_figure[figure])
+    def figures_kept(self, figures: Mapping[Figure, Any], change: Change) -> dict[Figure, Any]:
+        """Return the figures that stay the same, with all entries that they may hold."""
+        whole, by_figure = replace(change, part=""), self.by_figure
+        kept = (name for name in figures if name in by_figure and not self._touches(whole, by_figure[name]))
+        return {name: figures[name] for name in kept}
 
     def plan_hangs_on(self, change: Change) -> bool:
         """False if the plan's commands stay the same."""

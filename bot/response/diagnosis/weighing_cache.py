@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -15,41 +16,50 @@ from bot.domain.probe import CustomReading, RememberingSnapshot, Snapshot, Unrea
 from bot.domain.verdict import Finding, RuledOut, Undecided
 from bot.response.diagnosis.used_facts import UsedFacts
 
+_KEPT = "_kept_figures"
+
 
 def computing_once(snapshot: Snapshot) -> RememberingSnapshot:
     """Return the snapshot with readings that cache each figure: they are asked for it hundreds of times."""
-    readings = {name: _Once(reading).reading for name, reading in snapshot.readings.items()}
+    readings = {name: reading_once(reading) for name, reading in snapshot.readings.items()}
     return RememberingSnapshot(snapshot.node, snapshot.taken_at, snapshot.window, readings)
 
 
-class _Once:
-    """Makes a copy of a reading that caches its methods' results; copies of that copy have their own cache."""
+def reading_once(reading: Any) -> Any:
+    """Return a copy of a reading that works out each of its figures once; a changed copy works them out anew."""
+    if isinstance(reading, Unread | CustomReading) or not is_dataclass(reading):
+        return reading
+    kind: Any = type(reading)
+    made: Any = object.__new__(_kind_once(kind))
+    for each in fields(reading):
+        object.__setattr__(made, each.name, getattr(reading, each.name))
+    object.__setattr__(made, _KEPT, {})
+    return made
 
-    def __init__(self, reading: Any) -> None:
-        self.reading = reading
-        self._kept: dict[tuple[Any, ...], Any] = {}
-        if isinstance(reading, Unread | CustomReading) or not is_dataclass(reading):
-            return
-        kind, body = type(reading), dict[str, Any]()
-        for name, method in vars(kind).items():
-            if isinstance(method, property):
-                body[name] = property(self._keeping(name, method.fget))
-            elif inspect.isfunction(method) and not name.startswith("_"):
-                body[name] = self._keeping(name, method)
-        made: Any = object.__new__(type(kind.__name__, (kind,), body | {"__slots__": ()}))
-        for each in fields(reading):
-            object.__setattr__(made, each.name, getattr(reading, each.name))
-        self.reading = made
 
-    def _keeping(self, name: str, work_out: Any) -> Any:
-        def kept(reading: Any, *asked: Any) -> Any:
-            if reading is not self.reading:
-                return work_out(reading, *asked)
-            if (name, *asked) not in self._kept:
-                self._kept[name, *asked] = work_out(reading, *asked)
-            return self._kept[name, *asked]
+@functools.cache
+def _kind_once(kind: type[Any]) -> type[Any]:
+    """Return a kind of reading whose figures are kept where a reading of it has a place for them."""
+    body = dict[str, Any](__slots__=(_KEPT,))
+    for name, method in vars(kind).items():
+        if isinstance(method, property):
+            body[name] = property(_keeping(name, method.fget))
+        elif inspect.isfunction(method) and not name.startswith("_"):
+            body[name] = _keeping(name, method)
+    return type(kind.__name__, (kind,), body)
 
-        return kept
+
+def _keeping(name: str, work_out: Any) -> Any:
+    @functools.wraps(work_out)  # a change reads the type that it returns
+    def kept(reading: Any, *asked: Any) -> Any:
+        figures = getattr(reading, _KEPT, None)  # none in a changed copy
+        if figures is None:
+            return work_out(reading, *asked)
+        if (name, *asked) not in figures:
+            figures[name, *asked] = work_out(reading, *asked)
+        return figures[name, *asked]
+
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +104,11 @@ class Weighings:
     def _on(self, change: Change, looks: UsedFacts) -> _Hanging:
         """Return what depends on the changed thing, whatever its new value."""
         if change.what not in self._hanging:
-            playbook, figures = self._playbook, self._snapshot.figures.items()
+            playbook = self._playbook
             self._hanging[change.what] = _Hanging(
                 tuple(at for at, used in enumerate(playbook.causes) if looks.cause_hangs_on(used.cause, change)),
                 tuple(at for at in range(len(playbook.conditions)) if looks.condition_hangs_on(at, change)),
-                {name: known for name, known in figures if not looks.figure_hangs_on(name, change)},
+                looks.figures_kept(self._snapshot.figures, change),
             )
         return self._hanging[change.what]
 
