@@ -9,10 +9,13 @@ import pytest
 
 from bot.causes import CAUSES
 from bot.commands import COMMANDS
+from bot.domain.setting import Kind, Setting
 from bot.domain.verdict import Confidence, Status
 from bot.probes import PROBES
 from bot.settings import all_keys, all_rows
 from bot.surfaces import member_settings
+from tests.reference import COMMAND, unsaid
+from tests.reference import PAGES as PAGES_WRITTEN
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -51,8 +54,9 @@ def broken(page: Path) -> list[str]:
 def rows_amiss(heading: str, real: Iterable[str]) -> list[str]:
     """What the reference's table lacks, and what it has beyond."""
     listed, known = table(REFERENCE, heading), set(real)
-    missing = [f"docs/reference.md has no row for the {heading} {name}: add it" for name in sorted(known - listed)]
-    return [*missing, *(f"docs/reference.md has a row for {name}, which is no {heading}" for name in listed - known)]
+    missing = [f"docs/reference.md has no row for the {heading} {name}: {COMMAND}" for name in sorted(known - listed)]
+    beyond = (f"docs/reference.md has a row for {name}, which is no {heading}: {COMMAND}" for name in listed - known)
+    return [*missing, *beyond]
 
 
 def test_every_probe_is_in_the_reference_and_no_other() -> None:
@@ -61,6 +65,12 @@ def test_every_probe_is_in_the_reference_and_no_other() -> None:
 
 def test_every_cause_is_in_the_reference_and_no_other() -> None:
     assert rows_amiss("cause", CAUSES) == []
+
+
+@pytest.mark.parametrize("page", PAGES_WRITTEN)
+def test_tables_of_the_reference_are_as_they_are_written(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text()
+    assert PAGES_WRITTEN[page](text) == text, f"docs/{page} is behind the code: {COMMAND}"
 
 
 def test_every_status_and_confidence_is_in_the_reference_and_no_other() -> None:
@@ -120,9 +130,12 @@ def test_every_page_is_in_the_menu_of_the_site_and_on_its_front_page(page: str) 
 
 
 def test_every_setting_is_on_a_page() -> None:
-    said = "\n".join(page.read_text() for page in PAGES)
-    rows = [setting for of_table in all_rows(member_settings()).values() for setting in of_table.values()]
-    names = {setting.environment for setting in rows} | {setting.key.rpartition(".")[2] for setting in rows}
-    names |= {key for keys in all_keys(member_settings()).values() for key in keys}
-    missing = {name for name in names - {""} if not re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`|^{name} =", said, re.M)}
-    assert [f"{name} stands on no page: explain it, within backquotes, in README.md or docs/" for name in missing] == []
+    rows = (setting for of_table in all_rows(member_settings()).values() for setting in of_table.values())
+    keys = (key for keys in all_keys(member_settings()).values() for key in keys)
+    missing = unsaid(rows, keys)
+    assert missing == ([], []), f"no page explains them, within backquotes: write where they belong, or {COMMAND}"
+
+
+def test_setting_that_no_page_explains_is_found_by_each_of_its_names() -> None:
+    told, untold = Setting(Kind.TEXT, "x", environment="ZOMBIE_CONFIG"), Setting(Kind.TEXT, "x", key="siren.wail_for")
+    assert unsaid([told, untold], ["parallel", "wail_at"]) == ([untold], ["wail_at"])

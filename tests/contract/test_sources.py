@@ -6,12 +6,17 @@ import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from bot.domain.alert import CaseEvent
+from bot.domain.setting import rows_of
+from bot.settings import Settings
+from bot.sources import SOURCES, settings_of
+from bot.sources.source import Source
 from bot.surfaces.bodies import Bodies
-from tests.alerts.bodies import page_event, raw
+from tests.alerts.bodies import SECRET, page_event, raw, signature
 from tests.alerts.source_edge import PAGERDUTY, SIGNED, Edge, Member, edge, members, over
 
 
@@ -101,3 +106,23 @@ def test_more_at_once_than_there_is_room_for_is_asked_for_again() -> None:
             assert await at.post(PAGERDUTY, raw(page_event("E3"))) == 202
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+def test_source_takes_nothing_that_only_looks_like_its_own(source: Source) -> None:
+    """Every source, by its settings alone: a webhook where its secret is set, and nobody gets in without it."""
+    secrets = {row.environment: SECRET for _, row in rows_of(source.settings) if row.secret}
+    webhook = source.webhook(Settings.load({}, secrets, Path("/nowhere"), members=settings_of()).of(source.settings))
+    assert webhook is not None, "with all of its secrets it is served"
+    assert (webhook.kind, webhook.path) == (source.name, source.path)
+    assert source.webhook(Settings.load({}, {}, Path("/nowhere"), members=settings_of()).of(source.settings)) is None
+    body = raw(page_event())
+    asked = Member(webhook, body, lambda body: {}, ())
+
+    async def work(at: Edge) -> None:
+        for headers in ({}, {"Authorization": "Bearer x"}, {"X-Token": ""}, {"X-Signature": signature(body)}):
+            assert await at.post(asked, body, headers) == 401, headers
+        assert at.inbox.found == {}
+        assert at.inbox.asked == 0
+
+    over(asked, work)

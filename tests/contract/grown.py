@@ -1,0 +1,59 @@
+"""What test_extending.py runs in its copy of the program: a node with little chance, on the card and in the note."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from bot.app.parts import library
+from bot.causes import CAUSES
+from bot.demo.fleet import FLEET
+from bot.demo.machine.machine import Machine
+from bot.domain.command import Completed, Outputs
+from bot.domain.conclude import conclude
+from bot.domain.transitions import State
+from bot.probes import PROBES
+from bot.probes.conntrack import ConntrackReading
+from bot.surfaces.pagerduty_note import note_text
+from tests.alerts.pages import of_page
+from tests.unit.causes import builders as b
+from tests.unit.surfaces.cards import CONTEXT
+from tests.unit.surfaces.test_slack_card import card
+
+
+async def simulated() -> list[int]:
+    """The bits that simulated nodes answer, each figure once."""
+    probe = PROBES["entropy"]
+    (command,) = probe.commands
+    found = set()
+    for member in FLEET:
+        answer = await Machine(member.state, datetime.now(UTC), lambda: 0.0).run(command.argv)
+        found.add(probe.read(Outputs(Completed(probe.name, command.name, 0, answer.stdout.decode()))).bits)
+    return sorted(found)
+
+
+def main() -> None:
+    """Print what came of it, as JSON."""
+    known = library()
+    playbook, table = known.get("node-health"), ConntrackReading(True, 900, 262_144)
+    starved = conclude(b.node(table, PROBES["entropy"].reading(40, ("40",))), playbook)
+    unread = conclude(b.node(table, b.unread("entropy")), playbook)
+    page = of_page("Q3B15VLMF3ASBD", State.TRIAGED)
+    assert page.triage is not None
+    judged = replace(page, triage=replace(page.triage, verdict=replace(starved, node=page.node)))
+    said = {
+        "left_out": [*known.left_out],
+        "cause": CAUSES["entropy-starved"].title,
+        "healthy": conclude(b.node(table), playbook).status,
+        "unread": [unread.status, unread.summary],
+        "card": card({}, [replace(starved, node="node-1")]).text,
+        "note": note_text([judged], judged.id, "", CONTEXT),
+        "simulated": asyncio.run(simulated()),
+    }
+    print(json.dumps(said))
+
+
+if __name__ == "__main__":
+    main()

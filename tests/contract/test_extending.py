@@ -1,0 +1,145 @@
+"""docs/extending.md is true: its files, as they stand there and with one line each, are all that a copy needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "extending.md").read_text()
+FILES = dict(re.findall(r"^`(bot/\S+)`:\n\n```python\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL))
+# What the page says in words, an import and an entry: what stands before each, and the line.
+LINES = {
+    "bot/probes/__init__.py": (
+        "from bot.probes import (",
+        "    entropy,",
+        "        ebs.PROBE,",
+        "        entropy.PROBE,",
+    ),
+    "bot/causes/__init__.py": (
+        "from __future__ import annotations\n",
+        "from bot.causes.entropy_starved import CAUSE as ENTROPY_STARVED",
+        "CAUSES = {\n    cause.name: cause\n    for cause in (",
+        "        ENTROPY_STARVED,",
+    ),
+    "bot/sources/__init__.py": (
+        "from bot.domain.nearest import did_you_mean",
+        "from bot.sources import siren",
+        "SOURCES: tuple[Source, ...] = (",
+        "    siren.SOURCE,",
+    ),
+}
+OF_THE_PROGRAM = ("bot", "playbooks")
+OF_A_CHECKOUT = (*OF_THE_PROGRAM, "docs", "tests", "deploy", "pyproject.toml", "README.md", "mkdocs.yml")
+# The tests that go through every member of a room, and of each only what is about these three, or about all at once.
+THROUGH_MEMBERS = (
+    *(f"tests/contract/test_{name}.py" for name in ("tables", "readme", "floors", "sources", "playbook_guide")),
+    *("tests/contract/test_probes.py", "tests/contract/test_simulated_nodes.py", "tests/unit/causes/test_promises.py"),
+    *("tests/unit/causes/test_verdicts.py", "tests/unit/causes/test_builders.py", "tests/unit/library"),
+)
+ABOUT_THEM = (
+    "entropy or siren or test_tables or reference or setting or field or every_probe or node_health or all_it_looks"
+)
+
+
+def grown(folder: Path, *parts: str) -> Path:
+    """A copy of these parts of the program with the page's files and their lines; nothing else is changed."""
+    for part in parts:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / part, folder / part)
+    for path, text in FILES.items():
+        assert not (folder / path).exists(), f"{path} is part of the program by now: the page needs another example"
+        (folder / path).write_text(text)
+    for path, (before, line, entry_before, entry) in LINES.items():
+        text = (folder / path).read_text()
+        for place, new in ((before, line), (entry_before, entry)):
+            assert text.count(place) == 1, f"{path} has no single {place!r}"
+            text = text.replace(place, f"{place}\n{new}")
+        (folder / path).write_text(text)
+    return folder
+
+
+def run(folder: Path, *arguments: str, beside: Path | None = None, **environment: str) -> Any:
+    """Run a module of the copy, or of `beside` where the copy has none, and return the JSON that it prints."""
+    path = os.pathsep.join([str(folder), *([str(beside)] if beside else [])])
+    own = {"PYTHONPATH": path, "ZOMBIE_STATE_DIR": str(folder / "state"), "HOME": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", *arguments],
+        cwd=folder,
+        env={**os.environ, **own, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        pytest.fail(f"{arguments}: {done.returncode} {done.stdout[-2000:]} {done.stderr[-2000:]}")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return grown(tmp_path_factory.mktemp("grown"), *OF_THE_PROGRAM)
+
+
+def test_the_page_has_a_file_of_each_kind() -> None:
+    assert list(FILES) == ["bot/probes/entropy.py", "bot/causes/entropy_starved.py", "bot/sources/siren.py"]
+    for room in LINES:
+        assert f"Its line in `{room}`" in PAGE
+
+
+def test_default_check_asks_and_weighs_them_and_a_case_of_it_can_be_asked_what_if(program: Path) -> None:
+    (node,) = run(program, "bot", "check", "--local", "--samples", "1", "--record", "said", "--json")["nodes"]
+    assert set(node["readings"]["entropy"]) == {"bits", "is_enough"}
+    told = {out["cause"] for out in (*node["ruled_out"], *node["undecided"])} | {node["cause"]}
+    assert "entropy-starved" in told
+    (case,) = (program / "said").iterdir()
+    (node,) = run(program, "bot", "replay", str(case), "--with", "entropy.bits=40", "--json")["nodes"]
+    assert "40 bits of chance are left" in [seen["says"] for seen in node["evidence"]]
+
+
+def test_card_note_and_simulated_nodes_know_them(program: Path) -> None:
+    said = run(program, "tests.contract.grown", beside=ROOT)
+    assert said["left_out"] == []
+    assert said["healthy"] == "healthy"
+    assert said["simulated"] == [256], "on every simulated node"
+    assert said["unread"] == ["unknown", "Cannot tell: entropy was not read (permission denied)"]
+    assert said["card"].startswith("node-1: CRITICAL, entropy-starved (confirmed)")
+    assert "entropy: 40 bits of chance are left" in said["note"]
+    assert "Give the machine a source of chance" in said["note"]
+
+
+def test_alert_of_the_source_is_routed_and_doctor_has_its_line(program: Path) -> None:
+    (program / "inventory.toml").write_text('[nodes.node-1]\naddress = "127.0.0.1"\n')
+    (program / "alert.json").write_text('{"siren": "node-1", "id": "W1"}')
+    told = run(program, "bot", "route", "explain", "alert.json", "--json")
+    assert (told["alert"]["source"], told["nodes"]) == ("siren", ["node-1"])
+    checks = run(program, "bot", "doctor", "--json", SIREN_TOKEN="the siren's own", ZOMBIE_LISTEN="127.0.0.1:1")
+    assert "/siren is served, for callers with SIREN_TOKEN" in json.dumps(checks)
+
+
+@pytest.mark.long
+def test_every_promise_is_tried_on_them_and_kept(tmp_path: Path) -> None:
+    """One command writes the pages; then no test that goes through the members asks for anything more."""
+    folder = grown(tmp_path, *OF_A_CHECKOUT)
+
+    def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-P", "-m", *arguments]
+        own = {**os.environ, "PYTHONPATH": str(folder)}
+        return subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, check=False)
+
+    done = python("tests.reference")
+    assert done.stdout.splitlines() == ["docs/reference.md was written", "docs/readings.md was written"], done.stderr
+    done = python("pytest", "-q", "-p", "no:cacheprovider", "-k", ABOUT_THEM, *THROUGH_MEMBERS)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert re.search(r"\d\d+ passed", done.stdout)

@@ -1,0 +1,143 @@
+"""Writes the tables of docs/reference.md and docs/readings.md that follow from the code: `python -m tests.reference`.
+
+They stand in the tree, because most people read them there and not on the site. A row that is there keeps its words.
+A new one has the words of its file: a probe and a cause the first sentence of the module's docstring, a property the
+first line of its docstring, a field the comment beside it, a setting its own help.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bot.causes import CAUSES
+from bot.domain.probe import Probe
+from bot.domain.setting import Setting
+from bot.library.kinds import Kind, fields_of
+from bot.probes import PROBES
+from bot.settings import all_keys, all_rows
+from bot.surfaces import member_settings
+
+DOCS = Path(__file__).parents[1] / "docs"
+COMMAND = ".venv/bin/python -m tests.reference"
+KINDS = {
+    Kind.NUMBER: "number",
+    Kind.TEXT: "text",
+    Kind.TRUTH: "yes or no",
+    Kind.TEXTS: "texts",
+    Kind.NUMBERS: "numbers",
+}
+_ROW = re.compile(r"^\| `([\w.-]+)` \| (.*) \|$", re.MULTILINE)
+
+
+def reference(page: str) -> str:
+    """Return docs/reference.md with a row for every cause and probe, and for no other."""
+    page = _with_rows(page, "cause", {name: cause.weigh for name, cause in CAUSES.items()})
+    page = _with_rows(page, "probe", {name: probe.parse for name, probe in PROBES.items()})
+    rows, keys = all_rows(member_settings()), all_keys(member_settings())
+    new = (_setting(table, unsaid(rows.get(table, {}).values(), keys.get(table, ()))) for table in {**rows, **keys})
+    return re.sub(r"(?<=^\| setting \|)(.*\n(?:\|.*\n)+)", lambda found: found[0] + "".join(new), page, flags=re.M)
+
+
+def readings(page: str) -> str:
+    """Return docs/readings.md with a part for every probe, and in it a row for every field of its reading."""
+    head, *parts = re.split(r"^(?=## )", page, flags=re.MULTILINE)
+    known = {part.split()[1]: part for part in parts}
+    words = {name: text.partition(" | ")[2] for name, text in _ROW.findall(page)}
+    written = (_part(probe, known.get(name), words) for name, probe in sorted(PROBES.items()))
+    return head + "\n".join(part for part in written if part)
+
+
+def unsaid(rows: Iterable[Setting], keys: Iterable[str]) -> tuple[list[Setting], list[str]]:
+    """Return those settings and keys of a table that no page explains, within backquotes."""
+    said = "\n".join(page.read_text() for page in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))))
+
+    def is_said(name: str) -> bool:
+        return not name or re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`|^{name} =", said, re.M) is not None
+
+    return (
+        [row for row in rows if not (is_said(row.environment) and is_said(row.key.rpartition(".")[2]))],
+        [key for key in keys if not is_said(key)],
+    )
+
+
+def _setting(table: str, missing: tuple[list[Setting], list[str]]) -> str:
+    rows, keys = missing
+    if not rows and not keys:
+        return ""
+    names = [f"`{row.environment}`" for row in rows if row.environment]
+    keys = [*keys, *(row.key.rpartition(".")[2] for row in rows if row.key)]
+    in_file = [f"`[{table}]` with {', '.join(f'`{key}`' for key in keys)}" if table else f"`{keys[0]}`"] if keys else []
+    where = ", ".join(["environment"] * bool(names) + ["`zombie.toml`"] * bool(keys))
+    says = " ".join(dict.fromkeys(row.help for row in rows)) or f"what belongs to {table}"
+    return f"| {', '.join([*names, *in_file])} | {where} | {_plain(says)} | |\n"
+
+
+def _with_rows(page: str, heading: str, members: Mapping[str, Callable[..., Any]]) -> str:
+    start, rows, rest = re.split(rf"(?<=^\| {heading} \|)(.*\n\|[-|]+\|\n(?:\|.*\n)+)", page, maxsplit=1, flags=re.M)
+    first, rule, *old = rows.splitlines()
+    kept = {row[1]: row[0] for line in old if (row := _ROW.fullmatch(line)) is not None and row[1] in members}
+    new = {
+        name: f"| `{name}` | {_first_sentence(sys.modules[function.__module__])} |"
+        for name, function in members.items()
+        if name not in kept
+    }
+    return start + "\n".join([first, rule, *kept.values(), *new.values()]) + "\n" + rest
+
+
+def _part(probe: Probe, old: str | None, words: Mapping[str, str]) -> str:
+    fields = fields_of(probe.reading)  # type: ignore[arg-type]  # a class is hashable
+    if not fields:
+        return ""
+    intro = old.partition("\n| ")[0] if old else f"## {probe.name}\n\n{probe.title[0].upper()}{probe.title[1:]}.\n"
+    rows = [
+        f"| `{probe.name}.{name}` | {KINDS[kind]} | {words.get(f'{probe.name}.{name}') or says(probe.reading, name)} |"
+        for name, kind in fields.items()
+    ]
+    return "\n".join([intro, "| field | kind | what it is |", "|---|---|---|", *rows]) + "\n"
+
+
+def says(reading: type[Any], field: str) -> str:
+    """Return what the reading's own file says of a field.
+
+    Raises: LookupError when it says nothing.
+    """
+    if field == "source":
+        return "the node's own lines"
+    if isinstance(attribute := getattr(reading, field, None), property):
+        text = inspect.getdoc(attribute) or ""
+    else:
+        comment = re.search(rf"^    {field}: .*?  # (.+)$", inspect.getsource(reading), re.MULTILINE)
+        text = comment[1] if comment else ""
+    if not text:
+        where = f"{field} of {reading.__name__} in {reading.__module__}"
+        raise LookupError(f"{where} does not say what it is: write a comment beside it, and run {COMMAND} again")
+    return _plain(text.splitlines()[0])
+
+
+def _first_sentence(module: Any) -> str:
+    return _plain(re.split(r"(?<=\.)\s", inspect.getdoc(module) or "", maxsplit=1)[0].replace("\n", " "))
+
+
+def _plain(text: str) -> str:
+    return f"{text[0].lower()}{text[1:]}".rstrip(".").replace("|", "\\|")
+
+
+PAGES: Mapping[str, Callable[[str], str]] = {"reference.md": reference, "readings.md": readings}
+
+
+def main() -> None:
+    """Write what is not as it should be, and say which."""
+    for name, made in PAGES.items():
+        before = (DOCS / name).read_text()
+        if (after := made(before)) != before:
+            (DOCS / name).write_text(after)
+            print(f"docs/{name} was written")
+
+
+if __name__ == "__main__":
+    main()
