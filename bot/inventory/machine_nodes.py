@@ -44,20 +44,22 @@ def known_of(
 ) -> TableNodes:
     """Return what these listings provide.
 
-    Shape: `wanted_name` is what people call a machine; if it is not a valid name, or several machines have it, the
-    machine's id becomes its name. `node_of` returns a node, whose name is replaced, or None if it cannot be reached.
+    Shape: `wanted_name` is what people call a machine; if it is not a valid name, or several machines have it in
+    whatever case, the machine's id becomes its name. `node_of` returns a node, whose name is replaced, or None if it
+    cannot be reached. A machine that stands on several pages of a listing is one machine.
     """
-    counted = Counter(wanted_name(machine) for listing in listings for machine in listing.machines)
+    machines = [_each_once(listing.machines) for listing in listings]
+    counted = Counter(wanted_name(machine).lower() for listed in machines for machine in listed)
 
     def named(machine: Machine) -> str:
         name = wanted_name(machine)
-        return name if is_name(name) and counted[name] <= 1 else machine.id
+        return name if is_name(name) and counted[name.lower()] <= 1 else machine.id
 
     nodes: dict[str, Node] = {}
     statuses: list[ListingStatus] = []
-    for listing in listings:
+    for listing, listed in zip(listings, machines, strict=True):
         usable, unusable = 0, 0
-        for machine in listing.machines:
+        for machine in listed:
             node, name = node_of(machine, listing), named(machine)
             if node is None or not is_name(name) or not ADDRESS.match(node.address):
                 unusable += 1
@@ -71,10 +73,21 @@ def known_of(
     return TableNodes(tuple(nodes.values()), listings=tuple(statuses), gone=gone)
 
 
+def _each_once(machines: Iterable[Machine]) -> tuple[Machine, ...]:
+    """The machines of different ids, each as it was listed first: a list that changes while it is read repeats some."""
+    found: dict[str, Machine] = {}
+    for machine in machines:
+        found.setdefault(machine.id, machine)
+    return tuple(found.values())
+
+
 def _complaint(listing: Listing, unusable: int) -> str:
     machines = "1 machine has" if unusable == 1 else f"{unusable} machines have"
     without = f"{machines} no usable name or address, and {'is' if unusable == 1 else 'are'} left out"
-    return "; ".join(filter(None, (listing.complaint, without if unusable else "")))
+    left = len(listing.gone)  # remembered for seven days: a wrong filter or account lists nothing, and is no error
+    emptied = f"it lists nothing now, and listed {left} {'machine' if left == 1 else 'machines'} within seven days"
+    is_emptied = left and not listing.machines and not listing.complaint
+    return "; ".join(filter(None, (listing.complaint, emptied if is_emptied else "", without if unusable else "")))
 
 
 def _gone(
