@@ -63,8 +63,8 @@ def table(message: Message, kind: str = "data_table") -> list[list[str]]:
 async def test_who_else_leads_from_a_card_to_the_table_to_the_difference_and_to_a_check(tmp_path: Path) -> None:
     async with workspace() as slack, site(tmp_path, FLEET, POLICY) as here:
         bot = await serving(slack, here)
-        await slack.say("alice", "oncall-gpu", "/zombie check gpu-1a-0")
-        card = await said(slack, "CRITICAL, leaked-memory-cgroups", block="actions")
+        await slack.say("alice", "oncall-gpu", "/zombie check gpu-1a-0 gpu-1a-1")  # a single node's: the demo's story
+        card = await said(slack, "2 nodes: 2 critical", block="actions")
         await slack.click("alice", card, "who-else")
         told = await said(slack, f"3 of 8 nodes have {LEAK}", block="data_table")
         assert f"{LEAK}: 3 of 8: 38 %, every node was read." in told.text

@@ -176,10 +176,8 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
     """The other buttons of a node, in a row; none of them acts."""
     if not view.id:
         return
-    offered = view.state is State.TRIAGED or (view.state is State.PROPOSED and bool(group.choices))
-    row = undo_buttons(group.choices)
-    if offered and view.verdict is not None and view.verdict.cause is not None:
-        row.append(button("Who else?", WHO_ELSE, view.id))
+    offered = _is_offered(group, view)
+    row = [*undo_buttons(group.choices), *_who_else(group)]
     found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_HEAT else ()
     if any(_is_about_a_core(item) for item in found):
         row.append(button("Profile", PROFILE, view.id))
@@ -189,6 +187,21 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
         row.append(again_button(view.id))
     if row:
         yield {"type": "actions", "elements": row}
+
+
+def _is_offered(group: GroupView, view: IncidentView) -> bool:
+    """True while nothing was done on a node, and something may be."""
+    return view.state is State.TRIAGED or (view.state is State.PROPOSED and bool(group.choices))
+
+
+def _who_else(group: GroupView) -> Iterator[Block]:
+    """The button that asks which other nodes have it, where it is a single cause; the first node says of which role."""
+    found = [view for view in group.incidents if view.id and view.node and _is_offered(group, view)]
+    causes = {
+        view.verdict.cause: view.id for view in reversed(found) if view.verdict is not None and view.verdict.cause
+    }
+    if len(causes) == 1:
+        yield button("Who else?", WHO_ELSE, *causes.values())
 
 
 def _is_about_a_core(item: Evidence) -> bool:
@@ -261,7 +274,7 @@ def _decision(group: GroupView) -> Iterator[Block]:
 
 
 def _further_of_many(group: GroupView) -> Iterator[Block]:
-    """The other buttons of a table: undo, reports, and checking all nodes again."""
+    """The other buttons of a table: undo, reports, who else has it, and checking all nodes again."""
     rows = {str(undo["value"]): [undo] for undo in undo_buttons(group.choices)}
     acted = [(view.id, view.node) for view in group.incidents if group.ended and view.state is not State.TRIAGED]
     for report in report_buttons(acted):
@@ -269,9 +282,11 @@ def _further_of_many(group: GroupView) -> Iterator[Block]:
     yield from ({"type": "actions", "elements": row} for row in rows.values())
     known = [view for view in group.incidents if view.id and view.node]
     closed = all(view.ended or view.state is State.TRIAGED for view in group.incidents)
+    looks = list(_who_else(group))
     if known and (closed or any(choice.kind == APPROVE for choice in group.choices)):
-        again = again_button(known[0].id, len({view.node for view in known}))
-        yield {"type": "actions", "elements": [again]}
+        looks.append(again_button(known[0].id, len({view.node for view in known})))
+    if looks:
+        yield {"type": "actions", "elements": looks}
 
 
 def _text(group: GroupView, words: Sentence) -> str:

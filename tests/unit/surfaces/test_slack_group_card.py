@@ -71,6 +71,7 @@ def test_several_are_a_table_whose_button_covers_those_still_proposed() -> None:
     singly = [f"{OPENING.group}/incident-{number}" for number in (0, 2) for _ in ("approve", "decline")]
     assert list(actions(list(message.blocks))) == [
         *zip(["approve", "decline"] * 3, [OPENING.group, OPENING.group, *singly], strict=True),
+        ("who-else", "incident-0"),
         ("check_again", "incident-0"),
     ]
 
