@@ -170,9 +170,7 @@ class Responder:
             incident = await self.record.find(incident_id)
             guards.may_call_off(self.policy, incident, approval)
             guards.acts(self.policy)
-            return await UndoProposer(self.policy, self.record, self.ledger, self.reach, self.nodes).propose(
-                incident, approval
-            )
+            return await UndoProposer(self.policy, self.ledger, self.reach, self.nodes).propose(incident, approval)
 
     async def brake(
         self,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bot.domain.action import Action, Facts, Plan, Proof, Step
 from bot.domain.alert import BOT, Alert
 from bot.domain.contracts import ActingLedger, NodeDirectory
+from bot.domain.entry import Append
 from bot.domain.errors import (
     AlreadyDecided,
     AlreadyTried,
@@ -32,7 +33,7 @@ from bot.response.decision import guards
 from bot.response.decision.binding import another_machine, bindings
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
-from bot.response.record import IncidentRecord, recorded, short_id
+from bot.response.record import recorded, short_id
 
 _TIMES = 20  # undo proposals that an incident may have, when people do not approve them
 
@@ -51,7 +52,6 @@ class UndoProposer:
     """Proposes inverse plans; what it needs is handed in."""
 
     policy: Policy
-    record: IncidentRecord
     ledger: ActingLedger
     reach: NodeAccess
     nodes: NodeDirectory
@@ -125,8 +125,8 @@ class UndoProposer:
     ) -> Incident:
         for number in range(1, _TIMES + 1):
             name = short_id("undo", incident.id, str(number))
-            entries = await self.ledger.read(name)
-            found = fold(entries) if entries else None
+            before = await self.ledger.read(name)
+            found = fold(before) if before else None
             if found is not None and found.ended:
                 continue
             if found is not None and found.triage is not None:
@@ -136,9 +136,10 @@ class UndoProposer:
             alert = Alert(kind, f"undo {incident.id} {number}", approval.by, text, approval.os_user)
             group = short_id("group", "undo", incident.id, str(number))
             received = AlertReceived(alert, incident.node, group, incident.playbook, undoes=incident.id)
-            try:
-                found = found or fold([await self.ledger.append(name, 0, received, approval.by)])
-                return await self.record.tell_all(found, (triaged, proposal), BOT)
+            opening = () if before else (Append(name, 0, (received,), approval.by),)
+            offer = Append(name, len(before) or 1, (triaged, proposal), BOT)
+            try:  # together: a crash leaves no undo that is never proposed
+                return fold((*before, *await self.ledger.append_together((*opening, offer))))
             except Conflict as no:
                 raise AlreadyDecided(f"Another person asked for that just now: it is incident {name}.") from no
         raise NothingToUndo(f"Undoing incident {incident.id} was proposed {_TIMES} times, and never carried out.")

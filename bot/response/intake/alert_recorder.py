@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.contracts import Ledger
+from bot.domain.entry import Append
 from bot.domain.errors import Conflict, ImpossibleEvent, UnknownIncident, UnreadableEntry
 from bot.domain.events import (
     AlertCleared,
@@ -99,10 +100,9 @@ class AlertRecorder:
         asked_before = await self._ledger.incident(name)
         if asked_before is not None and asked_before.is_over:
             name, received = incident_id(heading.group, "?", heading.turn), replace(received, reopens=name)
-        await self._open(name, received)
-        incident = await self._ledger.incident(name)
+        asked = QuestionAsked(question, tuple(dict.fromkeys(options))[:MOST_OPTIONS])
+        incident = await self._open(name, received, asked)
         if incident is not None and incident.state is State.OPENED and not incident.node:
-            asked = QuestionAsked(question, tuple(dict.fromkeys(options))[:MOST_OPTIONS])
             await self._tell(incident, asked, BOT)
 
     async def clears(self, group: str, source: SourceKind, case: str, nodes: Iterable[str] | None = None) -> None:
@@ -127,18 +127,20 @@ class AlertRecorder:
             raise UnknownIncident(f"There is no incident {name!r}.")
         return await self._tell(incident, NodePicked(node), by)
 
-    async def _open(self, name: str, received: AlertReceived) -> None:
+    async def _open(self, name: str, received: AlertReceived, *asked: QuestionAsked) -> Incident | None:
+        """Open an incident, with what is asked in the same transaction; return it if it was on record already."""
+        question = (Append(name, 1, asked, BOT),) if asked else ()
         try:
-            await self._ledger.append(name, 0, received, _who(received.alert))
-        except Conflict:  # it is on record already, perhaps by another delivery
+            await self._ledger.append_together((Append(name, 0, (received,), _who(received.alert)), *question))
+        except Conflict:  # perhaps by another delivery
             incident = await self._ledger.incident(name)
             if incident is None:
                 raise
-            await self._join(incident, received.alert)
+            return await self._join(incident, received.alert)
+        return None
 
-    async def _join(self, incident: Incident, alert: Alert) -> None:
-        if not _covers(incident, alert):
-            await self._tell(incident, AlertJoined(alert), _who(alert))
+    async def _join(self, incident: Incident, alert: Alert) -> Incident:
+        return incident if _covers(incident, alert) else await self._tell(incident, AlertJoined(alert), _who(alert))
 
     async def _tell(self, incident: Incident, event: IncidentEvent, by: str) -> Incident:
         """Append an event; where another writer was first, check again whether it is still needed."""

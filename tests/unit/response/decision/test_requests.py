@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from bot.domain.errors import Refused, UnknownIncident
+from bot.domain.errors import LedgerUnavailable, Refused, UnknownIncident
 from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Escalated, QuestionAnswered, QuestionAsked, Resolved
+from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval
 from bot.ledger import audit
+from bot.ledger.incidents import mark_changed
 from tests.schedules.stage import POLICY, Stage
 from tests.unit.response.requesting import ANN, ASKER, BOB, STRANGER, approve, do, incident, refusals, run
 
@@ -196,8 +198,22 @@ def test_what_was_taken_back_today_is_not_taken_back_again(stage: Stage) -> None
     assert refused.name == "AlreadyTried"
 
 
+def test_undo_is_on_record_with_its_proposal_or_not_at_all(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    cured(stage)
+    before, changed = stage.ledger.head(HOUSE), iter((mark_changed,))
+    monkeypatch.setattr("bot.ledger.ledger.mark_changed", lambda *known: next(changed, dies)(*known))
+    with pytest.raises(LedgerUnavailable):
+        do(stage, stage.responder().undo("one", ANN))
+    assert [found.id for found in stage.ledger.incidents()] == ["one"]
+    assert stage.ledger.head(HOUSE) == before
+
+
+def dies(*_: object) -> None:
+    raise LedgerUnavailable("The disk is full.")
+
+
 def half_proposed(stage: Stage) -> Incident:
-    """An undo whose program died after its first entry."""
+    """An undo of an older program, which died after its first entry."""
     cured(stage)
     opened = do(stage, stage.responder().undo("one", ANN))
     first = stage.ledger.read(opened.id)[0].event

@@ -36,7 +36,7 @@ async def sick(folder: Path, *pods: DemoPod, cordoned: bool = False) -> AsyncIte
 
 
 def undoing(here: DrainStage) -> UndoProposer:
-    return UndoProposer(POLICY, here.record, here.ledger, here.reach(), Always(here.node))
+    return UndoProposer(POLICY, here.ledger, here.reach(), Always(here.node))
 
 
 async def test_node_takes_no_new_pods_keeps_its_own_and_is_handed_to_a_person(tmp_path: Path) -> None:

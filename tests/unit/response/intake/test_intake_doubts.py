@@ -40,6 +40,19 @@ def test_doubt_about_the_node_is_a_question_and_never_a_guess(intake: Stage, det
     do(story())
 
 
+def test_what_an_older_program_opened_without_its_question_is_asked_about_once(intake: Stage) -> None:
+    seed, name = IncidentSeed(Alert("pagerduty", "Q1"), "g1", "node-health", "C1", "E1"), incident_id("g1", "?")
+
+    async def story() -> None:
+        await intake.ledger.append(name, 0, seed.received(""), "bot")
+        for _ in range(2):
+            await intake.recorder.asks(seed, "Which is meant?", ["node-1", "node-2"])
+        kinds = [entry.kind for entry in await intake.ledger.read(name)]
+        assert kinds == ["AlertReceived", "QuestionAsked"]
+
+    do(story())
+
+
 def test_question_is_called_off_once_the_alert_names_its_node(intake: Stage) -> None:
     async def story() -> None:
         intake.alerts["Q1"] = []
