@@ -7,7 +7,7 @@ import pytest
 from bot.domain.errors import Refused
 from bot.domain.events import Cancelled
 from tests.schedules.stage import Stage
-from tests.unit.response.decision.test_requests import cured
+from tests.unit.response.decision.test_undo_proposer import cured
 from tests.unit.response.requesting import ANN, BOB, do, incident
 
 
