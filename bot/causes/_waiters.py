@@ -15,11 +15,14 @@ _STORAGE = re.compile(
     r"_*(?:(?:folio|page)_wait|wait_on_(?:page|buffer|bit)|wait_for_writeback|blk_|blkdev_|rq_qos|wbt_|submit_bio|bio_|"
     r"bit_wait_io|io_schedule|jbd2_|journal_|wait_transaction|start_this_handle|ext4_|xfs_|xlog_|btrfs_|rpc_|nfs[34]?_|"
     r"dm_|balance_dirty|fuse_|request_wait_answer|ceph_|sync_(?:inodes|filesystem)|do_get_write_access|get_request|"
-    r"zio_wait|txg_wait|ptlrpc_|ldlm_|osc_|mdc_|cl_sync_io|wait_for_response|cifs_|p9_)"
+    r"zio_wait|txg_wait|ptlrpc_|ldlm_|osc_|mdc_|cl_sync_io|wait_for_response|cifs_|p9_|cxiWait|[Ff]hgfs|wekafs_|afs_|"
+    r"orangefs_|wait_for_matching_downcall|gfs2_|dlm_|ocfs2_)"
 )
-# NFS, Lustre, SMB, Ceph's file system, 9p, and a program that serves a file system (FUSE).
+# NFS, Lustre, SMB, Ceph's file system, 9p, GPFS, BeeGFS, Weka, AFS, OrangeFS, the cluster file systems GFS2 and OCFS2,
+# and a program that serves a file system (FUSE).
 _FILE_SERVER = re.compile(
-    r"_*(?:rpc_|nfs[34]?_|ptlrpc_|ldlm_|osc_|mdc_|cl_sync_io|wait_for_response|cifs_|ceph_|p9_|fuse_|request_wait_answer)"
+    r"_*(?:rpc_|nfs[34]?_|ptlrpc_|ldlm_|osc_|mdc_|cl_sync_io|wait_for_response|cifs_|ceph_|p9_|fuse_|request_wait_answer|"
+    r"cxiWait|[Ff]hgfs|wekafs_|afs_|orangefs_|wait_for_matching_downcall|gfs2_|dlm_|ocfs2_)"
 )
 # Threads of GPU drivers, frozen cgroups and a parent between vfork and exec wait this way by design.
 _BY_DESIGN = re.compile(r"_*(?:nv_|nvidia|uvm_|os_acquire|rm_|refrigerator|do_freezer_trap|kernel_clone|do_fork)")

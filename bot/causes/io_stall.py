@@ -25,7 +25,7 @@ from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, 
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.kernel_log import KernelLogReading
-from bot.probes.processes import ProcessesReading, Waiting
+from bot.probes.processes import ProcessesReading, Waiting, waits_for_kernel_lock
 from bot.probes.reclaim import ReclaimReading
 from bot.probes.storage import StorageReading
 
@@ -52,7 +52,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     still, slow = _still(storage, waiting, tuning)
     crowd = _crowd(storage, waiting, pressed, tuning)
     hung = not isinstance(storage, Unread) and bool(storage.hung_tasks_rise)
-    evidence = [*told, *silent, *stuck]
+    evidence = [*told, *silent, *stuck, *(_crawls(storage) if crowd else ())]
     if hung and not isinstance(storage, Unread):
         says = f"the kernel found {count(storage.hung_tasks_rise or 0, 'hung task')} within the window"
         row = f"hung_task_detect_count +{storage.hung_tasks_rise}"
@@ -88,6 +88,8 @@ def _told(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> t
     hung = _recent.recent(snapshot, log.of(KernelEventKind.HUNG_TASK), tuning["recent_hours"])
     if not waiting and _hung_before(snapshot, log, tuning):
         hung = ()  # of now nothing tells; whether it is over, or nobody can see it, is for the end to say
+    if waiting and all(waits_for_kernel_lock(each.wchan) for each in waiting):
+        hung = ()  # they wait for each other, and for no storage
     errors = _recent.recent(snapshot, log.of(KernelEventKind.DISK_ERROR), tuning["recent_hours"])
     tried_again = [event for event in errors if _TRIED_AGAIN.search(event.text)]
     over = set(tried_again).difference(_recent.recent(snapshot, tried_again, tuning["tried_again_minutes"] / 60))
@@ -193,16 +195,30 @@ def _stuck(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], press
     ]
 
 
+def _crawls(storage: StorageReading | Unread) -> list[Evidence]:
+    """Disks that hold more than they complete, where many wait under pressure: each request takes longer than we look."""
+    return [
+        Evidence(
+            "disk-crawls",
+            "storage",
+            f"disk {disk.name} held {count(disk.waiting_later, 'request')}, and completed {disk.completed} between the looks",
+            disk.lines,
+        )
+        for disk in (() if isinstance(storage, Unread) else storage.crawling[:4])
+    ]
+
+
 def _still(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[bool, bool]:
     """Whether many tasks are known to wait for disks that complete no request, and whether many wait for a file server.
 
     Idle disks prove nothing of a file server, and it tells when it does not answer: until then it may only be slow.
     """
-    if isinstance(storage, Unread) or storage.completed_count:
+    if isinstance(storage, Unread):
         return False, False
     server = _waiters.for_file_server(waiting)
     disks = [each for each in _waiters.for_storage(waiting) if each not in server]
-    return len(disks) >= tuning["waiting_few"], len(server) >= tuning["waiting_few"]
+    still = not storage.completed_count and len(disks) >= tuning["waiting_few"]
+    return still, len(server) >= tuning["waiting_few"]
 
 
 def _crowd(
@@ -211,7 +227,7 @@ def _crowd(
     """True if many tasks wait under pressure, unless the disks complete requests: then they are only busy."""
     if len(waiting) < tuning["waiting_few"] or pressed is None:
         return False
-    moving = not isinstance(storage, Unread) and storage.completed_count > 0 and not storage.stuck
+    moving = not isinstance(storage, Unread) and storage.completed_count > 0 and not (storage.stuck or storage.crawling)
     return not moving or (not isinstance(storage, Unread) and storage.slowest_read_ms >= tuning["slow_read_ms"])
 
 

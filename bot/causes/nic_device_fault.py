@@ -2,6 +2,8 @@
 
 Confirms: device errors (invalid ids, malformed descriptors), failed resets; keep-alive or admin time-outs, or
 interrupts that never came, while cores are idle.
+Also: the link of a card that goes down again and again, or frames that arrive damaged: a cable, a module or a switch
+port. That is told as degraded, for a card on the other port may carry the traffic.
 Supports: error counters of the driver that rise; repeated resets.
 Refutes: signs of a starved poll, a core held in the kernel (but by io_uring's polling), lockups: then the card needed
 CPU and got none.
@@ -40,6 +42,12 @@ _FAULT_COUNTERS = (
     "reset_fail",
     "device_request_reset",
 )
+# Frames whose checksum was wrong, by the kernel (/sys/class/net) and by drivers: Intel, Mellanox, Broadcom.
+_DAMAGED_COUNTERS = (
+    *("rx_crc_errors", "rx_crc_errors_phy", "rx_crc_errors.nic", "port.rx_crc_errors", "rx_fcs_errors", "crc_errors"),
+    *("rx_fcs_err_frames", "rx_symbol_err_phy"),
+)
+_HOUR_MINUTES = 60
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
@@ -53,6 +61,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         says = f"{count(len(faults), 'device error')} in the log, the last {_recent.ago(snapshot, faults[-1])}"
         evidence.append(Evidence("nic-device-error", "kernel_log", says, _recent.lines(faults)))
     evidence += rises
+    cable = [*_flaps(snapshot, log, tuning), *_damaged(nic, tuning)]
+    evidence += cable
     starved = _starved(snapshot, log, tuning)
     if silences and not starved:
         says = f"{count(len(silences), 'time-out')} of the card, the last {_recent.ago(snapshot, silences[-1])}"
@@ -68,7 +78,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     # Faults in the log are real. Time-outs are the card's fault only if the cores were seen to have time.
     now = _recent.surely_within(snapshot, silences, tuning["now_minutes"])
     said_by_admin = any(e.kind in _ITS_OWN[:2] for e in now)
-    sure = bool(faults or rises) or (idle and said_by_admin)
+    sure = bool(faults or rises or cable) or (idle and said_by_admin)
     # A stalled queue alone is most often a lack of CPU too.
     its_own = any(e.kind in _ITS_OWN or e.napi_scheduled is False for e in silences)
     failed = any(event.kind is KernelEventKind.NIC_RESET_FAILED for event in faults)
@@ -99,6 +109,30 @@ def _rises(nic: NicReading | Unread) -> list[Evidence]:
                 source = (card.lines[name],) if name in card.lines else ()
                 says = f"{card.name}: {name} rose by {rise:,} within the window"
                 found.append(Evidence("nic-fault-counter", "nic", says, source))
+    return found
+
+
+def _flaps(snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning) -> list[Evidence]:
+    """The links that went down again and again; one that went down once was set anew, or its switch restarted."""
+    downs = () if isinstance(log, Unread) else log.of(KernelEventKind.NIC_LINK_DOWN)
+    found = []
+    for name in dict.fromkeys(event.device for event in downs):
+        mine = _recent.surely_within(snapshot, [event for event in downs if event.device == name], _HOUR_MINUTES)
+        if len(mine) >= tuning["link_downs_few"]:
+            says = f"the link of {name} went down {len(mine)} times within the hour, the last {_recent.ago(snapshot, mine[-1])}"
+            found.append(Evidence("nic-link-flaps", "kernel_log", says, _recent.lines(mine)))
+    return found
+
+
+def _damaged(nic: NicReading | Unread, tuning: Tuning) -> list[Evidence]:
+    found = []
+    for card in () if isinstance(nic, Unread) else nic.nics:
+        rises = {name: card.rise(name) or 0 for name in _DAMAGED_COUNTERS}
+        name = max(rises, key=lambda each: rises[each])
+        if rises[name] >= tuning["damaged_frames_few"]:
+            source = (card.lines[name],) if name in card.lines else ()
+            says = f"{card.name}: {rises[name]:,} frames arrived damaged within the window ({name})"
+            found.append(Evidence("nic-frames-damaged", "nic", says, source))
     return found
 
 
@@ -155,6 +189,8 @@ CAUSE = Cause(
         "now_minutes",
         "idle_percent",
         "resets_many",
+        "link_downs_few",
+        "damaged_frames_few",
         "core_held_percent",
         "core_held_seconds",
     ),

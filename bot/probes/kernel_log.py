@@ -81,6 +81,24 @@ class KernelLogReading:
         """Seconds after boot of the last command that an EFA device did not answer; without any as above."""
         return self._last(KernelEventKind.EFA_SILENT)
 
+    @property
+    def last_device_lost_seconds(self) -> float:
+        """Seconds after boot of the last device that was given up; without any as above."""
+        return self._last(KernelEventKind.DEVICE_LOST)
+
+    @property
+    def last_complaint_seconds(self) -> float:
+        """Seconds after boot of the last failure of a device whose failures repeat; without any as above.
+
+        One failure writes many lines at once: only lines of three different minutes of an hour, or many over ten
+        seconds, repeat.
+        """
+        by_device: dict[str, list[float]] = {}
+        for event in self.of(KernelEventKind.COMPLAINT):
+            if event.since_boot is not None:
+                by_device.setdefault(event.device, []).append(event.since_boot.total_seconds())
+        return max((times[-1] for times in by_device.values() if _repeats(times)), default=-_FAR)
+
     def lines_of(self, field: str) -> tuple[str, ...]:
         """Return the lines that a field is counted from, oldest first."""
         return tuple(event.text for event in self.of(*_COUNTED.get(field, ())))
@@ -106,6 +124,14 @@ class KernelLogReading:
         return len(self.of(KernelEventKind.HUNG_TASK))
 
 
+def _repeats(times: list[float]) -> bool:
+    hour = [at for at in times if times[-1] - at <= 3600]
+    minutes = {int(at // 60) for at in hour}
+    last = hour[-_FLOOD_LINES:]
+    is_flood = len(last) == _FLOOD_LINES and hour[-1] - hour[0] >= _FLOOD_SECONDS
+    return len(minutes) >= _MINUTES_FEW or is_flood
+
+
 _RESETS = (KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
 _COUNTED: dict[str, tuple[KernelEventKind, ...]] = {
     "nic_resets": _RESETS,
@@ -116,10 +142,14 @@ _COUNTED: dict[str, tuple[KernelEventKind, ...]] = {
     "netdev_held_minutes": (KernelEventKind.NETDEV_HELD,),
     "last_netdev_held_seconds": (KernelEventKind.NETDEV_HELD,),
     "last_efa_silent_seconds": (KernelEventKind.EFA_SILENT,),
+    "last_device_lost_seconds": (KernelEventKind.DEVICE_LOST,),
+    "last_complaint_seconds": (KernelEventKind.COMPLAINT,),
     "lockups": (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL),
     "hung_tasks": (KernelEventKind.HUNG_TASK,),
 }
 MOST_OF_A_SORT = 80
+_MINUTES_FEW = 3  # of an hour
+_FLOOD_LINES, _FLOOD_SECONDS = 20, 10.0
 LAST_LINES, LAST_BYTES = 400, 48 * 1024  # of the log's end, kept unfiltered
 _ROW_SECONDS = 60.0
 _FAR = 1e12  # seconds: longer than any node is up
@@ -156,16 +186,35 @@ _CORRECTED_SORT = (
 )
 _UNCORRECTED_SORT = (
     "EDAC MC[0-9]+: [0-9]+ UE |Memory failure: 0x|MCE 0x|"
-    "ncorrected hardware memory error|event severity: (fatal|recoverable)"
+    "ncorrected hardware memory error|STATUS.*.UECC.|event severity: (fatal|recoverable)"
 )
 _BUG_SORT = (
-    "kernel BUG at|BUG: (unable|kernel NULL|Bad page|scheduling|workqueue)|Oops|Unable to handle kernel|"
-    "general protection fault[,:]"
+    "kernel BUG at|BUG: (unable|kernel NULL|Bad page|scheduling|workqueue|K[FA]|stack)|Oops|Unable to handle kernel|"
+    "general protection fault[,:]|list_(add|del) corruption|Internal error: |: [0-9a-f]+ (ilc:[0-9] )?.#[0-9]+."
 )
 _EFA_SORT = (
     "(infiniband (efa_|rdmap)|efa [0-9a-f]).*: (The device|Wait for completion|Admin queue|Device isn|Reset indic)"
 )
+_MAPPED_SORT = (
+    "device-mapper: (integrity|verity|crypt|thin|snapshots): |md.raid.*(Cannot continue|correctable|unrecoverable)|"
+    "bcache: .*IO err|drbd[0-9]+: (IO ERROR|Local IO|disk)|zio pool=|-error on swap-device|mmcblk[0-9]+: (error|recovery)|"
+    "mmc[0-9]+: Timeout|hv_storvsc .*: tag|qla2xxx .*: (Abort|ISP|RISC|Adapter)|sas_cm[0-9]+: (fault_state|sending diag)|"
+    "megaraid_sas .*: (FW in FAULT|resetting fusion)|aacraid: Host adapter|nvme nvme[0-9]+: (failed to connect|Reconn|starting)|"
+    "(EXT4-fs|BTRFS) warning .*(I.O error|csum failed)|F2FS-fs .*Stopped|UBIFS error|ceph: .*mds[0-9]+ (hung|came)"
+)
+_LINK_SORT = "(: |NIC |Copper )[Ll]ink (is )?[Dd]own"
+_LOST_SORT = (
+    "AER: Uncorrect(ed|able) .Fatal|device recovery failed|ontroller (lockup|is offline)|permanently disabled|"
+    "eartbeat failed|GPU re(set|covery).* failed|irmware .*(halted|crashed|died)|uncorrectable hardware error|"
+    "irq [0-9]+: nobody cared|device is dead"
+)
+_COMPLAINT_SORT = (
+    "[]:] +[a-z][a-z0-9_-]+ [0-9a-f:]+[.][0-7][^:]*: .*([Tt]imed?.?out|[Ff]ail|[Hh][au]ng|tuck|espon|omplete|atal|"
+    "[Ee]rror|[Ff]ault|ockup|TIMEOUT)|amdgpu.*ERROR|Completion-Wait|VT-d detected|audit_backlog=|Route cache is full|"
+    "dst cache overflow|own address as source|allocation deadlock"
+)
 _SORTS = (
+    _COMPLAINT_SORT,  # the widest: what a later sort has as well belongs there
     _NIC_SORT,
     "soft lockup|hard LOCKUP|INFO: rcu_",
     "Comm: |[0-9]-[^ ]*: \\(|(mem_cgroup|memcg|memory|rstat|shrink)_[a-z_.0-9]*\\+0x",
@@ -184,6 +233,9 @@ _SORTS = (
     "EXT4-fs .*: mounted filesystem|XFS .*: Mounting V|BTRFS .*: first mount",
     "link status definitely (down|up)",
     "oom-kill:constraint=CONSTRAINT_[MC]|killed as a result of limit of",
+    _MAPPED_SORT,
+    _LINK_SORT,
+    _LOST_SORT,
 )
 _PER_PACKET = "/completed on time, qid|TX hasn.t completed/"  # a line for each packet: three are enough
 FILTER = (

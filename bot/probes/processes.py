@@ -75,11 +75,39 @@ class ProcessesReading:
         """How many processes waited uninterruptibly at both looks."""
         return len(self.uninterruptible)
 
+    @property
+    def lock_wait_count(self) -> int:
+        """How many waited at both looks for a lock of the kernel's network, cgroup or RCU code."""
+        return sum(waits_for_kernel_lock(each.wchan) for each in self.waiting)
+
+    @property
+    def bound_worker_percent(self) -> float:
+        """The most of a core that one of the kernel's workers bound to a core used in the kernel."""
+        shares = (each.sys_seconds for each in self.busiest if each.kernel_thread and _BOUND_WORKER.match(each.name))
+        return 100 * max(shares, default=0.0) / self.seconds
+
+    def lines_of(self, field: str) -> tuple[str, ...]:
+        """Return the processes that a field is counted from, as `ps` and /proc/PID/stat show them."""
+        if field == "lock_wait_count":
+            waits = (each for each in self.waiting if waits_for_kernel_lock(each.wchan))
+            return tuple(f"{each.pid} D {each.wchan} {each.name}" for each in waits)
+        if field == "bound_worker_percent":
+            return tuple(each.raw for each in self.busiest if each.kernel_thread and _BOUND_WORKER.match(each.name))
+        return ()
+
     def named(self, *names: str) -> tuple[ProcessUse, ...]:
         """Return the busy processes of these names (comm)."""
         return tuple(process for process in self.busiest if process.name in names)
 
 
+# kworker/CPU:ID. It runs on no other core, and by the kernel's own account (kernel/workqueue.c, "hogged CPU for >10000us")
+# should not hold its core; unbound ones (kworker/uPOOL:ID) encrypt and write back for as long as there is work.
+_BOUND_WORKER = re.compile(r"kworker/[0-9]")
+# rtnl_mutex and namespaces (net/core), cgroup_mutex (kernel/cgroup), a grace period of RCU (kernel/rcu).
+_KERNEL_LOCK = re.compile(
+    r"_*(?:rtnl_|rtnetlink_|copy_net_ns|unregister_netdevice|register_netdev|netdev_run_todo|wait_rcu_gp|"
+    r"synchronize_(?:rcu|net|srcu)|rcu_barrier|cgroup_(?:lock|kn|drain|mutex|procs|attach)|css_|cpuset_)"
+)
 _KERNEL_THREAD = 0x00200000  # PF_KTHREAD
 _REALTIME = ("1", "2", "6")  # SCHED_FIFO, SCHED_RR, SCHED_DEADLINE
 
@@ -92,6 +120,11 @@ _THREAD = re.compile(r"t ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,5}) ([0-9]{1,9}) ([0
 
 # Fields of a stat line, counted from the state: the name before it may contain anything.
 _FLAGS, _THREADS, _CORE, _POLICY = 6, 17, 36, 38
+
+
+def waits_for_kernel_lock(wchan: str) -> bool:
+    """Return whether this function waits for a lock or grace period of the kernel's own, and not for storage."""
+    return _KERNEL_LOCK.match(wchan) is not None
 
 
 def parse(outputs: Outputs) -> ProcessesReading:

@@ -34,6 +34,11 @@ class Disk:
         """True if requests wait in it at both looks, and it completed none between them."""
         return bool(self.waiting and self.waiting_later and not self.completed)
 
+    @property
+    def is_crawling(self) -> bool:
+        """True if it completed some, but fewer than it held at either look: each takes longer than the window."""
+        return 0 < self.completed < min(self.waiting, self.waiting_later)
+
 
 @dataclass(frozen=True, slots=True)
 class StorageReading:
@@ -48,6 +53,11 @@ class StorageReading:
     def stuck(self) -> tuple[Disk, ...]:
         """The disks that held requests and completed none."""
         return tuple(disk for disk in self.disks if disk.is_stuck)
+
+    @property
+    def crawling(self) -> tuple[Disk, ...]:
+        """The disks that hold more requests than they completed."""
+        return tuple(disk for disk in self.disks if disk.is_crawling)
 
     @property
     def stuck_count(self) -> int:

@@ -62,6 +62,9 @@ MEANINGS: dict[int, XidMeaning] = {
     143: XidMeaning(_FAULT, "GPU initialisation failed", "reset the GPU"),
 }
 _UNKNOWN = XidMeaning(_OPEN, "not in our table", "see NVIDIA's catalog")
+# NVLink of Blackwell has seven codes (144 to 150) with subcodes, each `Fatal` or `Nonfatal` by the driver's own word.
+_FATAL = XidMeaning(_FAULT, "fatal by the driver's own word", "reset the GPU, or what NVIDIA's catalog asks for")
+_SAYS_FATAL = re.compile(r"\bFatal\b")
 
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?(?P<bus>[0-9A-Fa-f:.]{4,20})[^)]*\): (?P<code>[0-9]{1,4})\b(?P<rest>.*)")
 _SXID = re.compile(
@@ -100,7 +103,8 @@ def xid(event: KernelEvent) -> Xid | None:
         code = int(found["code"])
         action = _ACTION.search(found["rest"])
         recovery = action["to"].strip() if action and code == RECOVERY_ACTION else ""
-        return Xid(event, bus_id(found["bus"]), code, MEANINGS.get(code, _UNKNOWN), recovery=recovery)
+        unknown = _FATAL if _SAYS_FATAL.search(found["rest"]) else _UNKNOWN
+        return Xid(event, bus_id(found["bus"]), code, MEANINGS.get(code, unknown), recovery=recovery)
     if found := _SXID.search(event.text):
         fatal = found["grave"] == "Fatal"
         meaning = XidMeaning(

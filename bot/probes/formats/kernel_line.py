@@ -61,6 +61,9 @@ class KernelEventKind(enum.StrEnum):
     WORKQUEUE_STALL = "workqueue-stall"
     NETDEV_HELD = "netdev-held"  # an interface was removed, but something still holds it
     EFA_SILENT = "efa-silent"  # an EFA device does not answer its driver
+    NIC_LINK_DOWN = "nic-link-down"  # a cable or a switch: the link of a card went down
+    DEVICE_LOST = "device-lost"  # given up by its driver or by the bus, until somebody resets or replaces it
+    COMPLAINT = "complaint"  # a driver or a part of the kernel says that something failed; it counts if it repeats
     CGROUP_EXHAUSTED = "cgroup-exhausted"  # ENOSPC on making a cgroup, fork rejected by pids
     CLOCKSOURCE = "clocksource"
     GPU_ERROR = "gpu-error"
