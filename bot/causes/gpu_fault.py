@@ -215,6 +215,10 @@ def _none(snapshot: Snapshot, xids: Sequence[Xid]) -> Weighing:
         )
         return Undecided(NAME, because, suspected=fails, would_decide="`nvidia-smi -q` by hand")
     undriven = [gpu for gpu in gpus.gpus if gpu.driver in ("", "nouveau")]
+    if any(gpu.driver == "nvidia" for gpu in gpus.gpus) and (alone := [gpu for gpu in undriven if not gpu.driver]):
+        because = f"no driver took GPU {alone[0].bus}, while others are driven"
+        by_hand = "why its driver refused it: `dmesg | grep -i nvidia` by hand"
+        return Undecided(NAME, because, suspected=True, would_decide=by_hand)
     if undriven and gpus.smi == "failed":
         because = f"nvidia-smi fails, and no driver of NVIDIA's is bound to {count(len(undriven), 'GPU')} on the bus"
         by_hand = "`nvidia-smi` by hand, and whether its driver was built for this kernel,"

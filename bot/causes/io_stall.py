@@ -35,7 +35,8 @@ _VOLUME = re.compile(r"dm-[0-9]{1,6}")
 # Requests that failed on their way and were tried again, or on another path: over once it does not happen any more.
 _TRIED_AGAIN = re.compile(
     r"recoverable transport error|: failed command: |task abort!|timing out command|detected conn error|ping timeout|"
-    r"remote port time out"
+    r"remote port time out|uas_eh_abort_handler|was evicted by|hv_storvsc|qla2xxx|mpt[23]sas|megaraid_sas|aacraid|"
+    r"Reconnecting in|failed to connect socket|starting error recovery"
 )
 _SUSPENDED = "has been suspended"  # a pool of ZFS, until a person clears it: whoever writes to it waits
 
@@ -196,12 +197,12 @@ def _stuck(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], press
 
 
 def _crawls(storage: StorageReading | Unread) -> list[Evidence]:
-    """Disks that hold more than they complete, where many wait under pressure: each request takes longer than we look."""
+    """Disks that hold more than they complete: each request takes longer than the window."""
     return [
         Evidence(
             "disk-crawls",
             "storage",
-            f"disk {disk.name} held {count(disk.waiting_later, 'request')}, and completed {disk.completed} between the looks",
+            f"disk {disk.name} held {count(disk.waiting_later, 'request')}, and completed {disk.completed} meanwhile",
             disk.lines,
         )
         for disk in (() if isinstance(storage, Unread) else storage.crawling[:4])
@@ -270,6 +271,10 @@ def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> W
         return Undecided(NAME, f"{says} ({storage.reason})")
     if len(waiting) >= tuning["waiting_few"]:
         says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks"
+        hidden = [each for each in waiting if not each.wchan]
+        if len(hidden) >= tuning["waiting_few"] and not isinstance(storage, Unread) and not storage.completed_count:
+            by_hand = "`ps -eLo state,wchan:32,comm | grep ^D` as root"
+            return Undecided(NAME, f"{says}, and this login may not see for what", suspected=True, would_decide=by_hand)
         if not isinstance(storage, Unread) and storage.completed_count:
             return RuledOut(NAME, f"{says}, while the disks completed {count(storage.completed_count, 'request')}")
         # Writers to a frozen file system wait like this, as do tasks at a busy lock; the kernel logs it after two

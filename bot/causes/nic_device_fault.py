@@ -119,7 +119,8 @@ def _flaps(snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning) -
     for name in dict.fromkeys(event.device for event in downs):
         mine = _recent.surely_within(snapshot, [event for event in downs if event.device == name], _HOUR_MINUTES)
         if len(mine) >= tuning["link_downs_few"]:
-            says = f"the link of {name} went down {len(mine)} times within the hour, the last {_recent.ago(snapshot, mine[-1])}"
+            last = _recent.ago(snapshot, mine[-1])
+            says = f"the link of {name} went down {len(mine)} times within the hour, the last {last}"
             found.append(Evidence("nic-link-flaps", "kernel_log", says, _recent.lines(mine)))
     return found
 

@@ -1,6 +1,9 @@
 """The important lines of the kernel's log of this boot: resets, lockups, stalls, kills, full tables, bad hardware.
 
-Defined in: journalctl(1), dmesg(1); the wordings in `formats/ena_events.py` and `formats/kernel_events.py`.
+Defined in: journalctl(1), dmesg(1); the wordings in `formats/ena_events.py`, `formats/kernel_events.py` and
+`formats/device_events.py`.
+
+Longer than 300 lines: the words by which a node thins out its log stand beside the reading that is made of them.
 """
 
 from __future__ import annotations
@@ -197,24 +200,25 @@ _EFA_SORT = (
 )
 _MAPPED_SORT = (
     "device-mapper: (integrity|verity|crypt|thin|snapshots): |md.raid.*(Cannot continue|correctable|unrecoverable)|"
-    "bcache: .*IO err|drbd[0-9]+: (IO ERROR|Local IO|disk)|zio pool=|-error on swap-device|mmcblk[0-9]+: (error|recovery)|"
-    "mmc[0-9]+: Timeout|hv_storvsc .*: tag|qla2xxx .*: (Abort|ISP|RISC|Adapter)|sas_cm[0-9]+: (fault_state|sending diag)|"
-    "megaraid_sas .*: (FW in FAULT|resetting fusion)|aacraid: Host adapter|nvme nvme[0-9]+: (failed to connect|Reconn|starting)|"
-    "(EXT4-fs|BTRFS) warning .*(I.O error|csum failed)|F2FS-fs .*Stopped|UBIFS error|ceph: .*mds[0-9]+ (hung|came)"
+    "bcache: .*IO err|drbd[0-9]+: (IO ERROR|Local IO|disk)|zio pool=|-error on swap-device|mmc[0-9]+: Timeout|"
+    "mmcblk[0-9]+: (error|recovery)|hv_storvsc .*: tag|qla2xxx .*: (Abort|ISP|RISC|Adapter)|"
+    "sas_cm[0-9]+: (fault_state|sending diag)|megaraid_sas .*: (FW in FAULT|resetting fusion)|aacraid: Host adapter|"
+    "nvme nvme[0-9]+: (failed to connect|Reconn|starting)|(EXT4-fs|BTRFS) warning .*(I.O error|csum failed)|"
+    "F2FS-fs .*Stopped|uas_eh_abort|ata[0-9.]+: disable|client was evicted|UBIFS error|ceph: .*mds[0-9]+ (hung|came)"
 )
-_LINK_SORT = "(: |NIC |Copper )[Ll]ink (is )?[Dd]own"
+_LINK_SORT = "(: |NIC |Copper )[Ll]ink (is )?[Dd]own|Data path switched from VF"
 _LOST_SORT = (
     "AER: Uncorrect(ed|able) .Fatal|device recovery failed|ontroller (lockup|is offline)|permanently disabled|"
     "eartbeat failed|GPU re(set|covery).* failed|irmware .*(halted|crashed|died)|uncorrectable hardware error|"
     "irq [0-9]+: nobody cared|device is dead"
 )
 _COMPLAINT_SORT = (
-    "[]:] +[a-z][a-z0-9_-]+ [0-9a-f:]+[.][0-7][^:]*: .*([Tt]imed?.?out|[Ff]ail|[Hh][au]ng|tuck|espon|omplete|atal|"
-    "[Ee]rror|[Ff]ault|ockup|TIMEOUT)|amdgpu.*ERROR|Completion-Wait|VT-d detected|audit_backlog=|Route cache is full|"
-    "dst cache overflow|own address as source|allocation deadlock"
+    "[]:] +[a-z][a-z0-9_-]+ [A-Za-z0-9._:-]*[0-9][A-Za-z0-9._:-]*( [^ :]+)?: .*([Tt]imed?.?out|[Ff]ail|[Hh][au]ng|tuck|"
+    "espon|omplete|atal|[Ee]rror|ERROR|[Ff]ault|ockup|TIMEOUT)|(CIFS|Lustre|LNet|libceph|GFS2|dlm|ocfs2|bcache|drbd).*"
+    "([Ee]rror|[Ff]ail|[Tt]imed|evicted)|amdgpu.*ERROR|Completion-Wait|VT-d detected|audit_backlog=|"
+    "Route cache is full|dst cache overflow|own address as source|allocation deadlock|EEH: |NMI received for unknown"
 )
 _SORTS = (
-    _COMPLAINT_SORT,  # the widest: what a later sort has as well belongs there
     _NIC_SORT,
     "soft lockup|hard LOCKUP|INFO: rcu_",
     "Comm: |[0-9]-[^ ]*: \\(|(mem_cgroup|memcg|memory|rstat|shrink)_[a-z_.0-9]*\\+0x",
@@ -236,6 +240,7 @@ _SORTS = (
     _MAPPED_SORT,
     _LINK_SORT,
     _LOST_SORT,
+    _COMPLAINT_SORT,  # the widest
 )
 _PER_PACKET = "/completed on time, qid|TX hasn.t completed/"  # a line for each packet: three are enough
 FILTER = (

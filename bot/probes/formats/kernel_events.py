@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from bot.probes.formats.device_events import DEVICE_WORDINGS
 from bot.probes.formats.kernel_line import KernelEvent, KernelLine
 from bot.probes.formats.kernel_line import KernelEventKind as Kind
 
@@ -29,11 +30,7 @@ _NVME_SAYS = (
 _REFUSED = (  # block/blk-core.c, blk_errors: by the medium, a lost path, or a device that is gone
     "critical (?:medium|target|nexus|space allocation)|recoverable transport|timeout|protection|device offline"
 )
-_HELD = (  # drivers/nvme/host/fabrics.c and tcp.c, drivers/scsi/qla2xxx, megaraid, mpt3sas: tried again after it
-    "failed to connect socket|Reconnecting in [0-9]+ seconds|starting error recovery"
-)
-_ADAPTER_SAYS = "Abort command issued|ISP System Error|RISC paused|Adapter aborted all outstanding I/O"
-_SCSI_SAYS = "rejecting I/O to offline device|attempting task abort!|timing out command, waited"
+_SCSI_SAYS = "rejecting I/O to offline device|attempting task abort!|timing out command, waited|uas_eh_abort_handler"
 _EFA_SAYS = (
     "The device didn't send any completion for admin cmd|The device sent a completion but the driver didn't receive|"
     r"Wait for completion \(polling\) timeout|Admin queue is closed|Device isn't ready|"
@@ -42,22 +39,6 @@ _EFA_SAYS = (
 
 # Intel's, NVIDIA's and Broadcom's drivers: the driver, the bus, and the interface once it has a name.
 _CARD = r"[a-z][a-z0-9_]{1,15} [0-9a-f:.]{7,12}(?: (?P<device>[^\s:]{1,15}))?"
-# A driver's line about a device on a bus (dev_printk), but for the drivers of what serves no work: display, sound, the
-# management engine, USB, radio. ENA and EFA have wordings of their own, and corrected errors of PCIe are no harm.
-_ON_A_BUS = (
-    r"(?P<device>(?!(?:ast|mgag200|i915|nouveau|snd_\w+|mei\w*|[xeou]hci\w*|iwlwifi|ena|efa|ipmi_\w+|i2c\w*) )"
-    r"[a-z][a-z0-9_-]{1,24} (?:[0-9a-f]{4,8}:)?[0-9a-f]{2,4}:[0-9a-f]{2}(?::[0-9a-f]{2})?\.[0-7])(?: [^\s:]{1,20})?: "
-)
-_GIVEN_UP = (
-    r"AER: Uncorrect(?:ed|able) \(Fatal\)|(?:AER: )?device recovery failed|controller lockup detected|"
-    r"controller is offline|permanently disabled|heartbeat failed|GPU reset.{0,20} failed|GPU recovery failed|"
-    r"firmware (?:has )?(?:halted|crashed|died)|uncorrectable hardware error|device is dead"
-)
-_FAILED = (
-    r"(?!.{0,200}(?:[Cc]orrected|irmware load|failed to assign|can't assign|no space for)).{0,200}"
-    r"(?:[Tt]imed ?-?out|[Tt]imeout|TIMEOUT|\b[Ff]ail(?:ed|ure|s)?\b|\b[Hh](?:ang|ung|angs)\b|[Ss]tuck|not respond|[Nn]o response|"
-    r"did(?: not|n't) (?:complete|respond)|\b[Ff]atal\b|\b[Ee]rror\b|\*ERROR\*|\b[Ff]ault\b|[Ll]ockup)"
-)
 # Patterns match at the start of a line: a line that only mentions such words is not an event.
 _JOURNAL = r"(?P<device>\S{1,40}?)"  # the device and, after a hyphen, the journal's inode
 
@@ -122,27 +103,6 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"device-mapper: thin: (?P<device>[0-9:]{3,12}): switching pool to (?:out-of-data-space|read-only|fail)",
         r"(?P<device>ata[0-9]{1,4}\.[0-9]{1,3}): failed command: (?:READ|WRITE|FLUSH)",
         rf"md/raid[0-9]{{0,2}}:\S{{1,40}}: Disk failure on {_DISK}, disabling device",
-        rf"nvme (?P<device>nvme[0-9]+): (?:{_HELD})",
-        rf"(?:EXT4-fs|BTRFS) warning \(device {_IN}[^)]*\): (?:ext4_end_bio:[0-9]+: I/O error|csum failed)",
-        r"F2FS-fs \((?P<device>[^)]{1,40})\): Stopped filesystem due to reason",
-        r"UBIFS error \((?P<device>ubi[0-9:]{1,10})",
-        r"device-mapper: (?:integrity|verity|crypt): (?P<device>[^\s:]{1,20}(?::[0-9]{1,4})?): "
-        r"(?:Checksum failed|INTEGRITY AEAD ERROR|(?:data|metadata) block [0-9]+ is corrupted)",
-        r"device-mapper: thin: (?P<device>[0-9:]{3,12}): metadata operation '\w{1,60}' failed",
-        r"device-mapper: snapshots: Invalidating snapshot",
-        r"md/raid[0-9]{0,2}:(?P<device>[^\s:]{1,40}): (?:Cannot continue operation|.{0,40}not correctable|.{0,60}unrecoverable)",
-        r"bcache: .{0,60}\b(?P<device>[a-z0-9]{2,20}): (?:IO error|too many IO errors)",
-        r"(?:block|drbd \S{1,60}) (?P<device>drbd[0-9]{1,5}): (?:IO ERROR|Local IO failed|disk\( \w+ -> Failed \))",
-        r"zio pool=(?P<device>\S{1,60}) vdev=\S{1,200} error=[0-9]+ type=[12]\b",
-        r"(?:Read|Write)-error on swap-device \((?P<device>[0-9]{1,5}:[0-9]{1,7}):",
-        r"(?P<device>mmcblk[0-9]{1,3}): (?:error -[0-9]+ transferring data|recovery failed)",
-        r"(?P<device>mmc[0-9]{1,3}): Timeout waiting for hardware",
-        # READ, WRITE and flushes alone: other commands are refused by design (drivers/scsi/storvsc_drv.c).
-        r"hv_storvsc (?P<device>[0-9a-f-]{36}): tag#[0-9]+ cmd 0x(?:28|2a|88|8a|35|91) status: .{1,40} hv 0xc",
-        rf"qla2xxx \[(?P<device>[0-9a-f:.]{{7,12}})\]-[0-9a-f]{{4}}:[0-9]+: (?:{_ADAPTER_SAYS})",
-        r"(?P<device>mpt[23]sas_cm[0-9]{1,2}): (?:fault_state\(|sending diag reset)",
-        r"megaraid_sas (?P<device>[0-9a-f:.]{7,12}): (?:FW in FAULT state|resetting fusion adapter)",
-        r"aacraid: Host adapter reset request",
         r"WARNING: Pool '(?P<device>[^']{1,40})' has encountered an uncorrectable I/O failure and has been suspended",
     ),
     Kind.MOUNTED: (
@@ -191,31 +151,6 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         rf"infiniband (?P<device>efa_[0-9]{{1,4}}|rdmap\w{{1,20}}): (?:{_EFA_SAYS})",
         rf"efa (?P<device>[0-9a-f:.]{{4,20}}): (?:{_EFA_SAYS})",
     ),
-    Kind.NIC_LINK_DOWN: (
-        rf"{_CARD}: (?:\w{{2,12}}: )?(?:\S{{2,15}} )?(?:NIC )?(?:Copper )?[Ll]ink (?:is )?[Dd]own",
-        r"(?:\w{2,12}:|\w{2,12} [0-9a-f]{4,12}\.ethernet) (?P<device>[^\s:]{2,15}):? (?:NIC )?Link is Down",
-    ),
-    Kind.DEVICE_LOST: (
-        rf"(?i:{_ON_A_BUS}.{{0,80}}?(?:{_GIVEN_UP}))",
-        r"irq (?P<device>[0-9]{1,5}): nobody cared",
-        r"EEH: .{0,80}permanently disabled",
-    ),
-    # drivers/net/ethernet/mellanox/mlx5/core/cmd.c: the firmware does not answer.
-    Kind.NIC_ADMIN: (
-        r"mlx5_core (?P<device>[0-9a-f:.]{7,16}): wait_func(?:_handle_exec_timeout)?:.{1,160} [Tt]imeout",
-    ),
-    # Each counts only if it repeats.
-    Kind.COMPLAINT: (
-        r"\[drm:(?P<device>amdgpu\w{0,40}).{0,20}\] \*ERROR\* ",
-        r"(?P<device>AMD-Vi): Completion-Wait loop timed out",
-        r"(?P<device>DMAR): VT-d detected .{0,40}Time-?out",
-        r"(?P<device>audit): audit_backlog=",
-        r"(?P<device>Route cache) is full",
-        r"(?P<device>dst cache) overflow",
-        r"(?P<device>[^\s:]{1,15}): received packet on \S{1,15} with own address as source",
-        r"(?P<device>XFS): .{1,60} possible memory allocation deadlock",
-        rf"{_ON_A_BUS}{_FAILED}",
-    ),
     Kind.CGROUP_EXHAUSTED: (
         r"cgroup: fork rejected by pids controller in",
         r"cgroup: .*(?:[Nn]o space left on device|ENOSPC|error -28\b)",
@@ -237,7 +172,12 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"nvidia-nvswitch[0-9]+: SXid \((?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})[^)]*\): [0-9]+",
     ),
 }
-_PATTERNS = tuple((kind, re.compile(pattern)) for kind, patterns in _WORDINGS.items() for pattern in patterns)
+_PATTERNS = tuple(
+    (kind, re.compile(pattern))
+    for wordings in (_WORDINGS, DEVICE_WORDINGS)  # the widest of the devices' come last
+    for kind, patterns in wordings.items()
+    for pattern in patterns
+)
 
 _STALLED_CORE = re.compile(rf"(?:rcu: )?\s*{_CPU}-[^\s:]{{0,12}}: \(")
 _ON_CORE = re.compile(rf"CPU: {_CPU} (?:UID: [0-9]+ )?PID: [0-9]+ Comm: {_WHO} (?:Kdump: .*)?(?:Tainted|Not tainted)")

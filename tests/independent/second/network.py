@@ -166,7 +166,7 @@ NEIGHBOURS: list[Label] = [
             "another fault, and not of the table",
         ),
         ill=True,
-        corrected="the label calls it a fault, and healthy too",
+        corrected="the label calls it a fault of another kind, and the node healthy all the same",
     ),
     near(
         _ARP, "an address that somebody else has", edge().log((HOUR, "IPv6: eth0: IPv6 duplicate address fe80::1 used"))

@@ -1,0 +1,107 @@
+"""Kernel log lines of drivers about their devices: volumes, disks and adapters, links, and whatever fails repeatedly.
+
+Defined in: Linux, drivers/md, drivers/scsi (storvsc_drv.c, qla2xxx, megaraid, mpt3sas, libata), drivers/nvme/host,
+drivers/mmc, drivers/block/drbd, fs/ext4, fs/btrfs, fs/ceph, mm/page_io.c, drivers/net/ethernet,
+drivers/net/hyperv/netvsc_drv.c, drivers/pci/pcie/aer.c, kernel/irq/spurious.c, drivers/iommu, and the sources of
+OpenZFS and Lustre. A driver's line has the form of dev_printk: the driver, the device, and what it says.
+"""
+
+from __future__ import annotations
+
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
+
+_IN = r"(?P<device>[^\s:)]{1,40})"
+_HELD = "failed to connect socket|Reconnecting in [0-9]+ seconds|starting error recovery"
+_ADAPTER_SAYS = "Abort command issued|ISP System Error|RISC paused|Adapter aborted all outstanding I/O"
+# Without a colon between driver and device; a network driver adds the interface once that has a name.
+_CARD = r"[a-z][a-z0-9_]{1,15} [0-9a-f:.]{7,12}(?: (?P<device>[^\s:]{1,15}))?"
+# Not of what serves no work: display, sound, the management engine, USB, keyboards, radio, a container's interfaces.
+# ENA, EFA, NVMe and NVIDIA's GPUs have wordings of their own.
+_NO_WORK = (
+    r"ast|mgag200|i915|nouveau|snd_\w+|mei\w*|[xeou]hci\w*|iwlwifi|ena|efa|nvidia|infiniband|ipmi_\w+|i2c\w*|usb\w*|"
+    r"hid\S*|input|tpm\w*|thunderbolt|device|process|sr|fd|loop|nvme"
+)
+_DEVICE = (
+    rf"(?P<device>(?!(?:{_NO_WORK}) )[a-z][a-z0-9_-]{{1,24}} [A-Za-z0-9._:-]{{0,40}}[0-9][A-Za-z0-9._:-]{{0,40}}?)"
+    r"(?: [^\s:]{1,20})?: "
+)
+_GIVEN_UP = (
+    r"AER: Uncorrect(?:ed|able) \(Fatal\)|(?:AER: )?device recovery failed|controller lockup detected|"
+    r"controller is offline|(?<!will be )permanently disabled|heartbeat failed|GPU reset.{0,20} failed|"
+    r"GPU recovery failed|firmware (?:has )?(?:halted|crashed|died)|uncorrectable hardware error|device is dead"
+)
+# Corrected errors of PCIe are no harm, and what a driver could not have at its start was missing before.
+_FAILED = (
+    r"(?!.{0,200}(?:[Cc]orrected|irmware load|failed to assign|can't assign|no space for)).{0,200}"
+    r"(?:[Tt]imed ?-?out|[Tt]imeout|TIMEOUT|\b[Ff]ail(?:ed|ure|s)?\b|\b[Hh](?:ang|ung|angs)\b|[Ss]tuck|not respond|"
+    r"[Nn]o response|did(?: not|n't) (?:complete|respond)|\b[Ff]atal\b|\b[Ee]rror\b|\*ERROR\*|\b[Ff]ault\b|"
+    r"[Ll]ockup)"
+)
+_SUBSYSTEM = (
+    r"(?P<device>(?:CIFS|LustreError|LNetError|libceph|GFS2|dlm|ocfs2|bcache|md/raid|drbd|block drbd)\b[^ ]{0,40})"
+)
+
+# Patterns match at the start of a line. The order of the kinds is that in which they are tried.
+DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
+    Kind.DISK_ERROR: (
+        rf"nvme (?P<device>nvme[0-9]+): (?:{_HELD})",
+        rf"(?:EXT4-fs|BTRFS) warning \(device {_IN}[^)]*\): (?:ext4_end_bio:[0-9]+: I/O error|csum failed)",
+        r"F2FS-fs \((?P<device>[^)]{1,40})\): Stopped filesystem due to reason",
+        r"UBIFS error \((?P<device>ubi[0-9:]{1,10})",
+        r"device-mapper: (?:integrity|verity|crypt): (?P<device>[^\s:]{1,20}(?::[0-9]{1,4})?): "
+        r"(?:Checksum failed|INTEGRITY AEAD ERROR|(?:data|metadata) block [0-9]+ is corrupted)",
+        r"device-mapper: thin: (?P<device>[0-9:]{3,12}): metadata operation '\w{1,60}' failed",
+        r"device-mapper: snapshots: Invalidating snapshot",
+        r"md/raid[0-9]{0,2}:(?P<device>[^\s:]{1,40}): (?:Cannot continue|.{0,40}not correctable|.{0,60}unrecoverable)",
+        r"bcache: .{0,60}\b(?P<device>[a-z0-9]{2,20}): (?:IO error|too many IO errors)",
+        r"(?:block|drbd \S{1,60}) (?P<device>drbd[0-9]{1,5}): (?:IO ERROR|Local IO failed|disk\( \w+ -> Failed \))",
+        r"zio pool=(?P<device>\S{1,60}) vdev=\S{1,200} error=[0-9]+ type=[12]\b",
+        r"(?:Read|Write)-error on swap-device \((?P<device>[0-9]{1,5}:[0-9]{1,7}):",
+        r"(?P<device>mmcblk[0-9]{1,3}): (?:error -[0-9]+ transferring data|recovery failed)",
+        r"(?P<device>mmc[0-9]{1,3}): Timeout waiting for hardware",
+        # READ, WRITE and flushes alone: other commands are refused by design.
+        r"hv_storvsc (?P<device>[0-9a-f-]{36}): tag#[0-9]+ cmd 0x(?:28|2a|88|8a|35|91) status: .{1,40} hv 0xc",
+        rf"qla2xxx \[(?P<device>[0-9a-f:.]{{7,12}})\]-[0-9a-f]{{4}}:[0-9]+: (?:{_ADAPTER_SAYS})",
+        r"(?P<device>mpt[23]sas_cm[0-9]{1,2}): (?:fault_state\(|sending diag reset)",
+        r"megaraid_sas (?P<device>[0-9a-f:.]{7,12}): (?:FW in FAULT state|resetting fusion adapter)",
+        r"aacraid: Host adapter reset request",
+        r"(?P<device>ata[0-9]{1,4}\.[0-9]{1,3}): disable",
+        r"LustreError: [0-9a-f-]{1,20}: (?P<device>\S{1,80}): This client was evicted",
+    ),
+    # drivers/net/ethernet/intel/ice and drivers/net/virtio_net.c.
+    Kind.NIC_STALLED: (
+        rf"{_CARD}: tx_timeout: ",
+        r"virtio_net \S{1,20} (?P<device>[^\s:]{1,15}): Unexpected TXQ \([0-9]+\) queue failure",
+    ),
+    # The firmware does not answer: drivers/net/ethernet/mellanox/mlx5/core/cmd.c, drivers/net/ethernet/google/gve.
+    Kind.NIC_ADMIN: (
+        r"mlx5_core (?P<device>[0-9a-f:.]{7,16}): wait_func(?:_handle_exec_timeout)?:.{1,160} [Tt]imeout",
+        r"gve (?P<device>[0-9a-f:.]{7,16}): AQ command timed out",
+    ),
+    Kind.NIC_LINK_DOWN: (
+        rf"{_CARD}: (?:\w{{2,12}}: )?(?:\S{{2,15}} )?(?:NIC )?(?:Copper )?[Ll]ink (?:is )?[Dd]own",
+        r"(?:\w{2,12}:|\w{2,12} [0-9a-f]{4,12}\.ethernet) (?P<device>[^\s:]{2,15}):? (?:NIC )?Link is Down",
+        # The host takes the card away, and packets go the slow way.
+        r"hv_netvsc \S{30,40} (?P<device>[^\s:]{1,15}): Data path switched from VF",
+    ),
+    Kind.DEVICE_LOST: (
+        rf"(?i:{_DEVICE}.{{0,80}}?(?:{_GIVEN_UP}))",
+        r"irq (?P<device>[0-9]{1,5}): nobody cared",
+        r"EEH: .{0,80}(?:has been|is) permanently disabled",
+    ),
+    # Each counts only if it repeats.
+    Kind.COMPLAINT: (
+        r"\[drm:(?P<device>amdgpu\w{0,40}).{0,20}\] \*ERROR\* ",
+        r"(?P<device>AMD-Vi): Completion-Wait loop timed out",
+        r"(?P<device>DMAR): VT-d detected .{0,40}Time-?out",
+        r"(?P<device>audit): audit_backlog=",
+        r"(?P<device>Route cache) is full",
+        r"(?P<device>dst cache) overflow",
+        r"(?P<device>[^\s:]{1,15}): received packet on \S{1,15} with own address as source",
+        r"(?P<device>EEH): (?:Frozen|Recovering|This PCI device has failed)",
+        r"Uhhuh\. (?P<device>NMI) received for unknown reason",
+        r"(?P<device>XFS): .{1,60} possible memory allocation deadlock",
+        rf"{_SUBSYSTEM} {_FAILED}",
+        rf"{_DEVICE}{_FAILED}",
+    ),
+}

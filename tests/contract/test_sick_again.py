@@ -1,0 +1,211 @@
+"""Whole nodes made after those of test_sick_incidents.py had been mended, to see whether the rules hold for others."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract.asked import Asked, check
+from tests.independent.facts import HOUR, MINUTE
+from tests.independent.kinds import arm, azure, database, edge, google, gpu_node, guest, metal, rocky8
+from tests.independent.machine import Machine
+
+STALL, SHUT, NIC, GPU, LEAK = (
+    *("io-stall", "filesystem-read-only", "nic-device-fault", "gpu-fault"),
+    "leaked-memory-cgroups",
+)
+CARD, OTHER = "0000:3b:00.0", "0000:af:00.0"
+ILL = "degraded critical"
+
+
+def old_system() -> Machine:
+    """RHEL 6, with Upstart and without systemd."""
+    return Machine(
+        kernel="2.6.32-754.35.1.el6.x86_64",
+        system="Red Hat Enterprise Linux Server release 6.10 (Santiago)",
+        v1=True,
+        kubernetes=False,
+        virt="none",
+        maker="HP",
+        product="ProLiant DL380 G7",
+        driver="bnx2",
+    )
+
+
+def unprobed() -> Machine:
+    machine = gpu_node().gpus(CARD, OTHER, listed=(OTHER,))
+    machine.facts.gpus = [f"{CARD} 0x030200 ", f"{OTHER} 0x030200 nvidia"]
+    return machine.log((7 * MINUTE, "nvidia: probe of 0000:3b:00.0 failed with error -1"))
+
+
+NODES = [
+    Asked(
+        "a queue of an E810 hangs every minute and a half",
+        metal()
+        .log_every(
+            30,
+            90,
+            9,
+            "ice 0000:18:00.0 ens1f0: tx_timeout: VSI_num: 12, Q 4, NTC: 0x1f, HW_HEAD: 0x2b, NTU: 0x33, INT: 0x1",
+        )
+        .log_every(29.9, 90, 9, "ice 0000:18:00.0 ens1f0: tx_timeout recovery level 1, txqueue 4"),
+        ILL,
+        NIC,
+    ),
+    Asked(
+        "a POWER machine froze a card's slot three times within the hour",
+        metal()
+        .log_every(4 * MINUTE, 900, 3, "EEH: Recovering PHB#0-PE#2")
+        .log_every(
+            4 * MINUTE - 1,
+            900,
+            3,
+            "EEH: This PCI device has failed {n} times in the last hour and will be permanently disabled after 5 failures.",
+        ),
+        ILL,
+    ),
+    Asked(
+        "a SATA disk went away",
+        metal().log(
+            (31 * MINUTE, "ata3: SATA link down (SStatus 0 SControl 300)"),
+            (31 * MINUTE - 10, "ata3.00: disable device"),
+            (
+                31 * MINUTE - 11,
+                "sd 2:0:0:0: [sdb] Synchronize Cache(10) failed: Result: hostbyte=DID_BAD_TARGET driverbyte=DRIVER_OK",
+            ),
+        ),
+        ILL,
+        STALL,
+    ),
+    Asked(
+        "the IOMMU of an Arm server does not answer",
+        arm().log_every(
+            2, 3, 100, "arm-smmu-v3 arm-smmu-v3.0.auto: CMD_SYNC timeout at 0x0000{n} [hwprod 0x00001, hwcons 0x00000]"
+        ),
+        ILL,
+    ),
+    Asked(
+        "the card of a GCE machine answers no command",
+        google().log_every(20, 25, 12, "gve 0000:00:04.0: AQ command timed out, need to reset AQ"),
+        ILL,
+        f"{NIC} -",
+    ),
+    Asked(
+        "a Lustre client was evicted",
+        rocky8().log(
+            (
+                9 * MINUTE,
+                "LustreError: 167-0: fs1-MDT0000-mdc-ffff9a7d: This client was evicted by fs1-MDT0000; in progress "
+                "operations using this service will fail.",
+            )
+        ),
+        ILL,
+        f"{STALL} -",
+    ),
+    Asked(
+        "Azure takes the fast path of the card away every few minutes",
+        azure()
+        .log_every(
+            60, 300, 9, "hv_netvsc 000d3a6c-1a2b-000d-3a6c-1a2b000d3a6c eth0: Data path switched from VF: enP15184s1"
+        )
+        .log_every(
+            55, 300, 9, "hv_netvsc 000d3a6c-1a2b-000d-3a6c-1a2b000d3a6c eth0: Data path switched to VF: enP15184s1"
+        ),
+        ILL,
+        f"{NIC} -",
+    ),
+    Asked(
+        "ZFS found itself inconsistent and stopped",
+        metal()
+        .waiting(5, "txg_sync", "spl_panic")
+        .log(
+            (20 * MINUTE, "VERIFY3(rs_get_start(rs, rt) <= start) failed (812 <= 811)"),
+            (20 * MINUTE - 0.1, "PANIC at range_tree.c:485:range_tree_remove_impl()"),
+        )
+        .log_every(40, 122, 8, "INFO: task txg_sync:18{n} blocked for more than 122 seconds."),
+        ILL,
+        f"{STALL} -",
+    ),
+    Asked(
+        "a disk of a machine from 2011 fails",
+        old_system()
+        .log_every(9, 30, 40, "end_request: I/O error, dev sdb, sector 8123{n}")
+        .log_every(8.9, 30, 40, "Buffer I/O error on device sdb1, logical block 101{n}"),
+        ILL,
+        STALL,
+        systemd=False,
+    ),
+    Asked(
+        "a board reports what no driver understands",
+        metal()
+        .log_every(50, 200, 8, "Uhhuh. NMI received for unknown reason 3d on CPU 12.")
+        .log_every(49.9, 200, 8, "Dazed and confused, but trying to continue"),
+        ILL,
+    ),
+    Asked(
+        "the USB disk of an edge node is reset again and again",
+        edge()
+        .log_every(12, 31, 30, "sd 0:0:0:0: [sda] tag#0 uas_eh_abort_handler 0 uas-tag 1 inflight: CMD OUT")
+        .log_every(11.5, 31, 30, "usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd"),
+        ILL,
+        STALL,
+    ),
+    Asked(
+        "a mainframe's disk gave up",
+        guest().log_every(30, 60, 6, "dasd-eckd 0.0.4711: default ERP has run out of retries and failed"),
+        ILL,
+        f"{STALL} -",
+    ),
+    Asked("the driver could not take one of two GPUs", unprobed(), "degraded critical unknown", f"{GPU} -", "cordon"),
+    Asked(
+        "the password of a Windows share has run out",
+        guest().log_every(15, 60, 30, "CIFS: VFS: \\\\nas01.corp.example Send error in SessSetup = -13"),
+        ILL,
+        f"{STALL} -",
+    ),
+    Asked(
+        "a virtual card takes no packet any more",
+        guest().log_every(1, 1, 80, "virtio_net virtio0 eth0: Unexpected TXQ (0) queue failure: -5"),
+        ILL,
+        f"{NIC} -",
+    ),
+    Asked(
+        "sixty GiB are in counters for each core, and the cgroups cannot be counted",
+        gpu_node().without("cgroups").memory(Percpu=60 * 1024 * 1024, SUnreclaim=40 * 1024 * 1024),
+        "unknown degraded",
+        f"{LEAK} -",
+    ),
+    Asked(
+        "thirty wait, and the login may not see for what",
+        guest().waiting(30, "python3").disk("nvme0n1", 0, 0),
+        "degraded critical unknown",
+        f"{STALL} -",
+    ),
+    Asked(
+        "a dead disk beside a clock that was lost and a certbot that failed",
+        database()
+        .disk("nvme1n1", 12, 12)
+        .waiting(9, "postgres", "xfs_buf_wait_unpin")
+        .clock("ntpd", "leap=11, offset=0.000")
+        .failed("certbot.service"),
+        "critical",
+        STALL,
+    ),
+    Asked(
+        "XFS found a block corrupted and goes on",
+        database()
+        .log(
+            (
+                2 * HOUR,
+                "XFS (nvme1n1): Metadata corruption detected at xfs_inode_buf_verify+0x14d/0x160 [xfs], xfs_inode block 0x2f1b0",
+            )
+        )
+        .mount("nvme1n1 xfs rw,noatime /var/lib/pgsql"),
+        ILL,
+        f"{STALL} {SHUT}",
+    ),
+]
+
+
+@pytest.mark.parametrize("asked", NODES, ids=lambda asked: str(asked.title))
+def test_another_sick_node_is_told_as_what_it_is(asked: Asked) -> None:
+    check(asked)
