@@ -100,8 +100,8 @@ class ProcessesReading:
         return tuple(process for process in self.busiest if process.name in names)
 
 
-# kworker/CPU:ID. It runs on no other core, and by the kernel's own account (kernel/workqueue.c, "hogged CPU for >10000us")
-# should not hold its core; unbound ones (kworker/uPOOL:ID) encrypt and write back for as long as there is work.
+# kworker/CPU:ID. It runs on no other core, and should not hold it: kernel/workqueue.c warns of one that "hogged CPU for
+# >10000us". Unbound ones (kworker/uPOOL:ID) encrypt and write back for as long as there is work.
 _BOUND_WORKER = re.compile(r"kworker/[0-9]")
 # rtnl_mutex and namespaces (net/core), cgroup_mutex (kernel/cgroup), a grace period of RCU (kernel/rcu).
 _KERNEL_LOCK = re.compile(

@@ -59,7 +59,7 @@ NODES = [
             4 * MINUTE - 1,
             900,
             3,
-            "EEH: This PCI device has failed {n} times in the last hour and will be permanently disabled after 5 failures.",
+            "EEH: This PCI device has failed {n} times in the last hour and will be permanently disabled.",
         ),
         ILL,
     ),
@@ -94,8 +94,7 @@ NODES = [
         rocky8().log(
             (
                 9 * MINUTE,
-                "LustreError: 167-0: fs1-MDT0000-mdc-ffff9a7d: This client was evicted by fs1-MDT0000; in progress "
-                "operations using this service will fail.",
+                "LustreError: 167-0: fs1-MDT0000-mdc-ffff9a7d: This client was evicted by fs1-MDT0000; in progress",
             )
         ),
         ILL,
@@ -196,7 +195,7 @@ NODES = [
         .log(
             (
                 2 * HOUR,
-                "XFS (nvme1n1): Metadata corruption detected at xfs_inode_buf_verify+0x14d/0x160 [xfs], xfs_inode block 0x2f1b0",
+                "XFS (nvme1n1): Metadata corruption detected at xfs_inode_buf_verify+0x14d/0x160 [xfs]",
             )
         )
         .mount("nvme1n1 xfs rw,noatime /var/lib/pgsql"),

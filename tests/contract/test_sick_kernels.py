@@ -148,7 +148,7 @@ KERNELS = [
             49,
             120,
             6,
-            "ena 0000:00:05.0: Device reset completed successfully, Driver info: Elastic Network Adapter (ENA) v2.13.2g",
+            "ena 0000:00:05.0: Device reset completed successfully, Driver info: Elastic Network Adapter (ENA)",
         )
         .nic(total_resets=(11, 11), suspected_poll_starvation=(11, 11)),
         ILL,
@@ -175,7 +175,7 @@ HARDWARE = [
         .log(
             (
                 299.8,
-                "[Hardware Error]: CPU:12 (19:1:1) MC0_STATUS[-|UE|MiscV|AddrV|-|-|UECC|-|Poison|-]: 0xbc00080001010135",
+                "[Hardware Error]: CPU:12 (19:1:1) MC0_STATUS[-|UE|MiscV|AddrV|-|-|UECC|-|Poison|-]: 0xbc000800",
             )
         ),
         ILL,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bot.probes.formats.kernel_line import KernelEventKind as Kind
 
 _IN = r"(?P<device>[^\s:)]{1,40})"
+_MAPPED_SAYS = "Checksum failed|INTEGRITY AEAD ERROR|(?:data|metadata) block [0-9]+ is corrupted"
 _HELD = "failed to connect socket|Reconnecting in [0-9]+ seconds|starting error recovery"
 _ADAPTER_SAYS = "Abort command issued|ISP System Error|RISC paused|Adapter aborted all outstanding I/O"
 # Without a colon between driver and device; a network driver adds the interface once that has a name.
@@ -38,7 +39,7 @@ _FAILED = (
     r"[Ll]ockup)"
 )
 _SUBSYSTEM = (
-    r"(?P<device>(?:CIFS|LustreError|LNetError|libceph|GFS2|dlm|ocfs2|bcache|md/raid|drbd|block drbd)\b[^ ]{0,40})"
+    r"(?P<device>(?:CIFS|LustreError|LNetError|libceph|GFS2|dlm|ocfs2|bcache|drbd|block drbd)\b[^ ]{0,40})"
 )
 
 # Patterns match at the start of a line. The order of the kinds is that in which they are tried.
@@ -48,8 +49,7 @@ DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
         rf"(?:EXT4-fs|BTRFS) warning \(device {_IN}[^)]*\): (?:ext4_end_bio:[0-9]+: I/O error|csum failed)",
         r"F2FS-fs \((?P<device>[^)]{1,40})\): Stopped filesystem due to reason",
         r"UBIFS error \((?P<device>ubi[0-9:]{1,10})",
-        r"device-mapper: (?:integrity|verity|crypt): (?P<device>[^\s:]{1,20}(?::[0-9]{1,4})?): "
-        r"(?:Checksum failed|INTEGRITY AEAD ERROR|(?:data|metadata) block [0-9]+ is corrupted)",
+        rf"device-mapper: (?:integrity|verity|crypt): (?P<device>[^\s:]{{1,20}}(?::[0-9]{{1,4}})?): (?:{_MAPPED_SAYS})",
         r"device-mapper: thin: (?P<device>[0-9:]{3,12}): metadata operation '\w{1,60}' failed",
         r"device-mapper: snapshots: Invalidating snapshot",
         r"md/raid[0-9]{0,2}:(?P<device>[^\s:]{1,40}): (?:Cannot continue|.{0,40}not correctable|.{0,60}unrecoverable)",
