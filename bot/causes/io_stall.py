@@ -4,11 +4,15 @@ Confirms: a disk that holds requests and completes none while tasks wait; many t
 while no disk completes anything; tasks that wait for a file server which has not said OK; tasks that wait for a pool of
 ZFS that was suspended; tasks blocked for over 120 s in the log. Many tasks that wait for a file server of which the log
 tells nothing make the node degraded: it may only be slow.
+A disk that completes fewer requests than it holds, while many wait under pressure, is as good as still. Tasks that all
+wait for a lock of the kernel's network or cgroup code wait for no storage, though the kernel finds them hung.
 Supports: disk errors, NVMe time-outs, I/O wait or I/O pressure.
 Refutes: no task waits, a log without such lines; many writers on disks that keep working and answer reads in time;
 waiters that used CPU between the looks, as readers of a file server do: what they wait for answers.
 After ten hung tasks the kernel logs no more: if nothing waits now, the stall is over or undecided, never present.
 Remedy: none planned: the disk is the same after a reboot, and the reboot may hang on the waiting tasks.
+
+Longer than 300 lines: a disk, a file server and a pool are judged by the same waiting tasks.
 """
 
 from __future__ import annotations
@@ -272,7 +276,7 @@ def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> W
     if len(waiting) >= tuning["waiting_few"]:
         says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks"
         hidden = [each for each in waiting if not each.wchan]
-        if len(hidden) >= tuning["waiting_few"] and not isinstance(storage, Unread) and not storage.completed_count:
+        if len(hidden) >= tuning["hidden_many"] and not isinstance(storage, Unread) and not storage.completed_count:
             by_hand = "`ps -eLo state,wchan:32,comm | grep ^D` as root"
             return Undecided(NAME, f"{says}, and this login may not see for what", suspected=True, would_decide=by_hand)
         if not isinstance(storage, Unread) and storage.completed_count:
@@ -302,7 +306,7 @@ CAUSE = Cause(
     probes=("kernel_log", "processes", "storage", "reclaim", "cpu", "host"),
     thresholds=(
         *("recent_hours", "now_minutes", "waiting_few", "io_full_avg10", "io_some_avg10", "iowait_percent"),
-        *("slow_read_ms", "tried_again_minutes"),
+        *("slow_read_ms", "tried_again_minutes", "hidden_many"),
     ),
     weigh=weigh,
 )

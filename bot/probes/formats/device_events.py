@@ -38,9 +38,7 @@ _FAILED = (
     r"[Nn]o response|did(?: not|n't) (?:complete|respond)|\b[Ff]atal\b|\b[Ee]rror\b|\*ERROR\*|\b[Ff]ault\b|"
     r"[Ll]ockup)"
 )
-_SUBSYSTEM = (
-    r"(?P<device>(?:CIFS|LustreError|LNetError|libceph|GFS2|dlm|ocfs2|bcache|drbd|block drbd)\b[^ ]{0,40})"
-)
+_SUBSYSTEM = r"(?P<device>(?:CIFS|LustreError|LNetError|libceph|GFS2|dlm|ocfs2|bcache|drbd|block drbd)\b[^ ]{0,40})"
 
 # Patterns match at the start of a line. The order of the kinds is that in which they are tried.
 DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
@@ -70,7 +68,7 @@ DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
     ),
     # drivers/net/ethernet/intel/ice and drivers/net/virtio_net.c.
     Kind.NIC_STALLED: (
-        rf"{_CARD}: tx_timeout: ",
+        rf"{_CARD}: tx_timeout: VSI",
         r"virtio_net \S{1,20} (?P<device>[^\s:]{1,15}): Unexpected TXQ \([0-9]+\) queue failure",
     ),
     # The firmware does not answer: drivers/net/ethernet/mellanox/mlx5/core/cmd.c, drivers/net/ethernet/google/gve.
