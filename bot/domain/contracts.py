@@ -246,10 +246,11 @@ class ActingLedger(Ledger, Protocol):
         """Return the hold on the node, or on the same machine under another name."""
         ...
 
-    async def free(self, hold: Hold, event: NodeReleased, by: str) -> Entry:
-        """Release the node of an incident that cannot go on, and record that.
+    async def free(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
+        """Release the node of an incident that cannot go on, and record that; `end` ends the incident with it.
 
-        Raises: Conflict when another incident holds the node by now, or its runner was active.
+        Raises: Conflict when another incident holds the node by now, or its runner was active; with `end`, what
+        `append` does.
         """
         ...
 

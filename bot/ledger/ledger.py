@@ -161,12 +161,16 @@ class Ledger:
         with self._database.reading() as connection:
             return holds.held(connection, node, machine_id, instant_of(self._now(connection)))
 
-    def free(self, hold: Hold, event: NodeReleased, by: str) -> Entry:
-        """Release the node of an incident that cannot go on, and record that.
+    def free(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
+        """Release the node of an incident that cannot go on, and record that; `end` ends the incident with it.
 
-        Raises: Conflict when another incident has the node now, or its runner is alive.
+        Raises: Conflict when the incident has changed, another incident has the node now, or its runner is alive.
         """
+        _check_names(hold.incident, by)
         with self._database.writing() as connection:
+            if end is not None:  # which releases its node
+                self._add_to_incident(connection, end.stream, end.expected_seq, end.events, end.by)
+                return self._add(connection, HOUSE, None, event, by)
             now = holds.held(connection, hold.node, "", instant_of(self._now(connection)))
             if now is None or now.incident != hold.incident or now.silent_for < hold.silent_for:
                 raise Conflict(f"{hold.node} is now held by another incident.", "Look at it again.")

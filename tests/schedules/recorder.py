@@ -92,8 +92,8 @@ class Recorder:
     async def hold(self, node: str, machine_id: str = "") -> Hold | None:
         return await self._do(self.ledger.hold, node, machine_id)  # type: ignore[no-any-return]
 
-    async def free(self, hold: Hold, event: NodeReleased, by: str) -> Entry:
-        return await self._do(self.ledger.free, hold, event, by)  # type: ignore[no-any-return]
+    async def free(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
+        return await self._do(self.ledger.free, hold, event, by, end)  # type: ignore[no-any-return]
 
     async def machines(self) -> Mapping[str, tuple[str, ...]]:
         return await self._do(self.ledger.machines)  # type: ignore[no-any-return]

@@ -10,6 +10,7 @@ from datetime import timedelta
 from bot.domain.action import Action
 from bot.domain.claim import Hold
 from bot.domain.contracts import ActingLedger
+from bot.domain.entry import Append
 from bot.domain.errors import (
     CannotTell,
     Conflict,
@@ -22,7 +23,7 @@ from bot.domain.errors import (
 )
 from bot.domain.events import Escalated
 from bot.domain.fold import fold
-from bot.domain.house_events import HOUSE, NodeReleased, WishRefused
+from bot.domain.house_events import NodeReleased, WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
@@ -73,8 +74,7 @@ class NodeReleaser:
                 return event
             said = f"{approval.by} released {held.node}, for {because}: {reason}"
             end = handed_over(Escalated(said, rest_of(incident)), incident, self.actions)
-            await self.ledger.append(incident.id, incident.seq, end, approval.by)
-            await self.ledger.append(HOUSE, None, event, approval.by)
+            await self.ledger.free(held, event, approval.by, Append(incident.id, incident.seq, (end,), approval.by))
         except Conflict as no:
             raise CannotTell("It has changed meanwhile.", "Look at it again: zombie incidents") from no
         return event

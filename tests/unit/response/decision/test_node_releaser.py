@@ -9,11 +9,13 @@ import pytest
 from bot.actions import ACTIONS
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
-from bot.domain.errors import Refused
+from bot.domain.entry import Entry
+from bot.domain.errors import LedgerUnavailable, Refused
 from bot.domain.events import Escalated, QuestionAsked, StepStarted
 from bot.domain.house_events import HOUSE, NodeReleased
 from bot.domain.policy import Approval
 from bot.domain.transitions import State
+from bot.ledger.entries import append_entry
 from bot.response.decision.node_releaser import SILENT, NodeReleaser
 from tests.schedules.stage import Stage
 from tests.unit.response.requesting import approve, do, incident, refusals
@@ -81,6 +83,21 @@ def test_parked_incident_is_handed_to_a_person_and_its_node_is_free(held: Stage)
     assert "terminal:ann released n1, for it waits for an answer: the node is needed" in ended.ending.because  # type: ignore[union-attr]
     assert held.ledger.hold("n1") is None
     assert on_record(held) == [done]
+
+
+def test_incident_ends_with_the_release_on_record_or_not_at_all(held: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    held.ledger.append("one", 5, QuestionAsked("Is it back?"), BOT)
+
+    def full(connection: Any, stream: str, seq: int | None, event: object, *rest: str) -> Entry:
+        if isinstance(event, NodeReleased):
+            raise LedgerUnavailable("The disk is full.")
+        return append_entry(connection, stream, seq, event, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("bot.ledger.ledger.append_entry", full)
+    with pytest.raises(LedgerUnavailable):
+        release(held)
+    assert incident(held).state is State.UNKNOWN
+    assert held.ledger.hold("n1") is not None
 
 
 def test_incident_of_a_newer_program_is_left_as_it_is_and_its_node_is_free(held: Stage) -> None:
