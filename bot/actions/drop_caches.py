@@ -14,15 +14,29 @@ from datetime import timedelta
 from bot.domain.action import Action, Args, Facts, Proof, RemedyRules, by_sudo
 from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
+from bot.domain.probe import Snapshot, Unread
 from bot.probes.cgroups import PROBE
+from bot.probes.reclaim import ReclaimReading
 
 _LET_GO = 0.1  # a tenth fewer is more than the usual variation
 _DYING = "dying"
+_IO_IS_FULL = 20.0  # percent of ten seconds in which nothing could run for lack of I/O: io-stall's limit (ours)
 
 
 def rights(args: Args) -> tuple[tuple[str, ...], ...]:
     """Return the argument lists run as root."""
     return (("sysctl", "-w", "vm.drop_caches=3"),)
+
+
+def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the command that drops them.
+
+    Raises: CannotRead when everything waits for the disks already: every read would be one more.
+    """
+    reclaim = snapshot.get(ReclaimReading)
+    if not isinstance(reclaim, Unread) and (reclaim.io_full_avg10 or 0) >= _IO_IS_FULL:
+        raise CannotRead("the disks are behind already, and without caches every read is one more")
+    return by_sudo(rights)(args, snapshot)
 
 
 def looks(args: Args) -> tuple[Command, ...]:
@@ -53,7 +67,7 @@ ACTION = Action(
     impact="the page cache is emptied: reads are slow until it is warm again",
     note="In place of a reboot caches are dropped: that frees dying cgroups for now, often not all, and stops no leak. "
     "Until the cache is warm again, reads come from the disk.",
-    commands=by_sudo(rights),
+    commands=commands,
     looks=looks,
     facts=facts,
     judge=judge,

@@ -10,13 +10,19 @@ from bot.domain.probe import Snapshot, Unread
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.host import HostReading
 
+_READ_LATER = timedelta(minutes=1)  # the uptime is read first, and the log a while after it
+
 
 def age(snapshot: Snapshot, event: KernelEvent) -> timedelta | None:
-    """Return how long ago the line was written; None if the line's or the node's time is not known."""
+    """Return how long ago the line was written; None if the line's or the node's time is not known.
+
+    A line that is ahead of the node's own time has another clock: a container sees the log of its host (lxcfs).
+    """
     host = snapshot.get(HostReading)
     if isinstance(host, Unread) or event.since_boot is None:
         return None
-    return max(timedelta(0), host.uptime - event.since_boot)
+    old = host.uptime - event.since_boot
+    return None if old < -_READ_LATER else max(timedelta(0), old)
 
 
 def age_by_clock(snapshot: Snapshot, stamp: str) -> timedelta | None:

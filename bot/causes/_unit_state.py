@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bot.causes._shut_filesystems import shut_mounts
 from bot.domain.action import Step
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import is_protected
@@ -30,6 +31,7 @@ class UnitState:
     triggered_by: tuple[str, ...] = ()
     use_unread: str = ""  # why it is not known whether anybody needs it
     stops_protected: tuple[str, ...] = ()  # what must not be stopped and would stop with it
+    no_writes_to: str = ""  # the mount of its links, if that refuses writes: nothing can be disabled there
 
 
 def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent: Agent | None = None) -> UnitState:
@@ -46,11 +48,12 @@ def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent
         enabled=(unit.enabled if unit else "") or (agent.enabled if agent else ""),
         active=(unit.active_later or unit.active) if unit else agent.active if agent else "",
         protected=is_protected(names) or bool(unit and unit.protected),
-        needed_because=(agent.because or "it is in use") if agent and agent.used else "",
+        needed_because=(agent.because or "it is in use") if agent and (agent.used or agent.claimed) else "",
         unused_because=(agent.because or "nobody uses it") if agent and agent.used is False else "",
         triggered_by=unit.triggered_by if unit else (),
         use_unread=_not_read(agents, snapshot.get(HostReading)),
         stops_protected=tuple(name for name in stops_too if is_protected((name, *_aliases(units, name)))),
+        no_writes_to=next((each.point for each in snapshot.once(shut_mounts) if each.point in ("/", "/etc")), ""),
     )
 
 
@@ -81,5 +84,7 @@ def keep_from_starting(unit: UnitState) -> tuple[tuple[Step, ...], str]:
         return (), f"{unit.unit} has no file: whoever runs it (systemd-run) has to stop it."
     if unit.use_unread:
         return (), f"Whether anybody here needs {unit.unit} was not read ({unit.use_unread})."
+    if unit.no_writes_to:
+        return (), f"{unit.unit} cannot be disabled: {unit.no_writes_to} takes no writes."
     action = "mask_unit" if unit.enabled in _NOT_DISABLED_USEFULLY or unit.triggered_by else "disable_unit"
     return (Step(action, {"unit": unit.unit}),), ""

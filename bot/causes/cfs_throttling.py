@@ -1,12 +1,14 @@
 """A cgroup uses up its CPU quota and waits for the next period, while cores may stand idle.
 
-Confirms: most of a cgroup's periods in the window were throttled.
+Confirms: most of a cgroup's periods in the window were throttled, and for more than moments altogether.
 Supports: idle cores on the node.
-Refutes: no quota, or few throttled periods.
+Refutes: no quota, few throttled periods, or moments that were lost at the end of each.
 Remedy: none planned: the limit is the workload's own, and still there after a reboot.
 """
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 from bot.causes._figures import percent, span
 from bot.domain.cause import Cause, Tuning, Weighing
@@ -26,7 +28,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     hit = [
         group
         for group in throttling.groups
-        if group.periods >= tuning["periods_few"] and group.ratio >= tuning["throttled_ratio"]
+        if group.periods >= tuning["periods_few"]
+        and group.ratio >= tuning["throttled_ratio"]
+        and group.throttled_for >= timedelta(milliseconds=tuning["throttled_ms_few"])
     ]
     if not hit:
         if throttling.capped:
@@ -61,7 +65,7 @@ CAUSE = Cause(
     NAME,
     "CFS throttling",
     ("throttling", "cpu"),
-    ("throttled_ratio", "periods_few"),
+    ("throttled_ratio", "periods_few", "throttled_ms_few"),
     weigh,
     worst=Status.DEGRADED,
     of_one=True,

@@ -10,24 +10,18 @@ node of a Kubernetes cluster may be cordoned if the mount itself shows the fault
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from bot.causes import _recent
+from bot.causes import _recent, _shut_filesystems
 from bot.causes._figures import sentence
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.filesystems import FilesystemsReading, Mount
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.kernel_log import KernelLogReading
 
 NAME = "filesystem-read-only"
-_SHUT = re.compile(
-    r"Remounting filesystem read-only|Detected aborted journal|[Aa]borting journal on device|"
-    r"[Ss]hutting down filesystem|forced readonly|Filesystem has been shut down"
-)
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
@@ -35,12 +29,12 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     reading, log = snapshot.get(FilesystemsReading), snapshot.get(KernelLogReading)
     if isinstance(reading, Unread):
         return Undecided(NAME, f"the file systems were not read ({reading.reason})")
-    shut = [] if isinstance(log, Unread) else _shut(log)
+    shut = [] if isinstance(log, Unread) else _shut_filesystems.events(log)
     evidence: list[Evidence] = []
     sure, doubtful = False, []
     for mount in reading.mounts:
-        events = [event for event in shut if mount.device in _devices(event)]
-        if mount.is_shut or (mount.is_read_only and (events or mount.meant == "rw")):
+        events = [event for event in shut if mount.device in _shut_filesystems.devices(event)]
+        if _shut_filesystems.takes_no_writes(mount, events):
             sure = True
             why = ", and fstab wants it writable" if mount.meant == "rw" and not mount.is_shut else ""
             says = f"{mount.point} ({mount.type} on {mount.device}) takes no writes{why}"
@@ -77,17 +71,6 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     )
 
 
-def _shut(log: KernelLogReading) -> list[KernelEvent]:
-    """The lines about a shut file system since its device was mounted last: a device's name is given away again."""
-    shut: list[KernelEvent] = []
-    for event in log.of(KernelEventKind.DISK_ERROR, KernelEventKind.MOUNTED):
-        if event.kind is KernelEventKind.MOUNTED:
-            shut = [earlier for earlier in shut if event.device not in _devices(earlier)]
-        elif _SHUT.search(event.text):
-            shut.append(event)
-    return shut
-
-
 def _holds_var(mount: Mount, reading: FilesystemsReading) -> bool:
     """True for a root with /var on it that fstab does not ask for read-only: what is so by design has another /var.
 
@@ -96,12 +79,6 @@ def _holds_var(mount: Mount, reading: FilesystemsReading) -> bool:
     points = {room.point for room in reading.rooms}
     is_plain = mount.point == "/" and not mount.meant and not mount.device.startswith("dm-")
     return is_plain and "/" in points and "/var" not in points
-
-
-def _devices(event: KernelEvent) -> set[str]:
-    """The devices that the line may mean: JBD2 appends the journal's inode (`sda1-8`), LVM's name is `dm-2`."""
-    name = event.device.rstrip(".:")
-    return {name, re.sub(r"-[0-9]{1,6}\Z", "", name)} - {""}
 
 
 def _none(log: KernelLogReading | Unread, doubtful: Sequence[Mount]) -> Weighing:

@@ -5,9 +5,9 @@ that could not be replaced; an Xid of a fault within the last minutes.
 Supports: an Xid of a fault within the last hours; nvidia-smi hangs as well; errors that repeat on the same GPU.
 Refutes: no GPU; GPUs that answer and a log without such lines. Errors that applications cause are not faults.
 Remedy: a reboot only if a GPU does not answer now and the driver logged its fault, or if the GPU's own recovery action,
-or its latest Xid 154, asks for one; once in 30 days, because a reboot that failed once will fail again. Everything else
-is NVIDIA's action for the code, as advice: people decide on a reset of the GPU or a replacement. A node of a Kubernetes
-cluster may be cordoned while a GPU is unusable.
+or its latest Xid 154, asks for one; once in 30 days, because a reboot that failed once will fail again, and never
+against _reboot_risks. Everything else is NVIDIA's action for the code, as advice: people decide on a reset of the GPU
+or a replacement. A node of a Kubernetes cluster may be cordoned while a GPU is unusable.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from datetime import timedelta
 
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
+from bot.causes._reboot_risks import BESIDE, of_a_boot_alone, offered_no_reboot
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
@@ -55,16 +56,24 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     grave = {"gpu-silent", "gpu-recovery", "remap-failed", "smi-hangs"} & {item.finding for item in evidence}
     sure = grave or now or any(item.finding == "remap-pending" for item in evidence)
     is_of_no_use = bool(grave) or (now and not _all_answer(state))
+    remedy = (
+        ()
+        if isinstance(gpus, Unread) or not is_of_no_use
+        else _remedy(state, xids, faults, not isinstance(log, Unread))
+    )
+    against: tuple[Evidence, ...] = ()
+    if remedy == (Step("reboot"),) and (against := of_a_boot_alone(snapshot)):
+        remedy = (Step("cordon"),)
     return Finding(
         cause=NAME,
         status=Status.CRITICAL if is_of_no_use else Status.DEGRADED,
         confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
-        summary=sentence(*(item.says for item in evidence[:3])),
-        evidence=tuple(evidence),
+        summary=". ".join(
+            [sentence(*(item.says for item in evidence[:3])), *([offered_no_reboot(against)] if against else [])]
+        ),
+        evidence=(*evidence, *against),
         suspects=tuple(dict.fromkeys(bus for bus in (*_sick(state), *(x.bus for x in faults)) if bus)),
-        remedy=_remedy(state, xids, faults, not isinstance(log, Unread))
-        if is_of_no_use and not isinstance(gpus, Unread)
-        else (),
+        remedy=remedy,
         lasting_fix=_advice(state, faults),
     )
 
@@ -244,6 +253,7 @@ CAUSE = Cause(
     thresholds=("recent_hours", "now_minutes", "repeats_few"),
     signature=("gpu", "kernel_log", "host"),
     weigh=weigh,
+    beside=("processes", *BESIDE),
     eased_by=("cordon",),
     cured_alone_by=("reboot",),  # the card is lost to this boot, and nothing that runs here made it so
     reboot_lasts=timedelta(days=30),  # NVIDIA's RESTART_BM: reboot once, on a repeat replace the card

@@ -9,7 +9,9 @@ proves the walk, if it is slow, or shows that the held core does something else.
 Supports: the held core serves the starved queue; the walker's threads ran on it.
 Refutes: few dying cgroups; a count that falls so fast that few will soon be left; the held core runs something else.
 Remedy: disable the leaker; with harm, then reboot (nothing else frees dying cgroups), unless their count is falling
-fast or the time of the harm is not known; never a reboot alone.
+fast or the time of the harm is not known; never a reboot alone, and none against _reboot_risks.
+
+Longer than 300 lines: half of it is what the finding says in each case.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from bot.causes._harm import Harms
 from bot.causes._harm_ahead import ahead
 from bot.causes._held_cores import held_cores
 from bot.causes._leaker import Blame, Suspect, Suspects
+from bot.causes._reboot_risks import BESIDE, offered_no_reboot, risks
 from bot.causes._starvation import starvation
 from bot.causes._unit_state import keep_from_starting
 from bot.domain.action import Step
@@ -160,12 +163,12 @@ def _named(
     summary = f"{leaker.name} {verb}: {said}"
     if harms.seen:
         done = "; ".join(harm.short for harm in harms.seen)
+        against = snapshot.once(risks)
+        why_none = _why_no_reboot(harms, freed, against)
         if not steps:
             advice = f"{why_not} A reboot alone is not offered: the next boot would leak again."
-        elif freed:
-            advice = "Disable it. No reboot is offered: what it left is being freed now."
-        elif not harms.of_now:
-            advice = "Disable it. No reboot is offered: that the harm goes on, and by them alone, was not seen."
+        elif why_none:
+            advice = f"Disable it. {why_none}"
         else:
             advice = "Disable it, then reboot: only a reboot clears what is left."
         return Finding(
@@ -173,9 +176,9 @@ def _named(
             status=Status.CRITICAL,
             confidence=harms.confidence,
             summary=f"{summary}. Harm: {done}. {advice}",
-            evidence=evidence,
+            evidence=(*evidence, *against),
             suspects=(leaker.name,),
-            remedy=(*steps, Step("reboot")) if steps and harms.of_now and not freed else steps,
+            remedy=(*steps, Step("reboot")) if steps and not why_none else steps,
         )
     if steps and leaker.stopped and leaker.unit_state.enabled in ("disabled", "masked"):
         steps, why_not = (), f"It is {leaker.unit_state.enabled} already."
@@ -190,6 +193,14 @@ def _named(
         suspects=(leaker.name,),
         remedy=steps,
     )
+
+
+def _why_no_reboot(harms: Harms, freed: bool, against: tuple[Evidence, ...]) -> str:
+    if freed:
+        return "No reboot is offered: what it left is being freed now."
+    if not harms.of_now:
+        return "No reboot is offered: that the harm goes on, and by them alone, was not seen."
+    return offered_no_reboot(against) if against else ""
 
 
 def _unnamed(said: str, growth: int | None, blame: Blame, harms: Harms, evidence: tuple[Evidence, ...]) -> Finding:
@@ -292,7 +303,7 @@ CAUSE = Cause(
         "recent_hours",
     ),
     signature=("cgroups", "host"),
-    beside=("profile", "softirq_waits"),
+    beside=("profile", "softirq_waits", *BESIDE),
     grows=Grows("dying memory cgroups", _dying, _harm_ahead),
     weigh=weigh,
     eased_by=("drop_caches",),

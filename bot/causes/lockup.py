@@ -8,8 +8,8 @@ Refutes: a kernel log without them.
 Remedy: a reboot may be planned while it goes on: a core that was stuck is held now, or stalls came back within the last
 minutes and the next is not overdue. It clears the state and does not cure the cause. Never if the trace is in the walk
 over memory cgroups: then the cgroups are the cause, and their leaker must be stopped first. Never if the hypervisor
-takes the CPUs away, or if memory errs: a reboot keeps the host, and the module. Never while tasks wait for a disk that
-completes nothing: the reboot may hang on them, and keeps the disk.
+takes the CPUs away, or packets fill the core that was stuck: a reboot keeps the host, and stops no sender. Never
+against _reboot_risks.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.causes import _recent, _waiters
+from bot.causes import _recent
 from bot.causes._figures import count, percent, sentence
 from bot.causes._irq_placement import rows
+from bot.causes._reboot_risks import BESIDE, of_a_boot_alone, offered_no_reboot
 from bot.causes._starvation import starvation
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
@@ -30,8 +31,6 @@ from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
-from bot.probes.processes import ProcessesReading
-from bot.probes.storage import StorageReading
 
 NAME = "lockup"
 _INSTANT = timedelta(seconds=2)
@@ -69,15 +68,11 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if walks:
         says += "; the trace is in the walk over memory cgroups"
         evidence.append(Evidence("memcg-walk-stack", "kernel_log", "the trace names the walk", _recent.lines(walks)))
-    errs = _recent.recent(snapshot, log.of(KernelEventKind.MEMORY_ERROR), tuning["recent_hours"])
-    if errs:
-        says += "; memory errs too, and a reboot does not cure that"
-        evidence.append(Evidence("memory-errs", "kernel_log", "errors that were not corrected", _recent.lines(errs)))
     starved = snapshot.once(starvation, tuning["recent_hours"])
     if starved is not None:
         says += "; the network card lacked CPU time too"
         evidence.append(Evidence("nic-starved", "kernel_log", starved.says, starved.source))
-    cpu, is_held, stolen = snapshot.get(CpuReading), False, False
+    cpu, is_held, stolen, flooded = snapshot.get(CpuReading), False, False, False
     if not isinstance(cpu, Unread):
         needed = max(1, min(round(tuning["core_held_seconds"]), len(cpu.seconds)))
         stuck = {core for stall in lately for core in stall.cores}
@@ -85,6 +80,12 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         for core in sorted(held_now, key=lambda held: held.core not in stuck)[:1]:
             is_held, held = core.core in stuck, f"core {core.core} is held in the kernel now"
             evidence.append(Evidence("core-held", "cpu", held, tuple(row for row in core.raw if row)[:3]))
+        # A core without a moment but for packets is stuck by this watchdog too, and whoever sends them goes on.
+        full = [core for core in cpu.held("soft_percent", tuning["core_held_percent"], needed) if core.core in stuck]
+        for core in full[:1]:
+            flooded, packets = True, f"core {core.core} does nothing but soft interrupts now"
+            evidence.append(Evidence("core-flooded", "cpu", packets, tuple(row for row in core.raw if row)[:3]))
+            says += f"; {packets}, and a reboot stops nobody who sends"
         stolen = cpu.steal_percent >= tuning["stolen_percent"] or bool(
             cpu.held("steal_percent", tuning["core_stolen_percent"], needed)
         )
@@ -93,12 +94,13 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             worst, _ = cpu.hottest("steal_percent")
             evidence.append(Evidence("cpu-stolen", "cpu", took, rows(cpu, (worst,), 2)))
             says += f"; {took}"
-    dead = _dead_disk(snapshot)
-    if dead is not None:
-        says += f"; {dead.says}: a reboot may hang on it"
-        evidence.append(dead)
+    against = of_a_boot_alone(snapshot)
     # A single stall is over by the time it is logged; only a repeated stall, or its core still held, is worth a reboot.
     goes_on = (bool(lately) and is_held) or _comes_back(lately, tuning)
+    may_reboot = goes_on and not (walks or stolen or flooded or isinstance(cpu, Unread))
+    if against and may_reboot:
+        says = f"{sentence(says)}. {offered_no_reboot(against)}"
+        evidence += against
     just_now = any(stall.ended_ago <= timedelta(minutes=1) for stall in stalls)
     return Finding(
         cause=NAME,
@@ -106,20 +108,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         confidence=Confidence.CONFIRMED,
         summary=sentence(says),
         evidence=tuple(evidence),
-        remedy=(Step("reboot"),)
-        if goes_on and not (walks or errs or stolen or dead or isinstance(cpu, Unread))
-        else (),
+        remedy=(Step("reboot"),) if may_reboot and not against else (),
     )
-
-
-def _dead_disk(snapshot: Snapshot) -> Evidence | None:
-    """A disk that holds requests and completes none, if tasks wait for storage."""
-    processes, storage = snapshot.get(ProcessesReading), snapshot.get(StorageReading)
-    if isinstance(processes, Unread) or isinstance(storage, Unread) or not storage.stuck:
-        return None
-    if not _waiters.for_storage(_waiters.waiters(processes.waiting)):
-        return None
-    return Evidence("disk-stuck", "storage", f"disk {storage.stuck[0].name} completes nothing", storage.stuck[0].lines)
 
 
 def _cores(snapshot: Snapshot) -> int:
@@ -215,6 +205,6 @@ CAUSE = Cause(
     ),
     signature=("kernel_log", "host"),
     weigh=weigh,
-    beside=("processes", "storage"),
+    beside=("processes", *BESIDE),
     cured_alone_by=("reboot",),  # the kernel itself is stuck, and no leak would come back after a boot
 )

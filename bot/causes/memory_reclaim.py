@@ -4,8 +4,9 @@ Confirms: direct reclaim or allocation stalls in the window together with little
 Likely: with little MemAvailable, pages go to swap and come back within the window, or kswapd reclaims all the time.
 Supports: kswapd or kcompactd use much CPU; compaction stalls; the kernel killed processes for lack of memory; the
 network card's receive ring could not be refilled within the last hour.
-Refutes: counters that do not rise; much MemAvailable; pressure without any reclaim for the node, which is a cgroup's at
-its own limit. A kill alone is oom-kills: it freed the memory.
+Refutes: counters that do not rise; pages scanned without a single stall while memory is left; much MemAvailable;
+pressure without any reclaim for the node, which is a cgroup's at its own limit. A kill alone is oom-kills: it freed
+the memory.
 Remedy: none planned: the programs need the same memory after a reboot.
 """
 
@@ -42,7 +43,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         full, left = reclaim.memory_full_avg10, reclaim.mem_available_percent
         pressed = full is not None and full >= tuning["memory_full_avg10"]
         short = left is not None and left < tuning["available_percent"]
-    direct = stalls >= tuning["stalls_many"] or scanned >= tuning["scanned_pages_many"]
+    # A NUMA node that reclaims its own pages before it takes another's (vm.zone_reclaim_mode) scans, and stalls nobody.
+    is_local = not isinstance(reclaim, Unread) and reclaim.allocstall_rise == 0 and not (pressed or short)
+    direct = stalls >= tuning["stalls_many"] or (scanned >= tuning["scanned_pages_many"] and not is_local)
     if not isinstance(reclaim, Unread) and pressed and not (direct or short):
         alone = _is_at_its_own_limit(reclaim, tuning)
     if not isinstance(reclaim, Unread) and (direct or (pressed and not alone)):

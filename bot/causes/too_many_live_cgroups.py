@@ -13,6 +13,7 @@ from __future__ import annotations
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
 from bot.causes._held_cores import held_cores
+from bot.causes._reboot_risks import BESIDE, of_a_boot_alone, offered_no_reboot
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
@@ -76,14 +77,20 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         summary = sentence(said, "no harm seen")
         return Finding(NAME, Status.DEGRADED, Confidence.POSSIBLE, summary, tuple(evidence))
     sure = bool(stacks or refused)
+    against = of_a_boot_alone(snapshot) if sure and whose_is_known and not others else ()
     return Finding(
         cause=NAME,
         status=Status.CRITICAL,
         confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
-        summary=sentence(said, *harm, *([f"they may be those of {others}"] if others else [])),
-        evidence=tuple(evidence),
+        summary=". ".join(
+            [
+                sentence(said, *harm, *([f"they may be those of {others}"] if others else [])),
+                *([offered_no_reboot(against)] if against else []),
+            ]
+        ),
+        evidence=(*evidence, *against),
         # Those of running containers would come back after it.
-        remedy=(Step("reboot"),) if sure and whose_is_known and not others else (),
+        remedy=(Step("reboot"),) if sure and whose_is_known and not (others or against) else (),
     )
 
 
@@ -145,6 +152,6 @@ CAUSE = Cause(
         "harm_minutes",
     ),
     weigh=weigh,
-    beside=("units",),
+    beside=("units", *BESIDE),
     cured_alone_by=("reboot",),  # the kernel itself is full, and no leak would come back after a boot
 )

@@ -133,19 +133,8 @@ _NETWORK_DAEMONS = (
 
 # Name lookups wait for them if resolv.conf names the node itself, and calls if they go through such a proxy.
 _RESOLVERS_AND_PROXIES = (
-    "dnsmasq",
-    "unbound",
-    "named*",
-    "bind9",
-    "pdns*",
-    "coredns*",
-    "node-local-dns*",
-    "haproxy*",
-    "flanneld",
-    "weave*",
-    "antrea*",
-    "ovn-*",
-    "wpa_supplicant",
+    *("dnsmasq", "unbound", "named*", "bind9", "pdns*", "coredns*", "node-local-dns*", "haproxy*"),
+    *("flanneld", "weave*", "antrea*", "ovn-*", "wpa_supplicant"),
 )
 
 # These let people in from outside without an open port.
@@ -230,6 +219,9 @@ _STORAGE = (
     "nmb*",
 )
 
+# Without them a cluster takes the node for dead, and cuts its power; the watchdog's device does so by itself.
+_FENCING = ("watchdog*", "wd_keepalive", "sbd*", "dlm*", "ha-*", "fence*", "stonith*", "rgmanager", "cman")
+
 # These run the node's own work, which nobody asked us to end.
 JOB_RUNNERS = (
     *("slurm*", "munge", "nomad", "ray", "ray-*", "pbs*", "condor", "lsfd", "flux"),
@@ -237,6 +229,18 @@ JOB_RUNNERS = (
     *("vsts.agent.*", "jenkins*", "teamcity*", "go-agent*", "woodpecker-agent*", "drone-runner*", "circleci-runner*"),
     *("concourse-worker*", "bamboo-agent*", "act_runner*", "forgejo-runner*", "yarn-nodemanager*", "spark-worker*"),
     *("libvirtd*", "virtqemud*", "virtlogd*", "lxc*", "lxd*", "snap.lxd.*", "incus*"),
+    *(
+        "neutron-*",
+        "nova-*",
+        "cinder-*",
+        "octavia-*",
+        "openstack-*",
+        "xen*",
+        "xapi*",
+        "xcp-*",
+        "firecracker*",
+        "qemu-*",
+    ),
 )
 
 _SCHEDULERS = ("cron", "crond", "cronie", "fcron", "atd", "supervisor*", "pm2-*", "pve*", "qmeventd")
@@ -244,18 +248,8 @@ _SCHEDULERS = ("cron", "crond", "cronie", "fcron", "atd", "supervisor*", "pm2-*"
 _KEEP_FOR_OTHERS = (
     *("etcd", "etcd-*", "kine", "k8s-dqlite", "snap.etcd*", "kube-apiserver*", "k3s", "rke2-server", "k0scontroller"),
     *DATA_STORES,
-    *(
-        "ceph*",
-        "glusterd",
-        "glusterfsd",
-        "linstor-*",
-        "drbd*",
-        "beegfs-*",
-        "lustre*",
-        "gpfs*",
-        "corosync*",
-        "pacemaker*",
-    ),
+    *("ceph*", "glusterd", "glusterfsd", "linstor-*", "drbd*", "beegfs-*", "lustre*", "gpfs*"),
+    *("corosync*", "pacemaker*"),
     *("nfs-server", "nfs-kernel-server", "smbd", "tgt*", "nvmet*", "longhorn-instance-manager", "mayastor*"),
 )
 # Each job, machine or container of theirs has cgroups of its own, and no list of containers that we read has them.
@@ -290,6 +284,7 @@ PROTECTED = (
     *_IDENTITY,
     *_TIME,
     *_STORAGE,
+    *_FENCING,
     *JOB_RUNNERS,
     *_SCHEDULERS,
     *_GPUS,

@@ -36,6 +36,7 @@ class Agent:
     log_exits: int = 0
     log_last_at: str = ""  # the time of the last failed run, as the log writes it
     log_worked_at: str = ""  # the same of its last success: until then it did not loop
+    claimed: bool = False  # its configuration names a cluster: somebody gave it work, whoever else works here
     source: tuple[str, ...] = ()
 
     @property
@@ -176,6 +177,7 @@ def _agent(known: KnownAgent, unit: str, enabled: str, state: tuple[str, str], k
         log_exits=max(len(failures), counted),
         log_last_at=last.group() if last else "",
         log_worked_at=worked_at,
+        claimed=known.name == ECS and ecs is not None and bool(ecs.cluster),
         source=tuple(source),
     )
 

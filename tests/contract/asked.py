@@ -28,6 +28,7 @@ class Asked:
     Shape: `status` and `cause` name all that is right, divided by blanks; `-` is no cause. `plan`: the actions that the
     readings justify. `needs`: those that must be offered. `says`: words that the summary must have. `sure`: whether it
     may be told as confirmed.
+    `playbook`: the one that is asked.
     """
 
     title: str
@@ -39,6 +40,7 @@ class Asked:
     systemd: bool = True
     needs: str = ""
     says: str = ""
+    playbook: str = "node-health"
 
 
 @cache
@@ -46,13 +48,13 @@ def judged(asked: Asked) -> Verdict:
     case = asked.machine.case()
     if not asked.systemd:
         case = without_systemd(case)
-    return weighed(case)
+    return weighed(case, asked.playbook)
 
 
-def weighed(case: Case) -> Verdict:
-    """Return the verdict on a node that said this."""
+def weighed(case: Case, playbook: str = "node-health") -> Verdict:
+    """Return the verdict of a playbook on a node that said this."""
     triage = Triage(ReplayTransport(case), ACTIONS, lambda: datetime(2026, 11, 21, 12, 14, tzinfo=UTC))
-    return asyncio.run(triage.diagnose(Node("node", "localhost"), app.library().get("node-health")))
+    return asyncio.run(triage.diagnose(Node("node", "localhost"), app.library().get(playbook)))
 
 
 def without_systemd(case: Case) -> Case:

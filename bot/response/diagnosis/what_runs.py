@@ -1,4 +1,4 @@
-"""What a reboot would take from others: services and containers on the node that keep data, lead a cluster or run jobs.
+"""What a reboot would take from others: what runs on the node and keeps data, leads a cluster or runs jobs, and guests.
 
 Nothing here forbids a plan. It is told with it, for a node's own verdict knows nothing of the other members.
 """
@@ -11,9 +11,11 @@ from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import keeps_for_others, makes_cgroups
 from bot.domain.safe_text import listed, one_line
 from bot.probes.containers import ContainersReading
+from bot.probes.processes import ProcessesReading
 from bot.probes.units import UnitsReading
 
 _NAMED = 4
+_RUN_GUESTS = ("qemu-", "kvm", "firecracker", "cloud-hyperviso", "VBoxHeadless", "vmware-vmx", "bhyve", "crosvm")
 
 
 def warning(snapshot: Snapshot) -> str:
@@ -21,7 +23,8 @@ def warning(snapshot: Snapshot) -> str:
 
     Example: "etcd.service, ceph-osd@3.service run here: before the reboot, see that …".
     """
-    names = list(dict.fromkeys((*_units(snapshot.get(UnitsReading)), *_containers(snapshot.get(ContainersReading)))))
+    units, containers = _units(snapshot.get(UnitsReading)), _containers(snapshot.get(ContainersReading))
+    names = list(dict.fromkeys((*units, *containers, *_guests(snapshot.get(ProcessesReading)))))
     if not names:
         return ""
     verb = "run" if names[1:] else "runs"
@@ -33,6 +36,13 @@ def _units(units: UnitsReading | Unread) -> Iterable[str]:
         names = (unit.name, *unit.aliases)
         if unit.active == "active" and (keeps_for_others(names) or makes_cgroups(names)):
             yield one_line(unit.name, 80)
+
+
+def _guests(processes: ProcessesReading | Unread) -> Iterable[str]:
+    """The virtual machines among the busiest processes, by the program that runs each: they go down with their host."""
+    for process in () if isinstance(processes, Unread) else processes.busiest:
+        if process.name.startswith(_RUN_GUESTS) and not process.kernel_thread:
+            yield one_line(process.name, 40)
 
 
 def _containers(containers: ContainersReading | Unread) -> Iterable[str]:

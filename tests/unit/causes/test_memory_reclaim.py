@@ -25,7 +25,8 @@ def test_direct_reclaim_with_little_memory_left_is_confirmed() -> None:
     ("rises", "pressure", "confidence"),
     [
         ({"allocstall_normal": 20}, 0.0, Confidence.LIKELY),
-        ({"pgscan_direct": 5_000}, 0.0, Confidence.LIKELY),
+        ({"pgscan_direct": 5_000, "allocstall_normal": 1}, 0.0, Confidence.LIKELY),
+        ({"pgscan_direct": 900_000}, 0.0, None),  # a NUMA node's own reclaim stalls nobody (vm.zone_reclaim_mode)
         ({"allocstall_normal": 20}, 10.0, Confidence.CONFIRMED),
         ({}, 10.0, Confidence.LIKELY),
         ({"allocstall_normal": 19, "pgscan_direct": 4_999, "pgscan_kswapd": 10**6}, 9.9, None),

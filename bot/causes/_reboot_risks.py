@@ -1,0 +1,135 @@
+"""What speaks against a reboot of this node, whatever it would cure: it may hang, not come up, or change nothing.
+
+A shutdown waits for tasks in uninterruptible sleep and for file systems that cannot be unmounted. A boot needs its
+disks and its file systems, and checks those that were shut. A container's reboot keeps the kernel, and a module of
+memory that errs is the same after it. What was not read is no risk: where a reading decides, the playbook has to ask
+for it; what the log tells counts also without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from bot.causes import _recent, _shut_filesystems, _waiters
+from bot.causes._figures import count, percent, span
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.verdict import Evidence
+from bot.probes.filesystems import FilesystemsReading
+from bot.probes.formats.kernel_line import KernelEventKind
+from bot.probes.host import HostReading
+from bot.probes.kernel_log import KernelLogReading
+from bot.probes.memory_errors import MemoryErrorsReading
+from bot.probes.processes import ProcessesReading, Waiting
+from bot.probes.storage import StorageReading
+
+BESIDE = ("storage", "filesystems", "memory_errors")  # looked at besides host, log and processes
+# Ours: a state that half an hour of work brought about comes back as fast after the next boot.
+_JUST_BOOTED = timedelta(minutes=30)
+_NOW_MINUTES = 10  # a disk that fails goes on to (kernel/hung_task.c tells of its waiters every two minutes)
+_DAY_HOURS = 24
+_FEW = 5  # tasks: one or two that wait mean a busy file server (ours)
+_ROOM_PERCENT = 1.0  # as gone_percent of disk-full: services stop before the last block, and so does a boot
+
+
+def risks(snapshot: Snapshot) -> tuple[Evidence, ...]:
+    """Return what speaks against a reboot, gravest first; empty if nothing that was read does."""
+    return tuple(_risks(snapshot))
+
+
+def of_a_boot_alone(snapshot: Snapshot) -> tuple[Evidence, ...]:
+    """Return the same for a reboot before which nothing is stopped: one that has just been did not help."""
+    host = snapshot.get(HostReading)
+    if isinstance(host, Unread) or host.uptime >= _JUST_BOOTED:
+        return snapshot.once(risks)
+    booted = Evidence("just-booted", "host", f"the last boot was {span(host.uptime)} ago, and did not help")
+    return (*snapshot.once(risks), booted)
+
+
+def offered_no_reboot(risks: tuple[Evidence, ...]) -> str:
+    """Return the sentence that says why none is offered.
+
+    Example:
+    >>> offered_no_reboot((Evidence("is-container", "host", "this is a container, and a reboot keeps its kernel"),))
+    'No reboot is offered: this is a container, and a reboot keeps its kernel.'
+    """
+    return f"No reboot is offered: {'; '.join(risk.says for risk in risks[:2])}."
+
+
+def _risks(snapshot: Snapshot) -> Iterator[Evidence]:
+    host = snapshot.get(HostReading)
+    if not isinstance(host, Unread) and host.is_container:
+        yield Evidence("is-container", "host", "this is a container, and a reboot keeps its kernel")
+    waiting = _waiting(snapshot)
+    yield from _dead_disk(snapshot, waiting)
+    yield from _silent_server(waiting)
+    yield from _shut(snapshot)
+    yield from _memory(snapshot)
+    yield from _no_room(snapshot)
+
+
+def _waiting(snapshot: Snapshot) -> tuple[Waiting, ...]:
+    processes = snapshot.get(ProcessesReading)
+    return () if isinstance(processes, Unread) else _waiters.stuck(processes, _FEW)
+
+
+def _dead_disk(snapshot: Snapshot, waiting: tuple[Waiting, ...]) -> Iterator[Evidence]:
+    """A disk that holds requests and completes none, or has errors now, if tasks wait for storage."""
+    storage, log = snapshot.get(StorageReading), snapshot.get(KernelLogReading)
+    if not isinstance(storage, Unread) and storage.stuck and _waiters.for_storage(waiting):
+        says = f"disk {storage.stuck[0].name} completes nothing: the shutdown may hang on it"
+        yield Evidence("disk-stuck", "storage", says, storage.stuck[0].lines)
+    elif not isinstance(log, Unread) and _waiters.may_be_for_storage(waiting):
+        errors = _recent.surely_within(snapshot, log.of(KernelEventKind.DISK_ERROR), _NOW_MINUTES)
+        if errors:
+            says = f"a disk has errors, the last {_recent.ago(snapshot, errors[-1])}: the shutdown may hang on it"
+            yield Evidence("disk-errs", "kernel_log", says, _recent.lines(errors, 3))
+
+
+def _silent_server(waiting: tuple[Waiting, ...]) -> Iterator[Evidence]:
+    server = _waiters.for_file_server(waiting)
+    if len(server) >= _FEW:
+        says = f"{count(len(server), 'task')} wait for a file server: the shutdown may hang on them"
+        yield Evidence("file-server-waits", "processes", says, tuple(map(_waiters.line, server[:4])))
+
+
+def _shut(snapshot: Snapshot) -> Iterator[Evidence]:
+    """A file system that the kernel shut: the boot checks it, and may stop there and ask."""
+    log = snapshot.get(KernelLogReading)
+    mounts = snapshot.once(_shut_filesystems.shut_mounts)
+    if mounts:
+        says = f"{mounts[0].point} takes no writes: the boot may stop at its check"
+        yield Evidence("file-system-shut", "filesystems", says, (mounts[0].source,))
+        return
+    told = [] if isinstance(log, Unread) else _shut_filesystems.events(log)
+    reading = snapshot.get(FilesystemsReading)
+    if not isinstance(reading, Unread):
+        here = {mount.device for mount in reading.mounts}
+        told = [event for event in told if here & _shut_filesystems.devices(event)]
+    if told:
+        says = "the kernel shut a file system: the boot may stop at its check"
+        yield Evidence("file-system-shut", "kernel_log", says, _recent.lines(told, 3))
+
+
+def _memory(snapshot: Snapshot) -> Iterator[Evidence]:
+    log, counted = snapshot.get(KernelLogReading), snapshot.get(MemoryErrorsReading)
+    says = "memory errs, and a reboot keeps the module"
+    told = () if isinstance(log, Unread) else log.of(KernelEventKind.MEMORY_ERROR)
+    if errs := _recent.recent(snapshot, told, _DAY_HOURS):
+        yield Evidence("memory-errs", "kernel_log", says, _recent.lines(errs))
+    elif not isinstance(counted, Unread):
+        bad = next((each for each in counted.controllers if each.uncorrected), None)
+        if bad is not None:
+            yield Evidence("memory-errs", "memory_errors", says, bad.lines)
+
+
+def _no_room(snapshot: Snapshot) -> Iterator[Evidence]:
+    reading = snapshot.get(FilesystemsReading)
+    if isinstance(reading, Unread):
+        return
+    fixed = {mount.point for mount in reading.mounts if mount.is_read_only}
+    for room in reading.rooms:
+        full = min(room.free_percent, 100.0 if room.free_inodes_percent is None else room.free_inodes_percent)
+        if room.point in ("/", "/var") and full < _ROOM_PERCENT and not room.is_image and room.point not in fixed:
+            says = f"{room.point} has {percent(full)} left: the boot may not come up"
+            yield Evidence("no-room", "filesystems", says, room.lines)
