@@ -9,9 +9,10 @@ for it; what the log tells counts also without it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
-from bot.causes import _recent, _shut_filesystems, _waiters
+from bot.causes import _packages, _recent, _shut_filesystems, _waiters
 from bot.causes._figures import count, percent, span
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Evidence
@@ -60,6 +61,8 @@ def _risks(snapshot: Snapshot) -> Iterator[Evidence]:
     host = snapshot.get(HostReading)
     if not isinstance(host, Unread) and host.is_container:
         yield Evidence("is-container", "host", "this is a container, and a reboot keeps its kernel")
+    if (packages := _packages.at_work(snapshot)) is not None:
+        yield replace(packages, says=f"{packages.says}: a boot in between may not come up")
     waiting = _waiting(snapshot)
     yield from _dead_disk(snapshot, waiting)
     yield from _silent_server(waiting)

@@ -55,11 +55,12 @@ def perhaps_within(snapshot: Snapshot, events: Iterable[KernelEvent], minutes: f
 
 
 def surely_within(snapshot: Snapshot, events: Iterable[KernelEvent], minutes: float) -> tuple[KernelEvent, ...]:
-    """Return the events known to be of the last minutes; an event without a time does not count."""
-    uptime, most = _uptime(snapshot), minutes * 60
+    """Return the events known to be of the last minutes; without a time, or with another clock's, none counts."""
+    uptime, least, most = _uptime(snapshot), -_READ_LATER.total_seconds(), minutes * 60
     if uptime is None:
         return ()
-    return tuple(e for e in events if e.since_boot is not None and (uptime - e.since_boot).total_seconds() <= most)
+    timed = ((event, event.since_boot) for event in events)
+    return tuple(e for e, at in timed if at is not None and least <= (uptime - at).total_seconds() <= most)
 
 
 def _uptime(snapshot: Snapshot) -> timedelta | None:

@@ -6,14 +6,15 @@ makes its node not ready.
 Refutes: every such unit that starts at boot runs, is socket-activated, or has nothing to do here. A unit without which
 a kubelet is well is no harm to its node: another kubelet's, or another runtime.
 Remedy: start the stopped units, unless they would probably fail again: they were stopped at both looks, and have not
-failed after a restart. If they have, a person must find out why; a reboot would end the work that still runs. A
-network unit is not started beside another one that runs.
+failed after a restart. If they have, a person must find out why; a reboot would end the work that still runs. Nothing
+is started while a package manager is at work, and no network unit beside another one that runs.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+from bot.causes import _packages
 from bot.causes._essential import is_idle
 from bot.causes._figures import sentence, span
 from bot.domain.action import Step
@@ -57,6 +58,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         says = f"the kubelet says that its container runtime does not answer, {newest} ago"
         source = tuple(complaint.text for complaint in silent[-2:])
         evidence.append(Evidence("runtime-silent", "essential_units", says, source))
+    packages = snapshot.once(_packages.at_work)
+    if stopped and packages is not None:
+        evidence.append(packages)
     if not evidence:
         return _hung_runtime(snapshot, reading) or _none(reading, host)
     needed = [
@@ -83,7 +87,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         summary=sentence(*(item.says for item in evidence[:3])),
         evidence=tuple(evidence),
         suspects=tuple(unit.name for unit in (*stopped, *hanging)),
-        remedy=() if hanging or isinstance(host, Unread) else _starts(missed, snapshot.get(UnitsReading)),
+        remedy=() if hanging or packages or isinstance(host, Unread) else _starts(missed, snapshot.get(UnitsReading)),
         lasting_fix=_advice([*stopped, *hanging], bool(silent)),
     )
 

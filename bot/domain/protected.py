@@ -90,39 +90,10 @@ LOGINS = (
 _LOGIN_DAEMONS = ("ssh", "sshd", "dropbear", "teleport", "tailscaled")
 
 NETWORKS = (
-    "network",
-    "networking",
-    "NetworkManager",
-    "NetworkManager-*",
-    "systemd-networkd",
-    "systemd-resolved",
-    "wicked*",
-    "dhcpcd",
-    "dhclient*",
-    "ifup",
-    "netplan*",
-    "wg-*",
-    "wireguard*",
-    "tinc*",
-    "xl2tpd*",
-    "pppd*",
-    "pppoe*",
-    "ModemManager",
-    "openvpn*",
-    "strongswan*",
-    "ipsec",
-    "frr",
-    "bird*",
-    "keepalived",
-    "nftables",
-    "iptables",
-    "ip6tables",
-    "firewalld",
-    "ufw",
-    "netfilter-persistent",
-    "openvswitch*",
-    "ovs-*",
-    "cilium*",
+    *("network", "networking", "NetworkManager", "NetworkManager-*", "systemd-networkd", "systemd-resolved"),
+    *("wicked*", "dhcpcd", "dhclient*", "ifup", "netplan*", "wg-*", "wireguard*", "tinc*", "xl2tpd*", "pppd*"),
+    *("pppoe*", "ModemManager", "openvpn*", "strongswan*", "ipsec", "frr", "bird*", "keepalived", "nftables"),
+    *("iptables", "ip6tables", "firewalld", "ufw", "netfilter-persistent", "openvswitch*", "ovs-*", "cilium*"),
     "calico*",
 )
 
@@ -181,42 +152,10 @@ _IDENTITY = (
 _TIME = ("chrony", "chronyd", "chrony-*", "ntp", "ntpd", "ntpsec", "openntpd", "systemd-timesyncd", "ptp4l", "phc2sys")
 
 _STORAGE = (
-    "multipathd*",
-    "iscsid*",
-    "iscsi*",
-    "open-iscsi",
-    "lvm2-*",
-    "dm-event",
-    "nfs-*",
-    "rpcbind",
-    "rpc-*",
-    "autofs",
-    "zfs-*",
-    "mdmonitor*",
-    "mdadm*",
-    "glusterd",
-    "glusterfsd",
-    "ceph-*",
-    "lustre*",
-    "lnet",
-    "beegfs-*",
-    "gpfs*",
-    "wekafs*",
-    "weka-agent",
-    "blk-availability",
-    "cryptsetup*",
-    "drbd*",
-    "corosync*",
-    "pacemaker*",
-    "linstor-*",
-    "openafs*",
-    "stratisd*",
-    "nvmf*",
-    "tgt*",
-    "juicefs*",
-    "moosefs*",
-    "smb*",
-    "nmb*",
+    *("multipathd*", "iscsid*", "iscsi*", "open-iscsi", "lvm2-*", "dm-event", "nfs-*", "rpcbind", "rpc-*", "autofs"),
+    *("zfs-*", "mdmonitor*", "mdadm*", "glusterd", "glusterfsd", "ceph-*", "lustre*", "lnet", "beegfs-*", "gpfs*"),
+    *("wekafs*", "weka-agent", "blk-availability", "cryptsetup*", "drbd*", "corosync*", "pacemaker*", "linstor-*"),
+    *("openafs*", "stratisd*", "nvmf*", "tgt*", "juicefs*", "moosefs*", "smb*", "nmb*"),
 )
 
 # Without them a cluster takes the node for dead, and cuts its power; the watchdog's device does so by itself.
@@ -257,7 +196,15 @@ _MAKE_CGROUPS = (*JOB_RUNNERS, "podman*", "systemd-nspawn*")
 
 _GPUS = ("nvidia-*", "nvidia_*", "dcgm*", "nv-*", "efa*", "openibd", "opensm*", "rdma*", "amdgpu*", "habanalabs*")
 
+# These guard or record the machine: whoever would rid himself of them would like a bot that offers it.
+_GUARDS = (
+    *("rsyslog*", "syslog*", "falcon-sensor", "wazuh*", "ossec*", "mdatp*", "sentinel*", "ds_agent", "cbagentd"),
+    *("xagt", "osqueryd", "elastic-endpoint", "fail2ban", "crowdsec*", "clam*", "sophos*", "traps_pmd", "fapolicyd"),
+    "usbguard",
+)
+
 _SYSTEM = (
+    "snapd*",
     "systemd-*",
     "dbus*",
     "polkit*",
@@ -288,6 +235,7 @@ PROTECTED = (
     *JOB_RUNNERS,
     *_SCHEDULERS,
     *_GPUS,
+    *_GUARDS,
     *_SYSTEM,
 )
 # If any of these restarts in a loop, the node cannot take work, or cannot be reached. Their helpers are left out: what

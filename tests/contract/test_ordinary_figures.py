@@ -310,6 +310,22 @@ SEEN = [
         inside(edge(up=2 * DAY).clock("chronyd", "506 Cannot talk to daemon"), "docker"),
         "healthy unknown",
     ),
+    Asked(
+        "a container reads of a GPU that its host lost, and its own answer",
+        inside(
+            gpu_node().gpus(*FOUR[:2]).log((600, "NVRM: Xid (PCI:0000:d1:00): 79, GPU has fallen off the bus.")),
+            "podman",
+        ),
+        "healthy degraded unknown",
+        "- gpu-fault",
+    ),
+    Asked(
+        "a file system is frozen for its snapshot",
+        database().waiting(8, "postgres", "percpu_rwsem_wait").disk("nvme0n1", 0, 0),
+        "healthy degraded",
+        "- io-stall",
+    ),
+    Asked("a gateway with three quarters of its connections", guest().conntrack(200_000, 262_144), "healthy"),
 ]
 NODES = [*FIGURES, *SEEN]
 

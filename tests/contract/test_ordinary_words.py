@@ -6,13 +6,15 @@ import pytest
 
 from tests.contract.asked import Asked, check
 from tests.contract.test_reboots_not_earned import RCU
-from tests.independent.facts import DAY, HOUR
+from tests.independent.facts import DAY, HOUR, MINUTE
 from tests.independent.kinds import (
     azure,
+    database,
     gpu_node,
     guest,
     metal,
     rancher,
+    rocky8,
     small,
 )
 from tests.independent.machine import Machine
@@ -223,6 +225,38 @@ WORDS = [
         guest().log((3 * HOUR, RCU), (3 * HOUR - 40, "sysrq: Show State")),
         "healthy degraded",
         "- lockup serial-console-printk",
+    ),
+    Asked(
+        "neighbours found no room three hours ago",
+        metal().table_fulls(420, 420).log((3 * HOUR, "neighbour: arp_cache: neighbor table overflow!")),
+        "healthy",
+    ),
+    Asked(
+        "a task hung for its file server, which answers again",
+        rocky8().log(
+            (12 * MINUTE, "nfs: server 10.0.4.20 not responding, still trying"),
+            (9 * MINUTE, "INFO: task rsync:4411 blocked for more than 120 seconds."),
+            (8 * MINUTE, "nfs: server 10.0.4.20 OK"),
+        ),
+        "healthy degraded",
+        "- io-stall",
+    ),
+    Asked(
+        "a backup's snapshot had no room any more, and was dropped",
+        database().log(
+            (5 * HOUR, "device-mapper: snapshots: Invalidating snapshot: Unable to allocate exception."),
+            (5 * HOUR - 1, "Buffer I/O error on dev dm-9, logical block 0, async page read"),
+        ),
+        "healthy degraded",
+        "- io-stall",
+    ),
+    Asked(
+        "a machine came back from a snapshot of three days ago",
+        guest()
+        .log(*((60 - n / 1e4, f"watchdog: BUG: soft lockup - CPU#{n} stuck for 22s! [swapper/0:0]") for n in range(8)))
+        .clock("chronyd", "Leap status     : Normal", "System time     : 259200.000000000 seconds slow of NTP time"),
+        "degraded",
+        "clock-unsynced lockup",
     ),
 ]
 

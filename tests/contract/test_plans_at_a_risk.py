@@ -1,4 +1,7 @@
-"""Whole nodes that are sick and whose usual remedy would do harm: it cannot work, does not last, or takes others."""
+"""Whole nodes that are sick and whose usual remedy would do harm: it cannot work, does not last, or takes others.
+
+Longer than 300 lines: one node after another, with the fact that decides it beside each.
+"""
 
 from __future__ import annotations
 
@@ -137,9 +140,41 @@ HARMED = [
         "disable mask",
         playbook="zombie-cgroups-no-reboot",
     ),
+    # A raid goes on where it was (md.rst), and what fills another disk is no risk to the boot.
+    Asked(
+        "its raid is rebuilt meanwhile",
+        leaks().waiting(1, "md0_resync", "md_do_sync"),
+        "critical",
+        LEAK,
+        CURE,
+        needs="reboot",
+    ),
+    Asked(
+        "the disk of its data is full",
+        leaks().mount("nvme2n1 xfs rw /data").room("/data", 2000, 0),
+        "critical",
+        LEAK,
+        CURE,
+        needs="reboot",
+    ),
+    Asked(
+        "a package is being installed on it",
+        leaks().process("dpkg", usr=40, sys=30, core=3, pid=7001, state="R"),
+        "critical",
+        LEAK,
+        "disable mask",
+    ),
 ]
 
 STALLED = [
+    Asked(
+        "two write a checkpoint to a file server while a core is stuck",
+        stalls(metal()).waiting(2, "python3", "nfs_wait_bit_killable"),
+        "critical",
+        LOCK,
+        CURE,
+        needs="reboot",
+    ),
     Asked("an attack fills the cores that are stuck", flood(), "critical", f"softirq-storm {LOCK}"),
     Asked(
         "stalls of the host, seen from a container", inside(stalls(guest())), "critical degraded unknown", f"- {LOCK}"
@@ -203,9 +238,26 @@ DEVICES = [
         f"{GPU} {MEMORY}",
         "cordon",
     ),
+    Asked(
+        "a GPU fell off, and its program waits in the driver",
+        gone_gpu(gpu_node()).waiting(9, "python3", "nv_wait_event"),
+        "critical",
+        GPU,
+        CURE,
+        needs="reboot",
+    ),
 ]
 
 STARTS = [
+    Asked(
+        "the kubelet is being upgraded, and has been off for six minutes",
+        Machine()
+        .process("dpkg", usr=40, sys=30, core=3, pid=7001, state="R")
+        .essential(KUBELET, changed_ago=6 * MINUTE, ActiveState="inactive", SubState="dead")
+        .health("000 7", "000 7"),
+        "critical unknown degraded",
+        f"- {STOPPED}",
+    ),
     Asked(
         "the kubelet failed as its root took no writes",
         broken_root(Machine()).failed(KUBELET).essential(KUBELET, changed_ago=HOUR, **OFF).health("000 7", "000 7"),
@@ -254,6 +306,12 @@ LOOPS = [
         database().loops("api.service", 300, 11).room("/", 100, 0),
         "critical",
         FULL,
+    ),
+    *(
+        Asked(
+            f"what guards or carries others, {name}", database().loops(f"{name}.service", 8_000, 11), "degraded", LOOP
+        )
+        for name in ("wazuh-agent", "rsyslog", "snapd")
     ),
     *(
         # Some fence a node that falls silent; the others carry storage, batch jobs, names, ways in or audit.
