@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import json
 import sys
+from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -124,7 +125,12 @@ def _start(words: list[str], arguments: argparse.Namespace) -> int:
         causes = known_causes(playbook, arguments.cause)
         nodes = selected(words, known, settings, arguments.environ, arguments.namespace)
         request = WaveRequest(tuple(words), causes, by, by.removeprefix("terminal:"), arguments.control or "")
-        wave = asyncio.run(start_wave(parts, request, nodes, playbook, _heard))
+        try:
+            wave = asyncio.run(start_wave(parts, request, nodes, playbook, _heard))
+        except KeyboardInterrupt:
+            print("zombie: interrupted; nothing was done on any node, and no wave proposed that", file=sys.stderr)
+            print("        `zombie wave` does not list.", file=sys.stderr)
+            raise
     if arguments.json:
         print(wave_document(wave))
         return 0
@@ -181,11 +187,12 @@ def _run(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.app.waves import run_here
     from bot.domain.wave import WaveState
     from bot.domain.wave_events import TurnOutcome
-    from bot.surfaces.waves import wave_headline
+    from bot.surfaces.waves import interrupted_lines, wave_headline
 
-    shown = [""]
+    shown, seen = [""], deque[Wave](maxlen=1)
 
     def says(wave: Wave, waits: str) -> None:
+        seen.append(wave)
         line = wave_headline(wave) + (f"  … {waits}" if waits else "")
         if line != shown[0]:
             shown[0] = line
@@ -198,7 +205,11 @@ def _run(words: list[str], arguments: argparse.Namespace) -> int:
             await parts.acting.cluster.close()
 
     with _parts(arguments) as parts:
-        wave = asyncio.run(through(parts))
+        try:
+            wave = asyncio.run(through(parts))
+        except KeyboardInterrupt:
+            print("\n".join(interrupted_lines(seen[-1] if seen else None)), file=sys.stderr)
+            raise
     print(_text(wave))
     return 0 if wave.state is WaveState.COMPLETED and not wave.having(TurnOutcome.FAILED) else 1
 

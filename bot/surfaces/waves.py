@@ -123,5 +123,18 @@ def proposal_lines(wave: Wave) -> tuple[str, ...]:
     )
 
 
+def interrupted_lines(wave: Wave | None) -> tuple[str, ...]:
+    """Return what to say when `wave run` is interrupted: the approval lives on, and a step may be due."""
+    if wave is None or wave.state is not WaveState.RUNNING:
+        return ("zombie: interrupted",)
+    begun = [turn.member.node for turn in wave.under_way]
+    under_way = f"; under way: {_names(begun)}" if begun else ""
+    return (
+        safe(f"zombie: interrupted; the wave is still approved{under_way}."),
+        f"        A running `zombie serve` goes on with it. Without one: zombie wave run {wave.id}",
+        f"        To end it: zombie wave stop {wave.id} --reason TEXT",
+    )
+
+
 def _names(names: Sequence[str]) -> str:
     return listed(names, MOST_SHOWN)

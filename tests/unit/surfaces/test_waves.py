@@ -1,0 +1,21 @@
+"""What a terminal says of a wave."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.domain.wave import Turn, WaveState
+from bot.surfaces.waves import interrupted_lines
+from tests.unit.surfaces.test_slack_wave_card import AT, wave
+
+
+def test_interrupted_wave_that_runs_says_that_its_approval_lives_on_and_how_to_end_it() -> None:
+    running = wave(WaveState.RUNNING)
+    assert interrupted_lines(running)[0] == "zombie: interrupted; the wave is still approved."
+    acting = replace(running, turns=(Turn(running.proposal.members[0], AT),))
+    told = " ".join(interrupted_lines(acting))
+    assert "under way: node-0." in told
+    assert "zombie wave run wave-abcd" in told
+    assert "zombie wave stop wave-abcd" in told
+    for over in (None, wave(WaveState.STOPPED), wave(WaveState.COMPLETED)):
+        assert interrupted_lines(over) == ("zombie: interrupted",)
