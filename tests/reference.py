@@ -1,4 +1,6 @@
-"""Writes the tables of docs/reference.md and docs/readings.md that follow from the code: `python -m tests.reference`.
+"""Writes the tables of README.md, docs/reference.md and docs/readings.md that follow from the code.
+
+Run it by `python -m tests.reference`.
 
 They stand in the tree, because most people read them there and not on the site. A row that is there keeps its words.
 A new one has the words of its file: a probe and a cause the first sentence of the module's docstring, a property the
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.causes import CAUSES
+from bot.commands import COMMANDS
 from bot.domain.probe import Probe
 from bot.domain.setting import Setting
 from bot.library.kinds import Kind, fields_of
@@ -22,7 +25,7 @@ from bot.probes import PROBES
 from bot.settings import all_keys, all_rows
 from bot.surfaces import member_settings
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
 COMMAND = ".venv/bin/python -m tests.reference"
 KINDS = {
     Kind.NUMBER: "number",
@@ -43,6 +46,19 @@ def reference(page: str) -> str:
     return re.sub(r"(?<=^\| setting \|)(.*\n(?:\|.*\n)+)", lambda found: found[0] + "".join(new), page, flags=re.M)
 
 
+def readme(page: str) -> str:
+    """Return README.md with a row for every command."""
+    start, rows, rest = re.split(r"(?<=^\| command \|)(.*\n(?:\|.*\n)+)", page, maxsplit=1, flags=re.M)
+    listed = set(re.findall(r"^\| `zombie ([a-z]+)", rows, re.MULTILINE))
+    modules = {module.__name__.rsplit(".", 1)[-1]: module for module in COMMANDS}
+    new = (
+        f"| `zombie {name}` | {_first_sentence(module).partition(': ')[2]} |\n"
+        for name, module in modules.items()
+        if name not in listed
+    )
+    return start + rows + "".join(new) + rest
+
+
 def readings(page: str) -> str:
     """Return docs/readings.md with a part for every probe, and in it a row for every field of its reading."""
     head, *parts = re.split(r"^(?=## )", page, flags=re.MULTILINE)
@@ -54,7 +70,7 @@ def readings(page: str) -> str:
 
 def unsaid(rows: Iterable[Setting], keys: Iterable[str]) -> tuple[list[Setting], list[str]]:
     """Return those settings and keys of a table that no page explains, within backquotes."""
-    said = "\n".join(page.read_text() for page in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))))
+    said = "\n".join(page.read_text() for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))))
 
     def is_said(name: str) -> bool:
         return not name or re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`|^{name} =", said, re.M) is not None
@@ -127,16 +143,20 @@ def _plain(text: str) -> str:
     return f"{text[0].lower()}{text[1:]}".rstrip(".").replace("|", "\\|")
 
 
-PAGES: Mapping[str, Callable[[str], str]] = {"reference.md": reference, "readings.md": readings}
+PAGES: Mapping[str, Callable[[str], str]] = {
+    "README.md": readme,
+    "docs/reference.md": reference,
+    "docs/readings.md": readings,
+}
 
 
 def main() -> None:
     """Write what is not as it should be, and say which."""
     for name, made in PAGES.items():
-        before = (DOCS / name).read_text()
+        before = (ROOT / name).read_text()
         if (after := made(before)) != before:
-            (DOCS / name).write_text(after)
-            print(f"docs/{name} was written")
+            (ROOT / name).write_text(after)
+            print(f"{name} was written")
 
 
 if __name__ == "__main__":

@@ -13,11 +13,10 @@ from bot.demo.fleet import FLEET
 from bot.demo.machine.machine import Machine
 from bot.domain.command import Completed, Outputs
 from bot.domain.conclude import conclude
-from bot.domain.transitions import State
 from bot.probes import PROBES
 from bot.probes.conntrack import ConntrackReading
 from bot.surfaces.pagerduty_note import note_text
-from tests.alerts.pages import of_page
+from tests.alerts.pages import judged
 from tests.unit.causes import builders as b
 from tests.unit.surfaces.cards import CONTEXT
 from tests.unit.surfaces.test_slack_card import card
@@ -40,16 +39,14 @@ def main() -> None:
     playbook, table = known.get("node-health"), ConntrackReading(True, 900, 262_144)
     starved = conclude(b.node(table, PROBES["entropy"].reading(40, ("40",))), playbook)
     unread = conclude(b.node(table, b.unread("entropy")), playbook)
-    page = of_page("Q3B15VLMF3ASBD", State.TRIAGED)
-    assert page.triage is not None
-    judged = replace(page, triage=replace(page.triage, verdict=replace(starved, node=page.node)))
+    page = judged("Q3B15VLMF3ASBD", starved)
     said = {
         "left_out": [*known.left_out],
         "cause": CAUSES["entropy-starved"].title,
         "healthy": conclude(b.node(table), playbook).status,
         "unread": [unread.status, unread.summary],
         "card": card({}, [replace(starved, node="node-1")]).text,
-        "note": note_text([judged], judged.id, "", CONTEXT),
+        "note": note_text([page], page.id, "", CONTEXT),
         "simulated": asyncio.run(simulated()),
     }
     print(json.dumps(said))

@@ -16,25 +16,22 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "extending.md").read_text()
 FILES = dict(re.findall(r"^`(bot/\S+)`:\n\n```python\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL))
-# What the page says in words, an import and an entry: what stands before each, and the line.
+# What the page says in words, an import and an entry: what stands there, and what stands there then.
 LINES = {
     "bot/probes/__init__.py": (
-        "from bot.probes import (",
-        "    entropy,",
-        "        ebs.PROBE,",
-        "        entropy.PROBE,",
+        ("    ebs,\n", "    ebs,\n    entropy,\n"),
+        ("        ebs.PROBE,\n", "        ebs.PROBE,\n        entropy.PROBE,\n"),
     ),
     "bot/causes/__init__.py": (
-        "from __future__ import annotations\n",
-        "from bot.causes.entropy_starved import CAUSE as ENTROPY_STARVED",
-        "CAUSES = {\n    cause.name: cause\n    for cause in (",
-        "        ENTROPY_STARVED,",
+        (
+            "from bot.causes.essential_unit_stopped",
+            "from bot.causes.entropy_starved import CAUSE as ENTROPY_STARVED\nfrom bot.causes.essential_unit_stopped",
+        ),
+        ("    for cause in (\n", "    for cause in (\n        ENTROPY_STARVED,\n"),
     ),
     "bot/sources/__init__.py": (
-        "from bot.domain.nearest import did_you_mean",
-        "from bot.sources import siren",
-        "SOURCES: tuple[Source, ...] = (",
-        "    siren.SOURCE,",
+        ("grafana, pagerduty\n", "grafana, klaxon, pagerduty\n"),
+        ("SOURCES: tuple[Source, ...] = (", "SOURCES: tuple[Source, ...] = (klaxon.SOURCE, "),
     ),
 }
 OF_THE_PROGRAM = ("bot", "playbooks")
@@ -46,7 +43,7 @@ THROUGH_MEMBERS = (
     *("tests/unit/causes/test_verdicts.py", "tests/unit/causes/test_builders.py", "tests/unit/library"),
 )
 ABOUT_THEM = (
-    "entropy or siren or test_tables or reference or setting or field or every_probe or node_health or all_it_looks"
+    "entropy or klaxon or test_tables or reference or setting or field or every_probe or node_health or all_it_looks"
 )
 
 
@@ -60,11 +57,11 @@ def grown(folder: Path, *parts: str) -> Path:
     for path, text in FILES.items():
         assert not (folder / path).exists(), f"{path} is part of the program by now: the page needs another example"
         (folder / path).write_text(text)
-    for path, (before, line, entry_before, entry) in LINES.items():
+    for path, changes in LINES.items():
         text = (folder / path).read_text()
-        for place, new in ((before, line), (entry_before, entry)):
-            assert text.count(place) == 1, f"{path} has no single {place!r}"
-            text = text.replace(place, f"{place}\n{new}")
+        for before, after in changes:
+            assert text.count(before) == 1, f"{path} has no single {before!r}"
+            text = text.replace(before, after)
         (folder / path).write_text(text)
     return folder
 
@@ -93,7 +90,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_has_a_file_of_each_kind() -> None:
-    assert list(FILES) == ["bot/probes/entropy.py", "bot/causes/entropy_starved.py", "bot/sources/siren.py"]
+    assert list(FILES) == ["bot/probes/entropy.py", "bot/causes/entropy_starved.py", "bot/sources/klaxon.py"]
     for room in LINES:
         assert f"Its line in `{room}`" in PAGE
 
@@ -121,11 +118,11 @@ def test_card_note_and_simulated_nodes_know_them(program: Path) -> None:
 
 def test_alert_of_the_source_is_routed_and_doctor_has_its_line(program: Path) -> None:
     (program / "inventory.toml").write_text('[nodes.node-1]\naddress = "127.0.0.1"\n')
-    (program / "alert.json").write_text('{"siren": "node-1", "id": "W1"}')
+    (program / "alert.json").write_text('{"klaxon": "node-1", "id": "W1"}')
     told = run(program, "bot", "route", "explain", "alert.json", "--json")
-    assert (told["alert"]["source"], told["nodes"]) == ("siren", ["node-1"])
-    checks = run(program, "bot", "doctor", "--json", SIREN_TOKEN="the siren's own", ZOMBIE_LISTEN="127.0.0.1:1")
-    assert "/siren is served, for callers with SIREN_TOKEN" in json.dumps(checks)
+    assert (told["alert"]["source"], told["nodes"]) == ("klaxon", ["node-1"])
+    checks = run(program, "bot", "doctor", "--json", KLAXON_TOKEN="the klaxon's own", ZOMBIE_LISTEN="127.0.0.1:1")
+    assert "/klaxon is served, for callers with KLAXON_TOKEN" in json.dumps(checks)
 
 
 @pytest.mark.long
@@ -138,6 +135,8 @@ def test_every_promise_is_tried_on_them_and_kept(tmp_path: Path) -> None:
         own = {**os.environ, "PYTHONPATH": str(folder)}
         return subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, check=False)
 
+    assert python("ruff", "check", "--no-cache", "--ignore", "I", *FILES, *LINES).stdout == "All checks passed!\n"
+    assert python("ruff", "format", "--no-cache", "--check", *FILES, *LINES).returncode == 0
     done = python("tests.reference")
     assert done.stdout.splitlines() == ["docs/reference.md was written", "docs/readings.md was written"], done.stderr
     done = python("pytest", "-q", "-p", "no:cacheprovider", "-k", ABOUT_THEM, *THROUGH_MEMBERS)

@@ -1,4 +1,7 @@
-"""An invented probe, cause, action and kind of inventory: each is one value and one line, and the rest follows."""
+"""An invented probe, cause, action and kind of inventory: each is one value and one line, and the rest follows.
+
+Longer than 300 lines: a value of each kind, and what follows from each.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from bot.app.parts import local_transport
 from bot.causes import CAUSES
 from bot.domain.action import Action, Facts, Proof, RemedyRules, Step
 from bot.domain.batch import Sampling
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import InventoryError, PlaybookError
 from bot.domain.node import Node
@@ -34,7 +37,12 @@ from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
 from bot.response.execution.privilege import acting_text, reading_lines, rights_as_root
 from bot.surfaces.document import SCHEMA_FILE, document
+from bot.surfaces.pagerduty_note import note_text
 from bot.surfaces.text import verdict_text
+from bot.surfaces.view.plan_words import PlanWords
+from tests.alerts.pages import judged
+from tests.unit.surfaces.cards import CONTEXT
+from tests.unit.surfaces.test_slack_card import card
 
 # --- the probe
 
@@ -125,10 +133,12 @@ STARVED = Cause(
     name="entropy-starved",
     title="Starved of entropy",
     probes=("entropy",),
-    thresholds=("low_bits",),
+    thresholds={"low_bits": Threshold(64, "ours")},
     weigh=weigh,
     cured_alone_by=(CYCLE.name,),
     eased_by=(FEED.name,),
+    remedy=(FEED.name,),
+    lasting_fix="Buy chance.",
 )
 
 # --- the kind of inventory
@@ -165,6 +175,8 @@ causes:
 conditions:
   - {name: low, when: entropy.is_low and entropy.bits < 64, says: Very low., status: degraded}
 """
+OTHERS = ", ".join(sorted(PROBES.keys() - {ENTROPY.name}))
+TAKING = f"name: chance\ntitle: Chance\nversion: 1\nall_but: [{OTHERS}]\n"  # it names neither of them
 IN_CLUSTER = Node("here", "localhost", labels={"kubernetes_node": "here"})
 
 
@@ -206,6 +218,21 @@ async def test_json_and_text_carry_them(tmp_path: Path) -> None:
     told = verdict_text(found)
     assert "entropy: 40 bits of entropy" in told
     assert "40 bits · read in" in told, "what the node is, as the reading says it"
+
+
+async def test_card_and_note_carry_them_where_a_playbook_takes_what_it_does_not_name(tmp_path: Path) -> None:
+    found = await verdict(tmp_path, TAKING)
+    assert (found.status, found.cause, found.lasting_fix) == (Status.CRITICAL, STARVED.name, "Buy chance.")
+    assert found.plan is not None
+    assert [step.action for step in found.plan.steps] == ["feed_entropy"]
+    shown = card({}, [found], PlanWords(ALL_ACTIONS))
+    assert shown.text.startswith("here: CRITICAL, entropy-starved (confirmed)")
+    assert "40 bits of entropy" in json.dumps(shown.blocks)
+    assert "feed entropy" in json.dumps(shown.blocks)
+    page = judged("Q1", found)
+    assert "entropy: 40 bits of entropy" in note_text([page], page.id, "", CONTEXT)
+    starved = library(tmp_path, TAKING).get("chance")
+    assert (starved.must_read, starved.causes[0].tuning["low_bits"]) == (("entropy",), 64)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 
 from bot.domain.case import Case, Head
-from bot.domain.command import Completed
+from bot.domain.command import Completed, SampleTimes
+from bot.probes import PROBES
 from tests.independent import answers
 from tests.independent.facts import NOW, WINDOW, Facts
 
@@ -60,7 +61,8 @@ def recording(facts: Facts) -> Case:
 
 
 def _runs(facts: Facts) -> Iterator[Completed]:
-    for probe, name, *looks in (*_system(facts), *_services(facts), *_devices(facts)):
+    known = (*_system(facts), *_services(facts), *_devices(facts))
+    for probe, name, *looks in (*known, *_as_probes_say({str(answer[0]) for answer in known})):
         looks = list(facts.instead.get((str(probe), str(name)), looks))
         for look, text in enumerate(looks):
             began = round(facts.up + 0.2 + look * WINDOW, 2)
@@ -72,6 +74,15 @@ def _runs(facts: Facts) -> Iterator[Completed]:
 
 
 Answer = tuple[str | None, ...]
+
+
+def _as_probes_say(known: Collection[str]) -> Iterator[Answer]:
+    """What a healthy node answers to the probes that nothing here is written for, by their own word."""
+    for probe in PROBES.values():
+        for command in probe.commands if probe.name not in known else ():
+            if command.name in probe.example:
+                text, looks = probe.example[command.name], 2 if command.looks is SampleTimes.TWICE else 1
+                yield probe.name, command.name, *[text] * looks
 
 
 def _system(facts: Facts) -> Iterator[Answer]:

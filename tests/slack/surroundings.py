@@ -75,7 +75,9 @@ class Surroundings:
             database_url(environment),
             environment,
             seconds=self.seconds,
-            sources=(replace(pagerduty.SOURCE, examine=quickly), *SOURCES[1:]),
+            sources=tuple(
+                replace(source, examine=quickly) if source == pagerduty.SOURCE else source for source in SOURCES
+            ),
         )
         found = await doctor.examined()
         assert len({one.name for one in found}) == len(found)

@@ -13,7 +13,7 @@ import yaml
 
 from bot.causes import CAUSES
 from bot.domain.cause import Cause, Threshold, Tuning, Weighing
-from bot.domain.command import Completed, Outputs
+from bot.domain.command import Completed, Outputs, SampleTimes
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Finding, RuledOut, Undecided
 from bot.probes import PROBES
@@ -125,7 +125,7 @@ def example(probe: Probe) -> Any:
         Completed(probe.name, command.name, look, probe.example[command.name])
         for command in probe.commands
         if command.name in probe.example
-        for look in (0, 1)
+        for look in ((0, 1) if command.looks is SampleTimes.TWICE else (0,))
     ]
     return probe.read(Outputs(*runs))
 
