@@ -29,6 +29,8 @@ from bot.causes.oom_kills import CAUSE as OOM_KILLS
 from bot.causes.pid_or_fd_exhaustion import CAUSE as PID_OR_FD_EXHAUSTION
 from bot.causes.serial_console_printk import CAUSE as SERIAL_CONSOLE_PRINTK
 from bot.causes.softirq_storm import CAUSE as SOFTIRQ_STORM
+from bot.causes.tcp_memory_exhausted import CAUSE as TCP_MEMORY_EXHAUSTED
+from bot.causes.thermal_throttling import CAUSE as THERMAL_THROTTLING
 from bot.causes.too_many_live_cgroups import CAUSE as TOO_MANY_LIVE_CGROUPS
 from bot.causes.unused_agent_enabled import CAUSE as UNUSED_AGENT_ENABLED
 
@@ -52,9 +54,11 @@ CAUSES = {
         SOFTIRQ_STORM,
         INSTANCE_ALLOWANCE_EXCEEDED,
         CPU_STEAL,
+        THERMAL_THROTTLING,
         CFS_THROTTLING,
         MEMORY_RECLAIM,
         CONNTRACK_FULL,
+        TCP_MEMORY_EXHAUSTED,
         LOCKUP,
         BOND_DEGRADED,
         EBS_THROTTLED,

@@ -1,6 +1,7 @@
-"""Which cores handle the network devices' interrupts: /proc/interrupts twice, filtered on the node.
+"""Which cores handle the network devices' interrupts, and which report heat: /proc/interrupts twice, filtered there.
 
-Defined in: Linux, Documentation/filesystems/proc.rst and core-api/irq/irq-affinity.rst; names are each driver's own.
+Defined in: Linux, Documentation/filesystems/proc.rst and core-api/irq/irq-affinity.rst; names are each driver's own;
+arch/x86/kernel/cpu/mce/therm_throt.c (thermal_throttle: how often a core's thermal interrupt told of throttling).
 """
 
 from __future__ import annotations
@@ -35,14 +36,34 @@ class InterruptLine:
 
 
 @dataclass(frozen=True, slots=True)
+class HotCore:
+    """A core that was throttled for heat, its own or its package's: how often within the window, and since boot."""
+
+    core: int
+    rise: int
+    total: int
+    line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class InterruptsReading:
-    """The network devices' interrupts; an empty list is an answer."""
+    """The network devices' interrupts; an empty list is an answer.
+
+    Shape: `hot` holds the cores that were throttled for heat since boot; None if that is not counted, as on machines of
+    AMD and Arm, and on virtual ones.
+    """
 
     probe: ClassVar[str] = "interrupts"
 
     lines: tuple[InterruptLine, ...]
     seconds_between: float | None = None
     irqbalance_runs: bool | None = None
+    hot: tuple[HotCore, ...] | None = None
+
+    @property
+    def throttled_cores(self) -> int | None:
+        """How many cores were throttled for heat within the window; None if that is not counted."""
+        return None if self.hot is None else sum(1 for core in self.hot if core.rise)
 
     @property
     def by_core(self) -> Mapping[int, int]:
@@ -74,6 +95,7 @@ _NAMES = r"([Tt]x-?[Rr]x|rxtx)-[0-9]|mlx5_(comp|async)[0-9]|ena-mgmnt@|virtio[0-
 
 _HEADER = re.compile(r"CPU[0-9]{1,5}(?: CPU[0-9]{1,5})*", re.ASCII)
 _ROW = re.compile(r"([0-9]{1,6}): (.*)", re.ASCII)
+_HEAT = re.compile(r"heat ([0-9]{1,5}) ([0-9]{1,18}) ([0-9]{1,18})", re.ASCII)
 _QUEUE = re.compile(
     r"(?:^|[-_.])(?:tx-?rx|rxtx|rx|tx|fp|input|output|comp|ntfy-bl(?:oc)?k|q)[-.]?([0-9]{1,4})(?![0-9a-z])"
 )
@@ -86,6 +108,7 @@ class _Look:
     rows: dict[str, tuple[dict[int, int], str, str]] = field(default_factory=dict)  # counts by core, name, raw
     devices: dict[str, frozenset[str]] = field(default_factory=dict)
     cores: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    heat: dict[int, tuple[int, int]] | None = None  # events of the core and of its package, by core
 
 
 def parse(outputs: Outputs) -> InterruptsReading:
@@ -104,7 +127,19 @@ def parse(outputs: Outputs) -> InterruptsReading:
         rises = {core: rise for core, count in moved.items() if (rise := _risen(count, now[core]))}
         lines.append(InterruptLine(irq, name, rises, after.cores.get(irq, ()), queue_of(name), raw))
     runs = {"yes": True, "no": False}.get((outputs.text_or_none("irqbalance") or "").strip())
-    return InterruptsReading(tuple(lines), outputs.seconds_between("interrupts"), runs)
+    return InterruptsReading(tuple(lines), outputs.seconds_between("interrupts"), runs, _hot(before, after))
+
+
+def _hot(before: _Look, after: _Look) -> tuple[HotCore, ...] | None:
+    if before.heat is None or after.heat is None:
+        return None
+    found = []
+    for core, now in sorted(after.heat.items()):
+        then = before.heat.get(core, (0, 0))
+        rises = [max(0, later - first) for first, later in zip(then, now, strict=True)]
+        line = f"cpu{core} core_throttle_count {then[0]} then {now[0]}, package_throttle_count {then[1]} then {now[1]}"
+        found.append(HotCore(core, max(rises), max(now), line))
+    return tuple(found)
 
 
 def queue_of(name: str) -> int | None:
@@ -130,6 +165,10 @@ def _look(text: str) -> _Look:
             look.devices[words[1]] = frozenset(words[2:])
         elif words[:1] == ["cores"] and len(words) == 3:
             look.cores[words[1]] = core_list(words[2])
+        elif words[:1] == ["heat"]:
+            look.heat = look.heat or {}
+            if heat := _HEAT.fullmatch(flat):
+                look.heat[int(heat[1])] = (int(heat[2]), int(heat[3]))
         elif row := _ROW.fullmatch(flat):
             irq, rest = row.group(1), row.group(2).split()
             if header is None:
@@ -176,7 +215,13 @@ _DEVICES = (
 )
 _ROWS = (
     'FNR == NR && $1 == "net" { print; dev[$2]; for (i = 3; i <= NF; i++) mine[$i]; next } '
-    "/^ *CPU[0-9]/ { $1 = $1; print; next } "
+    "/^ *CPU[0-9]/ { $1 = $1; print; "
+    # What a core counts of heat, if the first has such counters; most cores have nothing to tell.
+    "for (i = 1; i <= NF; i++) { "
+    'c = substr($i, 4); d = "/sys/devices/system/cpu/cpu" c "/thermal_throttle/"; a = b = 0; '
+    'f = d "core_throttle_count"; if ((getline a < f) < 1) { if (i == 1) break; a = 0 } close(f); '
+    'f = d "package_throttle_count"; if ((getline b < f) < 1) b = 0; close(f); '
+    'if (i == 1) print "heat counted"; if (a + b > 0) print "heat", c, a, b } next } '
     "/^ *[0-9]+:/ { "
     'irq = substr($0, 1, index($0, ":") - 1); gsub(/ /, "", irq); '
     f"keep = (irq in mine) || $0 ~ /{_NAMES}/; "
@@ -195,7 +240,7 @@ _IRQBALANCE = (
 
 PROBE = Probe(
     name="interrupts",
-    title="network interrupts and the cores that take them",
+    title="network interrupts and the cores that take them; cores throttled for heat",
     commands=(
         Command(
             "interrupts",

@@ -1,7 +1,8 @@
-"""Kernel limits: threads, open files, entries in the neighbour tables.
+"""Kernel limits: threads, open files, entries in the neighbour tables, TCP's memory.
 
 Defined in: proc(5) (loadavg), Linux, Documentation/admin-guide/sysctl/{kernel,fs}.rst, cgroup-v2.rst (pids), and
-net/core/neighbour.c (/proc/net/stat/*_cache: a row for each CPU, in hexadecimal).
+net/core/neighbour.c (/proc/net/stat/*_cache: a row for each CPU, in hexadecimal);
+Documentation/networking/ip-sysctl.rst (tcp_mem, tcp_max_orphans), net/ipv4/proc.c (sockstat).
 """
 
 from __future__ import annotations
@@ -33,10 +34,32 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class TcpMemory:
+    """What all TCP connections hold for data on its way, against the kernel's own limits. Units: pages.
+
+    Shape: above `pressure` windows are shrunk, above `maximum` data is refused. `orphans` are connections that no
+    process holds any more.
+    """
+
+    pages: int
+    pressure: int
+    maximum: int
+    orphans: int = 0
+    most_orphans: int | None = None
+    lines: tuple[str, ...] = ()
+
+    @property
+    def used_percent(self) -> float:
+        """The share of the maximum that is used."""
+        return 100 * self.pages / self.maximum if self.maximum else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class KernelLimitsReading:
     """The limits, and how often a new neighbour found its table full, at both looks.
 
     Shape: `table_fulls` sums the tables of IPv4 and IPv6 over all CPUs since boot; None if there is no such count.
+    `tcp` is of the newest look; None: unread.
     """
 
     probe: ClassVar[str] = "kernel_limits"
@@ -45,6 +68,12 @@ class KernelLimitsReading:
     table_fulls: int | None = None
     table_fulls_later: int | None = None
     source: tuple[str, ...] = ()
+    tcp: TcpMemory | None = None
+
+    @property
+    def tcp_used_percent(self) -> float | None:
+        """How much of TCP's memory is used, in percent of its maximum; None: unread."""
+        return None if self.tcp is None else self.tcp.used_percent
 
     @property
     def used_percent(self) -> float:
@@ -61,6 +90,8 @@ class KernelLimitsReading:
 
 _LOADAVG, _PID_MAX, _THREADS_MAX = "/proc/loadavg", "/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"
 _FILE_NR = "/proc/sys/fs/file-nr"
+_SOCKETS, _TCP_MEM = "/proc/net/sockstat", "/proc/sys/net/ipv4/tcp_mem"
+_TCP_ORPHANS = "/proc/sys/net/ipv4/tcp_max_orphans"
 _CACHES = ("/proc/net/stat/arp_cache", "/proc/net/stat/ndisc_cache")
 # Where tasks are counted against a limit: cgroup v2, then v1, by the names of the kubelet's two drivers.
 _GROUPS = tuple(
@@ -69,7 +100,7 @@ _GROUPS = tuple(
     for group in ("kubepods.slice", "kubepods", "system.slice")
 )
 _PATHS = (
-    *(_LOADAVG, _PID_MAX, _THREADS_MAX, _FILE_NR, *_CACHES),
+    *(_LOADAVG, _PID_MAX, _THREADS_MAX, _FILE_NR, *_CACHES, _SOCKETS, _TCP_MEM, _TCP_ORPHANS),
     *(f"{group}/pids.{name}" for group in _GROUPS for name in ("current", "max")),
 )
 
@@ -88,6 +119,7 @@ def parse(outputs: Outputs) -> KernelLimitsReading:
         fulls,
         _table_fulls(later) if later else None,
         tuple(f"{path}: table_fulls" for path in _CACHES if path in files),
+        _tcp(later) or _tcp(files),
     )
 
 
@@ -129,6 +161,23 @@ def _table_fulls(files: Mapping[str, tuple[str, ...]]) -> int | None:
     return found
 
 
+def _tcp(files: Mapping[str, tuple[str, ...]]) -> TcpMemory | None:
+    said = next((line.strip() for line in files.get(_SOCKETS, ()) if line.startswith("TCP: ")), "")
+    held = re.fullmatch(
+        r"TCP: inuse [0-9]{1,10} orphan ([0-9]{1,10}) tw [0-9]{1,10} alloc [0-9]{1,10} mem ([0-9]{1,12})", said
+    )
+    limits = re.fullmatch(r"[0-9]{1,19}\s+([0-9]{1,19})\s+([0-9]{1,19})", _line(files, _TCP_MEM))
+    if held is None or limits is None:
+        return None
+    most = _line(files, _TCP_ORPHANS)
+    lines = (said, f"tcp_mem {' '.join(limits.group(0).split())}")
+    if not re.fullmatch(r"[0-9]{1,12}", most):
+        return TcpMemory(int(held[2]), int(limits[1]), int(limits[2]), int(held[1]), None, lines)
+    return TcpMemory(
+        int(held[2]), int(limits[1]), int(limits[2]), int(held[1]), int(most), (*lines, f"tcp_max_orphans {most}")
+    )
+
+
 def _line(files: Mapping[str, tuple[str, ...]], path: str) -> str:
     lines = files.get(path, ())
     return lines[0].strip() if len(lines) == 1 else ""
@@ -136,7 +185,7 @@ def _line(files: Mapping[str, tuple[str, ...]], path: str) -> str:
 
 PROBE = Probe(
     name="kernel_limits",
-    title="threads, open files and neighbours against their limits",
+    title="threads, open files, neighbours and TCP's memory against their limits",
     commands=(
         Command("limits", ("tail", "-v", "-n", "+1", *_PATHS), looks=SampleTimes.TWICE, output_limit_bytes=128 * 1024),
     ),

@@ -236,6 +236,8 @@ _SORTS = (
     _EFA_SORT,
     "EXT4-fs .*: mounted filesystem|XFS .*: Mounting V|BTRFS .*: first mount",
     "link status definitely (down|up)",
+    "temperature (is )?above threshold|temperature.speed normal",
+    "consider tuning tcp_mem|too many (of )?orphaned sockets",
     "oom-kill:constraint=CONSTRAINT_[MC]|killed as a result of limit of",
     _MAPPED_SORT,
     _LINK_SORT,

@@ -87,6 +87,8 @@ class Facts:
     most_open: int = 9_223_372_036_854_775_807
     tasks: dict[str, tuple[int, str]] = field(default_factory=dict)
     table_fulls: tuple[int, int] = (0, 0)
+    tcp: tuple[tuple[int, int, int], tuple[int, int, int]] = ((57, 0, 768_000), (61, 0, 768_000))
+    heat: dict[int, tuple[tuple[int, int], tuple[int, int]]] | None = None  # of core and package, at both looks
     edac: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     corrupted: int = 0
     disks: dict[str, tuple[int, int, int, int]] = field(default_factory=lambda: {"nvme0n1": (0, 0, 210, 190)})

@@ -124,6 +124,19 @@ class Load:
         self.facts.table_fulls = (first, later)
         return self
 
+    def tcp(self, pages: int, most: int = 768_000, orphans: int = 0) -> Self:
+        """Set how much memory TCP holds, and how much it may. Units: pages."""
+        self.facts.tcp = ((pages, orphans, most), (pages, orphans, most))
+        return self
+
+    def heat(self, cores: Mapping[int, tuple[int, int]] | None = None, package: int = 0) -> Self:
+        """Count how often heat slowed cores: since boot, and within the window; `package`: its rise on all of them."""
+        self.facts.heat = {
+            core: ((before, 7 if package else 0), (before + rise, 7 + package if package else 0))
+            for core, (before, rise) in (cores or {}).items()
+        }
+        return self
+
     def edac(self, name: str, uncorrected: int, corrected: int, seconds: int, given_up_kib: int = 0) -> Self:
         """Add a memory controller."""
         self.facts.edac[name] = (uncorrected, corrected, seconds)

@@ -181,7 +181,11 @@ def _devices(facts: Facts) -> Iterator[Answer]:
 
 def _interrupts(facts: Facts, look: int) -> str:
     counts = {queue: 40_000_000 + look * facts.irqs[queue] for queue in facts.queues}
-    return answers.interrupts(facts.cores, facts.queues, counts, "eth0")
+    text = answers.interrupts(facts.cores, facts.queues, counts, "eth0")
+    if facts.heat is None:
+        return text
+    counted = {core: at[look] for core, at in facts.heat.items() if sum(at[look])}
+    return text + "heat counted\n" + "".join(f"heat {core} {own} {whole}\n" for core, (own, whole) in counted.items())
 
 
 def _host(facts: Facts) -> dict[str, str]:
@@ -338,6 +342,11 @@ def _limit_files(facts: Facts, look: int) -> str:
         "/proc/net/stat/arp_cache": answers.neighbours(220, facts.table_fulls[look]),
         "/proc/net/stat/ndisc_cache": answers.neighbours(12, 0),
     }
+    pages, orphans, highest = facts.tcp[look]
+    tcp = f"TCP: inuse 214 orphan {orphans} tw 61 alloc {240 + orphans} mem {pages}"
+    texts["/proc/net/sockstat"] = f"sockets: used 812\n{tcp}\nUDP: inuse 9 mem 4"
+    texts["/proc/sys/net/ipv4/tcp_mem"] = f"{highest // 2}\t{highest * 2 // 3}\t{highest}"
+    texts["/proc/sys/net/ipv4/tcp_max_orphans"] = "262144"
     tree = "/sys/fs/cgroup/pids" if facts.v1 else "/sys/fs/cgroup"
     for name, (used, most) in facts.tasks.items():
         group = {"kubepods": "kubepods" if facts.v1 else "kubepods.slice", "system": "system.slice"}[name]

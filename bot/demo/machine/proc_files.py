@@ -36,7 +36,7 @@ _TOGETHER = {
 
 def files(state: State) -> dict[str, Content]:
     """Return the files, each with its content or a function that computes it."""
-    system = state.system
+    system, pages = state.system, state.memory.total // 4
     found: dict[str, Content] = {
         "/proc/uptime": lambda now: f"{now.uptime:.2f} {now.uptime * state.load.cores * 0.7:.2f}\n",
         "/proc/loadavg": lambda now: _loadavg(state),
@@ -54,6 +54,9 @@ def files(state: State) -> dict[str, Content]:
         "/proc/sys/fs/file-nr": "9824\t0\t9223372036854775807\n",
         "/proc/sys/kernel/threads-max": f"{state.memory.total // 8}\n",
         "/proc/sys/net/core/somaxconn": "4096\n",
+        "/proc/sys/net/ipv4/tcp_mem": f"{pages // 64}\t{pages // 48}\t{pages // 32}\n",
+        "/proc/sys/net/ipv4/tcp_max_orphans": "262144\n",
+        "/proc/net/sockstat": "sockets: used 812\nTCP: inuse 214 orphan 0 tw 61 alloc 240 mem 57\n",
         "/etc/machine-id": f"{identity(state, 'machine').hex}\n",
         "/etc/hostname": f"{state.name}\n",
         "/etc/os-release": os_release(state),

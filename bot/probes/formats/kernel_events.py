@@ -4,6 +4,7 @@ Defined in: Linux, kernel/watchdog.c, kernel/rcu/tree_stall.h, kernel/hung_task.
 net/sched/sch_generic.c, net/netfilter/nf_conntrack_core.c, block/blk-core.c, drivers/nvme/host/pci.c,
 kernel/time/clocksource.c, drivers/edac/edac_mc.c, drivers/firmware/efi/cper.c, mm/memory-failure.c,
 net/core/dev.c, drivers/infiniband/hw/efa/efa_com.c, drivers/net/bonding/bond_main.c,
+arch/x86/kernel/cpu/mce/therm_throt.c, net/ipv4/tcp.c,
 fs/nfs and net/sunrpc/clnt.c, and others.
 """
 
@@ -22,6 +23,7 @@ _QUEUE = r"transmit queue (?P<queue>[0-9]{1,4}) timed out"
 _DISK = r"(?P<device>(?!fd[0-9]|sr[0-9]|loop[0-9])[A-Za-z0-9_!/-]{1,40})"
 _SECTOR = r"sector(?!.*:\(DISCARD\))"
 _HARDWARE = r"(?P<device>\{[0-9]{1,10}\})?\[Hardware Error\]: +"
+_HEAT = rf"(?:mce: )?CPU{_CPU}: (?P<device>Core|Package)"
 _IN = r"(?P<device>[^\s:)]{1,40})"
 _NVME_SAYS = (
     "I/O (?:tag )?[0-9]+ .*timeout(?!, completion polled)|controller is down|Device not ready|"
@@ -77,6 +79,10 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         rf"NETDEV WATCHDOG: (?P<device>[^\s(]{{1,15}}) \([^)]*\): {_QUEUE}",
         rf"(?:\S+ \S+ )?(?P<device>[^\s:]{{1,15}}): NETDEV WATCHDOG: (?:CPU: {_CPU}: )?{_QUEUE}",
     ),
+    Kind.HEAT_ON: (rf"{_HEAT} temperature (?:is )?above threshold, cpu clock (?:is )?throttled",),
+    Kind.HEAT_OFF: (rf"{_HEAT} temperature/speed normal",),
+    Kind.TCP_MEMORY: (r"(?:TCP: )?out of memory -- consider tuning tcp_mem",),
+    Kind.TCP_ORPHANS: (r"(?:TCP: )?too many (?:of )?orphaned sockets",),
     Kind.LINK_LOST: (
         r"(?:bonding: )?[^\s:]{1,40}: \(slave (?P<device>[^\s)]{1,40})\): link status definitely down",
         r"(?:bonding: )?[^\s:]{1,40}: link status definitely down for interface (?P<device>[^\s,]{1,40})",

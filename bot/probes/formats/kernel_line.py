@@ -42,6 +42,10 @@ class KernelEventKind(enum.StrEnum):
     NETDEV_WATCHDOG = "netdev-watchdog"
     LINK_LOST = "link-lost"  # of a bond's port
     LINK_BACK = "link-back"  # ends it
+    HEAT_ON = "heat-on"  # a core's clock is throttled for heat
+    HEAT_OFF = "heat-off"  # ends it
+    TCP_MEMORY = "tcp-memory"  # a connection was cut for want of TCP's memory
+    TCP_ORPHANS = "tcp-orphans"  # the same, for too many closed connections that still wait
     SOFT_LOCKUP = "soft-lockup"
     HARD_LOCKUP = "hard-lockup"
     RCU_STALL = "rcu-stall"

@@ -159,13 +159,17 @@ ERRORS: list[Label] = [
     ),
     near(_ERRORS, "a controller that has counted nothing in its life", rocky8().edac("mc0", 0, 0, 160 * DAY)),
     near(_ERRORS, "four corrected errors an hour for a month", metal().edac("mc2", 0, 2_700, 30 * DAY)),
-    near(
-        _ERRORS,
-        "a core grew hot and was slowed down",
-        metal().log_every(
-            40, 300, 3, "mce: CPU4: Core temperature above threshold, cpu clock throttled (total events = {n}1)"
+    corrected(
+        near(
+            _ERRORS,
+            "a core grew hot and was slowed down",
+            metal().log_every(
+                40, 300, 3, "mce: CPU4: Core temperature above threshold, cpu clock throttled (total events = {n}1)"
+            ),
+            "the same subsystem says it; no memory in it",
         ),
-        "the same subsystem says it; no memory in it",
+        "it named nothing, when no cause knew of heat; told 40 s ago and without an end, it degrades the node",
+        "thermal-throttling",
     ),
     near(
         _ERRORS,

@@ -34,7 +34,7 @@ from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.gpu import GpuReading
 from bot.probes.host import HostReading
 from bot.probes.interrupts import InterruptLine, InterruptsReading
-from bot.probes.kernel_limits import KernelLimitsReading, Limit
+from bot.probes.kernel_limits import KernelLimitsReading, Limit, TcpMemory
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
 from bot.probes.nic import Nic, NicReading
@@ -106,7 +106,7 @@ def node(*readings: Any) -> Snapshot:
     healthy = (
         host(), cpu(), cgroups(), units(), containers(), agents(), nic(), log(), processes(), interrupts(), softirq(),
         memory(), ThrottlingReading(()), GpuReading(()), ClockReading("chrony", True, 0.00002, "tsc", ("tsc",)),
-        KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0),
+        KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0, tcp=TcpMemory(57, 512_000, 768_000)),
         EssentialUnitsReading(True, (KUBELET,), ("ok", "ok")), BootUnitsReading(True, (BOOTED,), ("kubelet.service",)),
         CertificatesReading(datetime(2026, 11, 21, tzinfo=UTC), True),
         DnsReading((NameServer("10.0.0.2", ("NOERROR", "NXDOMAIN", "NOERROR")),)),
@@ -293,7 +293,9 @@ def interrupts(rises: Mapping[int, Mapping[int, int]] | None = None, **more: Any
         InterruptLine(str(40 + queue), f"eth0-Tx-Rx-{queue}", by, tuple(by), queue, f"{40 + queue}: eth0-Tx-Rx-{queue}")
         for queue, by in rises.items()
     )
-    return InterruptsReading(lines, more.pop("seconds_between", 5.0), more.pop("irqbalance_runs", True))
+    return InterruptsReading(
+        lines, more.pop("seconds_between", 5.0), more.pop("irqbalance_runs", True), more.pop("hot", ())
+    )
 
 
 def softirq(dropped: int = 0, squeezed: int = 0, core: int = 0) -> SoftirqReading:

@@ -20,7 +20,8 @@ from bot.probes.filesystems import FilesystemsReading, Mount, Room
 from bot.probes.formats.bonds import Bond, Port
 from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.gpu import Gpu, GpuReading
-from bot.probes.kernel_limits import KernelLimitsReading, Limit
+from bot.probes.interrupts import HotCore
+from bot.probes.kernel_limits import KernelLimitsReading, Limit, TcpMemory
 from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
 from bot.probes.throttling import ThrottledGroup, ThrottlingReading
 from tests.unit.causes import builders as b
@@ -227,6 +228,7 @@ REPLIES: dict[str, st.SearchStrategy[Any]] = {
         b.interrupts,
         st.none() | st.dictionaries(st.integers(0, 3), st.dictionaries(st.sampled_from([3, 39]), counts)),
         seconds_between=st.sampled_from([None, 0.0, 5.0]),
+        hot=st.none() | st.builds(HotCore, st.just(3), counts, counts).map(lambda core: (core,)),
     ),
     "softirq": st.builds(b.softirq, counts, counts, st.sampled_from([0, 3])),
     "reclaim": memories(),
@@ -247,6 +249,7 @@ REPLIES: dict[str, st.SearchStrategy[Any]] = {
         st.builds(Limit, st.just("threads"), counts, counts).map(lambda limit: (limit,)),
         maybe_counts,
         maybe_counts,
+        tcp=st.none() | st.builds(TcpMemory, counts, counts, counts, counts),
     ),
     "clock": st.builds(
         ClockReading,

@@ -130,3 +130,25 @@ def test_192_cores_and_64_queues_take_few_bytes(tmp_path: Path) -> None:
     assert [line.queue for line in reading.lines[:3]] == [None, 0, 1]
     assert reading.lines[1].cores == (1,)
     assert reading.lines[2].cores == tuple(range(192))  # the kernel does not tell where it goes, only where it may
+
+
+@pytest.mark.parametrize("counted", [True, False], ids=["counted", "not counted"])
+def test_heat_of_each_core_is_read_where_the_first_core_counts_it(tmp_path: Path, counted: bool) -> None:
+    (tmp_path / "interrupts").write_text(
+        "            CPU0       CPU1       CPU3\n  0:   5   5   5  IO-APIC 2-edge timer\n"
+    )
+    for core, own, package in (("0", "0", "0"), ("1", "411", "3"), ("3", "0", "3")):
+        counters = tmp_path / "cpu" / f"cpu{core}" / "thermal_throttle"
+        counters.mkdir(parents=True)
+        if counted:
+            (counters / "core_throttle_count").write_text(f"{own}\n")
+            (counters / "package_throttle_count").write_text(f"{package}\n")
+    (tmp_path / "net").mkdir()
+    made = (("/sys/class/net", "net"), ("/proc/interrupts", "interrupts"), ("/sys/devices/system/cpu", "cpu"))
+    text = ask(interrupts.PROBE.commands[0], *((place, tmp_path / name) for place, name in made))
+    later = text.replace("heat 1 411 3", "heat 1 498 3")
+    reading = interrupts.PROBE.read(Outputs(run("interrupts", text, 0, 1.0), run("interrupts", later, 1, 5.0)))
+    assert isinstance(reading, InterruptsReading), reading
+    hot = None if reading.hot is None else [(core.core, core.rise, core.total) for core in reading.hot]
+    assert hot == ([(1, 87, 498), (3, 0, 3)] if counted else None)
+    assert reading.throttled_cores == (1 if counted else None)
