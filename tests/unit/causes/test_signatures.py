@@ -19,7 +19,7 @@ from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Mount, Room
 from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.formats.systemctl import FailedUnit
-from bot.probes.kernel_limits import KernelLimitsReading, Limit
+from bot.probes.kernel_limits import KernelLimitsReading, Limit, TcpMemory
 from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
 from tests.unit.causes import builders as b
 from tests.unit.causes import test_certificate_expiry, test_gpu_fault, test_serial_console_printk
@@ -38,6 +38,9 @@ SICK: dict[str, tuple[Any, ...]] = {
         b.log(test_serial_console_printk.kill(14), *test_serial_console_printk.RESET),
     ),
     "pid-or-fd-exhaustion": (KernelLimitsReading((Limit("threads", 32_000, 32_768),), 0, 0),),
+    "tcp-memory-exhausted": (
+        KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0, tcp=TcpMemory(768_100, 512_000, 768_000)),
+    ),
     "clock-unsynced": (ClockReading("chrony", True, 1.2, "tsc"),),
     "unused-agent-enabled": (
         BootUnitsReading(True, (BootUnit("ecs.service", "multi-user.target.wants"),), ("usr/bin/kubelet",)),
