@@ -189,7 +189,8 @@ def _run(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.domain.wave_events import TurnOutcome
     from bot.surfaces.waves import interrupted_lines, wave_headline
 
-    shown, seen = [""], deque[Wave](maxlen=1)
+    shown = [""]
+    seen: deque[Wave] = deque(maxlen=1)
 
     def says(wave: Wave, waits: str) -> None:
         seen.append(wave)
