@@ -39,8 +39,8 @@ _VOLUME = re.compile(r"dm-[0-9]{1,6}")
 # Requests that failed on their way and were tried again, or on another path: over once it does not happen any more.
 _TRIED_AGAIN = re.compile(
     r"recoverable transport error|: failed command: |task abort!|timing out command|detected conn error|ping timeout|"
-    r"remote port time out|uas_eh_abort_handler|was evicted by|hv_storvsc|qla2xxx|mpt[23]sas|megaraid_sas|aacraid|"
-    r"Reconnecting in|failed to connect socket|starting error recovery"
+    r"remote port time out|uas_eh_abort_handler|was evicted by|hv_storvsc|qla2xxx|mpt[23]sas|aacraid|FW in FAULT|"
+    r"resetting fusion adapter|Reconnecting in|failed to connect socket|starting error recovery"
 )
 _SUSPENDED = "has been suspended"  # a pool of ZFS, until a person clears it: whoever writes to it waits
 

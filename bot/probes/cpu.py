@@ -97,6 +97,11 @@ class CpuReading:
         return self.hottest("soft_percent")[1]
 
     @property
+    def hottest_irq_percent(self) -> float:
+        """Hard interrupts of the core that has most of them."""
+        return self.hottest("irq_percent")[1]
+
+    @property
     def hottest_steal_percent(self) -> float:
         """The worst core's mean stolen time."""
         return self.hottest("steal_percent")[1]

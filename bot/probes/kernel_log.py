@@ -210,13 +210,16 @@ _LINK_SORT = "(: |NIC |Copper )[Ll]ink (is )?[Dd]own|Data path switched from VF"
 _LOST_SORT = (
     "AER: Uncorrect(ed|able) .Fatal|device recovery failed|ontroller (lockup|is offline)|permanently disabled|"
     "eartbeat failed|GPU re(set|covery).* failed|irmware .*(halted|crashed|died)|uncorrectable hardware error|"
-    "irq [0-9]+: nobody cared|device is dead"
+    "irq [0-9]+: nobody cared|device is dead|link lost|urprise (removal|down)|firmware internal error|FW fatal|"
+    "[Ff]atal (error|fw|firmware)|nrecoverable|nresponsive|is now (OFFLINE|DEGRADED|FAILED|offline|degraded|failed)|"
+    ".(CRIT|FATAL|DEAD)[)]"
 )
 _COMPLAINT_SORT = (
     "[]:] +[a-z][a-z0-9_-]+ [A-Za-z0-9._:-]*[0-9][A-Za-z0-9._:-]*( [^ :]+)?: .*([Tt]imed?.?out|[Ff]ail|[Hh][au]ng|tuck|"
     "espon|omplete|atal|[Ee]rror|ERROR|[Ff]ault|ockup|TIMEOUT)|(CIFS|Lustre|LNet|libceph|GFS2|dlm|ocfs2|bcache|drbd).*"
     "([Ee]rror|[Ff]ail|[Tt]imed|evicted)|amdgpu.*ERROR|Completion-Wait|VT-d detected|audit_backlog=|"
-    "Route cache is full|dst cache overflow|own address as source|allocation deadlock|EEH: |NMI received for unknown"
+    "Route cache is full|dst cache overflow|own address as source|allocation deadlock|EEH: |CMCI storm detected|"
+    "NMI received for unknown"
 )
 _SORTS = (
     _NIC_SORT,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.asked import Asked, check
-from tests.independent.facts import HOUR, MINUTE
-from tests.independent.kinds import arm, azure, database, edge, google, gpu_node, guest, metal, rocky8
-from tests.independent.machine import Machine
+from tests.contract.asked import LOOP, STOPPED, Asked, check
+from tests.independent.facts import DAY, HOUR, MINUTE
+from tests.independent.kinds import arm, azure, database, edge, google, gpu_node, guest, metal, rhel7, rocky8, small
+from tests.independent.machine import KUBELET, Machine
 
 STALL, SHUT, NIC, GPU, LEAK = (
     *("io-stall", "filesystem-read-only", "nic-device-fault", "gpu-fault"),
     "leaked-memory-cgroups",
 )
+MEMORY, RECLAIM, LOCK = "memory-errors", "memory-reclaim", "lockup"
 CARD, OTHER = "0000:3b:00.0", "0000:af:00.0"
 ILL = "degraded critical"
 
@@ -37,7 +38,7 @@ def unprobed() -> Machine:
     return machine.log((7 * MINUTE, "nvidia: probe of 0000:3b:00.0 failed with error -1"))
 
 
-NODES = [
+SECOND = [
     Asked(
         "a queue of an E810 hangs every minute and a half",
         metal()
@@ -203,6 +204,139 @@ NODES = [
         f"{STALL} {SHUT}",
     ),
 ]
+
+
+# Made once those above were told rightly.
+THIRD = [
+    Asked(
+        "EBS answers late, in the words of Linux 6.8",
+        Machine(kernel="6.8.0-1021-aws").log_every(
+            11,
+            15,
+            20,
+            "nvme nvme1: I/O tag {n}2 (000c) opcode 0x1 (I/O Cmd) QID 3 timeout, aborting",
+        ),
+        ILL,
+        STALL,
+    ),
+    Asked(
+        "the firmware of a card reports an error of its own",
+        metal().log(
+            (
+                6 * MINUTE,
+                "mlx5_core 0000:3b:00.0: print_health_info:423:(pid 0): Health issue observed, firmware internal error, severity(3)",
+            )
+        ),
+        ILL,
+        f"{NIC} -",
+    ),
+    Asked(
+        "a card has dropped off the bus",
+        metal().log((20 * MINUTE, "igb 0000:02:00.0 eno1: PCIe link lost")),
+        ILL,
+        f"{NIC} -",
+    ),
+    Asked(
+        "dockerd hangs over a mutex for minutes",
+        guest()
+        .waiting(6, "dockerd", "schedule_preempt_disabled")
+        .log_every(20, 121, 3, "INFO: task dockerd:81{n} blocked for more than 241 seconds."),
+        ILL,
+        f"{STALL} {LOCK} -",
+    ),
+    Asked(
+        "the kubelet has been stopping for twenty minutes",
+        Machine()
+        .essential(KUBELET, changed_ago=20 * MINUTE, ActiveState="deactivating", SubState="stop-sigterm")
+        .health("000 7", "000 7"),
+        ILL,
+        STOPPED,
+        "start",
+    ),
+    Asked(
+        "containerd has been starting for a quarter of an hour",
+        Machine()
+        .essential("containerd.service", changed_ago=15 * MINUTE, ActiveState="activating", SubState="start")
+        .health("500 0", "500 0"),
+        ILL,
+        f"{STOPPED} {LOOP}",
+        "start",
+    ),
+    Asked(
+        "a MI250 counts errors of its memory that it could not correct",
+        metal().log(
+            (30 * MINUTE, "amdgpu 0000:c1:00.0: amdgpu: 2 uncorrectable hardware errors detected in umc block")
+        ),
+        ILL,
+        f"{GPU} -",
+    ),
+    Asked(
+        "the cable of an InfiniBand port is short-circuited",
+        gpu_node().log_every(
+            30,
+            120,
+            10,
+            "mlx5_core 0000:0c:00.0: Port module event[error]: module 3, Cable error, Bus stuck (I2C or data shorted)",
+        ),
+        ILL,
+        f"{NIC} -",
+    ),
+    Asked(
+        "a PERC tells that its array is degraded",
+        metal().log((2 * HOUR, "megaraid_sas 0000:65:00.0: 4521 (612345678s/0x0001/CRIT) - VD 00/0 is now DEGRADED")),
+        ILL,
+        f"{STALL} -",
+    ),
+    Asked(
+        "so many corrected machine checks that the kernel polls for them",
+        metal()
+        .log_every(60, 300, 8, "mce: CMCI storm detected: switching to poll mode")
+        .log_every(20, 300, 8, "mce: CMCI storm subsided: switching to interrupt mode"),
+        ILL,
+        f"{MEMORY} -",
+    ),
+    Asked(
+        "an OSD's connection breaks every half minute",
+        guest().log_every(10, 30, 60, "libceph: osd12 (1)10.0.0.3:6801 socket error on write"),
+        ILL,
+        f"{STALL} -",
+    ),
+    Asked(
+        "tasks that trace programs are stalled, by RCU's word",
+        Machine(kernel="6.1.127").log_every(100, 600, 5, "INFO: rcu_tasks detected stalls on tasks:"),
+        ILL,
+        f"{LOCK} -",
+    ),
+    Asked(
+        "a core does nothing but hard interrupts",
+        metal(cores=8).core(0, irq=98, usr=1),
+        ILL + " unknown",
+        "irq-affinity softirq-storm -",
+    ),
+    Asked(
+        "all cores of an old machine wait for a disk that hardly moves",
+        rhel7().all_cores(usr=3, sys=2, iowait=88).disk("sda", 30, 31, 2, 2).waiting(14, "mysqld", "wait_on_page_bit"),
+        ILL,
+        STALL,
+    ),
+    Asked(
+        "the kubelet's own certificate for those who call it has ended",
+        Machine().certificate("/var/lib/kubelet/pki/kubelet-server-current.pem", -366 * DAY, -HOUR),
+        ILL,
+        "certificate-expiry",
+    ),
+    Asked(
+        "the page cache is thrashed, and nobody reclaims for himself",
+        small(memory_gib=8)
+        .memory(MemAvailable=150_000, MemFree=60_000)
+        .vmstat(pgscan_kswapd=(0, 3_000_000), workingset_refault_file=(0, 900_000))
+        .pressure(memory_some=81, memory_full=64, io_some=70, io_full=60),
+        ILL,
+        RECLAIM,
+    ),
+]
+
+NODES = [*SECOND, *THIRD]
 
 
 @pytest.mark.parametrize("asked", NODES, ids=lambda asked: str(asked.title))

@@ -29,7 +29,9 @@ _DEVICE = (
 _GIVEN_UP = (
     r"AER: Uncorrect(?:ed|able) \(Fatal\)|(?:AER: )?device recovery failed|controller lockup detected|"
     r"controller is offline|(?<!will be )permanently disabled|heartbeat failed|GPU reset.{0,20} failed|"
-    r"GPU recovery failed|firmware (?:has )?(?:halted|crashed|died)|uncorrectable hardware error|device is dead"
+    r"GPU recovery failed|firmware (?:has )?(?:halted|crashed|died)|uncorrectable hardware error|device is dead|"
+    r"link lost|surprise (?:removal|down)|firmware internal error|fatal (?:error|fw|firmware)|fw fatal|unrecoverable|"
+    r"unresponsive|is now (?:offline|degraded|failed)|/(?:crit|fatal|dead)\)"
 )
 # Corrected errors of PCIe are no harm, and what a driver could not have at its start was missing before.
 _FAILED = (
@@ -62,8 +64,10 @@ DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
         rf"qla2xxx \[(?P<device>[0-9a-f:.]{{7,12}})\]-[0-9a-f]{{4}}:[0-9]+: (?:{_ADAPTER_SAYS})",
         r"(?P<device>mpt[23]sas_cm[0-9]{1,2}): (?:fault_state\(|sending diag reset)",
         r"megaraid_sas (?P<device>[0-9a-f:.]{7,12}): (?:FW in FAULT state|resetting fusion adapter)",
+        # Its firmware's own events, with their class: how grave they are.
+        r"megaraid_sas (?P<device>[0-9a-f:.]{7,12}): [0-9]+ \([^)]{1,40}/(?:CRIT|FATAL|DEAD)\)",
         r"aacraid: Host adapter reset request",
-        r"(?P<device>ata[0-9]{1,4}\.[0-9]{1,3}): disable",
+        r"(?P<device>ata[0-9]{1,4}\.[0-9]{1,3}): disable(?:d| device)$",
         r"LustreError: [0-9a-f-]{1,20}: (?P<device>\S{1,80}): This client was evicted",
     ),
     # drivers/net/ethernet/intel/ice and drivers/net/virtio_net.c.
@@ -97,6 +101,8 @@ DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"(?P<device>dst cache) overflow",
         r"(?P<device>[^\s:]{1,15}): received packet on \S{1,15} with own address as source",
         r"(?P<device>EEH): (?:Frozen|Recovering|This PCI device has failed)",
+        r"(?:mce: )?(?P<device>CMCI) storm detected",
+        r"(?:rcu: )?INFO: (?P<device>rcu_tasks\w{0,20}) detected stalls on tasks",
         r"Uhhuh\. (?P<device>NMI) received for unknown reason",
         r"(?P<device>XFS): .{1,60} possible memory allocation deadlock",
         rf"{_SUBSYSTEM} {_FAILED}",
