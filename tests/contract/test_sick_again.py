@@ -224,7 +224,7 @@ THIRD = [
         metal().log(
             (
                 6 * MINUTE,
-                "mlx5_core 0000:3b:00.0: print_health_info:423:(pid 0): Health issue observed, firmware internal error, severity(3)",
+                "mlx5_core 0000:3b:00.0: print_health_info:423:(pid 0): Health issue observed, firmware internal error",
             )
         ),
         ILL,
