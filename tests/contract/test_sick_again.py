@@ -1,4 +1,7 @@
-"""Whole nodes made after those of test_sick_incidents.py had been mended, to see whether the rules hold for others."""
+"""Whole sick nodes made after the rules for others were mended, to see whether these hold for them.
+
+Longer than 300 lines: one node after another.
+"""
 
 from __future__ import annotations
 
