@@ -8,8 +8,8 @@ Refutes: a kernel log without them.
 Remedy: a reboot may be planned while it goes on: a core that was stuck is held now, or stalls came back within the last
 minutes and the next is not overdue. It clears the state and does not cure the cause. Never if the trace is in the walk
 over memory cgroups: then the cgroups are the cause, and their leaker must be stopped first. Never if the hypervisor
-takes the CPUs away, or packets fill the core that was stuck: a reboot keeps the host, and stops no sender. Never
-against _reboot_risks.
+takes the CPUs away, packets fill the core that was stuck, or it prints to a serial console: a reboot keeps the host and
+stops no sender. Never against _reboot_risks.
 """
 
 from __future__ import annotations
@@ -95,9 +95,13 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             evidence.append(Evidence("cpu-stolen", "cpu", took, rows(cpu, (worst,), 2)))
             says += f"; {took}"
     against = of_a_boot_alone(snapshot)
+    printing = _recent.surely_within(snapshot, log.of(KernelEventKind.STACK_CONSOLE), tuning["now_minutes"])
+    if printing:
+        says += "; its core prints to a serial console, and what is printed comes again after a reboot"
+        evidence.append(Evidence("console-stack", "kernel_log", "the trace is in the console", _recent.lines(printing)))
     # A single stall is over by the time it is logged; only a repeated stall, or its core still held, is worth a reboot.
     goes_on = (bool(lately) and is_held) or _comes_back(lately, tuning)
-    may_reboot = goes_on and not (walks or stolen or flooded or isinstance(cpu, Unread))
+    may_reboot = goes_on and not (walks or printing or stolen or flooded or isinstance(cpu, Unread))
     if against and may_reboot:
         says = f"{sentence(says)}. {offered_no_reboot(against)}"
         evidence += against

@@ -221,10 +221,14 @@ _COMPLAINT_SORT = (
     "Route cache is full|dst cache overflow|own address as source|allocation deadlock|EEH: |CMCI storm detected|"
     "NMI received for unknown"
 )
+_TRACE_SORT = (
+    "Comm: |[0-9]-[^ ]*: \\(|(mem_cgroup|memcg|memory|rstat|shrink)_[a-z_.0-9]*\\+0x|"
+    "(RIP: [0-9a-f]+:|pc : ).*(io_serial|mem_serial|serial8250|wait_for_(xmitr|lsr)|pl011_con|console_[ufe])"
+)
 _SORTS = (
     _NIC_SORT,
     "soft lockup|hard LOCKUP|INFO: rcu_",
-    "Comm: |[0-9]-[^ ]*: \\(|(mem_cgroup|memcg|memory|rstat|shrink)_[a-z_.0-9]*\\+0x",
+    _TRACE_SORT,
     "blocked (in I.O wait )?for more than|Kill(ed)? process",
     "conntrack: table full|fork rejected by pids|cgroup: .*(o space left|ENOSPC|error -28)",
     "eighbou?r table overflow|file-max limit",

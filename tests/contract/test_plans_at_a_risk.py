@@ -62,6 +62,20 @@ def flood() -> Machine:
     return machine.log(*((ago, STUCK.format(2, "ksoftirqd/2")) for ago in (420, 210, 12)))
 
 
+def printing() -> Machine:
+    """Let the core be stuck in the serial console's driver, while a firewall logs each packet (serial-console.rst)."""
+    machine = guest().consoles("ttyS0                -W- (EC p a)    4:64", 7).core(3, sys=100)
+    for ago in (420, 210, 12):
+        machine.log((ago, STUCK.format(3, "systemd-journal"))).log(
+            (ago - 0.01, "CPU: 3 PID: 311 Comm: systemd-journal Not tainted")
+        )
+        machine.log((ago - 0.02, "RIP: 0010:io_serial_in+0x14/0x20")).log(
+            (ago - 0.03, " serial8250_console_write+0x1a2/0x2b0")
+        )
+        machine.log((ago - 0.04, " console_unlock+0x2f1/0x510"))
+    return machine
+
+
 HARMED = [
     # systemctl(1): disable removes links below /etc; on a root that takes no writes it cannot.
     Asked(
@@ -176,6 +190,9 @@ STALLED = [
         needs="reboot",
     ),
     Asked("an attack fills the cores that are stuck", flood(), "critical", f"softirq-storm {LOCK}"),
+    Asked(
+        "a slow console holds the core that is stuck", printing(), "degraded critical", f"serial-console-printk {LOCK}"
+    ),
     Asked(
         "stalls of the host, seen from a container", inside(stalls(guest())), "critical degraded unknown", f"- {LOCK}"
     ),

@@ -44,6 +44,7 @@ _CARD = r"[a-z][a-z0-9_]{1,15} [0-9a-f:.]{7,12}(?: (?P<device>[^\s:]{1,15}))?"
 # Patterns match at the start of a line: a line that only mentions such words is not an event.
 _JOURNAL = r"(?P<device>\S{1,40}?)"  # the device and, after a hyphen, the journal's inode
 
+_AT = r"(?:RIP: [0-9a-f]+:|pc : )(?:\[<[0-9a-fx]+>\]\s{0,2})*"  # where a core is, as a trace tells
 _WORDINGS: dict[Kind, tuple[str, ...]] = {
     Kind.SOFT_LOCKUP: (
         rf"(?:NMI )?(?:watchdog: )?BUG: soft lockup - CPU#{_CPU} stuck for [0-9]+s!(?: \[{_WHO}:[0-9]+\])?",
@@ -138,6 +139,11 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"EDAC (?P<device>MC[0-9]{1,4}): [0-9]+ CE ",
         rf"(?:mce: )?{_HARDWARE}(?:event severity: |section_type: )",
         rf"(?:mce: )?{_HARDWARE}(?:CPU [0-9]+: Machine Check|Machine check events logged)",
+    ),
+    # The place of the core itself, and not of who called: drivers/tty/serial/8250, amba-pl011.c, kernel/printk.
+    Kind.STACK_CONSOLE: (
+        rf"{_AT}(?:(?:io|mem)_serial_(?:in|out)|serial8250_|wait_for_(?:xmitr|lsr)|pl011_console_)\w*\+0x",
+        rf"{_AT}console_(?:unlock|flush_all|emit_next_record)\+0x",
     ),
     Kind.KERNEL_BUG: (
         r"BUG: (?:unable to handle|kernel NULL pointer|Bad page|scheduling while atomic|KFENCE|KASAN|stack guard)",

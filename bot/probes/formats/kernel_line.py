@@ -50,6 +50,7 @@ class KernelEventKind(enum.StrEnum):
     HARD_LOCKUP = "hard-lockup"
     RCU_STALL = "rcu-stall"
     STACK_MEMCG_WALK = "stack-memcg-walk"  # a call trace that names the memory cgroup statistics walk
+    STACK_CONSOLE = "stack-console"  # a trace whose core is in the driver of a serial console
     HUNG_TASK = "hung-task"
     OOM_KILL = "oom-kill"
     OOM_LIMIT = "oom-limit"  # told just before a kill: the cgroup at its limit, or another constraint than the machine
