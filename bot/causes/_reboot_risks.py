@@ -47,6 +47,15 @@ def of_a_boot_alone(snapshot: Snapshot) -> tuple[Evidence, ...]:
     return (*snapshot.once(risks), booted)
 
 
+def undoing_a_stop(snapshot: Snapshot) -> tuple[Evidence, ...]:
+    """Return the same for a reboot after a unit was disabled: where /etc is in memory, the boot enables it again."""
+    reading = snapshot.get(FilesystemsReading)
+    if isinstance(reading, Unread) or not reading.forgets_etc:
+        return snapshot.once(risks)
+    says = "/etc is in memory, and the boot enables the unit again: mend the image"
+    return (*snapshot.once(risks), Evidence("etc-forgets", "filesystems", says, (f"/etc {reading.etc_type}",)))
+
+
 def offered_no_reboot(risks: tuple[Evidence, ...]) -> str:
     """Return the sentence that says why none is offered.
 

@@ -26,7 +26,7 @@ from bot.causes._harm import Harms
 from bot.causes._harm_ahead import ahead
 from bot.causes._held_cores import held_cores
 from bot.causes._leaker import Blame, Suspect, Suspects
-from bot.causes._reboot_risks import BESIDE, offered_no_reboot, risks
+from bot.causes._reboot_risks import BESIDE, offered_no_reboot, undoing_a_stop
 from bot.causes._starvation import starvation
 from bot.causes._unit_state import keep_from_starting
 from bot.domain.action import Step
@@ -163,7 +163,7 @@ def _named(
     summary = f"{leaker.name} {verb}: {said}"
     if harms.seen:
         done = "; ".join(harm.short for harm in harms.seen)
-        against = snapshot.once(risks)
+        against = undoing_a_stop(snapshot)
         why_none = _why_no_reboot(harms, freed, against)
         if not steps:
             advice = f"{why_not} A reboot alone is not offered: the next boot would leak again."

@@ -73,6 +73,12 @@ class FilesystemsReading:
     rooms: tuple[Room, ...] = ()
     has_kubelet: bool = False
     limits: tuple[tuple[str, float], ...] = ()
+    etc_type: str = ""  # of the file system that holds /etc, or of an overlay's upper layer, by stat(1)
+
+    @property
+    def forgets_etc(self) -> bool:
+        """True when what is changed in /etc is gone after a boot: it is in memory, made anew from an image."""
+        return self.etc_type in _IN_MEMORY
 
     @property
     def least_free_percent(self) -> float:
@@ -94,6 +100,7 @@ class FilesystemsReading:
 _IMAGES = ("/var/lib/containerd", "/var/lib/docker", "/var/lib/containers")
 _PLACES = ("/", "/var", "/var/lib/kubelet", *_IMAGES, "/var/log", "/tmp")
 _TYPES = "ext2|ext3|ext4|xfs|btrfs|f2fs|jfs|reiserfs"
+_IN_MEMORY = ("tmpfs", "ramfs", "rootfs")
 _END = "-- end --"
 _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
 # One line for each device, with its shortest mount point; with a thousand pods a device is mounted a thousand times.
@@ -111,6 +118,11 @@ _OTHERS = (
     f"if (t ~ /^({_TYPES})$/ && (!($3 in p) || length($5) < length(p[$3]))) p[$3] = $5 }} "
     'END { for (k in p) if (p[k] !~ /^.(boot|efi|snap|run|var.lib.kubelet)(.|$)/ && !index(p[k], "\\\\")) print p[k] }'
 )
+# The upper layer of the overlay that holds /etc: what is changed there is kept as long as that is.
+_UPPER = (
+    '($5 == "/" || $5 == "/etc") && length($5) >= n { n = length($5); u = ""; '
+    'if ($0 ~ / - overlay /) { u = $NF; if (!sub(/.*,upperdir=/, "", u)) u = ""; sub(/,.*/, "", u) } } END { print u }'
+)
 _LOOK = fragment(f"""
     echo '==> /mounts <==';
     awk '{_MOUNTS}' /proc/self/mountinfo | head -n 200 | while read -r d t s o p; do
@@ -123,6 +135,8 @@ _LOOK = fragment(f"""
     echo '==> /data-inodes <=='; [ -n "$m" ] && df -Pi $m 2>/dev/null;
     echo '==> /kubelet <=='; [ -d /var/lib/kubelet ] && echo here;
     [ -r {_KUBELET_CONFIG} ] && grep -aE '^ +(nodefs|imagefs)[.](available|inodesFree): ' {_KUBELET_CONFIG};
+    echo '==> /etc <=='; t=$(stat -fc %T /etc 2>/dev/null); echo "$t";
+    if [ "$t" = overlayfs ]; then u=$(awk '{_UPPER}' /proc/self/mountinfo); [ -d "$u" ] && stat -fc %T "$u"; fi;
     echo '{_END}'
 """)
 
@@ -150,7 +164,8 @@ def parse(outputs: Outputs) -> FilesystemsReading:
         raise CannotRead("filesystems: no file system is named")
     kubelet = files.get("/kubelet", ())
     limits = ((found.group(1), float(found.group(2))) for line in kubelet if (found := _LIMIT.fullmatch(line.rstrip())))
-    return FilesystemsReading(mounts, rooms, "here" in kubelet, tuple(limits))
+    etc = [line for line in files.get("/etc", ()) if line not in ("", _END)]
+    return FilesystemsReading(mounts, rooms, "here" in kubelet, tuple(limits), one_line(etc[-1], 40) if etc else "")
 
 
 def _meant(fstab: Iterable[str]) -> Iterable[tuple[str, str]]:

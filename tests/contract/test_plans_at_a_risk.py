@@ -45,6 +45,12 @@ def silent_server(machine: Machine) -> Machine:
     return machine.log((900, "nfs: server 10.0.4.20 not responding, still trying"))
 
 
+def forgetful(machine: Machine, *types: str) -> Machine:
+    """Set what `stat -fc %T` says of /etc, and of an overlay's upper layer."""
+    machine.facts.etc = [*types]
+    return machine
+
+
 def gone_gpu(machine: Machine, ago: float = 600) -> Machine:
     machine.gpus("0000:3b:00.0", "0000:af:00.0", listed=("0000:af:00.0",))
     return machine.log((ago, FELL))
@@ -153,6 +159,17 @@ HARMED = [
         LEAK,
         "disable mask",
         playbook="zombie-cgroups-no-reboot",
+    ),
+    # Warewulf, dracut's overlayfs and COS keep /etc in memory: the next boot has the unit enabled again.
+    Asked("its root is in memory, from an image", forgetful(leaks(), "tmpfs"), "critical", LEAK, "disable mask"),
+    Asked("its /etc is a layer in memory", forgetful(leaks(), "overlayfs", "tmpfs"), "critical", LEAK, "disable mask"),
+    Asked(
+        "its /etc is a layer on its disk",
+        forgetful(leaks(), "overlayfs", "ext2/ext3"),
+        "critical",
+        LEAK,
+        CURE,
+        needs="reboot",
     ),
     # A raid goes on where it was (md.rst), and what fills another disk is no risk to the boot.
     Asked(

@@ -77,6 +77,7 @@ class Facts:
     rooms: list[tuple[str, int, int, int, int, str]] = field(
         default_factory=lambda: [("/dev/nvme0n1p1", 104_846_316, 61_873_356, 52_428_288, 51_900_000, "/")]
     )
+    etc: list[str] = field(default_factory=lambda: ["xfs"])  # `stat -fc %T /etc`, and of an overlay's upper layer
     kubelet_config: list[str] = field(default_factory=list)
     gpus: list[str] = field(default_factory=list)
     smi: str | None = "no gpu\n"  # None: it never comes back

@@ -330,6 +330,7 @@ def _filesystem_look(facts: Facts) -> str:
         lines += [f"==> /{kind}blocks <==", answers.df("Filesystem 1024-blocks Used Available Capacity", blocks)]
         lines += [f"==> /{kind}inodes <==", answers.df("Filesystem Inodes IUsed IFree IUse%", inodes)]
     lines += ["==> /kubelet <==", *(["here"] if facts.kubernetes else []), *facts.kubelet_config]
+    lines += ["==> /etc <==", *facts.etc]
     return "\n".join([*lines, "-- end --", ""])
 
 

@@ -79,7 +79,7 @@ def filesystems(context: CommandContext, argv: Sequence[str]) -> Answer:
     for d in disks:
         text += f"/dev/{d.device} {d.inodes} {d.inodes - d.free_inodes} {d.free_inodes} 1% {d.point}\n"
     kubelet = "here\n" if context.files.read("/var/lib/kubelet/config.yaml", context.now()) is not None else ""
-    return Answer.text(f"{text}==> /kubelet <==\n{kubelet}-- end --\n")
+    return Answer.text(f"{text}==> /kubelet <==\n{kubelet}==> /etc <==\next2/ext3\n-- end --\n")
 
 
 def pci_gpus(context: CommandContext, argv: Sequence[str]) -> Answer:

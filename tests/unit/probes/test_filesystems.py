@@ -1,5 +1,6 @@
 """filesystems: which device a mount is on, as the kernel's log names it; through the fragment, on a made table."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -28,6 +29,27 @@ def test_btrfs_on_a_mapped_device_has_the_kernels_own_name(tmp_path: Path) -> No
         "43 1 0:4037 / /srv/$(id) rw,relatime shared:4 - btrfs $(id)`id`;id rw",
     )
     assert found == {"/srv/data": "dm-4", "/srv/plain": "none-such1", "/srv/$(id)": "$(id)`id`;id"}
+
+
+def test_etc_is_on_the_upper_layer_of_the_overlay_that_holds_it(tmp_path: Path) -> None:
+    upper = "lowerdir=/etc,upperdir=/tmp,workdir=/tmp/w"
+    table = tmp_path / "mountinfo"
+    table.write_text(
+        "22 1 259:1 / / rw,relatime - ext4 /dev/root rw\n"
+        f"40 22 0:40 / /etc rw,relatime shared:9 - overlay overlay rw,{upper}\n"
+        "41 22 0:41 / /etc/resolv.conf rw - tmpfs tmpfs rw\n"
+    )
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    stat = tools / "stat"
+    stat.write_text('#!/bin/sh\n[ "$3" = /etc ] && echo overlayfs; [ "$3" = /tmp ] && echo tmpfs; exit 0\n')
+    stat.chmod(0o755)
+    (command,) = PROBE.commands
+    script = command.argv[2].replace("/proc/self/mountinfo", str(table))
+    path = {"PATH": f"{tools}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=True, env=path)
+    found = parse(once("look", done.stdout))
+    assert (found.etc_type, found.forgets_etc) == ("tmpfs", True)
 
 
 def test_room_on_a_disk_of_data_is_told_apart_and_no_place_twice() -> None:
