@@ -20,6 +20,7 @@ from bot.domain.root_command import root_argv
 from bot.probes import PROBES
 
 NONCE = "00ff" * 6
+SAY_IT = "say in the probe's own file what a healthy node prints (example), or answer it in bot/demo/machine"
 CPU = Command("watch", ("mpstat", "-P", "ALL", "1", "1"), looks=SampleTimes.THROUGHOUT, lane="cpu")
 LOOK = Command("look", ("uname", "-r"))
 TURNS = (SampleTimes.TWICE, SampleTimes.ONCE, SampleTimes.TWICE)
@@ -64,7 +65,7 @@ async def test_every_way_to_ask_has_an_answer(way: str, argv: tuple[str, ...]) -
         answer = await Machine(state, datetime.now(UTC), lambda: 0.0).run(argv)
         if answer.status != 127:
             return
-    pytest.fail(f"no simulated node knows {way}: {' '.join(argv)[:200]}")
+    pytest.fail(f"no simulated node knows {way}, {SAY_IT}: {' '.join(argv)[:200]}")
 
 
 @pytest.mark.parametrize(("way", "argv"), list(every_way()), ids=[name for name, _ in every_way()])
@@ -77,7 +78,7 @@ def test_no_fragment_is_taken_for_another(way: str, argv: tuple[str, ...]) -> No
 async def test_every_probe_is_read_on_every_node_of_the_fleet() -> None:
     everything = await asyncio.gather(*(answers(member, samples=2) for member in FLEET))
     unread = Counter(
-        f"{reading.reason}: answer it in bot/demo/machine, a file in proc_files.py, a program in machine.py"
+        f"{reading.reason}: {SAY_IT} (a file in proc_files.py, a program in machine.py)"
         for runs in everything
         for probe in PROBES.values()
         if isinstance(reading := probe.read(Outputs(*runs.get(probe.name, []))), Unread)

@@ -26,6 +26,7 @@ from bot.domain.doctor_finding import DoctorFinding, Mark, all_well
 from bot.domain.events import AlertReceived, Triaged
 from bot.ledger import Database, Ledger
 from bot.ledger.migrations import VERSION
+from bot.sources import SOURCES, pagerduty
 from bot.surfaces.slack.examination import SCOPES
 from tests.alerts.given_up import give_up
 from tests.alerts.pagerduty import account
@@ -63,8 +64,7 @@ async def test_what_is_well_is_said_to_be_and_nothing_was_touched(here: Surround
         "approvers": "ok",
         "PagerDuty key": "not set",
         "PagerDuty routing key": "not set",
-        "Alertmanager": "not set",
-        "Grafana": "not set",
+        **{source.title: "not set" for source in SOURCES if source != pagerduty.SOURCE},
         "Prometheus": "not set",
         "inventory": "ok",
         **{f"{what} {node}": "ok" for node in ("sick", "busy") for what in ("node", "clock of", "sudo")},
