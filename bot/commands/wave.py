@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -190,10 +189,8 @@ def _run(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.surfaces.waves import interrupted_lines, wave_headline
 
     shown = [""]
-    seen: deque[Wave] = deque(maxlen=1)
 
     def says(wave: Wave, waits: str) -> None:
-        seen.append(wave)
         line = wave_headline(wave) + (f"  … {waits}" if waits else "")
         if line != shown[0]:
             shown[0] = line
@@ -205,11 +202,14 @@ def _run(words: list[str], arguments: argparse.Namespace) -> int:
         finally:
             await parts.acting.cluster.close()
 
+    async def stands(parts: WaveParts) -> Wave:
+        return await parts.desk.find(_whole(await parts.desk.waves.ids(), words[0]))
+
     with _parts(arguments) as parts:
         try:
             wave = asyncio.run(through(parts))
         except KeyboardInterrupt:
-            print("\n".join(interrupted_lines(seen[-1] if seen else None)), file=sys.stderr)
+            print("\n".join(interrupted_lines(asyncio.run(stands(parts)))), file=sys.stderr)
             raise
     print(_text(wave))
     return 0 if wave.state is WaveState.COMPLETED and not wave.having(TurnOutcome.FAILED) else 1

@@ -123,9 +123,9 @@ def proposal_lines(wave: Wave) -> tuple[str, ...]:
     )
 
 
-def interrupted_lines(wave: Wave | None) -> tuple[str, ...]:
+def interrupted_lines(wave: Wave) -> tuple[str, ...]:
     """Return what to say when `wave run` is interrupted: the approval lives on, and a step may be due."""
-    if wave is None or wave.state is not WaveState.RUNNING:
+    if wave.state is not WaveState.RUNNING:
         return ("zombie: interrupted",)
     begun = [turn.member.node for turn in wave.under_way]
     under_way = f"; under way: {_names(begun)}" if begun else ""

@@ -17,5 +17,5 @@ def test_interrupted_wave_that_runs_says_that_its_approval_lives_on_and_how_to_e
     assert "under way: node-0." in told
     assert "zombie wave run wave-abcd" in told
     assert "zombie wave stop wave-abcd" in told
-    for over in (None, wave(WaveState.STOPPED), wave(WaveState.COMPLETED)):
+    for over in (wave(WaveState.STOPPED), wave(WaveState.COMPLETED)):
         assert interrupted_lines(over) == ("zombie: interrupted",)
