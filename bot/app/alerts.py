@@ -20,8 +20,7 @@ from bot.inventory import Inventory
 from bot.library import Library
 from bot.response.intake.alert_recorder import AlertRecorder
 from bot.response.intake.intake import Intake, Rules
-from bot.response.intake.naming import Named, Names, Places
-from bot.response.intake.routing import Route, Routes
+from bot.response.intake.routing import Named, Names, Places, Route, Routes
 from bot.settings import Settings
 from bot.settings.tables import RouteSettings
 from bot.sources import SOURCES

@@ -15,8 +15,9 @@ from bot.domain.batch import Sampling
 from bot.domain.case import Case
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe
+from bot.domain.verdict import without_secrets
 from bot.response.diagnosis.backtest import Cell, Comparison, Pair, PlaybookReadings, Weigher
-from bot.response.diagnosis.triage import Triage, without_secrets
+from bot.response.diagnosis.triage import Triage
 from bot.response.diagnosis.what_if import Judge, in_short
 from bot.transport import case_file, expectations
 from bot.transport.replay import ReplayTransport

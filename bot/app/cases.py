@@ -21,12 +21,11 @@ from bot.domain.json_form import NotOfForm, read
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.probe import Probe
-from bot.domain.redaction import Redactor
-from bot.domain.safe_text import one_line
-from bot.domain.verdict import Verdict
+from bot.domain.safe_text import Redactor, one_line
+from bot.domain.verdict import Verdict, without_secrets
 from bot.probes.profile import profiled
 from bot.response.diagnosis.planning import DrainSettings
-from bot.response.diagnosis.triage import Triage, without_secrets
+from bot.response.diagnosis.triage import Triage
 from bot.response.diagnosis.weighing_cache import reading_once
 from bot.response.diagnosis.what_if import Judge, WhatIf, in_short, what_ifs
 from bot.transport import case_file

@@ -20,12 +20,12 @@ from bot.domain.growth import CountSample, Growth
 from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
-from bot.domain.redaction import Redactor
-from bot.domain.verdict import Status, Verdict
+from bot.domain.safe_text import Redactor
+from bot.domain.verdict import Status, Verdict, without_secrets
 from bot.probes.host import HostReading
 from bot.response.diagnosis.growing import grown_since
 from bot.response.diagnosis.planning import DrainSettings
-from bot.response.diagnosis.triage import CpuLock, Triage, without_secrets
+from bot.response.diagnosis.triage import CpuLock, Triage
 
 # Beyond the window: connecting, logging in, and the slowest command's own limit.
 DEADLINE_BEYOND_WINDOW = timedelta(seconds=15)

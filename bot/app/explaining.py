@@ -11,7 +11,7 @@ from bot.app.cases import Why, awaited, parsing_once, replayed_in_short, why
 from bot.domain.case import Case
 from bot.domain.errors import ZombieError
 from bot.domain.playbook import Playbook, Playbooks
-from bot.domain.redaction import Redactor
+from bot.domain.safe_text import Redactor
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.what_if import WhatIf, outcome
 from bot.surfaces.view.plan_words import PlanWords

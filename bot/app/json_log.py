@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TextIO
 
 from bot.app.parts import now
-from bot.domain.redaction import MARK, redacted
-from bot.domain.safe_text import safe
+from bot.domain.safe_text import MARK, redacted, safe
 
 LONGEST = 2000  # characters of a field
 SHORTEST_SECRET = 8  # a shorter secret may be part of ordinary words

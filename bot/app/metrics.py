@@ -17,8 +17,7 @@ from bot.domain.feedback import scores
 from bot.ledger.ledger_counts import LedgerCount, LedgerCounts
 from bot.response.diagnosis.progress import Readings
 from bot.settings import Settings
-from bot.surfaces.incident_log import IncidentLog
-from bot.surfaces.metrics import Gauges, Metrics, Scrape
+from bot.surfaces.metrics import Gauges, IncidentLog, Metrics, Scrape
 
 ReadTally: TypeAlias = Callable[[], Awaitable[LedgerCount]]
 SCRAPE_SECONDS = 2.0  # a scraper gives up after ten; counts that are not read by then are left out

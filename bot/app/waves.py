@@ -21,13 +21,12 @@ from bot.domain.playbook import Playbook
 from bot.domain.policy import ApproverLookup
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.domain.verdict import Verdict
+from bot.domain.verdict import Verdict, without_secrets
 from bot.domain.wave import Wave, WaveState
 from bot.domain.wave_contracts import WaveLedger
 from bot.engine.job_queue import JobQueue
 from bot.inventory import Inventory
 from bot.response.diagnosis.recorder import VerdictRecorder
-from bot.response.diagnosis.triage import without_secrets
 from bot.response.fleet.waves import WaveRequest, Waves
 from bot.response.fleet.waves_run import WaveRun
 from bot.response.record import IncidentRecord, Opening, unheard

@@ -28,10 +28,10 @@ from bot.domain.errors import PlaybookError, Unreachable, UsageError
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
-from bot.domain.redaction import Redactor
-from bot.domain.verdict import Status, Verdict
+from bot.domain.safe_text import Redactor
+from bot.domain.verdict import Status, Verdict, without_secrets
 from bot.response.diagnosis.planning import DrainSettings
-from bot.response.diagnosis.triage import Triage, without_secrets
+from bot.response.diagnosis.triage import Triage
 from bot.surfaces.document import node_document, node_text
 from bot.surfaces.json_converter import JsonConverter
 

@@ -25,8 +25,7 @@ def approval(environment: Mapping[str, str], claimed: str | None, reason: str) -
 
 def say_refused(no: Refused) -> int:
     """Print the refusal's name and reason, and return the exit status."""
-    from bot.domain.redaction import redacted_text
-    from bot.domain.safe_text import safe
+    from bot.domain.safe_text import redacted_text, safe
 
     print(f"zombie: {no.name}: {safe(redacted_text(no.sentence))}", file=sys.stderr)
     if no.try_next:

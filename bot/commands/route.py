@@ -13,8 +13,7 @@ from bot.domain.errors import MalformedDelivery, UsageError
 
 if TYPE_CHECKING:
     from bot.domain.alert import AlertGroup
-    from bot.response.intake.naming import Named
-    from bot.response.intake.routing import Route
+    from bot.response.intake.routing import Named, Route
 
 _LIMIT_BYTES = 8 * 1024 * 1024
 _ABOUT = """FILE is what a source sends: a PagerDuty event, {"event": …}, or the body of Alertmanager's or Grafana's

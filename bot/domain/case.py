@@ -22,8 +22,7 @@ from bot.domain.errors import CaseError, InventoryError
 from bot.domain.growth import CountSample
 from bot.domain.json_form import NotOfForm, plain, read, unique
 from bot.domain.node import valid_name
-from bot.domain.redaction import redacted, redacted_text
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import one_line, redacted, redacted_text, safe
 from bot.domain.verdict import Verdict
 
 FORM = 2

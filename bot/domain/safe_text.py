@@ -1,15 +1,35 @@
-"""Text that is fit to show: control and bidirectional characters become visible escapes, and what is long is cut."""
+"""Text from outside, made safe: fit to show, without the secrets in it, and no longer than there is room.
+
+To show: control and bidirectional characters become visible escapes. To store: a mark that names its kind replaces each
+key, token or password; `secret_forms.py` says what is recognised.
+"""
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.domain.secret_forms import (
+    FORMS,
+    KEY_BEGINS,
+    KEY_ENDS,
+    KEY_MARK,
+    SECRET_NAME,
+    SECRET_NAMED,
+    SECRET_NEXT,
+    VALUE,
+)
 
 # C0 except tab and newline, DEL, C1, bidirectional marks, and the line separators that some viewers obey.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 # Most texts hold only these, and this test costs a tenth of the search for unsafe characters.
 _HARMLESS = bytes([*range(0x20, 0x7F), *b"\t\n"])
+
+MARK = "[redacted]"
+_HINTS = tuple((hint, number) for number, form in enumerate(FORMS) for hint in form.hints)
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -60,3 +80,142 @@ def listed(words: Sequence[str], most: int, between: str = ", ") -> str:
     ('a, b and 2 more', 'a')
     """
     return between.join(words[:most]) + (f" and {len(words) - most:,} more" if len(words) > most else "")
+
+
+def redacted_text(text: str) -> str:
+    """Return a text without its secrets; applying it twice changes nothing.
+
+    Example:
+    >>> redacted_text("mysql --password hunter2 -h db")
+    'mysql --password [redacted] -h db'
+    """
+    return _forms(_without_key(text, inside=False)[0])
+
+
+def redacted(value: Any) -> Any:
+    """Return a JSON value with every text in it redacted.
+
+    A list of texts is read as the lines of a single text, because a private key arrives as such lines.
+
+    Example:
+    >>> redacted({"lines": ["user=ann", "db_password: x"], "token": "abc"})
+    {'lines': ['user=ann', 'db_password: [redacted]'], 'token': '[redacted]'}
+    """
+    return Redactor().value(value)
+
+
+class Redactor:
+    """Redacts many similar values, such as those of a fleet's nodes.
+
+    A text without secrets is remembered and not searched again; a text with a secret is never remembered.
+    """
+
+    def __init__(self) -> None:
+        self._harmless: set[str] = set()
+        self._names: dict[str, bool] = {}  # whether the value under a harmless name is a secret
+
+    def value(self, value: Any) -> Any:
+        """Return what `redacted` does."""
+        if isinstance(value, str):
+            return value if self.is_harmless(value) else redacted_text(value)
+        if isinstance(value, Mapping):
+            return self._mapping(value)
+        if isinstance(value, Sequence):
+            return self._listed(value)
+        return value
+
+    def remembered(self) -> frozenset[str]:
+        """Return the texts that would not be searched again."""
+        return frozenset(self._harmless | self._names.keys())
+
+    def _mapping(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        label = next((values[key] for key in ("name", "key") if isinstance(values.get(key), str)), "")
+        hidden = {"value"} if label and self._is_secret(label) else ()  # as Kubernetes lists a container's environment
+        clean = {}
+        for name, item in values.items():
+            is_secret = name in hidden or self._is_secret(name)
+            shown = name if name in self._names else redacted_text(name)
+            if type(item) in _NO_TEXT:
+                clean[shown] = item
+            elif is_secret and isinstance(item, str) and item:
+                clean[shown] = MARK
+            elif is_secret and isinstance(item, Sequence):
+                clean[shown] = [MARK if isinstance(each, str) and each else self.value(each) for each in item]
+            else:
+                clean[shown] = self.value(item)
+        return clean
+
+    def _listed(self, values: Sequence[Any]) -> list[Any]:
+        if all(self.is_harmless(value) for value in values if isinstance(value, str)):
+            return [value if type(value) in _PLAIN else self.value(value) for value in values]
+        found: list[Any] = []
+        inside = is_next = is_value = False
+        for value in values:
+            if isinstance(value, str):
+                rest, inside = _without_key(value, inside)
+                before, rest = rest, VALUE.sub(rf"\1{MARK}", rest) if is_value else rest
+                found.append(MARK if is_next and rest else _forms(rest))
+                is_next, is_value = _announces(before)
+            else:
+                found.append(self.value(value))
+        return found
+
+    def is_harmless(self, text: str) -> bool:
+        """True if a text holds no secret, and does not make the next text of a list a secret."""
+        if text in self._harmless:
+            return True
+        if redacted_text(text) != text or any(_announces(text)):
+            return False
+        if len(text) <= _LONGEST_REMEMBERED:
+            if len(self._harmless) >= _MOST_REMEMBERED:
+                self._harmless.clear()
+            self._harmless.add(text)
+        return True
+
+    def _is_secret(self, name: str) -> bool:
+        known = self._names.get(name)
+        if known is None:
+            known = SECRET_NAME.match(name) is not None
+            if len(name) <= _LONGEST_REMEMBERED and self.is_harmless(name):
+                if len(self._names) >= _MOST_REMEMBERED:
+                    self._names.clear()
+                self._names[name] = known
+        return known
+
+
+_NO_TEXT = frozenset({int, float, bool, type(None)})
+_PLAIN = _NO_TEXT | {str}
+_MOST_REMEMBERED, _LONGEST_REMEMBERED = 16_384, 256  # texts and their characters: a few MB
+
+
+def _announces(text: str) -> tuple[bool, bool]:
+    """Whether the next text of a list is a secret, and whether a `value` in that text is."""
+    end = text[-200:]
+    return SECRET_NEXT.search(end) is not None, SECRET_NAMED.search(end) is not None
+
+
+def _forms(text: str) -> str:
+    lower = text.lower()
+    likely = {number for hint, number in _HINTS if hint in lower}  # most texts have no hint and cost only this
+    for number in sorted(likely):
+        text = _compiled(FORMS[number].form).sub(FORMS[number].mark, text)
+    return text
+
+
+@functools.cache
+def _compiled(form: str) -> re.Pattern[str]:
+    return re.compile(form)
+
+
+def _without_key(text: str, inside: bool) -> tuple[str, bool]:
+    """Return the text without private key blocks, and whether a block is still open at its end."""
+    kept: list[str] = []
+    while True:
+        edge = (KEY_ENDS if inside else KEY_BEGINS).search(text)
+        if inside:
+            kept.append(KEY_MARK)
+        if edge is None:
+            return "".join(kept) if inside else "".join([*kept, text]), inside
+        if not inside:
+            kept.append(text[: edge.start()])
+        text, inside = text[edge.end() :], not inside

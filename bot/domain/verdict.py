@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.domain.action import Plan, Step
 from bot.domain.core_heat import CoreHeat
+from bot.domain.json_form import plain, read
 from bot.domain.mute import Mute
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import Redactor
 
 
 class Status(enum.StrEnum):
@@ -120,3 +122,13 @@ class Verdict:
     def is_muted(self) -> bool:
         """True when the cause that names the verdict is muted: no other finding is as grave."""
         return self.cause is not None and any(mute.cause == self.cause for mute in self.muted)
+
+
+def without_secrets(verdict: Verdict, redactor: Redactor | None = None) -> Verdict:
+    """Return the verdict without secrets, redacted like the record, so that it may be shown anywhere.
+
+    For many verdicts, hand in a shared redactor.
+    """
+    redactor = Redactor() if redactor is None else redactor
+    shown: Verdict = read(Verdict, redactor.value(plain(verdict)))
+    return replace(shown, node=verdict.node, snapshot=verdict.snapshot)  # the name is the inventory's, not the node's

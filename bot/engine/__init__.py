@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from bot.engine.engine import ADVANCED_AT_ONCE, BEAT_EVERY, CLAIM_EVERY, TICK, Engine
-from bot.engine.notices import NoticeBoard
+from bot.engine.job_queue import NoticeBoard
 
 __all__ = ["ADVANCED_AT_ONCE", "BEAT_EVERY", "CLAIM_EVERY", "TICK", "Engine", "NoticeBoard"]

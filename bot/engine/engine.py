@@ -19,8 +19,7 @@ from bot.domain.engine_contracts import Advance, Groups, Surface
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.engine.job_queue import JobQueue
-from bot.engine.notices import Changed, Decided, NoticeBoard
+from bot.engine.job_queue import Changed, Decided, JobQueue, NoticeBoard
 
 TICK, CLAIM_EVERY, BEAT_EVERY = 0.5, 1.0, 2.0  # seconds
 OVER_FOR = 2.0  # a lease taken for an incident that is about to be opened is kept this long

@@ -23,7 +23,7 @@ from bot.domain.house_events import (
     SymptomCaught,
     VerdictMarked,
 )
-from bot.domain.redaction import redacted
+from bot.domain.safe_text import redacted
 from bot.ledger.tables import ENTRIES
 
 MUTES = (CauseMuted.__name__, CauseUnmuted.__name__)

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.domain.json_form import NotOfForm, plain, read
-from bot.domain.redaction import redacted_text
-from bot.domain.safe_text import decode, one_line
+from bot.domain.safe_text import decode, one_line, redacted_text
 from bot.profile.by_core import CoreRun
 from bot.profile.flame_tree import Node, flame_tree
 from bot.profile.profile import ROWS

@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from bot.domain.errors import MalformedDelivery
-from bot.domain.redaction import redacted
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import one_line, redacted, safe
 
 DEEPEST = 32  # levels; known bodies nest ten deep
 MOST_SIGNALS = 1000

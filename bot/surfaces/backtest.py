@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
-from bot.domain.redaction import redacted_text
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_text
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.backtest import Cell, ChangedOutcome, ItemOutcome
 from bot.surfaces.text import wrapped

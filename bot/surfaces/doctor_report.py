@@ -8,8 +8,7 @@ import textwrap
 from collections.abc import Sequence
 
 from bot.domain.doctor_finding import DoctorFinding, Mark, all_well
-from bot.domain.redaction import redacted_text
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_text
 
 SCHEMA_VERSION = 1
 LONGEST = 1000  # characters of a sentence

@@ -15,8 +15,8 @@ from bot.domain.errors import LedgerError, MalformedDelivery
 from bot.domain.intake_contracts import Inbox
 from bot.domain.safe_text import one_line
 from bot.sources.source import Webhook
-from bot.surfaces.bodies import AGAIN_SECONDS, UNREAD, body_of
 from bot.surfaces.web import Handler
+from bot.surfaces.web_limits import AGAIN_SECONDS, UNREAD, body_of
 
 MOST_AT_ONCE = 128  # whole requests, of all sources; with bodies of 256 KiB that is 32 MB
 SMALL_BODY_BYTES = 16 * 1024  # a larger body is parsed in a thread, so that no other answer waits for it

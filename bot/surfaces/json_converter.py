@@ -14,8 +14,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.domain.redaction import Redactor
-from bot.domain.safe_text import safe
+from bot.domain.safe_text import Redactor, safe
 from bot.domain.secret_forms import SECRET_NAME
 
 # The node's own lines are in the evidence; the readings would repeat them, some hundred kB for each node.

@@ -1,4 +1,7 @@
-"""The bot's own metrics for Prometheus, and who may read them: this machine, and whoever has the token.
+"""What the bot says of its own work: a log line for each change of an incident, and metrics, which count those lines.
+
+Metrics are for Prometheus; who may read them: this machine, and whoever has the token. Longer than 300 lines: the
+words of a line stand beside what counts them, and every metric in one list.
 
 Format: https://prometheus.io/docs/instrumenting/exposition_formats/ and OpenMetrics, whichever a scraper asks for.
 """
@@ -9,6 +12,7 @@ import hmac
 import ipaddress
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +21,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics import disable_created_metrics
 
+from bot.domain.contracts import Log
+from bot.domain.events import StepFailed, StepSkipped, StepVerified
 from bot.domain.feedback import Score
+from bot.domain.incident import Incident, StepRecord
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
 from bot.domain.wave import WaveState
@@ -30,11 +37,58 @@ SWEEP = (1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 180.0, 600.0, 1800.0)
 SWEEP_KINDS, SWEEP_ENDINGS = ("asked", "scheduled"), ("whole", "broken-off")
 SWEPT_NODES, SWEEP_NEWS = ("answered", "unknown", "unreachable"), ("new", "nearer")
 STEP_OUTCOMES = ("verified", "skipped", "failed")
+_OUTCOMES = dict(zip((StepVerified, StepSkipped, StepFailed), STEP_OUTCOMES, strict=True))
+REMEMBERED = 5000  # incidents whose last logged entry is known; an open group is shown again and again
 _TROUBLE = ("_failed", "_unavailable", "_lost", "_refused", "_unreadable", "_given_up", "_dropped", "_trouble")
 _ENDINGS = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "info": ("_info",)}
 # Outcomes that anybody can cause: their times do not say how fast the bot is.
 UNPROVEN = frozenset({"unauthorized", "slow", "aborted", "too-large"})
 _MOST_EVENTS = 100  # event names are fixed words; a bug that invents names at run time must not flood Prometheus
+
+
+class IncidentLog:
+    """A surface that logs incidents. Whatever happened before `since` was logged by the process that ran then."""
+
+    def __init__(self, log: Log, since: datetime) -> None:
+        self._log = log
+        self._since = since
+        self._told: dict[str, Incident] = {}
+
+    async def show(self, group: Sequence[Incident]) -> None:
+        """Log what is new in each incident."""
+        for incident in group:
+            before = self._told.pop(incident.id, None)
+            self._told[incident.id] = incident
+            if before is None or before.seq < incident.seq:
+                self._tell(before, incident)
+        while len(self._told) > REMEMBERED:
+            del self._told[next(iter(self._told))]
+
+    def _tell(self, before: Incident | None, now: Incident) -> None:
+        if now.updated_at < self._since:
+            return
+        cause = (now.verdict.cause if now.verdict is not None else None) or ""
+        about = {"incident": now.id, "node": now.node}
+        self._log("incident", **about, group=now.group, state=now.state.value, cause=cause, entries=now.seq)
+        if now.triage is not None and (before is None or before.triage is None):
+            verdict, taken_at = now.triage.verdict, now.triage.taken_at
+            judged_at = taken_at + verdict.took if taken_at is not None else now.updated_at
+            if judged_at >= self._since:
+                after = max(0.0, (judged_at - now.opened_at).total_seconds())
+                self._log("judged", **about, status=verdict.status.value, after_seconds=round(after, 3))
+        known = {step.number for step in before.steps if step.outcome is not None} if before is not None else set()
+        for step in now.steps:
+            if step.outcome is not None and step.number not in known and self._is_ours(step):
+                outcome = _OUTCOMES[type(step.outcome)]
+                self._log("step_ended", **about, step=step.number, action=_action(now, step), outcome=outcome)
+
+    def _is_ours(self, step: StepRecord) -> bool:
+        return step.ended_at is not None and step.ended_at >= self._since
+
+
+def _action(incident: Incident, step: StepRecord) -> str:
+    steps = incident.proposal.plan.steps if incident.proposal is not None else ()
+    return steps[step.number - 1].action if step.number <= len(steps) else "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bot.domain.incident import Incident
 from bot.domain.pagerduty import OURS, OutgoingAlert, page_of
-from bot.domain.redaction import redacted_text
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_text
 from bot.domain.verdict import Verdict
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.standing import choice_words

@@ -14,9 +14,8 @@ from aiohttp.http import HttpProcessingError
 from bot.domain.contracts import Log, Seconds
 from bot.domain.errors import SettingsError
 from bot.domain.listen_address import host_and_port
-from bot.surfaces.bodies import BODIES, Bodies, peer_of
-from bot.surfaces.connections import ConnectionLimits, Connections
 from bot.surfaces.refused_requests import CountUnauthorized, RefusedRequests
+from bot.surfaces.web_limits import BODIES, Bodies, ConnectionLimits, Connections, peer_of
 
 BODY_LIMIT_BYTES = 256 * 1024
 BACKLOG = 128

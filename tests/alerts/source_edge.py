@@ -21,10 +21,9 @@ from bot.sources.alertmanager import AlertmanagerWebhook
 from bot.sources.grafana import GrafanaSettings, GrafanaWebhook
 from bot.sources.pagerduty import PagerDutyWebhook
 from bot.sources.source import Webhook
-from bot.surfaces.bodies import Bodies
-from bot.surfaces.connections import ConnectionLimits
 from bot.surfaces.hooks import MOST_AT_ONCE, Hooks
 from bot.surfaces.web import WebEdge
+from bot.surfaces.web_limits import Bodies, ConnectionLimits
 from tests.alerts.bodies import BEGAN_AT, SECRET, group_alert, group_body, page_event, raw, signature
 
 BATCH = raw(group_body([group_alert("node-1:9100"), group_alert("node-2:9100", "resolved")]))

@@ -54,8 +54,7 @@ MAY_USE: dict[str, list[str]] = {
     "aiohttp": [
         *SLACK,
         "bot/surfaces/web.py",
-        "bot/surfaces/bodies.py",
-        "bot/surfaces/connections.py",
+        "bot/surfaces/web_limits.py",
         "bot/surfaces/hooks.py",
         "bot/surfaces/metrics.py",
         "bot/surfaces/mcp/http.py",

@@ -15,7 +15,7 @@ from bot.domain.setting import rows_of
 from bot.settings import Settings
 from bot.sources import SOURCES, settings_of
 from bot.sources.source import Source
-from bot.surfaces.bodies import Bodies
+from bot.surfaces.web_limits import Bodies
 from tests.alerts.bodies import SECRET, page_event, raw, signature
 from tests.alerts.source_edge import PAGERDUTY, SIGNED, Edge, Member, edge, members, over
 

@@ -17,9 +17,9 @@ from bot.domain.action import Plan, Step
 from bot.domain.json_form import plain
 from bot.domain.node import Node
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Evidence, RuledOut, Verdict
+from bot.domain.verdict import Evidence, RuledOut, Verdict, without_secrets
 from bot.probes.processes import ProcessesReading
-from bot.response.diagnosis.triage import CpuLock, without_secrets
+from bot.response.diagnosis.triage import CpuLock
 from bot.surfaces.document import document
 from bot.surfaces.text import verdict_text
 from tests.readings.secrets import seeded

@@ -8,8 +8,7 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.domain.redaction import MARK, redacted_text
-from bot.domain.safe_text import safe
+from bot.domain.safe_text import MARK, redacted_text, safe
 from bot.domain.secret_forms import KEY_BEGINS, KEY_ENDS, KEY_MARK, SECRET_NAME, SECRET_NAMED, SECRET_NEXT, VALUE
 
 LEFT_OUT = frozenset({"raw", "lines", "source", "source_later"})

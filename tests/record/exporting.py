@@ -17,11 +17,11 @@ from bot.domain.batch import Sampling
 from bot.domain.events import Approved, Escalated, PlanProposed, StepStarted
 from bot.domain.fold import fold
 from bot.domain.node import Node
-from bot.domain.verdict import Verdict
+from bot.domain.verdict import Verdict, without_secrets
 from bot.ledger import Database, KeptCases, Ledger, on_threads
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.recorder import VerdictRecorder
-from bot.response.diagnosis.triage import Triage, without_secrets
+from bot.response.diagnosis.triage import Triage
 from bot.response.record import Opening, unheard
 from bot.transport.case_file import load
 from bot.transport.replay import ReplayTransport

@@ -13,7 +13,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.policy import Policy
 from bot.domain.probe import Unread
-from bot.domain.redaction import redacted
+from bot.domain.safe_text import redacted
 from bot.domain.verdict import Verdict
 from bot.response.execution.node_access import NodeStatus
 

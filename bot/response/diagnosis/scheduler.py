@@ -12,8 +12,7 @@ from bot.domain.errors import ZombieError
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.safe_text import one_line
-from bot.domain.verdict import Status, Verdict
-from bot.response.diagnosis.triage import without_secrets
+from bot.domain.verdict import Status, Verdict, without_secrets
 
 AT_ONCE = 20  # while serving, where answers to people come before nodes
 Diagnose = Callable[[Node, Playbook, Listener], Awaitable[Verdict]]

@@ -18,12 +18,11 @@ from bot.domain.command import Completed, Outputs
 from bot.domain.conclude import conclude
 from bot.domain.contracts import Clock, Concluded, Listener, ProbeAnswered, ReadingStarted, Transport
 from bot.domain.errors import LedgerError, StoodStill, Unreachable
-from bot.domain.json_form import plain, read
+from bot.domain.json_form import plain
 from bot.domain.mute import Mute, MuteRecord, in_force
 from bot.domain.node import GPUS_LABEL, Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
-from bot.domain.redaction import Redactor
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.core_heat import core_heat
 from bot.response.diagnosis.planning import PLAN_LABELS, DrainSettings, with_plan
@@ -210,13 +209,3 @@ class Triage:
 
     def _since(self, start: datetime) -> timedelta:
         return self.clock() - start
-
-
-def without_secrets(verdict: Verdict, redactor: Redactor | None = None) -> Verdict:
-    """Return the verdict without secrets, redacted like the record, so that it may be shown anywhere.
-
-    For many verdicts, hand in a shared redactor.
-    """
-    redactor = Redactor() if redactor is None else redactor
-    shown: Verdict = read(Verdict, redactor.value(plain(verdict)))
-    return replace(shown, node=verdict.node, snapshot=verdict.snapshot)  # the name is the inventory's, not the node's

@@ -27,7 +27,7 @@ from bot.domain.events import (
 )
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.domain.redaction import redacted_text
+from bot.domain.safe_text import redacted_text
 from bot.domain.transitions import State
 from bot.response.execution.attempts import pause_of
 from bot.response.execution.step_executor import Outcome, StepExecutor

@@ -10,8 +10,7 @@ from typing import TypeAlias
 from bot.domain.errors import Unreachable, UsageError
 from bot.domain.node import Node
 from bot.domain.probe import Snapshot
-from bot.domain.redaction import redacted_text
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import one_line, redacted_text, safe
 from bot.domain.verdict import Finding, Status, Undecided, Verdict
 from bot.probes.host import HostReading
 from bot.response.diagnosis.triage import Triage

@@ -13,8 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.domain.probe import CustomReading, Snapshot, Unread
-from bot.domain.redaction import redacted_text
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_text
 
 READ = "read"  # the value of the fact named like its probe
 ABSENT = "none"

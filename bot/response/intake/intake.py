@@ -24,8 +24,7 @@ from bot.domain.intake_contracts import Correlation, DedupStore, Inbox, KeptDeli
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.response.intake.alert_recorder import MOST_OPTIONS, AlertRecorder, IncidentSeed, group_name
-from bot.response.intake.naming import Named, Names, Places
-from bot.response.intake.routing import Route, Routes
+from bot.response.intake.routing import Named, Names, Places, Route, Routes
 
 AT_ONCE = 16
 LOOK_SECONDS = 1.0

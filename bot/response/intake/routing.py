@@ -1,15 +1,157 @@
-"""Which alerts use which playbook and channel, and whether a plan may be offered: the first route that fits."""
+"""Where an alert leads: to which nodes, and by which route.
+
+Nodes: whole names and label values of the inventory in its text; never a guess. Route: which playbook and channel, and
+whether a plan may be offered; the first route that fits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Any
 
-from bot.domain.alert import AlertGroup
+from bot.domain.alert import AlertGroup, SourceAlert
+from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 
 READ_ONLY = "read-only"
+# Labels of the inventory that hold other names of a node.
+LABELS = ("instance_id", "private_dns", "hostname", "kubernetes_node")
+MOST_TEXT = 2 * 1024 * 1024  # characters searched in an alert
+_WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9_-])?")
+_LOOPBACK = re.compile(r"127\.|::1\Z|localhost\Z|0\.0\.0\.0\Z")
+_DEEPEST = 40
+_JSON_BEGINS = ("{", "[", '"')
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What was found: nodes in the order of their names in the text, and values that several nodes share.
+
+    Shape: `ambiguous` maps a value to the nodes it may mean, none of which is named otherwise.
+    """
+
+    nodes: tuple[str, ...] = ()
+    ambiguous: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where names are searched; everywhere without any.
+
+    Shape: a path is keys with dots between, `*` any key: `body.details.host`, `labels.instance`. A pattern is a regular
+    expression whose first group, or whole, is a name.
+    """
+
+    paths: tuple[tuple[str, ...], ...] = ()
+    patterns: tuple[re.Pattern[str], ...] = ()
+
+    @classmethod
+    def of(cls, paths: Iterable[str], patterns: Iterable[re.Pattern[str]]) -> Places:
+        """Return the places that the settings name."""
+        return cls(tuple(tuple(path.split(".")) for path in paths), tuple(patterns))
+
+
+class Names:
+    """Every name of every node, rebuilt when the inventory changes."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._names: set[str] = set()
+        self._folded: dict[str, set[str]] = {}
+        self._at: dict[str, set[str]] = {}
+        for node in nodes:
+            self._names.add(node.name)
+            for value in (node.name, *(node.labels[label] for label in LABELS if node.labels.get(label))):
+                self._folded.setdefault(value.casefold(), set()).add(node.name)
+            self._at.setdefault(node.address.casefold(), set()).add(node.name)
+
+    def meant(self, word: str) -> frozenset[str]:
+        """Return the nodes that a word may mean, ignoring case; an exact match wins over names that differ in case."""
+        alike = self._folded.get(word.casefold(), set())
+        if word in self._names and all(name.casefold() == word.casefold() for name in alike):
+            return frozenset((word,))
+        at = self._at.get(word.casefold(), set())
+        # An address is a name only if a single node has it: many may share an address, and loopback names nobody.
+        return frozenset(alike or (at if len(at) == 1 and not _LOOPBACK.match(word) else ()))
+
+    def found(self, alarm: AlertGroup, signals: Sequence[SourceAlert], places: Places) -> Named:
+        """Return the nodes that an alert group and these alerts of it name."""
+        nodes: dict[str, None] = {}
+        shared: dict[str, frozenset[str]] = {}
+        for word in dict.fromkeys(_words(alarm, signals, places)):
+            meant = self.meant(word)
+            if len(meant) == 1:
+                nodes[next(iter(meant))] = None
+            elif meant:
+                shared[word] = meant
+        open_ones = {word: tuple(sorted(meant)) for word, meant in shared.items() if not meant & nodes.keys()}
+        return Named(tuple(nodes), open_ones)
+
+
+def _words(alarm: AlertGroup, signals: Sequence[SourceAlert], places: Places) -> Iterator[str]:
+    for text in _texts(alarm, signals, places.paths):
+        if not places.patterns:
+            yield from (found.group() for found in _WORD.finditer(text))
+        for pattern in places.patterns:
+            for found in pattern.finditer(text):
+                name = found.group(1) if pattern.groups else found.group()
+                if name:
+                    yield name
+
+
+def _texts(alarm: AlertGroup, signals: Sequence[SourceAlert], paths: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Every text to search, the case's own first, within the limit."""
+    bodies: list[Mapping[str, Any]] = [{"title": alarm.title, "labels": alarm.labels, **alarm.body}]
+    bodies += [{"title": signal.title, "labels": signal.labels, **signal.body} for signal in signals]
+    room = MOST_TEXT
+    for body in bodies:
+        chosen = [value for path in paths for value in _at(body, path)] if paths else [body]
+        for value in chosen:
+            for text in _inside(value, 0):
+                yield text[:room]
+                room -= len(text)
+                if room <= 0:
+                    return
+
+
+def _at(value: Any, path: Sequence[str]) -> Iterator[Any]:
+    """The values at a path; list items are visited, and JSON within a text is parsed on the way."""
+    if isinstance(value, str) and path:
+        value = _opened(value)
+    if isinstance(value, list):
+        for item in value:
+            yield from _at(item, path)
+    elif not path:
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values() if path[0] == "*" else [value[path[0]]] if path[0] in value else []:
+            yield from _at(item, path[1:])
+
+
+def _inside(value: Any, depth: int) -> Iterator[str]:
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, str):
+        yield value
+        if value.lstrip()[:1] in _JSON_BEGINS and (inner := _opened(value)) is not None and inner != value:
+            yield from _inside(inner, depth + 1)  # its escapes may be in the middle of a name
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield str(key)
+            yield from _inside(item, depth + 1)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _inside(item, depth + 1)
+
+
+def _opened(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)

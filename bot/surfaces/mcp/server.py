@@ -14,8 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from bot import __version__
 from bot.domain.errors import Refused, ZombieError
-from bot.domain.redaction import redacted_text
-from bot.domain.safe_text import safe
+from bot.domain.safe_text import redacted_text, safe
 from bot.surfaces.mcp.tools import Answer, Tool, Toolbox
 
 INSTRUCTIONS = (

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from bot.domain.chat_request import ChatRequests
 from bot.domain.errors import LedgerError, Refused, UsageError
-from bot.domain.redaction import redacted_text
+from bot.domain.safe_text import redacted_text
 from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background

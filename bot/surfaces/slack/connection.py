@@ -22,7 +22,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import SettingsError
 from bot.domain.safe_text import one_line
-from bot.surfaces.bodies import UNREAD
 from bot.surfaces.slack.calls import PASSING, Calls, Timing, error_name
 from bot.surfaces.slack.dialog import MetadataSigner
 from bot.surfaces.slack.member import SlackTokens
@@ -30,6 +29,7 @@ from bot.surfaces.slack.people import People, Workspace
 from bot.surfaces.slack.signed_http import SignedHttp
 from bot.surfaces.slack.socket_mode import SocketMode
 from bot.surfaces.slack.uploads import Uploads
+from bot.surfaces.web_limits import UNREAD
 
 T = TypeVar("T")
 WHAT_IT_IS = {

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from bot.domain.contracts import Log
 from bot.domain.errors import ZombieError
-from bot.domain.redaction import redacted_text
-from bot.domain.safe_text import safe
+from bot.domain.safe_text import redacted_text, safe
 from bot.surfaces.slack.blocks import slack_user
 from bot.surfaces.slack.calls import Calls, Delivered, Outcome, RetryLater, Timing
 from bot.surfaces.slack.message import SECTION, TEXT, Block, Message, clipped, escaped, paragraph

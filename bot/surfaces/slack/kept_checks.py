@@ -12,8 +12,7 @@ from bot.domain.chat_request import ChatRequest
 from bot.domain.duration import written
 from bot.domain.errors import LedgerError
 from bot.domain.json_form import NotOfForm, read
-from bot.domain.redaction import redacted_text
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_text
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.parts import MessageTarget

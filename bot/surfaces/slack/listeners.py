@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from slack_bolt.async_app import AsyncApp
 
 from bot.domain.json_form import NotOfForm, read
-from bot.domain.redaction import redacted_text
+from bot.domain.safe_text import redacted_text
 from bot.surfaces.slack.dialog import CONTROL, PLAN_DIALOG, REASON
 from bot.surfaces.slack.message import Block
 from bot.surfaces.slack.people import Person, mapping

@@ -11,8 +11,7 @@ from typing import Protocol, TypeAlias
 
 from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node
-from bot.domain.redaction import redacted_text
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, redacted_text
 from bot.domain.selector import Kind, Selector
 from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.member import SLACK

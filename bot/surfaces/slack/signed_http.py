@@ -18,7 +18,7 @@ from slack_bolt.response import BoltResponse
 
 from bot.domain.contracts import Clock
 from bot.domain.safe_text import one_line
-from bot.surfaces.bodies import body_of
+from bot.surfaces.web_limits import body_of
 
 WINDOW = timedelta(minutes=5)  # an older request may be a replay; a repetition within it has a known key
 _DIGITS = 12

@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 from bot.domain.action import ALSO, Action, Plan, Step
 from bot.domain.duration import span
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
-from bot.domain.incident import StepRecord
+from bot.domain.incident import Incident, StepRecord
 from bot.domain.safe_text import one_line, safe
-from bot.domain.verdict import Evidence
+from bot.domain.verdict import Evidence, Verdict
 from bot.response.execution.usual import UsualTime
 from bot.surfaces.view.before_after import unit_words
+from bot.surfaces.view.words import tried_words
 
 SAID = 300
 _BINDS = (("address", "address"), ("boot_id", "boot"), ("host_key", "host key"))
@@ -138,6 +139,20 @@ class PlanWords:
             moves,
             f"{impact}.",
         )
+
+    def of_incident(self, incident: Incident, verdict: Verdict | None) -> PlanView | None:
+        """Return the proposed plan with the outcome of its steps; else what would help, or None.
+
+        A remedy that did not last is marked.
+        """
+        if (proposal := incident.proposal) is not None:
+            plan = self.view(proposal.plan, incident.steps, proposal.binds, proposal.affects)
+        elif verdict is not None and verdict.plan is not None:
+            plan = self.view(verdict.plan)
+        else:
+            return None
+        tried = tried_words(incident.triage.relapse if incident.triage is not None else None)
+        return replace(plan, notes=(tried, *plan.notes)) if tried else plan
 
 
 BY_NAME = PlanWords()

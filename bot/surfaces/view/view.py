@@ -1,15 +1,21 @@
-"""What people see of an incident and of a group: made once, and drawn by every surface."""
+"""What people see of an incident and of a group: made once, and drawn by every surface.
+
+Longer than 300 lines: a group's view is made of its incidents' views, and the links of an incident are part of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from urllib.parse import quote
 
 from bot.domain.alert import Alert
 from bot.domain.events import Escalated, PlanWithheld, Resolved
 from bot.domain.growth import Growth
 from bot.domain.incident import Incident
-from bot.domain.relapse import Relapse
+from bot.domain.link import blanks_of
+from bot.domain.pagerduty import address_of, page_of
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
@@ -18,8 +24,7 @@ from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces import PEOPLE
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.growth_words import growth_words
-from bot.surfaces.view.links import links_of
-from bot.surfaces.view.plan_words import SAID, PlanView, PlanWords, with_times
+from bot.surfaces.view.plan_words import SAID, PlanView, with_times
 from bot.surfaces.view.standing import (
     Choice,
     approvers_of,
@@ -46,13 +51,15 @@ from bot.surfaces.view.words import (
     lead,
     relapse_words,
     status_counts,
-    tried_words,
     urgency,
     with_lead,
 )
 
 MOST_ALERTS = 5
 ABOUT = 600
+MOST_LINKS = 5
+PAGE = "PagerDuty"
+AROUND = timedelta(minutes=15)  # a link to a time window covers this long before and after the incident's start
 _COUNTED = {State.PROPOSED: "wait for approval", State.TRIAGED: "without a plan", State.UNKNOWN: "ask a question"}
 _DECISION_FIRST = (State.APPROVED, State.DECLINED)
 _RECURRENCE_TOLD = (State.TRIAGED, State.PROPOSED, State.ESCALATED)  # states in which a person weighs what to do
@@ -163,7 +170,7 @@ class GroupView:
 def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
     """Return the view of an incident."""
     verdict = context.fresh.get(incident.node, incident.verdict)
-    plan = _plan(incident, verdict, context.words)
+    plan = context.words.of_incident(incident, verdict)
     plan = with_times(plan, context.usual.get(incident.id), context.now) if plan is not None else None
     state = incident.state
     if state is State.OPENED and verdict is not None:
@@ -190,7 +197,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         ended=incident.ended,
         has_acted=any(step.started is not None for step in incident.steps),
         reopens=incident.reopens,
-        recurs=relapse_words(_relapse(incident)),
+        recurs=relapse_words(incident.triage.relapse if incident.triage is not None else None),
         links=links_of(incident, context.links) if context.links or any(alert.url for alert in incident.alerts) else (),
         growth=incident.triage.growth if incident.triage is not None else None,
     )
@@ -252,20 +259,33 @@ def _gravity(view: IncidentView) -> tuple[int, int]:
     return badness(Status.HEALTHY) if view.state is State.RESOLVED else _badness(view)
 
 
-def _plan(incident: Incident, verdict: Verdict | None, words: PlanWords) -> PlanView | None:
-    """What is proposed, with the outcome of its steps; else what would help. A remedy that did not last is marked."""
-    if (proposal := incident.proposal) is not None:
-        plan = words.view(proposal.plan, incident.steps, proposal.binds, proposal.affects)
-    elif verdict is not None and verdict.plan is not None:
-        plan = words.view(verdict.plan)
-    else:
-        return None
-    tried = tried_words(_relapse(incident))
-    return replace(plan, notes=(tried, *plan.notes)) if tried else plan
+def links_of(incident: Incident, templates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return each link's name and address; a link is left out while any of its values is unknown.
 
-
-def _relapse(incident: Incident) -> Relapse | None:
-    return incident.triage.relapse if incident.triage is not None else None
+    Shape: values are percent-encoded whole, also slashes, so that none of them adds a path or a parameter. The last is
+    its page, where PagerDuty told the address; a template with `{page}` or of this name takes its place.
+    """
+    verdict = incident.verdict
+    values = {
+        "node": incident.node,
+        "cause": (verdict.cause or "") if verdict is not None else "",
+        "incident": incident.id,
+        "from": f"{(incident.opened_at - AROUND).timestamp() * 1000:.0f}",
+        "until": f"{(incident.opened_at + AROUND).timestamp() * 1000:.0f}",
+        "page": next((page for alert in incident.alerts if (page := page_of(alert))), ""),
+    }
+    found = []
+    for name, template in templates.items():
+        wanted = blanks_of(template)
+        if all(values[blank] for blank in wanted):
+            address = template
+            for blank in wanted:
+                address = address.replace(f"{{{blank}}}", quote(values[blank], safe="", errors="replace"))
+            found.append((name, address))
+    page = next((address for alert in incident.alerts if (address := address_of(alert))), "")
+    if any("page" in blanks_of(text) or name.casefold() == PAGE.casefold() for name, text in templates.items()):
+        page = ""
+    return (*found[:MOST_LINKS], *(((PAGE, page),) if page else ()))
 
 
 def _reading_words(underway: Underway | None) -> str:

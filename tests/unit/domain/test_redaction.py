@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.redaction import Redactor, redacted, redacted_text
+from bot.domain.safe_text import Redactor, redacted, redacted_text
 from tests.readings import plainly
 from tests.readings.secrets import Seeded, seeded
 

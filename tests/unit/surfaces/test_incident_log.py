@@ -9,7 +9,7 @@ from typing import Any
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
-from bot.surfaces.incident_log import REMEMBERED, IncidentLog
+from bot.surfaces.metrics import REMEMBERED, IncidentLog
 from tests.record.incidents import BEGAN_AT, NODE, WAYS, entries
 
 LONG_AGO = BEGAN_AT - timedelta(days=1)

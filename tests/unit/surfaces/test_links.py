@@ -15,7 +15,7 @@ from bot.settings.settings import Settings
 from bot.surfaces.pagerduty_note import LIMIT, note_text
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.people import Workspace
-from bot.surfaces.view.links import links_of
+from bot.surfaces.view.view import links_of
 from tests.alerts.pages import of_page
 from tests.record.incidents import WAYS
 from tests.unit.surfaces.cards import CONTEXT, part, shown, told

@@ -9,7 +9,7 @@ import pytest
 
 from bot.domain.alert import AlertGroup, CaseEvent, SourceAlert
 from bot.domain.node import Node
-from bot.response.intake.naming import Named, Names, Places
+from bot.response.intake.routing import Named, Names, Places
 
 NODES = (
     Node(
