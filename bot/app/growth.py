@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from fnmatch import fnmatchcase
 
@@ -14,22 +14,29 @@ from bot.domain.safe_text import one_line
 from bot.ledger import Database, Ledger, ReadingStore
 
 
-def grown(database: Database, words: Sequence[str]) -> tuple[tuple[str, Growth], ...]:
+def grown(
+    database: Database, words: Sequence[str], meant: Mapping[str, Collection[str]] | None = None
+) -> tuple[tuple[str, Growth], ...]:
     """Return each node that a word matches, by name or glob, with its growth; the nearest to harm comes first.
 
-    Shape: the harm is from the node's last verdict, where it named any.
+    Shape: `meant` are the nodes of words that only an inventory or a cluster can tell, such as labels. The harm is from
+    the node's last verdict, where it named any.
     Raises: UsageError where a word matches none; LedgerUnavailable.
     """
     store = ReadingStore(database)
     series = [(node, cause) for node, cause in store.series() if cause in CAUSES]
     nodes = sorted({node for node, _ in series})
+
+    def matches(node: str, word: str) -> bool:
+        return node in meant[word] if meant is not None and word in meant else fnmatchcase(node, word)
+
     for word in words:
-        if not any(fnmatchcase(node, word) for node in nodes):
+        if not any(matches(node, word) for node in nodes):
             raise UsageError(f"There are no counts of “{one_line(word, 60)}”.", did_you_mean(word, nodes))
     ledger, found = Ledger(database), list[tuple[str, Growth]]()
     for node, cause in series:
         grows = CAUSES[cause].grows
-        if grows is None or (words and not any(fnmatchcase(node, word) for word in words)):
+        if grows is None or (words and not any(matches(node, word) for word in words)):
             continue
         last = _last(ledger, node, cause)
         trend = growth(cause, grows, store.looks(node, cause), last.harm if last is not None else None)

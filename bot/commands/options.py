@@ -114,14 +114,25 @@ def add_parser(
 
 def add_files(parser: argparse.ArgumentParser) -> None:
     """Add the options for the inventory, the settings file and further playbooks."""
-    parser.add_argument("--inventory", type=Path, metavar="FILE", help="nodes, as TOML (else ZOMBIE_INVENTORY)")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
+    add_places(parser)
     parser.add_argument(
         "--playbooks", type=Path, metavar="DIR", action="append", help="a directory of further playbooks"
     )
 
 
+def add_places(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the inventory and the settings file."""
+    parser.add_argument("--inventory", type=Path, metavar="FILE", help="nodes, as TOML (else ZOMBIE_INVENTORY)")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
+
+
 def add_selection(parser: argparse.ArgumentParser, nargs: str) -> None:
+    """Add the arguments that select nodes, or a sample of them."""
+    add_nodes(parser, nargs)
+    parser.add_argument("--sample", type=sample, metavar="5%", help="only a random sample of them: 5%% or 20")
+
+
+def add_nodes(parser: argparse.ArgumentParser, nargs: str) -> None:
     """Add the arguments that select nodes."""
     parser.add_argument(
         "nodes",
@@ -130,7 +141,6 @@ def add_selection(parser: argparse.ArgumentParser, nargs: str) -> None:
         help="a node's name, a glob ray-gpu-*, labels role=gpu,az=us-east-1a, pod/NAME or job/NAME",
     )
     parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace of pod/… and job/…")
-    parser.add_argument("--sample", type=sample, metavar="5%", help="only a random sample of them: 5%% or 20")
 
 
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
