@@ -26,6 +26,7 @@ from bot.causes.memory_reclaim import CAUSE as MEMORY_RECLAIM
 from bot.causes.neighbour_overflow import CAUSE as NEIGHBOUR_OVERFLOW
 from bot.causes.nic_device_fault import CAUSE as NIC_DEVICE_FAULT
 from bot.causes.oom_kills import CAUSE as OOM_KILLS
+from bot.causes.page_allocation_failing import CAUSE as PAGE_ALLOCATION_FAILING
 from bot.causes.pid_or_fd_exhaustion import CAUSE as PID_OR_FD_EXHAUSTION
 from bot.causes.serial_console_printk import CAUSE as SERIAL_CONSOLE_PRINTK
 from bot.causes.softirq_storm import CAUSE as SOFTIRQ_STORM
@@ -57,6 +58,7 @@ CAUSES = {
         THERMAL_THROTTLING,
         CFS_THROTTLING,
         MEMORY_RECLAIM,
+        PAGE_ALLOCATION_FAILING,
         CONNTRACK_FULL,
         TCP_MEMORY_EXHAUSTED,
         LOCKUP,

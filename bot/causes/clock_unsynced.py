@@ -1,7 +1,9 @@
 """The node's clock is not synchronised, is far off, or the kernel fell back to a slow clock source.
 
-Confirms: the time service says that it is not synchronised, or an offset that breaks certificates and leases; a slow
-clocksource after the kernel gave up the TSC.
+Confirms: the time service says that it is not synchronised, or an offset that breaks certificates and leases; it took
+the time from nobody for hours, whatever it calls itself: chrony says Normal for days after its last source fell silent;
+a slow clocksource after the kernel gave up the TSC.
+Possible: chrony follows its own clock (`local`), as it is told to if nobody else can be heard.
 Refutes: a synchronised time service; a clocksource that is normal for this kind of machine.
 Remedy: none planned: the time service must be repaired. A reboot may bring the TSC back, but ends the node's work.
 """
@@ -36,15 +38,23 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if clock.offset_seconds is not None and clock.offset_seconds > tuning["offset_seconds"]:
         says = f"the clock is {span(timedelta(seconds=clock.offset_seconds))} off, says {clock.keeper}"
         evidence.append(Evidence("offset", "clock", says, clock.lines))
+    silent = _silent(clock, host)
+    if clock.synced and silent is not None and silent > timedelta(hours=tuning["unheard_hours"]):
+        says = f"{clock.keeper} calls itself synchronised, and last heard a time server {span(silent)} ago"
+        evidence.append(Evidence("unheard", "clock", says, clock.lines))
     unstable = () if isinstance(log, Unread) else log.of(KernelEventKind.CLOCKSOURCE)
     if clock.source in _SLOW and unstable:
         says = f"the kernel gave up the TSC and uses {clock.source}, which makes every reading of the time slow"
         evidence.append(Evidence("slow-clocksource", "clock", says, _recent.lines(unstable, 2)))
+    sure = bool(evidence)
+    if clock.alone and not sure:
+        says = f"{clock.keeper} follows nothing but the node's own clock: no time server is heard, or none is set"
+        evidence.append(Evidence("own-clock", "clock", says, clock.lines))
     if evidence:
         return Finding(
             cause=NAME,
             status=Status.DEGRADED,
-            confidence=Confidence.CONFIRMED,
+            confidence=Confidence.CONFIRMED if sure else Confidence.POSSIBLE,
             summary=sentence(*(item.says for item in evidence)),
             evidence=tuple(evidence),
         )
@@ -56,11 +66,18 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     return RuledOut(NAME, f"{clock.keeper} is synchronised, and the clock uses {clock.source}")
 
 
+def _silent(clock: ClockReading, host: HostReading | Unread) -> timedelta | None:
+    """How long nobody was heard, by the node's own clock; None: not known."""
+    if isinstance(host, Unread) or host.node_time_at is None or clock.heard_at is None:
+        return None
+    return host.node_time_at - clock.heard_at
+
+
 CAUSE = Cause(
     name=NAME,
     title="Clock not synchronised",
     probes=("clock", "kernel_log", "host"),
-    thresholds=("boot_minutes", "offset_seconds"),
+    thresholds=("boot_minutes", "offset_seconds", "unheard_hours"),
     signature=("clock", "kernel_log", "host"),
     weigh=weigh,
     worst=Status.DEGRADED,

@@ -16,6 +16,7 @@ from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
+from bot.probes.formats.dates import DATE, instant
 from bot.probes.formats.fragment import fragment
 from bot.probes.formats.sections import sections
 
@@ -98,13 +99,10 @@ _LOOK = fragment(f"""
     echo '{_END}'
 """)
 _NOW = re.compile(r"now ([0-9]{9,11})")
-_DATE = re.compile(
-    r"(notBefore|notAfter)=([A-Z][a-z]{2}) +([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([0-9]{4}) GMT"
-)
+_DATE = re.compile(rf"(notBefore|notAfter)=({DATE}) GMT")
 _NAME = re.compile(r"(subject|issuer) ?= ?(.*)")
 # The kubelet signs its own certificate with a CA made only for that: HOST-ca@SECONDS for HOST@SECONDS (client-go).
 _KUBELETS_OWN = re.compile(r"CN ?= ?(\S{1,253})@[0-9]{6,12}\nCN ?= ?(\S{1,253})-ca@[0-9]{6,12}")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def parse(outputs: Outputs) -> CertificatesReading:
@@ -136,7 +134,8 @@ def _certificates(files: dict[str, tuple[str, ...]]) -> Iterator[Certificate]:
     for path, said in files.items():
         if said in ((), ("hidden",), ("silent",)):
             continue
-        dates = {found.group(1): _instant(found) for line in said if (found := _DATE.fullmatch(line.strip()))}
+        told = (found for line in said if (found := _DATE.fullmatch(line.strip())))
+        dates = {found.group(1): _instant(found.group(2)) for found in told}
         if len(dates) != 2 or dates["notBefore"] >= dates["notAfter"]:
             raise CannotRead(f"certificates: {one_line(path, 80)} is malformed ({one_line(' '.join(said), 60)})")
         names = {found.group(1): found.group(2).strip() for line in said if (found := _NAME.match(line))}
@@ -147,13 +146,11 @@ def _certificates(files: dict[str, tuple[str, ...]]) -> Iterator[Certificate]:
         yield Certificate(one_line(path, 200), dates["notBefore"], dates["notAfter"], own, lines)
 
 
-def _instant(date: re.Match[str]) -> datetime:
-    _, month, *rest = date.groups()
-    day, hour, minute, second, year = map(int, rest)
-    try:
-        return datetime(year, _MONTHS.index(month) + 1, day, hour, minute, second, tzinfo=UTC)
-    except ValueError as error:
-        raise CannotRead(f"certificates: {date.group()} is not a date") from error
+def _instant(date: str) -> datetime:
+    read = instant(date)
+    if read is None:
+        raise CannotRead(f"certificates: {date} is not a date")
+    return read
 
 
 PROBE = Probe(

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
+from bot.probes.formats.dates import DATE, instant
 from bot.probes.formats.fragment import fragment, is_whole
 from bot.probes.formats.sections import sections
 
@@ -23,6 +25,8 @@ class ClockReading:
     """The time service, and how well it keeps the time.
 
     Shape: `keeper` is `chrony`, `timesyncd`, `ntp`, or empty if none of them runs; `synced` None: it does not say.
+    `heard_at` is when it last took the time from a source, by the node's clock; None: it does not say. `alone`: it
+    calls itself synchronised, to nothing but its own clock.
     Units: `offset_seconds` from the time service's time, in either direction.
     """
 
@@ -34,6 +38,8 @@ class ClockReading:
     source: str = ""  # the kernel's clocksource
     available: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
+    heard_at: datetime | None = None
+    alone: bool = False  # it follows nothing but the node's own clock
 
 
 _END = "-- end --"
@@ -49,12 +55,18 @@ _LOOK = fragment(f"""
     case $k in
         chronyd) echo '==> /chrony <=='; chronyc -n tracking;;
         systemd-timesyn) echo '==> /timesyncd <==';
-            [ -d /run/systemd/timesync ] && {{ [ -e /run/systemd/timesync/synchronized ] && echo yes || echo no; }};;
+            s=/run/systemd/timesync/synchronized;
+            if [ -e $s ]; then echo yes; stat -c 'touched %Y' $s; elif [ -d ${{s%/*}} ]; then echo no; fi;;
         ntpd) echo '==> /ntp <=='; ntpq -n -c 'rv 0 leap,offset';; esac;
     echo '{_END}'
 """)
+_NEVER = 1970  # what chrony prints as the year of a time that it never had
 _KEEPERS = {"chronyd": "chrony", "systemd-timesyn": "timesyncd", "ntpd": "ntp"}
 _LEAP = re.compile(r"Leap status\s*:\s*(\S.*)")
+_REF_TIME = re.compile(rf"Ref time \(UTC\)\s*:\s*[A-Z][a-z]{{2}} ({DATE})")
+# 127.127.1.1: the local clock, which `local` in chrony.conf lets it follow when nobody else can be heard.
+_OWN_CLOCK = re.compile(r"Reference ID\s*:\s*7F7F0101 .*")
+_TOUCHED = re.compile(r"touched ([0-9]{1,11})")
 _SYSTEM_TIME = re.compile(r"System time\s*:\s*([0-9]{1,12}(?:\.[0-9]{1,12})?) seconds (?:slow|fast) of NTP time")
 _RV = re.compile(r"leap=([a-z_0-9]{1,20}), offset=(-?[0-9]{1,12}(?:\.[0-9]{1,9})?)")
 
@@ -73,14 +85,30 @@ def parse(outputs: Outputs) -> ClockReading:
         raise CannotRead("clock: the kernel names no clocksource")
     keeper = _KEEPERS.get((files.get("/keeper", ("",)) or ("",))[0].strip(), "")
     synced, offset, lines = _kept(keeper, files)
+    heard_at, of_it = _heard(keeper, files)
+    alone = next((one_line(line, 80) for line in files.get("/chrony", ()) if _OWN_CLOCK.fullmatch(line.strip())), "")
     return ClockReading(
         keeper=keeper,
         synced=synced,
         offset_seconds=offset,
         source=sources[0].strip(),
         available=tuple(one_line(" ".join(sources[1:2]), 200).split()),
-        lines=lines,
+        lines=(*lines, *of_it, *([alone] if alone else [])),
+        heard_at=heard_at,
+        alone=bool(synced and alone),
     )
+
+
+def _heard(keeper: str, files: dict[str, tuple[str, ...]]) -> tuple[datetime | None, tuple[str, ...]]:
+    """When the service last took the time from a source, and its line."""
+    for line in files.get(f"/{keeper}", ()):
+        if keeper == "chrony" and (said := _REF_TIME.fullmatch(line.strip())):
+            at = instant(said.group(1))
+            return (at, (said.group(),)) if at is not None and at.year > _NEVER else (None, ())
+        if keeper == "timesyncd" and (said := _TOUCHED.fullmatch(line.strip())):
+            at = datetime.fromtimestamp(int(said.group(1)), UTC)
+            return at, (f"/run/systemd/timesync/synchronized of {at:%Y-%m-%d %H:%M:%S} UTC",)
+    return None, ()
 
 
 def _kept(keeper: str, files: dict[str, tuple[str, ...]]) -> tuple[bool | None, float | None, tuple[str, ...]]:

@@ -243,6 +243,7 @@ _SORTS = (
     _EFA_SORT,
     "EXT4-fs .*: mounted filesystem|XFS .*: Mounting V|BTRFS .*: first mount",
     "link status definitely (down|up)",
+    "page allocation failure",
     "temperature (is )?above threshold|temperature.speed normal",
     "consider tuning tcp_mem|too many (of )?orphaned sockets",
     "oom-kill:constraint=CONSTRAINT_[MC]|killed as a result of limit of",

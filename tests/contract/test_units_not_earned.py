@@ -26,6 +26,22 @@ def scheduled(machine: Machine, name: str, newest: float, every: float, count: i
     return machine
 
 
+def up_again(name: str, failures: int) -> Machine:
+    """Let a service have failed that often, a try each ten seconds, and run since fifty minutes."""
+    machine = database().service(name, Restart="on-failure", NRestarts=failures, started_ago=50 * MINUTE)
+    machine.facts.restarts += [
+        (
+            50 * MINUTE + 10 * n + 5 - second,
+            f"systemd[1]: {name}: Failed with result 'exit-code'."
+            if not second
+            else f"systemd[1]: {name}: Scheduled restart job, restart counter is at {failures - n}.",
+        )
+        for n in reversed(range(min(failures, 60)))
+        for second in (0, 4)
+    ]
+    return machine
+
+
 def requires(machine: Machine, name: str, **by: str) -> Machine:
     machine.loops(name, 8_000, 11)
     for units in (machine.facts.units, machine.facts.units_later):
@@ -208,6 +224,16 @@ UNITS = [
         for name in ("sftd", "centrifydc")
     ),
     Asked("the ECS agent was upgraded", agent_upgraded(), "healthy degraded", f"- {LEAK}", sure=False),
+    # What failed and is up again is history: the journal has lines about it, and the node works.
+    Asked("a service failed four times an hour ago, and has run since", up_again("nginx.service", 4), "healthy"),
+    Asked("a service failed for an hour in the morning, and has run since", up_again("nginx.service", 330), "healthy"),
+    Asked(
+        "a nightly job failed last night, and succeeded tonight",
+        database().service(
+            "backup.service", ActiveState="inactive", SubState="dead", Result="success", UnitFileState="static"
+        ),
+        "healthy",
+    ),
     Asked("a container was deployed anew beside a steady service", node_exporter(True), "healthy"),
     Asked("a container that stays", node_exporter(False), "healthy"),
     Asked("a container that loops beside a steady service", node_exporter(True, 40), "degraded", LOOP),

@@ -4,7 +4,7 @@ Defined in: Linux, kernel/watchdog.c, kernel/rcu/tree_stall.h, kernel/hung_task.
 net/sched/sch_generic.c, net/netfilter/nf_conntrack_core.c, block/blk-core.c, drivers/nvme/host/pci.c,
 kernel/time/clocksource.c, drivers/edac/edac_mc.c, drivers/firmware/efi/cper.c, mm/memory-failure.c,
 net/core/dev.c, drivers/infiniband/hw/efa/efa_com.c, drivers/net/bonding/bond_main.c,
-arch/x86/kernel/cpu/mce/therm_throt.c, net/ipv4/tcp.c,
+arch/x86/kernel/cpu/mce/therm_throt.c, net/ipv4/tcp.c, mm/page_alloc.c,
 fs/nfs and net/sunrpc/clnt.c, and others.
 """
 
@@ -84,6 +84,7 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
     Kind.HEAT_OFF: (rf"{_HEAT} temperature/speed normal",),
     Kind.TCP_MEMORY: (r"(?:TCP: )?out of memory -- consider tuning tcp_mem",),
     Kind.TCP_ORPHANS: (r"(?:TCP: )?too many (?:of )?orphaned sockets",),
+    Kind.NO_PAGES: (rf"{_WHO}: page allocation failure[:.] ?order:[0-9]",),
     Kind.LINK_LOST: (
         r"(?:bonding: )?[^\s:]{1,40}: \(slave (?P<device>[^\s)]{1,40})\): link status definitely down",
         r"(?:bonding: )?[^\s:]{1,40}: link status definitely down for interface (?P<device>[^\s,]{1,40})",

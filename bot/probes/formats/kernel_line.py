@@ -46,6 +46,7 @@ class KernelEventKind(enum.StrEnum):
     HEAT_OFF = "heat-off"  # ends it
     TCP_MEMORY = "tcp-memory"  # a connection was cut for want of TCP's memory
     TCP_ORPHANS = "tcp-orphans"  # the same, for too many closed connections that still wait
+    NO_PAGES = "no-pages"  # an allocation that could not wait, or found no room in one piece, failed
     SOFT_LOCKUP = "soft-lockup"
     HARD_LOCKUP = "hard-lockup"
     RCU_STALL = "rcu-stall"

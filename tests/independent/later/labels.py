@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tests.independent.label import Label
-from tests.independent.later import heat, links, packets
+from tests.independent.later import heat, links, packets, pages
 
-LATER: tuple[Label, ...] = (*links.BONDS, *heat.HEAT, *packets.TCP)
+LATER: tuple[Label, ...] = (*links.BONDS, *heat.HEAT, *packets.TCP, *pages.PAGES)

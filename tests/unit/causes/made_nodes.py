@@ -257,6 +257,8 @@ REPLIES: dict[str, st.SearchStrategy[Any]] = {
         answered,
         st.sampled_from([None, 0.0, 0.4, 180.0]),
         st.sampled_from(["tsc", "hpet"]),
+        heard_at=st.sampled_from([None, WHEN, WHEN - timedelta(days=1)]),
+        alone=st.booleans(),
     ),
     "memory_errors": st.builds(
         lambda lost, corrected, gone: MemoryErrorsReading((MemoryController("mc0", lost, corrected, 9_000),), gone),

@@ -1,8 +1,10 @@
 """Clocks that nobody keeps, that are far off or slow to read; and those that rightly count by another source."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from bot.domain.verdict import Status
+from bot.domain.verdict import Confidence, Status
 from bot.probes.clock import ClockReading
 from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from tests.unit.causes import builders as b
@@ -32,6 +34,26 @@ def test_slow_clock_counts_after_the_kernel_gave_up_the_fast_one(source: str) ->
 @pytest.mark.parametrize("source", ["xen", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "tsc"])
 def test_clocks_of_virtual_machines_are_rightly_theirs(source: str) -> None:
     ruled_out(CLOCK, ClockReading("chrony", True, 0.0, source), UNSTABLE)
+
+
+AT = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def heard(hours: float, synced: bool = True, alone: bool = False) -> ClockReading:
+    return ClockReading("chrony", synced, 0.0, "tsc", heard_at=AT - timedelta(hours=hours), alone=alone)
+
+
+def test_keeper_that_heard_nobody_for_hours_is_not_believed() -> None:
+    now = b.host(node_time_at=AT)
+    assert "heard a time server 26 hours ago" in found(CLOCK, heard(26), now).summary
+    ruled_out(CLOCK, heard(2.5), now)
+    ruled_out(CLOCK, heard(-1), now)  # the clock was set back
+    ruled_out(CLOCK, heard(26), b.host())  # the node's time is not known
+
+
+def test_keeper_that_follows_its_own_clock_may_be_told_to() -> None:
+    finding = found(CLOCK, heard(0, alone=True), b.host(node_time_at=AT))
+    assert (finding.status, finding.confidence) == (Status.DEGRADED, Confidence.POSSIBLE)
 
 
 def test_what_is_not_told_is_open() -> None:

@@ -41,6 +41,9 @@ SICK: dict[str, tuple[Any, ...]] = {
     "tcp-memory-exhausted": (
         KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0, tcp=TcpMemory(768_100, 512_000, 768_000)),
     ),
+    "page-allocation-failing": (
+        b.log(*(b.event(Kind.NO_PAGES, "x: page allocation failure: order:0, mode:0x20") for _ in range(3))),
+    ),
     "clock-unsynced": (ClockReading("chrony", True, 1.2, "tsc"),),
     "unused-agent-enabled": (
         BootUnitsReading(True, (BootUnit("ecs.service", "multi-user.target.wants"),), ("usr/bin/kubelet",)),
