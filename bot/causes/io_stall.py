@@ -275,10 +275,11 @@ def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> W
         return Undecided(NAME, f"{says} ({storage.reason})")
     if len(waiting) >= tuning["waiting_few"]:
         says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks"
-        hidden = [each for each in waiting if not each.wchan]
+        known = {*_waiters.for_storage(waiting)}
+        hidden = [each for each in waiting if each not in known and not waits_for_kernel_lock(each.wchan)]
         if len(hidden) >= tuning["hidden_many"] and not isinstance(storage, Unread) and not storage.completed_count:
             by_hand = "`ps -eLo state,wchan:32,comm | grep ^D` as root"
-            return Undecided(NAME, f"{says}, and this login may not see for what", suspected=True, would_decide=by_hand)
+            return Undecided(NAME, f"{says}, and it is not known for what", suspected=True, would_decide=by_hand)
         if not isinstance(storage, Unread) and storage.completed_count:
             return RuledOut(NAME, f"{says}, while the disks completed {count(storage.completed_count, 'request')}")
         # Writers to a frozen file system wait like this, as do tasks at a busy lock; the kernel logs it after two

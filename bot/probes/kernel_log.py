@@ -199,12 +199,13 @@ _EFA_SORT = (
     "(infiniband (efa_|rdmap)|efa [0-9a-f]).*: (The device|Wait for completion|Admin queue|Device isn|Reset indic)"
 )
 _MAPPED_SORT = (
-    "device-mapper: (integrity|verity|crypt|thin|snapshots): |md.raid.*(Cannot continue|correctable|unrecoverable)|"
+    "device-mapper: (integrity|verity|crypt|thin|cache|snapshots): |md.raid.*(Cannot continue|correctable|unrecover)|"
     "bcache: .*IO err|drbd[0-9]+: (IO ERROR|Local IO|disk)|zio pool=|-error on swap-device|mmc[0-9]+: Timeout|"
     "mmcblk[0-9]+: (error|recovery)|hv_storvsc .*: tag|qla2xxx .*: (Abort|ISP|RISC|Adapter)|"
     "sas_cm[0-9]+: (fault_state|sending diag)|megaraid_sas .*: (FW in FAULT|resetting fusion)|aacraid: Host adapter|"
-    "nvme nvme[0-9]+: (failed to connect|Reconn|starting)|(EXT4-fs|BTRFS) warning .*(I.O error|csum failed)|"
-    "F2FS-fs .*Stopped|uas_eh_abort|ata[0-9.]+: disable|client was evicted|UBIFS error|ceph: .*mds[0-9]+ (hung|came)"
+    "nvme nvme[0-9]+: (failed to connect|Reconn|resetting|starting)|(EXT4-fs|BTRFS) warning .*(I.O error|csum failed)|"
+    "F2FS-fs .*Stopped|uas_eh_abort|ata[0-9.]+: disable|EXT4-fs .*([Dd]elayed block|will be lost)|XFS .*error -5|"
+    "GFS2: .*(fatal|withdr)|client was evicted|UBIFS error|ceph: .*mds[0-9]+ (hung|came)"
 )
 _LINK_SORT = "(: |NIC |Copper )[Ll]ink (is )?[Dd]own|Data path switched from VF"
 _LOST_SORT = (
@@ -216,10 +217,10 @@ _LOST_SORT = (
 )
 _COMPLAINT_SORT = (
     "[]:] +[a-z][a-z0-9_-]+ [A-Za-z0-9._:-]*[0-9][A-Za-z0-9._:-]*( [^ :]+)?: .*([Tt]imed?.?out|[Ff]ail|[Hh][au]ng|tuck|"
-    "espon|omplete|atal|[Ee]rror|ERROR|[Ff]ault|ockup|TIMEOUT)|(CIFS|Lustre|LNet|libceph|GFS2|dlm|ocfs2|bcache|drbd).*"
-    "([Ee]rror|[Ff]ail|[Tt]imed|evicted)|amdgpu.*ERROR|Completion-Wait|VT-d detected|audit_backlog=|"
-    "Route cache is full|dst cache overflow|own address as source|allocation deadlock|EEH: |CMCI storm detected|"
-    "NMI received for unknown"
+    "espon|omplete|atal|[Ee]rror|ERROR|[Ff]ault|ockup|TIMEOUT|[Nn]ever|nable to|iving up|ithdr|nconsis|nexpected|[Ll]ost|"
+    "not a head)|(CIFS|Lustre|LNet|libceph|GFS2|dlm|o2net|bcache|drbd|NFSv4).*([Ee]rror|[Ff]ail|[Tt]imed|idle for)|"
+    "amdgpu.*ERROR|Completion-Wait|VT-d detected|audit_backlog=|Route cache is full|dst cache overflow|"
+    "own address as source|allocation deadlock|EEH: |CMCI storm detected|NMI received for unknown"
 )
 _TRACE_SORT = (
     "Comm: |[0-9]-[^ ]*: \\(|(mem_cgroup|memcg|memory|rstat|shrink)_[a-z_.0-9]*\\+0x|"

@@ -12,7 +12,7 @@ from bot.probes.formats.kernel_line import KernelEventKind as Kind
 
 _IN = r"(?P<device>[^\s:)]{1,40})"
 _MAPPED_SAYS = "Checksum failed|INTEGRITY AEAD ERROR|(?:data|metadata) block [0-9]+ is corrupted"
-_HELD = "failed to connect socket|Reconnecting in [0-9]+ seconds|starting error recovery"
+_HELD = "resetting controller due to|failed to connect socket|Reconnecting in [0-9]+ seconds|starting error recovery"
 _ADAPTER_SAYS = "Abort command issued|ISP System Error|RISC paused|Adapter aborted all outstanding I/O"
 # Without a colon between driver and device; a network driver adds the interface once that has a name.
 _CARD = r"[a-z][a-z0-9_]{1,15} [0-9a-f:.]{7,12}(?: (?P<device>[^\s:]{1,15}))?"
@@ -38,9 +38,12 @@ _FAILED = (
     r"(?!.{0,200}(?:[Cc]orrected|irmware load|failed to assign|can't assign|no space for)).{0,200}"
     r"(?:[Tt]imed ?-?out|[Tt]imeout|TIMEOUT|\b[Ff]ail(?:ed|ure|s)?\b|\b[Hh](?:ang|ung|angs)\b|[Ss]tuck|not respond|"
     r"[Nn]o response|did(?: not|n't) (?:complete|respond)|\b[Ff]atal\b|\b[Ee]rror\b|\*ERROR\*|\b[Ff]ault\b|"
-    r"[Ll]ockup)"
+    r"[Ll]ockup|\b[Nn]ever\b|[Uu]nable to|[Gg]iving up|[Ww]ithdr|[Ii]nconsisten|[Uu]nexpected|\b[Ll]ost\b|not a head|"
+    r"has been idle)"
 )
-_SUBSYSTEM = r"(?P<device>(?:CIFS|LustreError|LNetError|libceph|GFS2|dlm|ocfs2|bcache|drbd|block drbd)\b[^ ]{0,40})"
+_SUBSYSTEM = (
+    r"(?P<device>(?:CIFS|LustreError|LNetError|libceph|GFS2|dlm|o2net|bcache|drbd|block drbd|NFSv?4?)\b[^ ]{0,40})"
+)
 
 # Patterns match at the start of a line. The order of the kinds is that in which they are tried.
 DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
@@ -51,6 +54,10 @@ DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"UBIFS error \((?P<device>ubi[0-9:]{1,10})",
         rf"device-mapper: (?:integrity|verity|crypt): (?P<device>[^\s:]{{1,20}}(?::[0-9]{{1,4}})?): (?:{_MAPPED_SAYS})",
         r"device-mapper: thin: (?P<device>[0-9:]{3,12}): metadata operation '\w{1,60}' failed",
+        r"device-mapper: cache: (?P<device>[0-9:]{3,12}): switching cache to (?:fail|read-only) mode",
+        rf"EXT4-fs \({_IN}\): (?:Delayed block allocation failed|.{{0,60}}Data will be lost)",
+        rf"XFS \({_IN}\): .{{0,60}}error -5\b",
+        r"GFS2: fsid=(?P<device>\S{1,60}): (?:fatal: |about to withdraw|withdrawn)",
         r"device-mapper: snapshots: Invalidating snapshot",
         r"md/raid[0-9]{0,2}:(?P<device>[^\s:]{1,40}): (?:Cannot continue|.{0,40}not correctable|.{0,60}unrecoverable)",
         r"bcache: .{0,60}\b(?P<device>[a-z0-9]{2,20}): (?:IO error|too many IO errors)",
