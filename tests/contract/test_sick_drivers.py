@@ -43,7 +43,7 @@ NODES = [
             22,
             30,
             9,
-            "EXT4-fs (vdb): Delayed block allocation failed for inode 131 at logical offset 0 with max blocks 8 with error 5",
+            "EXT4-fs (vdb): Delayed block allocation failed for inode 131 with error 5",
         )
         .log_every(21.9, 30, 9, "EXT4-fs (vdb): This should not happen!! Data will be lost"),
         ILL,
