@@ -218,7 +218,7 @@ _LOST_SORT = (
 _COMPLAINT_SORT = (
     "[]:] +[a-z][a-z0-9_-]+ [A-Za-z0-9._:-]*[0-9][A-Za-z0-9._:-]*( [^ :]+)?: .*([Tt]imed?.?out|[Ff]ail|[Hh][au]ng|tuck|"
     "espon|omplete|atal|[Ee]rror|ERROR|[Ff]ault|ockup|TIMEOUT|[Nn]ever|nable to|iving up|ithdr|nconsis|nexpected|"
-    "[Ll]ost|not a head)|(CIFS|Lustre|LNet|libceph|GFS2|dlm|o2net|bcache|drbd|NFSv4).*([Ee]rror|[Ff]ail|[Tt]imed|idle for)|"
+    "[Ll]ost|not a head)|(CIFS|Lustre|LNet|libceph|GFS2|dlm|o2net|bcache|drbd|NFSv4).*([Ee]rror|[Ff]ail|[Tt]imed|idle)|"
     "amdgpu.*ERROR|Completion-Wait|VT-d detected|audit_backlog=|Route cache is full|dst cache overflow|"
     "own address as source|allocation deadlock|EEH: |CMCI storm detected|NMI received for unknown"
 )
