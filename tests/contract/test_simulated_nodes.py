@@ -86,6 +86,21 @@ async def test_every_probe_is_read_on_every_node_of_the_fleet() -> None:
     assert unread == {}
 
 
+@pytest.mark.parametrize(
+    ("argv", "status", "says"),
+    [
+        (("newtool", "-x"), 127, "timeout: failed to run command 'newtool': No such file or directory"),
+        (("sh", "-c", "newtool -x | head"), 127, "sh: 1: newtool: not found"),
+        (("cat", "/proc/new"), 1, "cat: /proc/new: No such file or directory"),
+    ],
+)
+async def test_what_no_probe_says_is_not_there_as_on_a_node_without_it(
+    argv: tuple[str, ...], status: int, says: str
+) -> None:
+    answer = await Machine(FLEET[0].state, datetime.now(UTC), lambda: 0.0).run(argv)
+    assert (answer.status, answer.stdout, answer.stderr.decode().strip()) == (status, b"", says)
+
+
 async def test_no_command_of_a_default_check_is_cut_or_stalled() -> None:
     runs = await answers(FLEET[0], samples=1)
     assert [run.name for some in runs.values() for run in some if run.cut or run.exit_status in (None, 124, 137)] == []

@@ -93,6 +93,9 @@ class Machine:
             return example
         context = CommandContext(self.state, self._files, self.now, root)
         tool = _fragment(tuple(argv)) if argv[0] in ("sh", "awk") else TOOLS.get(argv[0])
+        if tool is None and argv[0] == "sh":  # it has a shell, and not what the script calls
+            word = next(iter(argv[-1].split()), "")
+            return Answer.error(f"sh: 1: {word}: not found", 127)
         if tool is None:
             return Answer.error(f"timeout: failed to run command '{argv[0]}': No such file or directory", 127)
         answer = tool(context, argv)
