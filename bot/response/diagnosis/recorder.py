@@ -23,11 +23,12 @@ from bot.domain.verdict import Verdict
 from bot.probes.host import machine_id_of
 from bot.response.diagnosis.growing import grown
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
-from bot.response.diagnosis.relapses import again_withheld, earlier_incidents, relapse_of
-from bot.response.record import received
+from bot.response.diagnosis.relapses import WITHIN, again_withheld, relapse_of
+from bot.response.record import readable, received
 
 OVER_BY_NOW = "Its source says that the alert is over."
 _TRIES = 8
+_MOST_FOLDED = 60  # for a node that is checked every hour, the newest are enough
 
 
 class VerdictRecorder:
@@ -73,8 +74,8 @@ class VerdictRecorder:
         """
         if not incident.seq:
             await self.opened(incident)
-        past = await earlier_incidents(self._ledger, incident, verdict, machine_id_of(verdict), self._log)
-        again = again_withheld(incident, verdict, playbook, past)
+        past = await self._earlier(incident, verdict)
+        again = again_withheld(incident, verdict, playbook, past) if past else None
         triaged: Triaged | None = None
         offer: IncidentEvent | None = None
         for _ in range(_TRIES):
@@ -94,6 +95,16 @@ class VerdictRecorder:
                 incident = after(incident, entry)
             return incident
         return incident
+
+    async def _earlier(self, incident: Incident, verdict: Verdict) -> tuple[Incident, ...]:
+        """The node's incidents of the last 30 days, also under the machine's other names, oldest first.
+
+        Empty where none of them had the verdict's cause; unreadable incidents are left out.
+        """
+        if verdict.cause is None:
+            return ()
+        found = await self._ledger.earlier(incident, verdict.cause, machine_id_of(verdict), WITHIN, _MOST_FOLDED)
+        return readable(*found, self._log)
 
     async def _triaged(
         self, incident: Incident, verdict: Verdict, playbook: Playbook, past: Sequence[Incident]
@@ -115,7 +126,7 @@ class VerdictRecorder:
             playbook.version,
             taken_at,
             machine_id=machine_id,
-            relapse=relapse_of(incident, verdict, past, machine_id),
+            relapse=relapse_of(incident, verdict, past, machine_id) if past else None,
             case=kept,
             growth=growth,
         )

@@ -7,31 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from bot.actions import ACTIONS
-from bot.domain.contracts import ActingLedger, Log
 from bot.domain.events import PlanWithheld
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.relapse import Relapse
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
-from bot.response.record import readable
 
 WITHIN = timedelta(days=30)
-_MOST_FOLDED = 60  # for a node that is checked every hour, the newest are enough
 _REBOOTS = frozenset(name for name, action in ACTIONS.items() if action.reboots)
-
-
-async def earlier_incidents(
-    ledger: ActingLedger, incident: Incident, verdict: Verdict, machine_id: str, log: Log
-) -> tuple[Incident, ...]:
-    """Return the node's incidents of the last 30 days, also under the machine's other names, oldest first.
-
-    Shape: empty where none of them had the verdict's cause; unreadable incidents are left out.
-    Raises: LedgerError when the ledger cannot be read.
-    """
-    if verdict.cause is None:
-        return ()
-    return readable(*await ledger.earlier(incident, verdict.cause, machine_id, WITHIN, _MOST_FOLDED), log)
 
 
 @dataclass(slots=True)

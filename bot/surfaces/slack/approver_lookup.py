@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bot.domain.alert import person_of
 from bot.domain.errors import CannotTell
 from bot.domain.policy import Approval, Policy
 from bot.surfaces.slack.blocks import slack_user
@@ -24,16 +23,13 @@ class SlackApproverLookup:
         """
         if by.partition(":")[0] != SLACK:
             return Approval(by, "")
-        user = slack_user(by)
         try:
-            await self._people.admit(user)
+            approval, unknown = await self._people.approval(by, slack_user(by), self._policy)
         except CannotTell as no:
             raise _unknown(by) from no
-        member = await self._people.membership(user)
-        named = person_of(by) in self._policy.approvers or bool(member.groups & self._policy.approver_groups)
-        if member.unread and not named:
+        if unknown:
             raise _unknown(by)
-        return Approval(by, "", groups=member.groups)
+        return approval
 
 
 def _unknown(by: str) -> CannotTell:

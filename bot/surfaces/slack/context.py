@@ -139,12 +139,10 @@ class SlackContext:
         Raises: NotAnApprover for a person who is no full member; CannotTell when Slack does not answer what matters.
         """
         self.check_workspace(person)
-        await self.people.admit(person.user)
-        member = await self.people.membership(person.user)
-        named = person_of(person.by) in self.policy.approvers or bool(member.groups & self.policy.approver_groups)
-        if by_group and not named and member.unread:
-            raise CannotTell(f"The bot cannot tell whether you may approve. {member.unread[0]}", "Try again.")
-        return Approval(person.by, reason, groups=member.groups)
+        approval, unknown = await self.people.approval(person.by, person.user, self.policy, reason)
+        if by_group and unknown:
+            raise CannotTell(f"The bot cannot tell whether you may approve. {unknown}", "Try again.")
+        return approval
 
     async def pull(self, person: Person, reason: str, request: str) -> str:
         """Pull the brake, and return what to tell the person; Slack is not asked about people named in [policy].

@@ -14,8 +14,10 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.domain.alert import person_of
 from bot.domain.contracts import Seconds
 from bot.domain.errors import CannotTell, NotAnApprover
+from bot.domain.policy import Approval, Policy
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import error_name
@@ -129,6 +131,17 @@ class People:
         answers = await asyncio.gather(*(self._in_group(group, user) for group in self._groups))
         groups = frozenset(f"{SLACK}:{group}" for group, (is_in, _) in zip(self._groups, answers, strict=True) if is_in)
         return Membership(groups, tuple(why for _, why in answers if why))
+
+    async def approval(self, by: str, user: str, policy: Policy, reason: str = "") -> tuple[Approval, str]:
+        """Return a person's decision, with their present groups, and why it is unknown whether the policy names them.
+
+        Shape: the second is empty where that is known.
+        Raises: NotAnApprover for a person who is no full member; CannotTell when Slack does not say who they are.
+        """
+        await self.admit(user)
+        member = await self.membership(user)
+        is_named = person_of(by) in policy.approvers or bool(member.groups & policy.approver_groups)
+        return Approval(by, reason, groups=member.groups), member.unread[0] if member.unread and not is_named else ""
 
     async def name(self, user: str) -> str:
         """Return a person's display name; their id where Slack does not answer."""
