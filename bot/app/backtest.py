@@ -13,6 +13,7 @@ from bot.app.cases import ENOUGH, as_asked, awaited, surroundings
 from bot.app.parts import library
 from bot.domain.batch import Sampling
 from bot.domain.case import Case
+from bot.domain.errors import UsageError
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe
 from bot.domain.verdict import without_secrets
@@ -61,7 +62,7 @@ class Backtest:
     """
 
     def __init__(self, change: Change) -> None:
-        """Raises: PlaybookError when a playbook cannot be used as written, or `only` is unknown."""
+        """Raises: PlaybookError when one cannot be used as written, or `only` is unknown; UsageError without any."""
         self._before, self._after = library(change.against), library([*change.against, *change.changed])
         self._usual, self._only = change.usual, change.only
         folders = {folder.absolute() for folder in change.changed}
@@ -69,6 +70,10 @@ class Backtest:
             playbook.name for playbook in self._after.playbooks if Path(playbook.origin).absolute().parent in folders
         )
         self._names = (self._after.get(change.only).name,) if change.only else tuple(inside)
+        if not self._names:  # a wrong folder must not pass for a change that flips nothing
+            raise UsageError(
+                f"There is no playbook in {', '.join(map(str, change.changed))}.", "Name the folder of *.yaml files."
+            )
         self._pairs_of: dict[str, tuple[Pair, ...]] = {}
         self._expectations: dict[Path, Mapping[str, str]] = {}
 

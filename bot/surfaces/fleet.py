@@ -24,7 +24,7 @@ def fleet_document(report: FleetReport, *, verdicts: bool = False) -> str:
 def fleet_body(report: FleetReport, *, verdicts: bool = False) -> dict[str, Any]:
     """Return the document.
 
-    Shape: `share` is of the nodes that answered, `interval` Wilson's 95 %. `exact`: every selected node was read.
+    Shape: `share` is of the nodes that answered, null where none did, `interval` Wilson's 95 %. `exact`: every selected node was read.
     """
     body: dict[str, Any] = {
         "schema": SCHEMA_VERSION,
@@ -36,7 +36,7 @@ def fleet_body(report: FleetReport, *, verdicts: bool = False) -> dict[str, Any]
             for answer in report.unreachable
         ],
         "unknown": [answer.node for answer in report.unknown],
-        "causes": [_cause(count) for count in report.causes],
+        "causes": [_cause(count, bool(report.answered)) for count in report.causes],
         "by": {
             label: {
                 value: {"asked": group.asked, "answered": group.answered, "causes": dict(group.causes)}
@@ -55,12 +55,12 @@ def fleet_body(report: FleetReport, *, verdicts: bool = False) -> dict[str, Any]
     return cleaned
 
 
-def _cause(count: CauseCount) -> dict[str, Any]:
+def _cause(count: CauseCount, is_known: bool) -> dict[str, Any]:
     return {
         "cause": count.cause,
         "judged": count.judged.value,
         "nodes": list(count.nodes),
-        "share": round(count.prevalence.share, 6),
+        "share": round(count.prevalence.share, 6) if is_known else None,
         "interval": [round(bound, 6) for bound in count.prevalence.interval],
         "exact": count.prevalence.is_exact,
         "undecided": list(count.undecided),

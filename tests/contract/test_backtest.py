@@ -168,6 +168,7 @@ def test_what_is_wrong_ends_with_two_and_writes_nothing(tmp_path: Path, capsys: 
         [str(FOUNDING), str(cut), "--playbooks", str(mine)],
         [str(FOUNDING), "--playbooks", str(mine), "-p", "nothing-such"],
         [str(FOUNDING), "--playbooks", "nowhere"],
+        [str(FOUNDING), "--playbooks", str(tmp_path)],  # a folder without a playbook
         ["nowhere", "--playbooks", str(mine)],
     ):
         assert main(["backtest", *wrong, "--junit", "o.xml"]) == 2

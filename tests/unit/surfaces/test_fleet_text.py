@@ -4,7 +4,7 @@ from bot.domain.node import Node
 from bot.response.fleet.answer import NodeAnswer, NodeOutcome
 from bot.response.fleet.report import report
 from bot.response.fleet.sweep import JudgedBy
-from bot.surfaces.fleet import fleet_text
+from bot.surfaces.fleet import fleet_body, fleet_text
 
 LEAK = "leaked-memory-cgroups"
 
@@ -19,3 +19,9 @@ def test_nothing_counts_as_not_found_where_nobody_answered() -> None:
     assert f"Not found: {LEAK}" in text(NodeAnswer("n1", NodeOutcome.ANSWERED, "healthy"), gone)
     assert "Not found" not in text(gone)
     assert "Not found" not in text()
+
+
+def test_share_of_nobody_is_not_zero() -> None:
+    gone = NodeAnswer("n1", NodeOutcome.UNREACHABLE, "unreachable", unreachable_class="refused")
+    found = report([Node("n1", "10.0.0.1")], [gone], {LEAK: JudgedBy.SIGNATURE}, selected=1, seconds=1.0)
+    assert [cause["share"] for cause in fleet_body(found)["causes"]] == [None]
