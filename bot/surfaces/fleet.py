@@ -24,7 +24,8 @@ def fleet_document(report: FleetReport, *, verdicts: bool = False) -> str:
 def fleet_body(report: FleetReport, *, verdicts: bool = False) -> dict[str, Any]:
     """Return the document.
 
-    Shape: `share` is of the nodes that answered, null where none did, `interval` Wilson's 95 %. `exact`: every selected node was read.
+    Shape: `share` is of the nodes that answered, null where none did; `interval` is Wilson's 95 %. `exact`: every
+    selected node was read.
     """
     body: dict[str, Any] = {
         "schema": SCHEMA_VERSION,
