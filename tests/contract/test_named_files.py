@@ -41,14 +41,16 @@ def modules_lacking(text: str) -> Iterator[str]:
         file = folder / f"{parts[0]}.py" if parts else folder / "__init__.py"
         inside = parts[1:] if parts and file.is_file() else parts
         file = file if file.is_file() else folder / "__init__.py"
+        if name.replace(".", "/").startswith(_ELSEWHERE):
+            continue
         if inside and not re.search(rf"\b{inside[0]}\b", file.read_text() if file.is_file() else ""):
             yield name
 
 
 def paths_lacking(text: str) -> Iterator[str]:
-    """Return each path of a file or a folder that is not there; `NAME` stands for any name, `*` for several."""
+    """Return each path of a file or a folder that is not there; `NAME` and `ROOM` stand for any name, `*` for several."""
     for found in {found.rstrip("./-") for found in (*_PATH.findall(text), *_LOCK.findall(text))}:
-        if not found.startswith(_ELSEWHERE) and not any(ROOT.glob(found.replace("NAME", "*"))):
+        if not found.startswith(_ELSEWHERE) and not any(ROOT.glob(re.sub("NAME|ROOM", "*", found))):
             yield found
 
 
