@@ -48,7 +48,7 @@ def modules_lacking(text: str) -> Iterator[str]:
 
 
 def paths_lacking(text: str) -> Iterator[str]:
-    """Return each path of a file or a folder that is not there; `NAME` and `ROOM` stand for any name, `*` for several."""
+    """Return each path of a file or a folder that is not there; `NAME`, `ROOM` and `*` stand for any."""
     for found in {found.rstrip("./-") for found in (*_PATH.findall(text), *_LOCK.findall(text))}:
         if not found.startswith(_ELSEWHERE) and not any(ROOT.glob(re.sub("NAME|ROOM", "*", found))):
             yield found
