@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -89,16 +90,15 @@ def churns(snapshot: Snapshot, young_seconds: float) -> tuple[Churn, ...]:
     uptime = None if isinstance(host, Unread) else host.uptime
     found: list[Churn] = []
     if not isinstance(containers, Unread):
-        seen = (*containers.containers, *(containers.containers_later or ()))
-        images = sorted({container.image for container in seen} | set(containers.exits_by_image))
-        for image in images:
-            owned_by_none = _is_a_pods(image, seen, containers.runtimes) or _is_a_tasks(image, seen)
+        for image, mine in containers.by_image.items():
+            names = [container.name for look in mine for container in look]
+            owned_by_none = _is_a_pods(names, containers.runtimes) or _is_a_tasks(names)
             owner = None if owned_by_none else _owner(image, known, units)
             if owner is not None and _runs_besides(owner, units, uptime, young_seconds):
                 owner = replace(owner, unit="")
-            churn = _churn(image, containers, owner, uptime, young_seconds)
+            churn = _churn(image, mine, containers, owner, uptime, young_seconds)
             if owner is not None and churn.goes_on and _is_off(owner, units):
-                owner, churn = None, _churn(image, containers, None, uptime, young_seconds)
+                owner, churn = None, _churn(image, mine, containers, None, uptime, young_seconds)
             found.append(_aged(snapshot, churn, owner) if owner else churn)
     owned = {churn.unit for churn in found}
     found += [_aged(snapshot, _by_log(agent), agent) for agent in known if agent.log_exits and agent.unit not in owned]
@@ -106,19 +106,21 @@ def churns(snapshot: Snapshot, young_seconds: float) -> tuple[Churn, ...]:
 
 
 def _churn(
-    image: str, reading: ContainersReading, agent: Agent | None, uptime: timedelta | None, young_seconds: float
+    image: str,
+    mine: Sequence[Sequence[Container]],
+    reading: ContainersReading,
+    agent: Agent | None,
+    uptime: timedelta | None,
+    young_seconds: float,
 ) -> Churn:
-    looks = [reading.containers]
-    if reading.containers_later is not None:
-        looks.append(reading.containers_later)
-    mine = [[container for container in look if container.image == image] for look in looks]
     exits = reading.exits_by_image.get(image, 0)
     turns = 0
     if exits and reading.exits_over and uptime is not None:
         turns = round(exits * (uptime / reading.exits_over))
     present = [container for look in mine for container in look]
     # The newest of each look: containers that ended long ago may still be listed.
-    ages = [min(c.age for c in look if c.age is not None) for look in mine if any(c.age is not None for c in look)]
+    aged = [[container.age for container in look if container.age is not None] for look in mine]
+    ages = [min(look) for look in aged if look]
     all_young = bool(ages) and max(ages).total_seconds() <= young_seconds
     # One end in all that time is a deployment, or an upgrade.
     is_once = reading.exits_over is not None and exits == 1 and not (agent and agent.log_exits)
@@ -156,22 +158,20 @@ def _by_log(agent: Agent) -> Churn:
     )
 
 
-def _was_replaced(before: list[Container], later: list[Container]) -> bool:
+def _was_replaced(before: Sequence[Container], later: Sequence[Container]) -> bool:
     """True when a container went and another of its image came; a new container alone is a new pod, not a loop."""
     still = {container.id for container in later if container.running}
     went = any(container.id not in still for container in before)
     return went and bool({container.id for container in later} - {container.id for container in before})
 
 
-def _is_a_pods(image: str, seen: tuple[Container, ...], runtimes: tuple[str, ...]) -> bool:
-    """True if the kubelet runs it: then no unit runs it, whatever the image is called."""
-    names = [container.name for container in seen if container.image == image]
+def _is_a_pods(names: Sequence[str], runtimes: tuple[str, ...]) -> bool:
+    """True if the kubelet runs containers of these names: then no unit runs them, whatever the image is called."""
     return "docker" not in runtimes or (bool(names) and all(name.startswith("k8s_") for name in names))
 
 
-def _is_a_tasks(image: str, seen: tuple[Container, ...]) -> bool:
-    """True if ECS runs it in a task, which ends by itself: `ecs-FAMILY-REVISION-NAME-ID`, not `ecs-agent`."""
-    names = [container.name for container in seen if container.image == image]
+def _is_a_tasks(names: Sequence[str]) -> bool:
+    """True if ECS runs them in a task, which ends by itself: `ecs-FAMILY-REVISION-NAME-ID`, not `ecs-agent`."""
     return bool(names) and all(name.startswith("ecs-") and not name.startswith("ecs-agent") for name in names)
 
 

@@ -97,13 +97,13 @@ class Change:
     def _in_entries(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the entries with the change made; the same object if no entry has that name."""
         kept: list[Any] = []
-        is_there = False
+        is_there, name_wanted, number = False, self.entry, _number(self.entry)
         for entry in entries:
             if isinstance(entry, tuple):
                 kept.append(self._in_entries(entry))
                 is_there = is_there or kept[-1] is not entry
                 continue
-            if not _goes_by(entry, self.entry):
+            if not _goes_by(entry, name_wanted, number):
                 kept.append(entry)
                 continue
             is_there = True
@@ -186,13 +186,23 @@ def names_of(entry: Any) -> dict[str, str]:
     return {str(value): name for name, value in held if value is not None and value != ""}
 
 
-def _goes_by(entry: Any, name: str) -> bool:
+def _goes_by(entry: Any, name: str, number: int | None) -> bool:
     kind: Any = type(entry)
     for each in _naming(kind):  # asked of each core in each second, hundreds of times
         held = getattr(entry, each)
-        if held is not None and str(held) == name:
+        of = type(held)
+        if held == number if of is int else held is not None and (held if of is str else str(held)) == name:
             return True
     return False
+
+
+def _number(name: str) -> int | None:
+    """The number that is written like this; None for any other name."""
+    try:
+        number = int(name)
+    except ValueError:
+        return None
+    return number if str(number) == name else None
 
 
 @functools.cache

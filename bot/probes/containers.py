@@ -45,6 +45,17 @@ class ContainersReading:
         return tuple(c for c in self.containers_later if c.id not in before and c.image in images)
 
     @property
+    def by_image(self) -> Mapping[str, tuple[tuple[Container, ...], ...]]:
+        """The containers of each image in each look, images in order; also of images of which one has just ended."""
+        looks = (self.containers,) if self.containers_later is None else (self.containers, self.containers_later)
+        images = {container.image for look in looks for container in look} | set(self.exits_by_image)
+        found: dict[str, tuple[list[Container], ...]] = {image: tuple([] for _ in looks) for image in sorted(images)}
+        for at, look in enumerate(looks):
+            for container in look:
+                found[container.image][at].append(container)
+        return {image: tuple(map(tuple, mine)) for image, mine in found.items()}
+
+    @property
     def count(self) -> int:
         """How many containers there are, running or not."""
         return len(self.containers)

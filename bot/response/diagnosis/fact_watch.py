@@ -17,7 +17,9 @@ from bot.response.diagnosis.facts import Fact, number
 Figure: TypeAlias = tuple[Any, ...]  # the function that computes it, and its arguments
 NEVER = 1e12  # seconds; stands for never, so it is no number to move
 MOST_ENTRIES = 12  # of a field: a verdict names few
-OUR_TIMES = frozenset({"span_seconds", "seconds_between"})  # how long a look took: no state of the node, so not moved
+# How long a look took is no state of the node. Log and units count from the same boot as the uptime, which would
+# contradict them if it was moved alone.
+NOT_MOVED = frozenset({"span_seconds", "seconds_between", "uptime"})
 _COUNTED = frozenset({"core", "pid", "irq"})  # a bare number is an entry's name only after this word
 
 
@@ -133,7 +135,7 @@ class Watch:
         for each in fields(record):
             value = getattr(record, each.name)
             noted = [where + each.name]
-            is_moved = tells and each.name not in NAMES and each.name not in OUR_TIMES  # a name is not a quantity
+            is_moved = tells and each.name not in NAMES and each.name not in NOT_MOVED  # a name is not a quantity
             if is_moved and isinstance(value, int | float | timedelta):
                 # The first look moves the later look with it, and the later also moves alone: growth is a fact too.
                 names = dict.fromkeys((each.name, each.name.removesuffix("_later")))

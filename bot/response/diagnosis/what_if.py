@@ -108,6 +108,7 @@ class _Search:
         self._facts = self._looks.facts
         self._is_other: dict[tuple[str, tuple[Any, ...]], bool] = {}  # by what is changed and what the weighings decide
         self._edges: dict[Sequence[bool], tuple[Number, ...]] = {}
+        self._limits: dict[tuple[str, str, Number, Number], tuple[Number, Number]] = {}
 
     def left_out(self) -> Iterator[WhatIf]:
         """Try leaving out each reading, and each entry that the verdict names."""
@@ -141,10 +142,19 @@ class _Search:
         """Bisect between what was read and an end that changes the verdict, thresholds first."""
         if end == was or not self._flips(fact.at(_written(end))):
             return
-        same, other = was, end
-        least, most = min(was, end), max(was, end)
+        alike = fact.change.probe, fact.change.field, was, end  # numbers that are counted alike often have one limit
+        same, other = self._limits.get(alike, (was, end))
+        if not (self._flips(fact.at(_written(other))) and (same == was or not self._flips(fact.at(_written(same))))):
+            same, other = was, end
+        same, other = self._limits[alike] = self._limit(fact, same, other)
+        yield from self._proven(fact.at(_written(other)), fact.was, _written(same) if same != was else None)
+
+    def _limit(self, fact: Fact, same: Number, other: Number) -> tuple[Number, Number]:
+        """Return two numbers next to each other, of which the first changes nothing and the other does."""
+        was = same
+        least, most = min(same, other), max(same, other)
         edges = [edge for edge in self._edges_of(fact) if least < edge < most and isinstance(edge, type(was))]
-        if end < was:
+        if other < same:
             edges.reverse()
         first, last = 0, len(edges)  # those before `first` change nothing, those from `last` on do
         while first < last:
@@ -159,7 +169,7 @@ class _Search:
                 other = half
             else:
                 same = half
-        yield from self._proven(fact.at(_written(other)), fact.was, _written(same) if same != was else None)
+        return same, other
 
     def _edges_of(self, fact: Fact) -> tuple[Number, ...]:
         """Return the thresholds of what looks at a fact, and the numbers next to them, in order."""

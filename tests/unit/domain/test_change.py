@@ -50,6 +50,8 @@ def test_entry_of_entries_is_found() -> None:
     second = tuple(CoreSecond(core, 0, 100, 0, 0, 0, 0, 0) for core in (0, 39))
     reading = CpuReading((second, second), "mpstat json")
     assert changed(reading, "cpu.seconds[39]=none").cores == 1
+    with pytest.raises(UsageError):
+        changed(reading, "cpu.seconds[039]=none")
     assert changed(reading, "cpu.seconds[39].sys_percent=50").core_mean(39, "sys_percent") == 50
 
 

@@ -41,6 +41,7 @@ class Reading:
     calls: int = 100
     calls_later: int | None = None
     seconds_between: float = 5.0
+    uptime: timedelta = timedelta(days=3)
 
     @property
     def last_seconds(self) -> float:
@@ -68,7 +69,10 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if (
         reading.seconds_between < 1
         or reading.most > 37
+        or reading.uptime < timedelta(hours=1)
         or reading.shares.get("disk", 0) > 0.25
+        or reading.shares.get("tape", 0) > 0.5
+        or reading.shares.get("tube", 0) > 0.25
         or reading.idle < timedelta(hours=1)
     ):
         return Finding("flood", Status.CRITICAL, Confidence.CONFIRMED, told, seen)
@@ -127,6 +131,12 @@ def test_lookups_of_a_mapping_and_times_are_moved() -> None:
     assert not any("other" in change for change in changes)
 
 
+def test_numbers_that_are_alike_have_each_their_own_limit() -> None:
+    changes = found(Reading(17, shares={"disk": 0.1, "tape": 0.1, "tube": 0.1}))
+    limits = {each.change.entry: float(each.change.value) for each in changes.values() if each.change.entry}
+    assert {entry: round(limit, 2) for entry, limit in limits.items()} == {"disk": 0.25, "tape": 0.5, "tube": 0.25}
+
+
 def test_yes_or_no_is_turned_and_a_reading_left_out() -> None:
     changes = found(Reading(5000))
     assert changes["pools.is_open=false"].verdict.status is Status.HEALTHY
@@ -164,6 +174,11 @@ def test_change_to_which_both_ways_lead_is_told_once() -> None:
 def test_how_long_was_looked_is_no_state_of_the_node_and_is_not_moved() -> None:
     assert found(Reading(17, seconds_between=0.5))["pools=unread"].verdict.status is Status.UNKNOWN
     assert not any("seconds_between" in change for change in found(Reading(17)))
+
+
+def test_uptime_is_not_moved_against_all_that_counts_from_the_same_boot() -> None:
+    assert found(Reading(17, uptime=timedelta(minutes=5)))["pools=unread"].verdict.status is Status.UNKNOWN
+    assert not any("uptime" in change for change in found(Reading(17)))
 
 
 def test_unread_reading_has_nothing_to_change() -> None:
