@@ -37,8 +37,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             return Undecided(NAME, f"only {throttling.groups_seen:,} cgroups were looked at, and there are more")
         if not throttling.groups:
             return RuledOut(NAME, "no cgroup with a CPU quota ran within the window")
-        worst = percent(100 * throttling.worst_ratio)
-        return RuledOut(NAME, f"the most throttled cgroup was throttled in {worst} of periods")
+        worst = max(throttling.groups, key=lambda group: group.ratio)
+        share, lost = percent(100 * worst.ratio), f"{worst.throttled_for.total_seconds():.2f} s altogether"
+        return RuledOut(NAME, f"the most throttled cgroup was throttled in {share} of periods, {lost}")
     hit.sort(key=lambda group: (-group.ratio, -group.throttled, group.path))
     cpu = snapshot.get(CpuReading)
     idle = "" if isinstance(cpu, Unread) else f"; the node's cores are {percent(cpu.idle_percent)} idle"

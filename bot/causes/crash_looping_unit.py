@@ -206,6 +206,6 @@ CAUSE = Cause(
         "pod_backoff_minutes",
     ),
     weigh=weigh,
-    beside=("essential_units",),
+    beside=("essential_units", "filesystems", "kernel_log"),
     of_one=True,
 )

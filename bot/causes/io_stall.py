@@ -5,7 +5,8 @@ while no disk completes anything; tasks that wait for a file server which has no
 ZFS that was suspended; tasks blocked for over 120 s in the log. Many tasks that wait for a file server of which the log
 tells nothing make the node degraded: it may only be slow.
 A disk that completes fewer requests than it holds, while many wait under pressure, is as good as still. Tasks that all
-wait for a lock of the kernel's network or cgroup code wait for no storage, though the kernel finds them hung.
+wait for a lock of the kernel's network or cgroup code wait for no storage, though the kernel finds them hung: a few of
+them beside a line of now leave it open.
 Supports: disk errors, NVMe time-outs, I/O wait or I/O pressure.
 Refutes: no task waits, a log without such lines; many writers on disks that keep working and answer reads in time;
 waiters that used CPU between the looks, as readers of a file server do: what they wait for answers.
@@ -275,6 +276,8 @@ def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> W
         return Undecided(NAME, f"{says} ({storage.reason})")
     if len(waiting) >= tuning["waiting_few"]:
         says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks"
+        if all(waits_for_kernel_lock(each.wchan) for each in waiting):
+            return RuledOut(NAME, f"{says}, for a lock of the kernel's network or cgroup code, and not for storage")
         known = {*_waiters.for_storage(waiting)}
         hidden = [each for each in waiting if each not in known and not waits_for_kernel_lock(each.wchan)]
         if len(hidden) >= tuning["hidden_many"] and not isinstance(storage, Unread) and not storage.completed_count:
@@ -293,6 +296,12 @@ def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> W
     )
     if told and not isinstance(log, Unread):
         since = _recent.ago(snapshot, told[-1])
+        if waiting and _recent.perhaps_within(snapshot, told, tuning["now_minutes"]):
+            # At a lock of the kernel's own, else the lines would be evidence; and too few for a condition to tell of.
+            waits = f"{count(len(waiting), 'task')} waited at both looks for a lock of the kernel"
+            says = f"the last hung task was logged {since}, and {waits}"
+            by_hand = "`ps -eLo state,wchan:32,comm | grep ^D` by hand"
+            return Undecided(NAME, says, suspected=True, would_decide=by_hand)
         if _may_still_hang(snapshot, log):
             because = f"the last hung task was logged {since}; after ten the kernel logs no more, and none is seen now"
             by_hand = "`ps -eLo state,wchan:32,comm | grep ^D` by hand"

@@ -85,9 +85,11 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     resets = _recent.surely_within(
         snapshot, _events(snapshot, log, tuning, KernelEventKind.NIC_RESET), tuning["now_minutes"]
     )
+    # What is reset for want of CPU is no fault of the card, whatever ails its cable.
+    is_reset_often = len(resets) >= tuning["resets_many"] and not (starved and not (faults or rises))
     return Finding(
         cause=NAME,
-        status=Status.CRITICAL if failed or len(resets) >= tuning["resets_many"] else Status.DEGRADED,
+        status=Status.CRITICAL if failed or is_reset_often else Status.DEGRADED,
         confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY if idle and its_own else Confidence.POSSIBLE,
         summary=sentence(*(seen.says for seen in evidence[:3])),
         evidence=tuple(evidence),
@@ -120,7 +122,7 @@ def _flaps(snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning) -
         mine = _recent.surely_within(snapshot, [event for event in downs if event.device == name], _HOUR_MINUTES)
         if len(mine) >= tuning["link_downs_few"]:
             last = _recent.ago(snapshot, mine[-1])
-            says = f"the link of {name} went down {len(mine)} times within the hour, the last {last}"
+            says = f"the link of {name or 'a card'} went down {len(mine)} times within the hour, the last {last}"
             found.append(Evidence("nic-link-flaps", "kernel_log", says, _recent.lines(mine)))
     return found
 

@@ -96,14 +96,21 @@ class KernelLogReading:
         One failure writes many lines at once: only lines of three different minutes of an hour, or many over ten
         seconds, repeat.
         """
+        return max((times[-1] for times in self._repeating().values()), default=-_FAR)
+
+    def _repeating(self) -> dict[str, list[float]]:
+        """The times of each device's failures, where they repeat."""
         by_device: dict[str, list[float]] = {}
         for event in self.of(KernelEventKind.COMPLAINT):
             if event.since_boot is not None:
                 by_device.setdefault(event.device, []).append(event.since_boot.total_seconds())
-        return max((times[-1] for times in by_device.values() if _repeats(times)), default=-_FAR)
+        return {device: times for device, times in by_device.items() if _repeats(times)}
 
     def lines_of(self, field: str) -> tuple[str, ...]:
         """Return the lines that a field is counted from, oldest first."""
+        if field == "last_complaint_seconds":
+            repeating = self._repeating()
+            return tuple(event.text for event in self.of(KernelEventKind.COMPLAINT) if event.device in repeating)
         return tuple(event.text for event in self.of(*_COUNTED.get(field, ())))
 
     def _last(self, kind: KernelEventKind) -> float:
@@ -146,7 +153,6 @@ _COUNTED: dict[str, tuple[KernelEventKind, ...]] = {
     "last_netdev_held_seconds": (KernelEventKind.NETDEV_HELD,),
     "last_efa_silent_seconds": (KernelEventKind.EFA_SILENT,),
     "last_device_lost_seconds": (KernelEventKind.DEVICE_LOST,),
-    "last_complaint_seconds": (KernelEventKind.COMPLAINT,),
     "lockups": (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL),
     "hung_tasks": (KernelEventKind.HUNG_TASK,),
 }
@@ -154,6 +160,7 @@ MOST_OF_A_SORT = 80
 _MINUTES_FEW = 3  # of an hour
 _FLOOD_LINES, _FLOOD_SECONDS = 20, 10.0
 LAST_LINES, LAST_BYTES = 400, 48 * 1024  # of the log's end, kept unfiltered
+_LONGEST_LINE = 4096  # characters, four times what the kernel writes (PRINTKRB_RECORD_MAX): matching takes its square
 _ROW_SECONDS = 60.0
 _FAR = 1e12  # seconds: longer than any node is up
 _LIMIT = timedelta(seconds=8)
@@ -280,7 +287,7 @@ def parse(outputs: Outputs) -> KernelLogReading:
 
     Unread when: nothing was printed: a kernel's log is never empty, and a login that may not read it gets no lines.
     """
-    lines = outputs.text("log").rstrip("\n").split("\n")
+    lines = [line[:_LONGEST_LINE] for line in outputs.text("log").rstrip("\n").split("\n")]
     end = _END.fullmatch(lines[-1])
     if end is None:
         raise CannotRead("kernel_log: the log is cut short")

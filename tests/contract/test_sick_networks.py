@@ -203,14 +203,26 @@ UNREAD = [
 HEALTHY = [
     Asked(
         "corrected errors of a PCIe link, which the kernel prints as errors",
-        metal().log_every(
-            40, 300, 12, "pcieport 0000:00:1d.0: AER: Corrected error received: 0000:00:1d.0 (Physical Layer)"
-        ),
+        metal()
+        .log_every(40, 300, 12, "pcieport 0000:00:1d.0: AER: Corrected error received: 0000:00:1d.0 (Physical Layer)")
+        .log_every(40, 300, 12, "pcieport 0000:00:1d.0: AER: Correctable error message received from 0000:00:1d.0")
+        .log_every(40, 300, 12, "pcieport 0000:00:1d.0:   device [8086:a298] error status/mask=00001000/00002000")
+        .log_every(40, 300, 12, "pcieport 0000:00:1d.0:    [12] Timeout"),
         "healthy",
     ),
     Asked(
         "the chip that draws the console complains all day",
         metal().log_every(40, 60, 50, "ast 0000:04:00.0: [drm] *ERROR* Failed to read EDID, timed out"),
+        "healthy",
+    ),
+    Asked(
+        "volumes are taken from the slots of a bare machine all day",
+        metal().log_every(40, 400, 20, "pcieport 0000:00:1c.0: pciehp: Slot(16): Link Down"),
+        "healthy",
+    ),
+    Asked(
+        "a zone of heat cannot be read",
+        metal().log_every(40, 60, 50, "thermal thermal_zone0: failed to read out thermal zone (-61)"),
         "healthy",
     ),
     Asked(

@@ -47,7 +47,8 @@ class Bond:
         return tuple(port for port in self.ports if not port.linked and not port.switched_off)
 
 
-# Ports of bridges are many, and passed over without starting a program for any of them.
+# Ports of bridges are many, and passed over without starting a program for any of them; so are those of a software
+# switch (Open vSwitch), which is asked once what it is.
 BONDS = fragment("""
     port() { f= c= u=; read -r f <"$1/flags"; read -r c <"$1/carrier"; read -r u <"$1/carrier_up_count";
         echo "port ${1##*/} flags ${f:-?} carrier ${c:-?} ups ${u:-?}"; };
@@ -56,11 +57,13 @@ BONDS = fragment("""
         n=${b##*/}; f=; read -r f <"/sys/class/net/$n/flags"; echo "-- bond $n flags ${f:-?} --";
         grep -a -e '^Bonding Mode:' -e '^MII ' -e '^Slave Interface:' -e '^Link Failure' -e '^Aggregator ID:' "$b";
         s=; read -r s <"/sys/class/net/$n/bonding/slaves"; for p in $s; do port "/sys/class/net/$p"; done; done;
+    o=;
     for p in /sys/class/net/*/master; do
         [ -e "$p/ifindex" ] || continue;
         if [ -e "$p/bridge" ] || [ -e "$p/bonding" ] || [ -e "$p/device" ]; then continue; fi;
         t=; n=; while IFS='=' read -r k v; do case $k in DEVTYPE) t=$v;; INTERFACE) n=$v;; esac; done <"$p/uevent";
-        [ -z "$t" ] && ethtool -i "$n" 2>/dev/null | grep -q '^driver: team$' || continue;
+        case " $o " in *" $n "*) continue;; esac;
+        [ -z "$t" ] && ethtool -i "$n" 2>/dev/null | grep -q '^driver: team$' || { o="$o $n"; continue; };
         f=; read -r f <"$p/flags"; echo "-- team $n flags ${f:-?} --"; port "${p%/master}"; done;
 """)
 

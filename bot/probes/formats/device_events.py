@@ -15,27 +15,35 @@ _MAPPED_SAYS = "Checksum failed|INTEGRITY AEAD ERROR|(?:data|metadata) block [0-
 _HELD = "resetting controller due to|failed to connect socket|Reconnecting in [0-9]+ seconds|starting error recovery"
 _ADAPTER_SAYS = "Abort command issued|ISP System Error|RISC paused|Adapter aborted all outstanding I/O"
 # Without a colon between driver and device; a network driver adds the interface once that has a name.
-_CARD = r"[a-z][a-z0-9_]{1,15} [0-9a-f:.]{7,12}(?: (?P<device>[^\s:]{1,15}))?"
-# Not of what serves no work: display, sound, the management engine, USB, keyboards, radio, a container's interfaces.
+_ON_BUS = r"(?!pcieport )[a-z][a-z0-9_]{1,15} [0-9a-f:.]{7,12}"  # a slot whose disk was taken away has no link either
+_CARD = rf"{_ON_BUS}(?: (?P<device>[^\s:]{{1,15}}))?"
+_LINK_DOWN = r"(?:Copper )?[Ll]ink (?:is )?[Dd]own"
+# Not of what serves no work: display, sound, the management engine, USB, keyboards, radio, zones of heat, a container's
+# interfaces.
 # ENA, EFA, NVMe and NVIDIA's GPUs have wordings of their own.
 _NO_WORK = (
     r"ast|mgag200|i915|nouveau|snd_\w+|mei\w*|[xeou]hci\w*|iwlwifi|ena|efa|nvidia|infiniband|ipmi_\w+|i2c\w*|usb\w*|"
-    r"hid\S*|input|tpm\w*|thunderbolt|device|process|sr|fd|loop|nvme"
+    r"hid\S*|input|tpm\w*|thunderbolt|device|process|sr|fd|loop|nvme|thermal|vmwgfx|qxl|bochs\S*|virtio_gpu|hyperv_drm"
 )
+# A device's name has a figure. That is asked first: else a name of many figures is tried at each of them, line by line.
+_NAME = r"(?=[A-Za-z._:-]{0,40}[0-9])[A-Za-z0-9._:-]{1,80}?"
 _DEVICE = (
-    rf"(?P<device>(?!(?:{_NO_WORK}) )[a-z][a-z0-9_-]{{1,24}} [A-Za-z0-9._:-]{{0,40}}[0-9][A-Za-z0-9._:-]{{0,40}}?)"
+    rf"(?P<device>(?!(?:{_NO_WORK}) )[a-z][a-z0-9_-]{{1,24}} {_NAME})"
     r"(?: [^\s:]{1,20})?: "
 )
 _GIVEN_UP = (
     r"AER: Uncorrect(?:ed|able) \(Fatal\)|(?:AER: )?device recovery failed|controller lockup detected|"
     r"controller is offline|(?<!will be )permanently disabled|heartbeat failed|GPU reset.{0,20} failed|"
     r"GPU recovery failed|firmware (?:has )?(?:halted|crashed|died)|uncorrectable hardware error|device is dead|"
-    r"link lost|surprise (?:removal|down)|firmware internal error|fatal (?:error|fw|firmware)|fw fatal|unrecoverable|"
+    r"link lost|surprise (?:removal|down)|firmware internal error|(?<!non)(?<!non[ -])fatal (?:error|fw|firmware)|"
+    r"fw fatal|unrecoverable|"
     r"unresponsive|is now (?:offline|degraded|failed)|/(?:crit|fatal|dead)\)"
 )
-# Corrected errors of PCIe are no harm, and what a driver could not have at its start was missing before.
+# Corrected errors of PCIe are no harm (drivers/pci/pcie/aer.c: a line, the status, and each bit by its name), and what
+# a driver could not have at its start was missing before.
 _FAILED = (
-    r"(?!.{0,200}(?:[Cc]orrected|irmware load|failed to assign|can't assign|no space for)).{0,200}"
+    r"(?! *\[ ?[0-9]{1,2}\] )(?!.{0,200}(?:[Cc]orrected|\b[Cc]orrectable\b|error status/mask|irmware load|"
+    r"failed to assign|can't assign|no space for)).{0,200}"
     r"(?:[Tt]imed ?-?out|[Tt]imeout|TIMEOUT|\b[Ff]ail(?:ed|ure|s)?\b|\b[Hh](?:ang|ung|angs)\b|[Ss]tuck|not respond|"
     r"[Nn]o response|did(?: not|n't) (?:complete|respond)|\b[Ff]atal\b|\b[Ee]rror\b|\*ERROR\*|\b[Ff]ault\b|"
     r"[Ll]ockup|\b[Nn]ever\b|[Uu]nable to|[Gg]iving up|[Ww]ithdr|[Ii]nconsisten|[Uu]nexpected|\b[Ll]ost\b|not a head|"
@@ -88,7 +96,8 @@ DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"gve (?P<device>[0-9a-f:.]{7,16}): AQ command timed out",
     ),
     Kind.NIC_LINK_DOWN: (
-        rf"{_CARD}: (?:\w{{2,12}}: )?(?:\S{{2,15}} )?(?:NIC )?(?:Copper )?[Ll]ink (?:is )?[Dd]own",
+        rf"{_ON_BUS}: (?:\w{{2,12}}: )?(?P<device>(?!NIC|Copper|[Ll]ink)[^\s:]{{2,15}}):? (?:NIC )?{_LINK_DOWN}",
+        rf"{_CARD}: (?:\w{{2,12}}: )?(?:\S{{2,15}} )?(?:NIC )?{_LINK_DOWN}",
         r"(?:\w{2,12}:|\w{2,12} [0-9a-f]{4,12}\.ethernet) (?P<device>[^\s:]{2,15}):? (?:NIC )?Link is Down",
         # The host takes the card away, and packets go the slow way.
         r"hv_netvsc \S{30,40} (?P<device>[^\s:]{1,15}): Data path switched from VF",

@@ -64,7 +64,7 @@ MEANINGS: dict[int, XidMeaning] = {
 _UNKNOWN = XidMeaning(_OPEN, "not in our table", "see NVIDIA's catalog")
 # NVLink of Blackwell has seven codes (144 to 150) with subcodes, each `Fatal` or `Nonfatal` by the driver's own word.
 _FATAL = XidMeaning(_FAULT, "fatal by the driver's own word", "reset the GPU, or what NVIDIA's catalog asks for")
-_SAYS_FATAL = re.compile(r"\bFatal\b")
+_SAYS_FATAL = re.compile(r"(?<![\w-])Fatal\b")
 
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?(?P<bus>[0-9A-Fa-f:.]{4,20})[^)]*\): (?P<code>[0-9]{1,4})\b(?P<rest>.*)")
 _SXID = re.compile(

@@ -97,14 +97,16 @@ class Recheck:
 def deciding(playbook: Playbook, verdict: Verdict) -> Playbook:
     """Return the playbook with only the probes that the verdict depends on.
 
-    Shape: the probes of its evidence, of its cause, of the playbook's must_read, and the host, whose boot a reboot's
-    command names. Every cause is still weighed; causes without their probes stay undecided.
+    Shape: the probes of its evidence, of its cause and what that weighs beside them (what speaks against a reboot), of
+    the playbook's must_read, and the host, whose boot a reboot's command names. Every cause is still weighed; causes
+    without their probes stay undecided.
     """
     needed = {name for evidence in verdict.evidence for name in evidence.probe.split(", ")} | {
         "host",
         *playbook.must_read,
     }
-    needed |= {name for used in playbook.causes if used.cause.name == verdict.cause for name in used.cause.probes}
+    cause = next((used.cause for used in playbook.causes if used.cause.name == verdict.cause), None)
+    needed |= {*cause.probes, *cause.beside} if cause is not None else set()
     return replace(playbook, probes=tuple(probe for probe in playbook.probes if probe.name in needed))
 
 

@@ -28,3 +28,8 @@ def test_little_throttling_is_ruled_out_and_what_was_not_looked_at_is_open() -> 
     ruled_out(QUOTA, ThrottlingReading((group(9, periods=9),), 80))
     undecided(QUOTA, ThrottlingReading((), 1500, capped=True))
     undecided(QUOTA, b.unread("throttling"))
+
+
+def test_moments_at_the_end_of_each_period_are_ruled_out_with_the_time_that_they_cost() -> None:
+    brief = ThrottledGroup("/kubepods/pod1", 50, 50, timedelta(milliseconds=60))
+    assert "100 % of periods, 0.06 s altogether" in ruled_out(QUOTA, ThrottlingReading((brief,), 80)).because

@@ -209,3 +209,16 @@ def test_kernels_own_count_of_hung_tasks_goes_on_after_its_ten_lines() -> None:
     waits = b.processes(waiting=WAITING[:1])
     assert found(STALL, waits, b.storage(hung=2)).status is Status.CRITICAL
     ruled_out(STALL, waits, b.storage(hung=0))
+
+
+def test_hung_tasks_beside_few_at_a_lock_of_the_kernel_are_open_and_beside_many_are_told_elsewhere() -> None:
+    line = "INFO: task calico-node:4711 blocked for more than 122 seconds."
+    fresh, old = b.log(b.event(Kind.HUNG_TASK, line)), b.log(b.event(Kind.HUNG_TASK, line, timedelta(hours=3)))
+    few = b.processes(waiting=WAITING[:2], wchan="rtnl_lock")
+    left_open = undecided(STALL, fresh, few)
+    assert left_open.suspected, "or the node would be called healthy"
+    assert "2 tasks waited at both looks for a lock of the kernel" in left_open.because
+    ruled_out(STALL, old, few)
+    ruled_out(STALL, few)
+    many = ruled_out(STALL, fresh, b.processes(waiting=WAITING, wchan="rtnl_lock"))
+    assert "for a lock of the kernel's network or cgroup code" in many.because

@@ -83,3 +83,20 @@ def test_evidence_of_spare_cores_has_the_busiest_ones_rows() -> None:
     assert spare.finding == "cores-idle"
     assert spare.says == "the cores are 76 % idle; the kernel has most of core 0, 3.0 %"
     assert spare.source[0].startswith("10:00:01 0 ")
+
+
+def test_damaged_frames_beside_resets_for_want_of_cpu_are_a_cable_and_no_failing_card() -> None:
+    damaged = b.nic({"rx_crc_errors": 10}, later={"rx_crc_errors": 400})
+    times = [timedelta(minutes=minutes) for minutes in (5, 3, 1)]
+    starved = b.log(*(event for ago in times for event in b.starved(ago)))
+    finding = found(CARD, starved, damaged)
+    assert (finding.status, finding.confidence) == (Status.DEGRADED, Confidence.CONFIRMED)
+    assert "390 frames arrived damaged" in finding.summary
+    resets = b.log(*(b.event(Kind.NIC_RESET, ago=ago) for ago in times))
+    assert found(CARD, resets, damaged).status is Status.CRITICAL
+
+
+def test_link_that_flaps_is_told_also_where_the_driver_does_not_name_it() -> None:
+    downs = [b.event(Kind.NIC_LINK_DOWN, "Link down", timedelta(minutes=minutes)) for minutes in (40, 20, 3)]
+    assert "he link of a card went down 3 times within the hour" in found(CARD, b.log(*downs)).summary
+    ruled_out(CARD, b.log(*downs[1:]))

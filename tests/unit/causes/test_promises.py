@@ -1,6 +1,7 @@
 """What holds for every cause on every node, however its readings came out."""
 
 import re
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from bot.actions import ACTIONS
 from bot.causes import CAUSES
 from bot.domain.cause import Weighing
+from bot.domain.probe import Snapshot
 from bot.domain.protected import is_protected
 from bot.domain.verdict import Confidence, Finding, RuledOut, Status
 from bot.probes.formats.kernel_line import KernelEventKind
@@ -123,3 +125,26 @@ def test_probes_that_a_cause_names_are_all_it_looks_at() -> None:
         others = [b.unread(probe) for probe in PROBES if probe not in cause.probes]
         rest = type(sick)(sick.node, sick.taken_at, sick.window, {**sick.readings, **{o.probe: o for o in others}})
         assert cause.weigh(rest, b.tuning(cause)) == cause.weigh(sick, b.tuning(cause)), cause.name
+
+
+@dataclass(frozen=True, slots=True)
+class Noting(Snapshot):
+    """A snapshot that notes whose readings are asked for."""
+
+    asked: set[str] = field(default_factory=set)
+
+    def get(self, kind: type[Any]) -> Any:
+        self.asked.add(kind.probe)
+        return super(Noting, self).get(kind)
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_readings_that_a_cause_asks_for_are_those_it_says_so_that_a_yes_reads_them_again(name: str) -> None:
+    cause = CAUSES[name]
+    sick = b.node(
+        *(b.cgroups(68_440), b.units(b.between_tries()), b.churning(), b.agents(b.agent()), b.held()),
+        *(b.processes(b.process(), waiting=("tar",)), b.log(*b.starved(), b.event(KernelEventKind.HUNG_TASK))),
+    )
+    noting = Noting(sick.node, sick.taken_at, sick.window, sick.readings)
+    cause.weigh(noting, b.tuning(cause))
+    assert noting.asked <= {*cause.probes, *cause.beside}

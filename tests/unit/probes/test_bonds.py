@@ -91,6 +91,7 @@ def test_fragment_reads_bonds_and_teams_and_passes_over_bridges(shell: list[str]
         ("eno1", "0x1803", "1", "1"), ("eno2", "0x1803", "0", "3"), ("bond0", "0x1403", "1", "1"),
         ("veth1", "0x1303", "1", "1"), ("cni0", "0x1003", "1", "1"), ("p1", "0x1903", "0", "2"),
         ("team0", "0x1003", "1", "1"), ("vf0", "0x1803", "1", "1"), ("eth9", "0x1003", "1", "1"),
+        ("pod1", "0x1303", "1", "1"), ("pod2", "0x1303", "1", "1"), ("ovs-system", "0x1002", "0", "0"),
     ):  # fmt: skip
         (net / name).mkdir(parents=True)
         for file, text in (("flags", flags), ("carrier", carrier), ("carrier_up_count", ups), ("ifindex", "7")):
@@ -100,10 +101,13 @@ def test_fragment_reads_bonds_and_teams_and_passes_over_bridges(shell: list[str]
     (net / "bond0" / "bonding" / "slaves").write_text("eno1 eno2\n")
     (net / "cni0" / "bridge").mkdir()
     (net / "eth9" / "device").mkdir()  # a card whose virtual function stands in for it
-    for member, master in (("eno1", "bond0"), ("eno2", "bond0"), ("veth1", "cni0"), ("p1", "team0"), ("vf0", "eth9")):
+    masters = {"eno1": "bond0", "eno2": "bond0", "veth1": "cni0", "p1": "team0", "vf0": "eth9"}
+    masters |= {"pod1": "ovs-system", "pod2": "ovs-system"}
+    for member, master in masters.items():
         (net / member / "master").symlink_to(net / master)
     ethtool = tmp_path / "ethtool"
-    ethtool.write_text('#!/bin/sh\necho "called $2" >>"$0.log"\necho "driver: team"\n')
+    says = '[ "$2" = team0 ] && echo "driver: team" || echo "driver: openvswitch"'
+    ethtool.write_text(f'#!/bin/sh\necho "called $2" >>"$0.log"\n{says}\n')
     ethtool.chmod(0o755)
     script = BONDS.replace("/sys/class/net", str(net)).replace("/proc/net/bonding", str(proc))
     done = subprocess.run(
@@ -120,4 +124,4 @@ def test_fragment_reads_bonds_and_teams_and_passes_over_bridges(shell: list[str]
     assert [(p.name, p.linked, p.failures) for p in bond.ports] == [("eno1", True, 0), ("eno2", False, 3)]
     gone = Port("p1", False, had_link=True, lines=("p1: flags 0x1903, carrier 0, carrier_up_count 2",))
     assert team == Bond("team0", "team", "", (gone,))
-    assert (tmp_path / "ethtool.log").read_text() == "called team0\n"
+    assert (tmp_path / "ethtool.log").read_text() == "called team0\ncalled ovs-system\n"  # not for each of its ports

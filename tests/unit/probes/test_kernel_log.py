@@ -204,6 +204,7 @@ def test_journal_believes_the_kernel_alone() -> None:
         "EDAC MC0: Giving out device to module skx_edac controller Skylake Socket#0 IMC#0",
         "Memory failure: 0x1c0f3a2: already hardware poisoned",
         "clocksource: Switched to clocksource tsc",
+        "pcieport 0000:00:1c.0: pciehp: Slot(16): Link Down",
         f"{ENA}wd_expired: 1",
     ],
 )
@@ -281,3 +282,16 @@ def test_every_way_of_reading_ends_in_the_filter() -> None:
         (True, True),
     ]
     assert all("'-- whole --'; } | awk -v o=" in way[2] for way in ways)
+
+
+def test_failures_that_repeat_are_shown_without_the_single_one_of_another_device() -> None:
+    again = [f"[{100 + 70 * n}.000000] bnxt_en 0000:ca:00.0 eth0: Error (timeout: 500015) len:0" for n in range(3)]
+    reading = read("\n".join([*again, "[400.000000] hpsa 0000:03:00.0: failed to enter simple mode"]))
+    assert len(reading.of(Kind.COMPLAINT)) == 4
+    assert reading.last_complaint_seconds == 240
+    assert reading.lines_of("last_complaint_seconds") == tuple(again)
+
+
+def test_line_far_longer_than_the_kernel_writes_is_cut_before_it_is_matched() -> None:
+    event = only("[1.000000] INFO: task tar:1 blocked for more than 120 seconds." + " last napi 1 usec" * 4000)
+    assert (event.kind, len(event.text)) == (Kind.HUNG_TASK, 4096)

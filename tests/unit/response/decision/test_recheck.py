@@ -171,12 +171,13 @@ async def test_other_playbook_than_was_proposed_is_refused() -> None:
 
 
 def test_deciding_probes_are_those_of_the_evidence_the_cause_and_the_playbook() -> None:
-    names = ("host", "cpu", "cgroups", "units", "nic", "conntrack")
+    names = ("host", "cpu", "cgroups", "units", "nic", "conntrack", "storage")
     probes = tuple(Probe(name, name, (), lambda outputs: outputs) for name in names)
-    cause = WeighedCause(replace(_cause(), probes=("units",)), {})
+    cause = WeighedCause(replace(_cause(), probes=("units",), beside=("storage", "profile")), {})
     playbook = Playbook("p", "", 3, probes, ("cgroups",), (cause,))
     told = replace(VERDICT, evidence=(Evidence("harm", "cpu, nic", "held"),))
-    assert [probe.name for probe in deciding(playbook, told).probes] == ["host", "cpu", "cgroups", "units", "nic"]
+    asked = [probe.name for probe in deciding(playbook, told).probes]
+    assert asked == ["host", "cpu", "cgroups", "units", "nic", "storage"]
 
 
 async def test_whole_window_asks_everything_the_short_look_what_decides() -> None:
