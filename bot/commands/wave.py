@@ -128,7 +128,7 @@ def _start(words: list[str], arguments: argparse.Namespace) -> int:
             wave = asyncio.run(start_wave(parts, request, nodes, playbook, _heard))
         except KeyboardInterrupt:
             print("zombie: interrupted; nothing was done on any node, and no wave proposed that", file=sys.stderr)
-            print("        `zombie wave` does not list.", file=sys.stderr)
+            print(options.to_type(arguments, "        `zombie wave` does not list."), file=sys.stderr)
             raise
     if arguments.json:
         print(wave_document(wave))
@@ -209,7 +209,8 @@ def _run(words: list[str], arguments: argparse.Namespace) -> int:
         try:
             wave = asyncio.run(through(parts))
         except KeyboardInterrupt:
-            print("\n".join(interrupted_lines(asyncio.run(stands(parts)))), file=sys.stderr)
+            told = "\n".join(interrupted_lines(asyncio.run(stands(parts))))
+            print(options.to_type(arguments, told), file=sys.stderr)
             raise
     print(_text(wave))
     return 0 if wave.state is WaveState.COMPLETED and not wave.having(TurnOutcome.FAILED) else 1

@@ -249,7 +249,7 @@ class ActingLedger(Ledger, Protocol):
     async def free(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
         """Release the node of an incident that cannot go on, and record that; `end` ends the incident with it.
 
-        Raises: Conflict when another incident holds the node by now, or its runner was active; with `end`, what
+        Raises: Conflict when another incident holds the node by now, or its runner was active; with `end` also what
         `append` does.
         """
         ...

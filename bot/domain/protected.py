@@ -168,18 +168,8 @@ JOB_RUNNERS = (
     *("vsts.agent.*", "jenkins*", "teamcity*", "go-agent*", "woodpecker-agent*", "drone-runner*", "circleci-runner*"),
     *("concourse-worker*", "bamboo-agent*", "act_runner*", "forgejo-runner*", "yarn-nodemanager*", "spark-worker*"),
     *("libvirtd*", "virtqemud*", "virtlogd*", "lxc*", "lxd*", "snap.lxd.*", "incus*"),
-    *(
-        "neutron-*",
-        "nova-*",
-        "cinder-*",
-        "octavia-*",
-        "openstack-*",
-        "xen*",
-        "xapi*",
-        "xcp-*",
-        "firecracker*",
-        "qemu-*",
-    ),
+    *("neutron-*", "nova-*", "cinder-*", "octavia-*", "openstack-*", "xen*", "xapi*", "xcp-*"),
+    *("firecracker*", "qemu-*"),
 )
 
 _SCHEDULERS = ("cron", "crond", "cronie", "fcron", "atd", "supervisor*", "pm2-*", "pve*", "qmeventd")
@@ -193,6 +183,8 @@ _KEEP_FOR_OTHERS = (
 )
 # Each job, machine or container of theirs has cgroups of its own, and no list of containers that we read has them.
 _MAKE_CGROUPS = (*JOB_RUNNERS, "podman*", "systemd-nspawn*")
+# They run inside a machine of others, and run none.
+_IN_GUESTS = ("qemu-guest-agent", "qemu-ga", "xen-guest-agent")
 
 _GPUS = ("nvidia-*", "nvidia_*", "dcgm*", "nv-*", "efa*", "openibd", "opensm*", "rdma*", "amdgpu*", "habanalabs*")
 
@@ -297,10 +289,10 @@ def makes_cgroups(names: Iterable[str]) -> bool:
     """True when a unit of any of these names runs jobs, machines or containers with cgroups of their own.
 
     Example:
-    >>> makes_cgroups(["slurmd.service"]), makes_cgroups(["crond.service"])
+    >>> makes_cgroups(["slurmd.service"]), makes_cgroups(["qemu-guest-agent.service"])
     (True, False)
     """
-    return any(_is_on(name, _MAKE_CGROUPS) for name in names)
+    return any(_is_on(name, _MAKE_CGROUPS) and not _is_on(name, _IN_GUESTS) for name in names)
 
 
 def keeps_for_others(names: Iterable[str]) -> bool:

@@ -168,14 +168,14 @@ class Ledger:
         """
         _check_names(hold.incident, by)
         with self._database.writing() as connection:
-            if end is not None:  # which releases its node
-                self._add_to_incident(connection, end.stream, end.expected_seq, end.events, end.by)
-                return self._add(connection, HOUSE, None, event, by)
             now = holds.held(connection, hold.node, "", instant_of(self._now(connection)))
             if now is None or now.incident != hold.incident or now.silent_for < hold.silent_for:
                 raise Conflict(f"{hold.node} is now held by another incident.", "Look at it again.")
-            holds.release(connection, hold.incident)
-            mark_changed(connection, hold.incident)
+            if end is not None:  # which releases its node
+                self._add_to_incident(connection, end.stream, end.expected_seq, end.events, end.by)
+            else:
+                holds.release(connection, hold.incident)
+                mark_changed(connection, hold.incident)
             return self._add(connection, HOUSE, None, event, by)
 
     def refused(self, event: WishRefused, by: str) -> None:

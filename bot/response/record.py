@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -118,12 +118,6 @@ class IncidentRecord:
         cannot come next.
         """
         return after(incident, await self._ledger.append(incident.id, incident.seq, event, by))
-
-    async def tell_all(self, incident: Incident, events: Sequence[IncidentEvent], by: str) -> Incident:
-        """Append several events in a transaction, all or none; raises what `tell` raises."""
-        for entry in await self._ledger.append_all(incident.id, incident.seq, events, by):
-            incident = after(incident, entry)
-        return incident
 
 
 def readable(found: tuple[Incident, ...], unreadable: Mapping[str, str], log: Log) -> tuple[Incident, ...]:

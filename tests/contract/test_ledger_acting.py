@@ -13,6 +13,7 @@ import pytest
 
 from bot.domain.action import Plan, Step
 from bot.domain.claim import Claim
+from bot.domain.entry import Append
 from bot.domain.errors import (
     AlreadyTried,
     ApprovalExpired,
@@ -267,6 +268,10 @@ def test_released_node_is_free_for_others_and_its_incident_has_to_ask_again(data
         ledger.free(replace(held, silent_for=timedelta(minutes=5)), released, "terminal:ann")
     with pytest.raises(Conflict):
         ledger.free(replace(held, incident="two"), released, "terminal:ann")
+    end = Append("one", 5, (Escalated("released"),), "terminal:ann")
+    with pytest.raises(Conflict):  # its runner is alive
+        ledger.free(replace(held, silent_for=timedelta(minutes=5)), released, "terminal:ann", end)
+    assert ledger.head("one").seq == 5
     assert ledger.free(replace(held, silent_for=timedelta(0)), released, "terminal:ann").stream == HOUSE
     assert ledger.hold("node-1") is None
     ledger.begin("two", 4, FIRST, "bot", claim("node-1", STEPS[1:], at_once=9))

@@ -151,9 +151,8 @@ def _shown(state: State, unit: Unit, now: Moment, wanted: tuple[str, ...]) -> st
     """Return a unit's block. Nodes of a large fleet share their units, and what does not change is worded once."""
     if unit.loop is not None:
         return _block(state, unit, now, wanted)
-    known = _WORDED.setdefault(id(state.units), (state.units, {}))[
-        1
-    ]  # kept with the units, so that no other has its id
+    # Kept with the units themselves, so that no others have their id.
+    _, known = _WORDED.setdefault(id(state.units), (state.units, {}))
     key = (unit.name, state.system.systemd, wanted)
     if key not in known:
         if len(_WORDED) > _MOST_WORDED:

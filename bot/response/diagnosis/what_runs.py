@@ -15,7 +15,8 @@ from bot.probes.processes import ProcessesReading
 from bot.probes.units import UnitsReading
 
 _NAMED = 4
-_RUN_GUESTS = ("qemu-", "kvm", "firecracker", "cloud-hyperviso", "VBoxHeadless", "vmware-vmx", "bhyve", "crosvm")
+# Each runs a guest; qemu-ga is none of them: it runs inside one.
+_PROGRAMS = ("qemu-system", "qemu-kvm", "kvm", "firecracker", "cloud-hyperviso", "VBoxHeadless", "vmware-vmx", "crosvm")
 
 
 def warning(snapshot: Snapshot) -> str:
@@ -41,7 +42,7 @@ def _units(units: UnitsReading | Unread) -> Iterable[str]:
 def _guests(processes: ProcessesReading | Unread) -> Iterable[str]:
     """The virtual machines among the busiest processes, by the program that runs each: they go down with their host."""
     for process in () if isinstance(processes, Unread) else processes.busiest:
-        if process.name.startswith(_RUN_GUESTS) and not process.kernel_thread:
+        if process.name.startswith(_PROGRAMS) and not process.kernel_thread:
             yield one_line(process.name, 40)
 
 

@@ -68,6 +68,8 @@ class FleetRunner:
         sick = [answer.node for answer in run.answers if set(ask.causes) & set(answer.causes)]
         if not sick:
             raise UsageError(f"No node has {', '.join(ask.causes)} now, so there is nothing to compare.")
+        if len(sick) == len(run.answers):
+            raise UsageError(f"Every node that was asked has {', '.join(ask.causes)}, so there is nothing to compare.")
         return run.comparison(sick)
 
     def peers(self, node: str, cause: str) -> FleetAsk:

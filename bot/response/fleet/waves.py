@@ -272,7 +272,8 @@ def why_none(found: Sequence[Incident]) -> str:
     if not found:
         return "None of them has that cause with a plan."
     said = next((incident.withheld for incident in found if isinstance(incident.withheld, PlanWithheld)), None)
-    muted = next((i.verdict.muted[0] for i in found if i.verdict is not None and i.verdict.is_muted), None)
+    verdicts = [incident.verdict for incident in found if incident.verdict is not None]
+    muted = next((mute for verdict in verdicts for mute in verdict.muted if mute.cause == verdict.cause), None)
     if said is None and muted is not None:
         because = f"{muted.cause} is muted on {one_line(muted.selector, 60)}, and no plan is offered for it."
     else:

@@ -113,7 +113,9 @@ def broken_off_card(ask: FleetAsk, because: str, by: str) -> Message:
 
 def comparison_message(comparison: Comparison) -> Message:
     """Return how the sick nodes differ from the healthy nodes."""
-    title = f"{len(comparison.here)} {'sick' if comparison.causes else 'nodes'} beside {peers(comparison)}"
+    count = len(comparison.here)
+    who = "sick" if comparison.causes else "node" if count == 1 else "nodes"
+    title = f"{count} {who} beside {peers(comparison)}"
     if not comparison.there:
         words = clipped(f"{nothing(comparison)} {left_out(comparison)}.", SAID)
         return Message(clipped(escaped(f"{title}. {words}"), TEXT), (header(title), paragraph(words)))

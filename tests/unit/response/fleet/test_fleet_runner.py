@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from bot.app.parts import library
+from bot.domain.errors import UsageError
 from bot.domain.node import Node
+from bot.response.fleet.answer import Found, NodeAnswer, NodeOutcome
+from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.fleet_runner import FleetRunner
 
 NOBODY: Any = None
@@ -43,3 +47,28 @@ def test_who_else_asks_the_same_role_or_everybody_where_no_selector_says_it(role
     ask = desk(role).peers("gpu-1", "disk-full")
     assert (ask.words, ask.causes) == ((asked,), ("disk-full",))
     assert ask.checked() == ask
+
+
+@pytest.mark.parametrize(
+    ("having", "says"),
+    [((), "No node has disk-full now"), (("gpu-1", "gpu-2"), "Every node that was asked has disk-full")],
+)
+async def test_nodes_are_compared_only_where_some_have_the_cause_and_others_do_not(
+    having: tuple[str, ...], says: str
+) -> None:
+    found = (Found("disk-full", "critical", "confirmed", ""),)
+
+    class Read:
+        answers = tuple(
+            NodeAnswer(name, NodeOutcome.ANSWERED, found=found if name in having else ()) for name in ("gpu-1", "gpu-2")
+        )
+
+        async def run(self) -> None:
+            """Every node has answered already."""
+
+    async def nobody(_: FleetAsk) -> tuple[Node, ...]:
+        return ()
+
+    read: Any = Read()
+    with pytest.raises(UsageError, match=says):
+        await replace(desk("gpu"), select=nobody, facts_of=lambda *_: read).compared(FleetAsk(("*",), ("disk-full",)))
