@@ -6,6 +6,7 @@ import asyncio
 import random
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -70,5 +71,7 @@ async def test_nodes_are_compared_only_where_some_have_the_cause_and_others_do_n
         return ()
 
     read: Any = Read()
+    playbooks: Any = SimpleNamespace(get=lambda name: None)
+    asked = replace(desk("gpu"), select=nobody, playbooks=playbooks, facts_of=lambda *_: read)
     with pytest.raises(UsageError, match=says):
-        await replace(desk("gpu"), select=nobody, facts_of=lambda *_: read).compared(FleetAsk(("*",), ("disk-full",)))
+        await asked.compared(FleetAsk(("*",), ("disk-full",)))
