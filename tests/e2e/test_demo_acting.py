@@ -79,10 +79,11 @@ async def test_one_asks_the_other_approves_and_every_ending_is_told(tmp_path: Pa
             await alice.page.get_by_text("SelfApproval").first.wait_for()
             await alice.page.keyboard.press("Escape")
 
-            for node in ENDINGS:
-                await approve(bob, node, "the agent leaks, and training dies")
-            await card(alice, FOUNDING).get_by_text("under way").wait_for()
+            await approve(bob, FOUNDING, "the agent leaks, and training dies")
+            await card(alice, FOUNDING).get_by_text("under way").wait_for()  # before any other click
             await alice.screenshot("acting-under-way")
+            for node in ENDINGS.keys() - {FOUNDING}:
+                await approve(bob, node, "the agent leaks, and training dies")
             for node, (ending, why) in ENDINGS.items():
                 await card(alice, node).get_by_text(ending).first.wait_for(timeout=MINUTES)
                 assert why in await card(alice, node).inner_text()
