@@ -77,7 +77,7 @@ ACTION = Action(
     judge=judge,
     patience=lambda before: timedelta(minutes=1),
     inverse=inverse,
-    rights=lambda args: (("get", "nodes"), ("patch", "nodes")),
+    rights=(("get", "nodes"), ("patch", "nodes")),
     settles=False,
     contains=True,
     limit=timedelta(seconds=10),

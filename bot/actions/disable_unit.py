@@ -6,10 +6,7 @@ from bot.actions import restore_unit, unit_state
 from bot.actions.dependents import Dependents
 from bot.domain.action import Action, Args, Facts, RemedyRules, by_sudo
 
-
-def rights(args: Args) -> tuple[tuple[str, ...], ...]:
-    """Return the argument lists run as root."""
-    return (("systemctl", "disable", "--now", "--", args["unit"]),)
+RIGHTS = (("systemctl", "disable", "--now", "--", "{unit}"),)
 
 
 def undo(args: Args, before: Facts) -> tuple[str, ...]:
@@ -29,12 +26,12 @@ ACTION = Action(
     verb="disable",
     impact="{unit} stops now and does not start at the next boot",
     targets=("unit",),
-    commands=by_sudo(rights),
+    commands=by_sudo(RIGHTS),
     looks=unit_state.looks,
     facts=unit_state.facts,
     judge=unit_state.off,
     patience=unit_state.patience,
-    rights=rights,
+    rights=RIGHTS,
     inverse=restore_unit.as_inverse(undo),
     stops_a_unit=True,
     around=Dependents(),

@@ -82,11 +82,6 @@ def affects(args: Args, now: Facts) -> tuple[str, ...]:
     return (*first, *(pod.words for pod in cluster_node.pods_of(now)))
 
 
-def rights(args: Args) -> tuple[tuple[str, ...], ...]:
-    """Return the bot's rights in the cluster: verb and resource."""
-    return (("get", "nodes"), ("patch", "nodes"), ("list", "pods"), ("create", "pods/eviction"))
-
-
 def leaves(args: Args, before: Facts, now: Facts) -> str:
     """Say that the node stays cordoned, if it was not before."""
     ours = before.get(UNSCHEDULABLE) == "false" and now[UNSCHEDULABLE] == "true"
@@ -116,7 +111,7 @@ ACTION = Action(
     facts=facts,
     judge=judge,
     patience=lambda before: parse_duration(before.get(WITHIN, _USUAL)),
-    rights=rights,
+    rights=(("get", "nodes"), ("patch", "nodes"), ("list", "pods"), ("create", "pods/eviction")),
     settles=False,
     limit=timedelta(seconds=10),
     remedy=RemedyRules(before_reboot="afterwards there is nothing left to move away"),

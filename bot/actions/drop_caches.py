@@ -21,11 +21,7 @@ from bot.probes.reclaim import ReclaimReading
 _LET_GO = 0.1  # a tenth fewer is more than the usual variation
 _DYING = "dying"
 _IO_IS_FULL = 20.0  # percent of ten seconds in which nothing could run for lack of I/O: io-stall's limit (ours)
-
-
-def rights(args: Args) -> tuple[tuple[str, ...], ...]:
-    """Return the argument lists run as root."""
-    return (("sysctl", "-w", "vm.drop_caches=3"),)
+RIGHTS = (("sysctl", "-w", "vm.drop_caches=3"),)
 
 
 def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
@@ -36,7 +32,7 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     reclaim = snapshot.get(ReclaimReading)
     if not isinstance(reclaim, Unread) and (reclaim.io_full_avg10 or 0) >= _IO_IS_FULL:
         raise CannotRead("the disks are behind already, and without caches every read is one more")
-    return by_sudo(rights)(args, snapshot)
+    return by_sudo(RIGHTS)(args, snapshot)
 
 
 def looks(args: Args) -> tuple[Command, ...]:
@@ -72,7 +68,7 @@ ACTION = Action(
     facts=facts,
     judge=judge,
     patience=lambda before: timedelta(seconds=15),
-    rights=rights,
+    rights=RIGHTS,
     remedy=RemedyRules(
         after_stopping="it helps only for now, and stops no leak",
         only_where="it frees dying memory cgroups",

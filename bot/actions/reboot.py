@@ -47,11 +47,6 @@ def judge(args: Args, before: Facts, now: Facts) -> Proof:
     return Proof.NOT_YET if now[BOOT] == before[BOOT] else Proof.PROVEN
 
 
-def rights(args: Args) -> tuple[tuple[str, ...], ...]:
-    """Return the argument lists run as root; the fence is not part of them."""
-    return (("systemctl", "reboot"),)
-
-
 ACTION = Action(
     name="reboot",
     title="Reboot node",
@@ -61,7 +56,7 @@ ACTION = Action(
     looks=looks,
     facts=facts,
     judge=judge,
-    rights=rights,
+    rights=(("systemctl", "reboot"),),  # the fence is not part of them
     settles=False,
     reboots=True,
     remedy=RemedyRules(after_stopping="otherwise the cause comes back after it"),

@@ -6,10 +6,7 @@ from bot.actions import unit_state
 from bot.actions.conflicts import Conflicts
 from bot.domain.action import Action, Args, Facts, Proof, RemedyRules, by_sudo
 
-
-def rights(args: Args) -> tuple[tuple[str, ...], ...]:
-    """Return the argument lists run as root."""
-    return (("systemctl", "start", "--", args["unit"]),)
+RIGHTS = (("systemctl", "start", "--", "{unit}"),)
 
 
 def judge(args: Args, before: Facts, now: Facts) -> Proof:
@@ -30,12 +27,12 @@ ACTION = Action(
     impact="{unit} starts now, and with it what it requires",
     note="Somebody may have stopped it on purpose. A start cannot be undone: the bot never stops what it started.",
     targets=("unit",),
-    commands=by_sudo(rights),
+    commands=by_sudo(RIGHTS),
     looks=unit_state.looks,
     facts=unit_state.facts,
     judge=judge,
     patience=unit_state.patience,
-    rights=rights,
+    rights=RIGHTS,
     starts_a_unit=True,
     around=Conflicts(),
     remedy=RemedyRules(only_where="it starts a unit that was found stopped"),

@@ -90,7 +90,7 @@ ACTION = Action(
     looks=looks,
     facts=facts,
     judge=judge,
-    rights=lambda args: (("get", "nodes"), ("patch", "nodes")),
+    rights=(("get", "nodes"), ("patch", "nodes")),
     settles=False,
     once_cured=True,
     remedy=RemedyRules(last="it lets work back onto the node"),

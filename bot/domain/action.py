@@ -20,8 +20,8 @@ from bot.domain.probe import Snapshot
 
 Args: TypeAlias = Mapping[str, str]
 Facts: TypeAlias = Mapping[str, str]  # what the commands of `looks` saw, by name: decides whether an action took effect
-Rights: TypeAlias = Callable[[Args], tuple[tuple[str, ...], ...]]
-
+ArgvLists: TypeAlias = tuple[tuple[str, ...], ...]
+Rights: TypeAlias = ArgvLists | Callable[[Args], ArgvLists]
 
 ALSO = "also, step "  # and its number: the name under which a plan's digest holds the step's side effects
 
@@ -93,8 +93,9 @@ class Action:
     on. `note` is a sentence shown with every plan that has this action.
 
     How it is done: `commands(args, snapshot)` returns the command lines in order, quoted for a POSIX shell. `rights`
-    are the argument lists that it runs as root. `limit` is the time limit of each command. `by_calls` is set if an API
-    does it. `around` reads its side effects; the approver sees them, and they are part of what is approved.
+    are the argument lists that it runs as root, with braces for arguments; a function where they depend on more.
+    `limit` is the time limit of each command. `by_calls` is set if an API does it. `around` reads its side effects; the
+    approver sees them, and they are part of what is approved.
 
     How it is proved: `looks(args)` are the commands that show its effect; `facts(args, outputs)` parses what they
     printed. `judge(args, before, now)` compares facts. `patience(before)` is how long the effect may take, None if the
@@ -157,10 +158,20 @@ class Action:
         """What it does to the node and what runs there; "?" for an argument that is not known."""
         return self.impact.format_map(_Args(args))
 
+    def rights_of(self, args: Args) -> ArgvLists:
+        """The argument lists that it runs as root with these arguments; of a cluster's API, verb and resource."""
+        return _filled(self.rights, args)
+
 
 def by_sudo(rights: Rights) -> Callable[[Args, Snapshot], tuple[str, ...]]:
     """Return the commands of an action that runs just what it has the rights for, each through sudo."""
-    return lambda args, snapshot: tuple(shlex.join(("sudo", "-n", *argv)) for argv in rights(args))
+    return lambda args, snapshot: tuple(shlex.join(("sudo", "-n", *argv)) for argv in _filled(rights, args))
+
+
+def _filled(rights: Rights, args: Args) -> ArgvLists:
+    if callable(rights):
+        return rights(args)
+    return tuple(tuple(word.format_map(args) for word in argv) for argv in rights)
 
 
 class _Args(dict[str, str]):

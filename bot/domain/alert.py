@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,7 +10,6 @@ from typing import Any, TypeAlias
 
 BOT = "bot"
 TERMINAL = "terminal"
-_WHO = re.compile(r"[a-z][a-z0-9-]{0,31}:[^\s\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,128}\Z")
 
 # The name of a source, or of the surface where somebody asked. The ledger stores it as it is.
 SourceKind: TypeAlias = str
@@ -35,27 +33,6 @@ class Alert:
     os_user: str = ""
     fired_at: datetime | None = None
     url: str = ""
-
-
-def is_who(text: str) -> bool:
-    """True when `text` can name the author of an entry: `bot`, or a kind of people, a colon and a name.
-
-    Example:
-    >>> is_who("bot"), is_who("slack:T024/U123"), is_who("terminal:ann"), is_who("ann")
-    (True, True, True, False)
-    """
-    return text == BOT or _WHO.match(text) is not None
-
-
-def person_of(who: str) -> str:
-    """Return a person without the workspace they were seen in.
-
-    Example:
-    >>> person_of("slack:T024/U123"), person_of("terminal:ann")
-    ('slack:U123', 'terminal:ann')
-    """
-    kind, colon, name = who.partition(":")
-    return f"{kind}{colon}{name.rpartition('/')[2]}"
 
 
 class CaseEvent(enum.StrEnum):

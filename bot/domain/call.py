@@ -53,11 +53,6 @@ class Answered:
         return 200 <= self.status < 300
 
 
-def is_call(line: str) -> bool:
-    """True when a line is an API call, not a shell command."""
-    return _LINE.match(line.partition(_REMARK)[0]) is not None
-
-
 def remarked(line: str, remark: str) -> str:
     """Return a call's line with a remark for the reader."""
     return f"{line}{_REMARK}{remark}"

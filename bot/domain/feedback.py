@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-from bot.domain.alert import person_of
 from bot.domain.errors import UnreadableEntry
 from bot.domain.house_events import CauseLookedAt, VerdictMarked
+from bot.domain.policy import person_of
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry

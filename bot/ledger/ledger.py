@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from bot.domain.action import Plan
-from bot.domain.alert import BOT, is_who
+from bot.domain.alert import BOT
 from bot.domain.claim import Claim, DecisionRecord, Hold, ProposalRecord
 from bot.domain.contracts import Clock
 from bot.domain.entry import (
@@ -42,6 +42,7 @@ from bot.domain.house_events import (
     WishRefused,
 )
 from bot.domain.incident import Changes, Incident, IncidentSummary
+from bot.domain.policy import is_who
 from bot.domain.post import CardRecord
 from bot.ledger import holds
 from bot.ledger.database import Database

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.domain.action import Action, Facts, Plan
-from bot.domain.alert import TERMINAL, person_of
+from bot.domain.alert import TERMINAL
 from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyDecided,
@@ -30,7 +30,7 @@ from bot.domain.errors import (
 from bot.domain.events import GIVE_UP, GO_ON, Declined, Expired, PlanProposed, QuestionAsked
 from bot.domain.feedback import score_of
 from bot.domain.incident import Incident
-from bot.domain.policy import Approval, Policy
+from bot.domain.policy import Approval, Policy, person_of
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
 

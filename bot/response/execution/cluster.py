@@ -123,7 +123,7 @@ class ClusterReach:
 
         Raises: UnknownCluster, ConnectionLost; CannotRead when the cluster does not say.
         """
-        rights = action.rights(args)
+        rights = action.rights_of(args)
         answers = await asyncio.gather(*(self._may(args, verb, resource) for verb, resource in rights))
         return tuple((KUBERNETES, *right) for right, allowed in zip(rights, answers, strict=True) if not allowed)
 

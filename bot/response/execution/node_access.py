@@ -236,7 +236,7 @@ class NodeAccess:
     def rights(self, steps: Sequence[Step]) -> tuple[tuple[str, ...], ...]:
         """Return the argument lists that steps run as root on their node."""
         on_node = [step for step in steps if not self.by_calls(step)]
-        return tuple(dict.fromkeys(argv for step in on_node for argv in self.actions[step.action].rights(step.args)))
+        return tuple(dict.fromkeys(argv for step in on_node for argv in self.actions[step.action].rights_of(step.args)))
 
     async def _runs(
         self, node: Node, asked: Sequence[tuple[str, Command]], deadline: timedelta, host_key: str | None = None

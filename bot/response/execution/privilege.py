@@ -79,11 +79,11 @@ def rights_as_root(
     """
     on_node = [action for action in actions if action.by_calls is None]
     with_units = [action for action in on_node if UNIT in action.targets]
-    of_units = [action.rights({UNIT: unit}) for unit in units for action in with_units if not action.starts_a_unit]
-    of_units += [action.rights({UNIT: unit}) for unit in starts for action in with_units if action.starts_a_unit]
+    of_units = [action.rights_of({UNIT: unit}) for unit in units for action in with_units if not action.starts_a_unit]
+    of_units += [action.rights_of({UNIT: unit}) for unit in starts for action in with_units if action.starts_a_unit]
     of_node = [action for action in on_node if not action.targets and action.name in offered]
     of_node.sort(key=lambda action: action.in_place_of != "")  # a replacement comes after the action that it replaces
-    return tuple(argv for rights in (*of_units, *(action.rights({}) for action in of_node)) for argv in rights)
+    return tuple(argv for rights in (*of_units, *(action.rights_of({}) for action in of_node)) for argv in rights)
 
 
 def acting_lines(user: str, rights: Iterable[Sequence[str]]) -> tuple[str, ...]:

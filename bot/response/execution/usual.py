@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from bot.domain.action import Action
 from bot.domain.contracts import Ledger, Log, NodeDirectory
 from bot.domain.errors import ImpossibleEvent, InventoryError, UnreadableEntry
 from bot.domain.events import StepVerified
@@ -41,8 +40,8 @@ class UsualTimes:
     log: Log
     _known: dict[tuple[str, int], UsualTime | None] = field(default_factory=dict)  # by incident and step
 
-    async def under_way(self, group: Sequence[Incident], actions: Mapping[str, Action]) -> dict[str, UsualTime]:
-        """Return how long running reboots usually take, by incident; the record is read once for each.
+    async def under_way(self, group: Iterable[Incident]) -> dict[str, UsualTime]:
+        """Return how long the running steps usually take, by incident; the record is read once for each.
 
         Raises: LedgerError when the ledger cannot be asked.
         """
@@ -51,12 +50,10 @@ class UsualTimes:
             step = incident.step_under_way
             if step is None or incident.proposal is None:
                 continue
-            action = actions.get(incident.proposal.plan.steps[step.number - 1].action)
-            if action is None or not action.reboots:
-                continue
             key = (incident.id, step.number)
             if key not in self._known:
-                self._known[key] = await self.of(incident, action.name, step.started_at)
+                action = incident.proposal.plan.steps[step.number - 1].action
+                self._known[key] = await self.of(incident, action, step.started_at)
                 while len(self._known) > _REMEMBERED:
                     del self._known[next(iter(self._known))]
             if (usual := self._known[key]) is not None:

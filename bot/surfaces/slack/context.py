@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.domain.alert import BOT, is_who, person_of
+from bot.domain.alert import BOT
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.entry import Entry
@@ -25,7 +25,7 @@ from bot.domain.errors import (
 )
 from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
-from bot.domain.policy import Approval, Policy
+from bot.domain.policy import Approval, Policy, is_who, person_of
 from bot.domain.safe_text import one_line
 from bot.response.decision.responder import Responder
 from bot.response.decision.verdict_marker import VerdictMarker

@@ -14,10 +14,9 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.alert import person_of
 from bot.domain.contracts import Seconds
 from bot.domain.errors import CannotTell, NotAnApprover
-from bot.domain.policy import Approval, Policy
+from bot.domain.policy import Approval, Policy, person_of
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import error_name

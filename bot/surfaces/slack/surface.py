@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.domain.action import Action
-from bot.domain.call import is_call
 from bot.domain.contracts import ActingLedger, Log, Outbox
 from bot.domain.engine_contracts import Notices
 from bot.domain.errors import LedgerError
@@ -24,12 +23,11 @@ from bot.response.execution.usual import UsualTimes
 from bot.response.record import readable, undoable
 from bot.surfaces.slack.calls import FIRST
 from bot.surfaces.slack.card import acting_card
+from bot.surfaces.slack.card_times import PROGRESS, ReminderTimes, RunningSteps, reminders
 from bot.surfaces.slack.message import Message, stands_so, wording_of
 from bot.surfaces.slack.parts import CARD, MessageTarget, spot_of
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.reminders import ReminderTimes, reminders
 from bot.surfaces.slack.report_file import REPORT
-from bot.surfaces.slack.running_steps import PROGRESS, RunningSteps
 from bot.surfaces.slack.thread import ThreadReplies
 from bot.surfaces.slack.thread_files import FileRequest
 from bot.surfaces.view.context import ViewContext
@@ -236,8 +234,10 @@ class SlackSurface:
         return acting_card(group, replace(context, head=self._heads[name]))
 
     async def _telling(self, name: str, group: Sequence[Incident]) -> ViewContext:
-        is_running = any(incident.step_under_way is not None for incident in group)
-        waits = {incident.id: self._notices.waits_for(incident.id) for incident in group if _may_be_held_up(incident)}
+        rebooting = [each for each in group if (action := self._running_action(each)) is not None and action.reboots]
+        waits = {
+            incident.id: self._notices.waits_for(incident.id) for incident in group if self._may_be_held_up(incident)
+        }
         return ViewContext(
             self._policy,
             self.words,
@@ -245,10 +245,26 @@ class SlackSurface:
             waits_for=waits,
             undoable=frozenset(each.id for each in group if each.ended and undoable(each, self._actions)),
             links=self._links,
-            usual=await self._usual.under_way(group, self._actions) if self._usual is not None and is_running else {},
+            usual=await self._usual.under_way(rebooting) if self._usual is not None and rebooting else {},
             now=self._running.looked_at.get(name),
             on_call=await self._on_call.read() if self._on_call is not None and needs_a_person(group) else None,
         )
+
+    def _may_be_held_up(self, incident: Incident) -> bool:
+        """True while no step runs, or the running step goes in rounds that each have news."""
+        if incident.state not in (State.APPROVED, State.ACTING):
+            return False
+        if incident.step_under_way is None:
+            return True
+        action = self._running_action(incident)
+        return action is not None and action.by_calls is not None
+
+    def _running_action(self, incident: Incident) -> Action | None:
+        """Return what the step under way does; None where none is, or this program does not know it."""
+        under_way, proposal = incident.step_under_way, incident.proposal
+        if under_way is None or proposal is None:
+            return None
+        return self._actions.get(proposal.plan.steps[under_way.number - 1].action)
 
     # --- where it is shown
 
@@ -282,13 +298,3 @@ class SlackSurface:
             self._heads.pop(forgotten, None)
             self._as_of.pop(forgotten, None)
             self._thread.forget(forgotten)
-
-
-def _may_be_held_up(incident: Incident) -> bool:
-    """True while no step runs, or the running step goes in rounds that each have news."""
-    if incident.state not in (State.APPROVED, State.ACTING) or incident.proposal is None:
-        return False
-    if (under_way := incident.step_under_way) is None:
-        return True
-    commands = incident.proposal.plan.steps[under_way.number - 1].commands
-    return bool(commands) and all(map(is_call, commands))

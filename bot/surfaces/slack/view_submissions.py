@@ -11,7 +11,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import TypeAlias
 
-from bot.domain.alert import person_of
 from bot.domain.entry import instant_of
 from bot.domain.errors import (
     LedgerError,
@@ -23,7 +22,7 @@ from bot.domain.errors import (
     UnknownIncident,
 )
 from bot.domain.incident import Incident
-from bot.domain.policy import Approval
+from bot.domain.policy import Approval, person_of
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.surfaces.slack.blocks import BRAKE

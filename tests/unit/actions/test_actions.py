@@ -91,10 +91,10 @@ def test_commands_run_exactly_the_rights_through_sudo(action: str, args: dict[st
 
 def test_what_it_runs_is_what_it_needs_as_root() -> None:
     for name in ("disable_unit", "mask_unit"):
-        (argv,) = ACTIONS[name].rights(UNIT)
+        (argv,) = ACTIONS[name].rights_of(UNIT)
         assert argv[0] == "systemctl"
         assert argv[-2:] == ("--", "ecs.service")
-    assert ACTIONS["reboot"].rights({}) == (("systemctl", "reboot"),)
+    assert ACTIONS["reboot"].rights_of({}) == (("systemctl", "reboot"),)
 
 
 @pytest.mark.parametrize("said", ["", "Id=ecs.service\n", "ActiveState=\nLoadState=loaded\n", "no such thing"])
@@ -120,7 +120,7 @@ def test_restored_unit_is_as_each_verb_would_have_it() -> None:
 @pytest.mark.parametrize("action", ["disable_unit", "mask_unit"])
 def test_rights_of_the_inverse_are_its_commands(action: str) -> None:
     (step,) = ACTIONS[action].inverse(UNIT, LOOPING)
-    assert ACTIONS[step.action].rights(step.args) == tuple(tuple(line.split()[2:]) for line in step.commands)
+    assert ACTIONS[step.action].rights_of(step.args) == tuple(tuple(line.split()[2:]) for line in step.commands)
     at_rest = OFF | {"LoadState": "masked"}
     assert ACTIONS[action].inverse(UNIT, at_rest) == (), "nothing was changed, nothing is brought back"
 
@@ -165,7 +165,7 @@ def test_started_unit_is_proved_by_running_without_having_been_started_again(
 
 def test_start_is_one_exact_right_and_is_never_taken_back() -> None:
     start = ACTIONS["start_unit"]
-    assert start.rights({"unit": "kubelet.service"}) == (("systemctl", "start", "--", "kubelet.service"),)
+    assert start.rights_of({"unit": "kubelet.service"}) == (("systemctl", "start", "--", "kubelet.service"),)
     assert start.inverse(UNIT, OFF) == ()
     assert "cannot be undone" in start.note
     assert (start.patience(RUNS) or timedelta(0)) >= timedelta(seconds=15), "two looks, apart"
@@ -174,8 +174,8 @@ def test_start_is_one_exact_right_and_is_never_taken_back() -> None:
 
 def test_dropping_caches_is_one_line_that_sudo_can_list_and_has_no_undo() -> None:
     dropping = ACTIONS["drop_caches"]
-    assert dropping.rights({}) == (("sysctl", "-w", "vm.drop_caches=3"),)
-    assert acting_lines("zombie", dropping.rights({})) == (
+    assert dropping.rights_of({}) == (("sysctl", "-w", "vm.drop_caches=3"),)
+    assert acting_lines("zombie", dropping.rights_of({})) == (
         "zombie ALL=(root) NOPASSWD: /usr/sbin/sysctl -w vm.drop_caches\\=3",
         "zombie ALL=(root) NOPASSWD: /sbin/sysctl -w vm.drop_caches\\=3",
     )

@@ -156,7 +156,7 @@ def test_pod_is_read_as_it_was_written(name: str, state: str) -> None:
 def test_role_that_is_handed_out_gives_what_the_actions_need_and_no_more() -> None:
     (role, _, _) = yaml.safe_load_all((ROOT / "docs" / "kubernetes-role.yaml").read_text())
     given = {(verb, resource) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
-    assert given == {right for name in ("drain", "uncordon") for right in ACTIONS[name].rights(ARGS)}
+    assert given == {right for name in ("drain", "uncordon") for right in ACTIONS[name].rights_of(ARGS)}
     page = (ROOT / "docs" / "kubernetes.md").read_text()
     lines = [line for line in (ROOT / "docs" / "kubernetes-role.yaml").read_text().splitlines() if "apiGroups" in line]
     assert lines

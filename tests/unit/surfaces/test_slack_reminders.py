@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
-from bot.surfaces.slack.reminders import ReminderTimes, reminders
+from bot.surfaces.slack.card_times import ReminderTimes, reminders
 from tests.record.incidents import WAYS
 from tests.unit.surfaces.cards import POLICY, told
 from tests.unit.surfaces.test_slack_card import taken_by_slack

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from bot.actions import ACTIONS
 from bot.domain.errors import UnknownNode, UnreadableEntry
 from bot.domain.events import StepVerified
 from bot.domain.incident import Incident, IncidentSummary
@@ -77,7 +76,7 @@ def times(ended: Sequence[Incident]) -> tuple[UsualTimes, Past]:
 
 async def usual(ended: Sequence[Incident]) -> UsualTime | None:
     known, _ = times(ended)
-    return (await known.under_way([under_way()], ACTIONS)).get("underway01")
+    return (await known.under_way([under_way()])).get("underway01")
 
 
 async def test_nodes_of_the_same_kind_say_it_where_there_are_three() -> None:
@@ -110,7 +109,7 @@ async def test_what_cannot_be_read_or_found_is_left_out_and_the_record_is_asked_
     known, past = times(ended)
     past.damaged = ended[3].id
     for _ in range(3):
-        found = await known.under_way([under_way()], ACTIONS)
+        found = await known.under_way([under_way()])
         assert found["underway01"] == UsualTime(timedelta(seconds=60), timedelta(seconds=80), 3, BIG)
     assert past.asked == 1
 

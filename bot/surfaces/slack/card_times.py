@@ -1,13 +1,14 @@
-"""A reminder in the thread of a card: half of the time to decide is over, and nobody has decided.
+"""What changes on a card with the clock: the seconds of a running step, and a reminder that nobody has decided.
 
-It comes once for plans that were proposed together, also across restarts and replicas. It notifies only the people
-whom the policy names: no group, and no channel.
+The seconds change often at first, less often later. The reminder comes into the card's thread when half of the time to
+decide is over; once for plans that were proposed together, also across restarts and replicas. It notifies only the
+people whom the policy names: no group, and no channel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from bot.domain.incident import Incident
@@ -16,9 +17,11 @@ from bot.domain.safe_text import listed, one_line
 from bot.domain.transitions import State
 from bot.surfaces.slack.blocks import drawn, line, marked_up, slack_user
 from bot.surfaces.slack.message import TEXT, Message, clipped
+from bot.surfaces.view.plan_words import lasting
 from bot.surfaces.view.words import Instant, Person, Piece, Sentence
 
 MOST_NAMED = 5
+PROGRESS = (State.ACTING, State.VERIFYING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +100,39 @@ def _called(waiting: Sequence[Incident], policy: Policy) -> list[str]:
     asked = {asker for incident in waiting for asker in incident.askers} if not policy.self_approval else set()
     away = {slack_user(by) for by in (*spoken, *asked)}
     return [by for by in sorted(policy.approvers) if slack_user(by) and slack_user(by) not in away][:MOST_NAMED]
+
+
+@dataclass(slots=True)
+class RunningSteps:
+    """Remembers on which cards a step runs, and the seconds shown; rebuilt from what is shown after a restart.
+
+    Shape: by card, `since` is when its steps began, `looked_at` the instant up to which their seconds are counted.
+    """
+
+    since: dict[str, tuple[datetime, ...]] = field(default_factory=dict)
+    looked_at: dict[str, datetime] = field(default_factory=dict)
+
+    def heard(self, name: str, group: Sequence[Incident]) -> None:
+        """Note the state of a card; a card that also waits for people is left alone until it changes."""
+        steps = [step for incident in group if (step := incident.step_under_way) is not None]
+        if steps and all(incident.ended or incident.state in PROGRESS for incident in group):
+            self.since[name] = tuple(step.started_at for step in steps)
+        else:
+            self.since.pop(name, None)
+            self.looked_at.pop(name, None)
+
+    def due(self, now: datetime, mine: Collection[str]) -> list[str]:
+        """Return the cards among these whose shown seconds are out of date."""
+        return [
+            name
+            for name, starts in self.since.items()
+            if name in mine and _said(starts, now) != _said(starts, self.looked_at.get(name))
+        ]
+
+    def looked(self, name: str, now: datetime) -> None:
+        """Count a card's seconds up to this instant."""
+        self.looked_at[name] = now
+
+
+def _said(starts: Sequence[datetime], now: datetime | None) -> list[timedelta]:
+    return [lasting(since, now) for since in starts]
