@@ -14,7 +14,6 @@ from bot.domain.fence import Fence, FenceRefusal
 from bot.ledger import Ledger, holds
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.decision import braking, guards
-from bot.response.decision.approval_counter import ApprovalCounter
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.step_executor import StepExecutor
 
@@ -96,10 +95,10 @@ def request_not_compared(patch: pytest.MonkeyPatch) -> None:
 
 
 def voice_not_asked_again(patch: pytest.MonkeyPatch) -> None:
-    async def counts(self: ApprovalCounter, incident: Any, said: Any) -> bool:
+    async def counts(self: guards.ApprovalCounter, incident: Any, said: Any) -> bool:
         return True
 
-    patch.setattr(ApprovalCounter, "_counts", counts)
+    patch.setattr(guards.ApprovalCounter, "_counts", counts)
 
 
 def brake_past_a_resend(patch: pytest.MonkeyPatch) -> None:

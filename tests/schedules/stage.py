@@ -18,8 +18,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Leases, Ledger
-from bot.response.decision.binding import binds
-from bot.response.decision.preflight import Preflight
+from bot.response.decision.preflight import Preflight, binds
 from bot.response.decision.responder import Responder
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.remediation import Remediation

@@ -37,8 +37,7 @@ from bot.inventory import Inventory
 from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.ledger.inbox import Inbox
-from bot.response.decision.binding import binds
-from bot.response.decision.preflight import Preflight
+from bot.response.decision.preflight import Preflight, binds
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.figures import figures
 from bot.response.execution.node_access import NodeAccess, NodeStatus

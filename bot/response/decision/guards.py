@@ -1,13 +1,17 @@
-"""The guards: each checks a single condition and raises its refusal by name; none of them can say yes."""
+"""The guards: each checks a single condition and raises its refusal by name; none of them can say yes.
+
+Longer than 300 lines: how many people have to say yes hangs on who they are, so that is counted here, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.domain.action import Action, Facts, Plan
 from bot.domain.alert import TERMINAL
+from bot.domain.contracts import Ledger
 from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyDecided,
@@ -29,8 +33,8 @@ from bot.domain.errors import (
 )
 from bot.domain.events import GIVE_UP, GO_ON, Declined, Expired, PlanProposed, QuestionAsked
 from bot.domain.feedback import score_of
-from bot.domain.incident import Incident
-from bot.domain.policy import Approval, Policy, person_of
+from bot.domain.incident import Decision, Incident
+from bot.domain.policy import Approval, ApproverLookup, Policy, person_of
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
 
@@ -105,6 +109,50 @@ def is_first_yes(policy: Policy, incident: Incident, approval: Approval) -> None
     if any(mine & policy.people_of(earlier.by, earlier.event.os_user) for earlier in incident.endorsements):
         approvals = f"{len(incident.endorsements)} of {incident.approvals_needed}"
         raise NotEnoughApprovers(f"You have said yes already; {approvals} have.", "Ask another approver.")
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalCounter:
+    """Counts yeses. `lookup` is None where people's present standing cannot be asked."""
+
+    policy: Policy
+    ledger: Ledger
+    lookup: ApproverLookup | None = None
+
+    async def needed(self, incident: Incident, proposal: PlanProposed) -> tuple[int, tuple[str, ...]]:
+        """Return how many have to say yes now, and whose earlier yes no longer counts.
+
+        Shape: at least the number in the proposal; nodes and askers may have been added since. For each yes that
+        lapsed another yes is needed, from another person.
+        Raises: CannotTell when it is not known whether an earlier yes still counts.
+        """
+        nodes = 1
+        if self.policy.approvals_for_several > proposal.approvals_needed:
+            nodes = len(await self.ledger.nodes(incident.group)) if incident.group else 1
+        strange = raised_by_stranger(self.policy, incident)
+        needed = max(proposal.approvals_needed, self.policy.approvals_needed(nodes, strange))
+        if len(incident.endorsements) + 1 < needed:
+            return needed, ()
+        lapsed = tuple([said.by for said in incident.endorsements if not await self._counts(incident, said)])
+        return needed + len(lapsed), lapsed
+
+    async def _counts(self, incident: Incident, said: Decision) -> bool:
+        by = said.by
+        earlier = Approval(
+            by, "", os_user=said.event.os_user
+        )  # in a terminal a name is only claimed: the login may ask
+        asked = not self.policy.self_approval and has_asked(self.policy, incident, earlier)
+        try:
+            again = await self.lookup.again(by) if self.lookup is not None else Approval(by, "")
+            is_named(self.policy, again)
+        except NotAnApprover as no:
+            if self.lookup is None and self.policy.approver_groups and not asked:  # a group may still name them
+                raise CannotTell(
+                    f"{by} has said yes, and it cannot be checked here whether they still may.",
+                    "Say the last yes in the chat.",
+                ) from no
+            return False
+        return not asked
 
 
 def has_not_begun(incident: Incident) -> None:

@@ -1,12 +1,16 @@
-"""The node is read again before a plan may run; a difference ends the incident."""
+"""What an approval binds beside the plan; and the look before the plan runs: a node that differs ends the incident."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import hashlib
+import json
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from bot.domain.action import ALSO, Facts, Plan, Step
 from bot.domain.contracts import NodeDirectory
 from bot.domain.errors import (
     AlreadyCured,
@@ -21,14 +25,20 @@ from bot.domain.errors import (
     WouldStopProtected,
 )
 from bot.domain.incident import Incident
+from bot.domain.json_form import plain
 from bot.domain.node import Node
-from bot.domain.verdict import Status, Verdict
-from bot.response.decision.binding import another_boot, another_machine, another_reach, drift
-from bot.response.decision.recheck import RecheckResult
-from bot.response.decision.undo_proposer import undo_drift
+from bot.domain.playbook import Playbook
+from bot.domain.policy import Policy
+from bot.domain.probe import Unread
+from bot.domain.safe_text import redacted
+from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.privilege import login_that_lacks
 
+if TYPE_CHECKING:
+    from bot.response.decision.recheck import RecheckResult
+
+_UNIT = re.compile(r"[^\s,;]+\.[a-z]+")
 _AGAIN = "Try again, or check the node again."
 
 
@@ -131,3 +141,119 @@ def _judged(
         login, lines = login_that_lacks(node.name, node.user or "zombie", lacking)
         raise MissingRight(f"The {login} may not run what the plan needs.", lines)
     return seen
+
+
+# --- what is bound, and how a node differs from it
+
+
+def binds(verdict: Verdict, node: Node, seen: NodeStatus, playbook: Playbook, policy: Policy) -> Mapping[str, str]:
+    """Return what the approver has seen, by name."""
+    return bindings(verdict, node, seen, f"{playbook.name} {playbook.version}", policy)
+
+
+def bindings(verdict: Verdict, node: Node, seen: NodeStatus, playbook: str, policy: Policy) -> Mapping[str, str]:
+    """Return the same for a playbook's name and version, as the record has them."""
+    evidence = json.dumps(redacted(plain(verdict.evidence)), sort_keys=True, separators=(",", ":"))
+    return {
+        "address": address(node),
+        "host_key": seen.host_key,
+        "boot_id": seen.boot_id,
+        "machine_id": seen.machine_id,
+        "playbook": playbook,
+        "policy": policy.digest,
+        "evidence": hashlib.sha256(evidence.encode()).hexdigest(),
+        **(seen.also or {}),
+    }
+
+
+def address(node: Node) -> str:
+    """A node's address in its inventory."""
+    return f"{node.address}:{node.port}" if node.port is not None else node.address
+
+
+def another_machine(bound: Mapping[str, str], node: Node, seen: NodeStatus) -> tuple[str, ...]:
+    """Return what shows that this is not the approved machine; a new boot does not count."""
+    values = {"address": address(node), "host_key": seen.host_key, "machine_id": seen.machine_id}
+    return tuple(f"{name}: {bound.get(name, '')} → {now}" for name, now in values.items() if bound.get(name) != now)
+
+
+def another_boot(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
+    """Return a sentence if the node was booted since."""
+    was = bound.get("boot_id", "")
+    return () if seen.boot_id == was else (f"boot_id: {was} → {seen.boot_id}",)
+
+
+def another_reach(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
+    """Return how the steps' side effects differ from those approved; empty where they were not read."""
+    if seen.also is None:
+        return ()
+    was = {name: words for name, words in bound.items() if name.startswith(ALSO)}
+    changed = sorted(name for name in was.keys() | seen.also.keys() if was.get(name) != seen.also.get(name))
+    return tuple(f"{name}: {was.get(name, 'nothing')} → {seen.also.get(name, 'nothing')}" for name in changed)
+
+
+def further_reach(bound: Mapping[str, str], seen: NodeStatus) -> tuple[str, ...]:
+    """Return what a later step would do to units that were not shown with it. Fewer units are no difference, because an
+    earlier step may have stopped or started them.
+    """
+    effects = ((name, bound.get(name, ""), words) for name, words in sorted((seen.also or {}).items()))
+    return tuple(f"{name}: {was or 'nothing'} → {now}" for name, was, now in effects if not _units(now) <= _units(was))
+
+
+def _units(words: str) -> frozenset[str]:
+    return frozenset(_UNIT.findall(words))
+
+
+def drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
+    """Return how a verdict differs from the approved verdict; figures may move."""
+    found = []
+    if now.status is not before.status:
+        found.append(f"status: {before.status} → {now.status}")
+    if now.cause != before.cause:
+        found.append(f"cause: {before.cause or 'none'} → {now.cause or 'none'}")
+    was, sure = before.confidence, now.confidence
+    if was is not None and (sure is None or sure.rank < was.rank):
+        found.append(f"confidence: {was} → {sure or 'none'}")
+    if set(now.suspects) != set(before.suspects):
+        found.append(f"suspects: {', '.join(before.suspects) or 'none'} → {', '.join(now.suspects) or 'none'}")
+    if now.plan is None:
+        found.append("plan: none is offered now")
+    elif now.plan.digest != plan.digest:
+        found.append(f"plan: {_said(plan)} → {_said(now.plan)}")
+    found += [f"{reading.probe}: {reading.reason}" for reading in _newly_unread(before, now)]
+    return tuple(found)
+
+
+def _newly_unread(before: Verdict, now: Verdict) -> list[Unread]:
+    """What the evidence depends on and is now unread."""
+    known, shown = {reading.probe for reading in before.unread}, {reading.probe for reading in before.evidence}
+    return [reading for reading in now.unread if reading.probe in shown and reading.probe not in known]
+
+
+def _said(plan: Plan) -> str:
+    return "; ".join(line for step in plan.steps for line in step.commands)
+
+
+def undo_drift(incident: Incident, facts: Sequence[Facts]) -> tuple[str, ...]:
+    """Return how the node's state differs from what it was when the undo was proposed."""
+    assert incident.proposal is not None
+    assert incident.verdict is not None
+    now = [left_so(step, facts) for step, facts in zip(incident.proposal.plan.steps, facts, strict=True)]
+    return tuple(
+        f"{was.says} → {seen.says}"
+        for was, seen in zip(incident.verdict.evidence, now, strict=True)
+        if was.source != seen.source
+    )
+
+
+def left_so(step: Step, facts: Facts) -> Evidence:
+    """Return a unit's state as an undo records it."""
+    lines = tuple(f"{name}={value}" for name, value in facts.items())
+    return Evidence(step.action, "look", f"{step.args.get('unit', step.action)}: {told(facts)}", lines)
+
+
+def told(facts: Facts) -> str:
+    """Return a unit's state in words."""
+    return ", ".join(f"{name}={value}" for name, value in facts.items() if name.endswith("State")) or ", ".join(
+        f"{name}={value}" for name, value in facts.items()
+    )

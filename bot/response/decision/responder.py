@@ -46,7 +46,6 @@ from bot.domain.incident import Incident
 from bot.domain.policy import SAME_AGAIN, Approval, ApproverLookup, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
-from bot.response.decision.approval_counter import ApprovalCounter
 from bot.response.decision.braking import set_brake
 from bot.response.decision.decision_preview import DecisionPreview
 from bot.response.decision.preflight import Drifted, Preflight
@@ -208,7 +207,7 @@ class Responder:
     async def _decided(self, incident_id: str, approval: Approval) -> Incident:
         """Decide in turn: of many at the same time the first has the node read, and the others are told."""
         looked = False
-        counter = ApprovalCounter(self.policy, self.ledger, self.lookup)
+        counter = guards.ApprovalCounter(self.policy, self.ledger, self.lookup)
         for _ in range(_TRIES):
             record = await self._read(incident_id)
             incident, proposal = record.incident, await self._guarded(record, approval)

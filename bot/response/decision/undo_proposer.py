@@ -28,9 +28,9 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.policy import SAME_AGAIN, Approval, Policy
 from bot.domain.safe_text import one_line
-from bot.domain.verdict import Evidence, Status, Verdict
+from bot.domain.verdict import Status, Verdict
 from bot.response.decision import guards
-from bot.response.decision.binding import another_machine, bindings
+from bot.response.decision.preflight import another_machine, bindings, left_so, told
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
 from bot.response.record import recorded, short_id
@@ -83,7 +83,7 @@ class UndoProposer:
         for act, facts in zip(done, seen.facts, strict=False):
             action = self.reach.actions[act.step.action]
             if action.judge(act.step.args, act.before, facts) is not Proof.PROVEN:
-                left = f"It is not as incident {incident.id} left it: {_told(facts)}"
+                left = f"It is not as incident {incident.id} left it: {told(facts)}"
                 raise StateChanged(left, "Look at it by hand.")
         if lacking:
             lines = "; ".join(acting_lines(node.user or "zombie", lacking))
@@ -91,7 +91,7 @@ class UndoProposer:
         undone = [act.step for act in done]
         begun = zip(incident.steps, incident.proposal.plan.steps, strict=False)
         kept = [step.action for record, step in begun if record.started is not None and step not in undone]
-        evidence = tuple(_seen(step, facts) for step, facts in zip(steps, seen.facts[len(done) :], strict=True))
+        evidence = tuple(left_so(step, facts) for step, facts in zip(steps, seen.facts[len(done) :], strict=True))
         summary = f"Undo of incident {incident.id}: {said(self.reach.actions, steps)}. The node was not judged again."
         if kept:
             summary += f" Not undone: {', '.join(kept)}."
@@ -145,29 +145,6 @@ class UndoProposer:
         raise NothingToUndo(f"Undoing incident {incident.id} was proposed {_TIMES} times, and never carried out.")
 
 
-def undo_drift(incident: Incident, facts: Sequence[Facts]) -> tuple[str, ...]:
-    """Return how the node's state differs from what it was when the undo was proposed."""
-    assert incident.proposal is not None
-    assert incident.verdict is not None
-    now = [_seen(step, facts) for step, facts in zip(incident.proposal.plan.steps, facts, strict=True)]
-    return tuple(
-        f"{was.says} → {seen.says}"
-        for was, seen in zip(incident.verdict.evidence, now, strict=True)
-        if was.source != seen.source
-    )
-
-
 def said(actions: Mapping[str, Action], steps: Sequence[Step]) -> str:
     """Return what steps do, in words."""
     return ", then ".join(actions[step.action].title_of(step.args) for step in steps)
-
-
-def _seen(step: Step, facts: Facts) -> Evidence:
-    lines = tuple(f"{name}={value}" for name, value in facts.items())
-    return Evidence(step.action, "look", f"{step.args.get('unit', step.action)}: {_told(facts)}", lines)
-
-
-def _told(facts: Facts) -> str:
-    return ", ".join(f"{name}={value}" for name, value in facts.items() if name.endswith("State")) or ", ".join(
-        f"{name}={value}" for name, value in facts.items()
-    )

@@ -27,8 +27,8 @@ from bot.domain.probe import Unread
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Verdict
 from bot.probes.host import HostReading, machine_id_of
-from bot.response.decision.binding import binds
 from bot.response.decision.guards import raised_by_stranger, units_are_named, units_of
+from bot.response.decision.preflight import binds
 from bot.response.diagnosis.figures import figures
 from bot.response.execution.cluster import KUBERNETES
 from bot.response.execution.node_access import NodeAccess

@@ -47,7 +47,7 @@ from bot.domain.incident import Incident, StepRecord
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.response.decision import guards
-from bot.response.decision.binding import another_boot, another_machine, another_reach, further_reach
+from bot.response.decision.preflight import another_boot, another_machine, another_reach, further_reach
 from bot.response.execution.attempts import HELD_UP, POLL, Attempt, Attempts, pause_of
 from bot.response.execution.before_reboot import NOTHING, PreRebootReader, StoredReadings
 from bot.response.execution.node_access import NodeAccess, NodeStatus, NotRun, TooLate

@@ -16,8 +16,8 @@ from bot.domain.node import Node
 from bot.domain.probe import Unread
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.probes.cgroups import CgroupsReading
-from bot.response.decision.binding import another_machine
 from bot.response.decision.guards import units_of
+from bot.response.decision.preflight import another_machine
 from bot.response.diagnosis.figures import compared, figures
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.record import asked, plan_of, proved, recorded

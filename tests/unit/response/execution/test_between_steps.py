@@ -22,7 +22,7 @@ from bot.domain.events import (
 from bot.domain.fence import fenced
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
-from bot.response.decision.binding import binds, further_reach
+from bot.response.decision.preflight import binds, further_reach
 from bot.response.execution.node_access import NodeStatus
 from tests.record.incidents import ALERT
 from tests.schedules.parts import KEY
