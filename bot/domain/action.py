@@ -59,14 +59,12 @@ class Surroundings(Protocol):
 
     def looks(self, args: Args) -> tuple[Command, ...]:
         """Return the commands that read them."""
-        ...
 
     def affects(self, args: Args, outputs: Outputs) -> str:
         """Return the side effects in words, empty if there are none. The same node state gives the same words.
 
         Raises: WouldStopProtected when a side effect is not allowed; CannotRead when the node does not tell.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,6 @@ class KeptCases(Protocol):
 
     async def keep(self, incident: str, case: Case) -> str:
         """Store what an incident's node said; return its content hash, empty if it is too large to store."""
-        ...
 
 
 class CaseStore(KeptCases, Protocol):
@@ -155,7 +154,6 @@ class CaseStore(KeptCases, Protocol):
 
     async def text(self, incident: str, digest: str) -> str | None:
         """Return the text of a case, None if it was deleted."""
-        ...
 
 
 class Readings(Protocol):
@@ -163,11 +161,9 @@ class Readings(Protocol):
 
     async def keep(self, node: str, cause: str, look: CountSample) -> None:
         """Store a look; storing it again changes nothing."""
-        ...
 
     async def looks(self, node: str, cause: str) -> tuple[CountSample, ...]:
         """Return the latest looks, oldest first."""
-        ...
 
 
 class SweepReports(Protocol):
@@ -175,11 +171,9 @@ class SweepReports(Protocol):
 
     async def told(self, name: str) -> str:
         """Return the sweep's last report; empty if there is none."""
-        ...
 
     async def tell(self, name: str, told: str) -> None:
         """Store the sweep's report."""
-        ...
 
 
 def without_secrets(run: Completed) -> Completed:

@@ -27,16 +27,12 @@ class ChatRequests(Protocol):
 
         Shape: a request with a body is continued after a crash (`left`); without a body only its key is known.
         """
-        ...
 
     async def done(self, key: str) -> None:
         """Mark a request as done; its key stays known for some days."""
-        ...
 
     async def is_open(self, key: str) -> bool:
         """True for a request that any program has taken and that is not done."""
-        ...
 
     async def left(self) -> tuple[ChatRequest, ...]:
         """Take over the requests that no live program is handling, and return them, oldest first."""
-        ...

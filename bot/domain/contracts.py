@@ -38,7 +38,6 @@ class Transport(Protocol):
         Raises: Unreachable when the node could not be talked to; StoodStill, also after answers, when this program
         itself was suspended; MissingFile when a key or known_hosts file is missing.
         """
-        ...
 
 
 class ActingTransport(Transport, Protocol):
@@ -51,11 +50,9 @@ class ActingTransport(Transport, Protocol):
 
         Raises: HostKeyRejected when it shows another key: then nothing was sent.
         """
-        ...
 
     def host_key(self, node: Node) -> str:
         """Return the fingerprint of the host key that the node showed last; empty if none was seen."""
-        ...
 
 
 class ClusterApi(Protocol):
@@ -67,11 +64,9 @@ class ClusterApi(Protocol):
         Raises: UnknownCluster when no cluster of that name is configured; ConnectionLost when there was no answer: then
         the call may have arrived or not.
         """
-        ...
 
     async def close(self) -> None:
         """Close the connections."""
-        ...
 
 
 Clock: TypeAlias = Callable[[], datetime]
@@ -86,7 +81,6 @@ class Log(Protocol):
 
     def __call__(self, event: str, **fields: Any) -> None:
         """Write a line."""
-        ...
 
 
 class NodeDirectory(Protocol):
@@ -94,7 +88,6 @@ class NodeDirectory(Protocol):
 
     def find(self, name: str, /) -> Node:
         """Return the node of exactly that name. Raises: InventoryError when there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +143,6 @@ class Ledger(Protocol):
         Raises: Conflict when the stream has another length by now; ImpossibleEvent when the event cannot come next;
         StaleRequest when it would release an earlier pull of the brake than the present pull.
         """
-        ...
 
     async def append_all(
         self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str
@@ -159,30 +151,24 @@ class Ledger(Protocol):
 
         Raises: what `append` does.
         """
-        ...
 
     async def append_together(self, appends: Sequence[Append]) -> tuple[Entry, ...]:
         """Append to several incidents in one transaction, in the order given: all of it, or nothing.
 
         Raises: what `append` does.
         """
-        ...
 
     async def read(self, stream: str) -> tuple[Entry, ...]:
         """Return the stream's entries in order; empty if there is no such stream."""
-        ...
 
     async def mutes(self) -> tuple[Entry, ...]:
         """Return every entry that muted or unmuted a cause, oldest first."""
-        ...
 
     async def marks(self) -> tuple[Entry, ...]:
         """Return every entry that says whether a verdict was right, or that a cause was looked at, oldest first."""
-        ...
 
     async def captures(self) -> tuple[Entry, ...]:
         """Return every entry of rolling captures, oldest first."""
-        ...
 
     async def incident(self, stream: str) -> Incident | None:
         """Return the incident folded from a stream's entries, None if there is no such stream.
@@ -191,42 +177,33 @@ class Ledger(Protocol):
 
         Raises: ImpossibleEvent when the entries do not form an incident; UnreadableEntry when an entry cannot be read.
         """
-        ...
 
     async def head(self, stream: str) -> Head:
         """Return where the stream ends."""
-        ...
 
     async def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
         """Return a summary of each incident, of all nodes or of a single node, newest first."""
-        ...
 
     async def nodes(self, group: str) -> frozenset[str]:
         """Return the nodes of a group's incidents."""
-        ...
 
     async def policy(self) -> Entry | None:
         """Return the latest entry of `house` that noted a policy."""
-        ...
 
     async def changed(self, since: int | None = None) -> Changes:
         """Return the incidents that have new entries since that change; for None, all open incidents."""
-        ...
 
     async def together(self, card: str) -> tuple[str, ...]:
         """Return the ids of the incidents that share a card (`IncidentSummary.card`), oldest first."""
-        ...
 
     async def group(self, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         """Return those incidents as they were at one moment, and by id why others among them cannot be read."""
-        ...
 
     async def card(self, card: str, part: str, of_incident: bool = False) -> CardRecord:
         """Return all that a card is drawn from, in one read; `part` is the part whose content is among it.
 
         Shape: with `of_incident`, `card` is the id of an incident on it.
         """
-        ...
 
 
 class ActingLedger(Ledger, Protocol):
@@ -240,11 +217,9 @@ class ActingLedger(Ledger, Protocol):
         Raises: what `append` does; Braked, ApprovalExpired, NodeBusy, BudgetSpent or AlreadyTried when it may not begin
         now.
         """
-        ...
 
     async def hold(self, node: str, machine_id: str = "") -> Hold | None:
         """Return the hold on the node, or on the same machine under another name."""
-        ...
 
     async def free(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
         """Release the node of an incident that cannot go on, and record that; `end` ends the incident with it.
@@ -252,11 +227,9 @@ class ActingLedger(Ledger, Protocol):
         Raises: Conflict when another incident holds the node by now, or its runner was active; with `end` also what
         `append` does.
         """
-        ...
 
     async def machines(self) -> Mapping[str, tuple[str, ...]]:
         """Return the names of each machine that has several, by machine-id."""
-        ...
 
     async def earlier(
         self, incident: Incident, cause: str, machine_id: str, within: timedelta, most: int
@@ -266,23 +239,18 @@ class ActingLedger(Ledger, Protocol):
         Shape: incidents opened within that time before this one, also under the machine's other names, oldest first:
         the last `most` of them, and none where none of them had that cause.
         """
-        ...
 
     async def refused(self, event: WishRefused, by: str) -> None:
         """Record a refusal; repeated refusals of a person are recorded once an hour, and the rest are counted."""
-        ...
 
     async def beat(self, incident: str, runner: str) -> None:
         """Say that the runner is alive and at work on the incident."""
-        ...
 
     async def braked(self) -> Entry | None:
         """Return the entry that pulled the brake, None while it is off."""
-        ...
 
     async def pulled_by(self, request: str) -> Entry | None:
         """Return the entry by which that request pulled the brake, if it is among the last hundred; otherwise None."""
-        ...
 
     async def deciding(self, stream: str, within: timedelta) -> DecisionRecord | None:
         """Return an incident with all that a decision about it depends on, in one read; None without such a stream.
@@ -291,15 +259,12 @@ class ActingLedger(Ledger, Protocol):
 
         Raises: what `incident` does.
         """
-        ...
 
     async def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
         """Return what it depends on whether a plan is offered, in one read; `within` as for `tried`."""
-        ...
 
     async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         """Return the last incident that began this plan within that time, on its node or on that machine."""
-        ...
 
 
 class Leases(Protocol):
@@ -313,27 +278,21 @@ class Leases(Protocol):
 
     async def beat(self) -> None:
         """Say that this runner is alive, and working on the nodes it holds."""
-        ...
 
     async def take(self, group: str, by_force: bool = False) -> bool:
         """Take a group's lease; False while another live runner has it, unless `by_force`."""
-        ...
 
     async def claim(self) -> tuple[str, ...]:
         """Take the lease of every open group that no live runner has, and return those groups."""
-        ...
 
     async def mine(self) -> frozenset[str]:
         """Return the groups whose lease this runner has."""
-        ...
 
     async def let_go(self, groups: Iterable[str]) -> None:
         """Release the leases of these groups, except groups whose posts are still waiting."""
-        ...
 
     async def leave(self) -> None:
         """Release every lease at once, for the other runners."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,40 +311,30 @@ class Outbox(Protocol):
 
     async def keep(self, post: Post) -> StoredPost:
         """Store a post to be sent; it replaces an earlier post of the same incident and part."""
-        ...
 
     async def due(self, now: datetime) -> tuple[DuePost, ...]:
         """Return what is to be sent now, in the order it was stored; no other program gets these posts for a while."""
-        ...
 
     async def taken(self, post_id: str, channel: str, ts: str) -> None:
         """Say that a post was delivered to that message."""
-        ...
 
     async def failed(self, post_id: str, retry_at: datetime, error: str) -> None:
         """Say that a post was not delivered, and when to try again."""
-        ...
 
     async def dropped(self, post_id: str, error: str) -> None:
         """Say that a post cannot be delivered; a later post of the same part is tried again."""
-        ...
 
     async def turn(self, channel: str, apart: timedelta) -> timedelta:
         """Reserve the channel's next slot, `apart` from all others; return how long it is until then."""
-        ...
 
     async def place(self, incident: str, part: str) -> MessageRef | None:
         """Return the message of a part, once any version of it was delivered."""
-        ...
 
     async def standing(self, incident: str, part: str) -> Mapping[str, Any] | None:
         """Return the content of a part that was delivered last, if no later version of it waits."""
-        ...
 
     async def card(self, incident: str, part: str) -> CardPosts:
         """Return the messages of all its parts, and what stands in this part, in one read."""
-        ...
 
     async def waiting(self) -> int:
         """Return how many posts are not delivered yet."""
-        ...

@@ -19,7 +19,6 @@ class Groups(Protocol):
 
         Raises: LedgerError when the ledger cannot be read.
         """
-        ...
 
 
 class Notices(Protocol):
@@ -27,15 +26,12 @@ class Notices(Protocol):
 
     def decided(self, incident_id: str, /) -> None:
         """Say that an incident was decided in this program: this engine takes it over, and advances it at once."""
-        ...
 
     def changed(self, group: str, /) -> None:
         """Say that this program appended to a group: it is shown, unless another live runner has the group."""
-        ...
 
     def waits_for(self, incident_id: str, /) -> str:
         """Return what an incident waits for; empty if it does not wait, or this is not known."""
-        ...
 
 
 class Surface(Protocol):
@@ -43,4 +39,3 @@ class Surface(Protocol):
 
     async def show(self, group: Sequence[Incident]) -> None:
         """Update what people see of a group. It depends only on the incidents, and repeating it changes nothing."""
-        ...

@@ -42,34 +42,27 @@ class Inbox(Protocol):
 
     async def keep(self, delivery: Delivery) -> bool:
         """Store a delivery; False if it is stored already. Once this returns, the delivery survives a restart."""
-        ...
 
     async def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[KeptDelivery, ...]:
         """Take deliveries that no other live runner has, in order of arrival; of each case only the first.
 
         Shape: `busy` are the keys of deliveries that this runner is handling.
         """
-        ...
 
     async def done(self, delivery: Delivery) -> None:
         """Mark a delivery as handled; its id stays known for some days."""
-        ...
 
     async def failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None:
         """Mark it as failed, to be tried again after that time; later deliveries of its case wait for it."""
-        ...
 
     async def give_up(self, delivery: Delivery, error: str) -> None:
         """Stop trying it; `given_up` lists it until its id is forgotten."""
-        ...
 
     async def given_up(self) -> tuple[GivenUpDelivery, ...]:
         """Return the deliveries given up in the last days, newest first, a hundred at most."""
-        ...
 
     async def waiting(self) -> int:
         """Return how many deliveries are not handled yet."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +129,12 @@ class DedupStore(Protocol):
 
         Shape: `key` stands for its nodes and signature, empty if it may join no other case. A new case gets `group`.
         """
-        ...
 
     async def over(self, delivery: Delivery) -> str:
         """Record that a case is over, and return its group; empty if it has none, or was reopened after this end."""
-        ...
 
     async def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenCase, ...]:
         """Return a source's cases that opened since then and are not over."""
-        ...
 
     async def storm(self, name: str, brakes: StormLimits) -> Storm:
         """Return the storm of that name as it stands."""
-        ...

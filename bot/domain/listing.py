@@ -65,4 +65,3 @@ class Listings(Protocol):
 
     def of(self, places: Sequence[Place], fresh_for: timedelta) -> Sequence[Listing]:
         """Return a listing of each place, never an error; if the place answers, none is older than `fresh_for`."""
-        ...

@@ -22,7 +22,6 @@ class CountedBefore(Protocol):
 
         Raises: CannotRead when the store does not answer.
         """
-        ...
 
 
 class MetricHistory(Protocol):
@@ -33,4 +32,3 @@ class MetricHistory(Protocol):
 
         Raises: CannotRead when it cannot be read; it fails quickly, because a verdict waits for it.
         """
-        ...

@@ -39,7 +39,6 @@ class MuteRecord(Protocol):
 
     async def mutes(self) -> tuple[Entry, ...]:
         """Return every entry that muted or unmuted a cause, oldest first. Raises: LedgerError."""
-        ...
 
 
 def valid_selector(text: str) -> str:

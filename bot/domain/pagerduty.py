@@ -121,23 +121,18 @@ class PageReader(Protocol):
         Shape: an alert with an empty body, as from an e-mail integration, has its first log entry, channel included,
         under `log_entry`.
         """
-        ...
 
     async def page(self, page_id: str) -> Page:
         """Return a page as it stands."""
-        ...
 
     async def pages_since(self, since: datetime, *, only_open: bool = True) -> tuple[Page, ...]:
         """Return the pages created since then, oldest first."""
-        ...
 
     async def custom_fields(self, page_id: str) -> Mapping[str, Any]:
         """Return a page's custom fields by name."""
-        ...
 
     async def email_of(self, user_id: str) -> str:
         """Return a person's e-mail address."""
-        ...
 
 
 class PageWriter(Protocol):
@@ -148,31 +143,24 @@ class PageWriter(Protocol):
 
     async def page(self, page_id: str) -> Page:
         """Return a page as it stands."""
-        ...
 
     async def notes(self, page_id: str) -> tuple[Note, ...]:
         """Return a page's notes, oldest first."""
-        ...
 
     async def add_note(self, page_id: str, content: str) -> Note:
         """Add a note. If the answer is lost, the note may exist or not: look for it before trying again."""
-        ...
 
     async def edit_note(self, page_id: str, note_id: str, content: str) -> None:
         """Replace a note's text."""
-        ...
 
     async def custom_fields(self, page_id: str) -> Mapping[str, Any]:
         """Return a page's custom fields by name."""
-        ...
 
     async def set_custom_fields(self, page_id: str, values: Mapping[str, str]) -> None:
         """Set custom fields, by name."""
-        ...
 
     async def raise_alert(self, raised: OutgoingAlert) -> None:
         """Raise an alert; the same key again is the same alert."""
-        ...
 
 
 class OnCallReader(Protocol):
@@ -180,7 +168,6 @@ class OnCallReader(Protocol):
 
     async def on_call(self, schedule: str) -> OnCall:
         """Return who is on call by a schedule now. Raises: PagerDutyUnavailable or PagerDutyRefused."""
-        ...
 
 
 class OnCallSource(Protocol):
@@ -188,7 +175,6 @@ class OnCallSource(Protocol):
 
     async def read(self) -> OnCall:
         """Return who is on call now, or why that is not known; within seconds."""
-        ...
 
 
 class Subscriptions(Protocol):
@@ -199,12 +185,9 @@ class Subscriptions(Protocol):
 
     async def subscriptions(self) -> tuple[Subscription, ...]:
         """Return the account's webhook subscriptions."""
-        ...
 
     async def enable(self, subscription_id: str) -> Subscription:
         """Switch a subscription on again and return it."""
-        ...
 
     async def ping(self, subscription_id: str) -> None:
         """Make PagerDuty send a test event."""
-        ...

@@ -91,4 +91,3 @@ class Playbooks(Protocol):
 
     def get(self, name: str, /) -> Playbook:
         """Return the playbook of that name; without a name, the default. Raises: PlaybookError when there is none."""
-        ...

@@ -243,4 +243,3 @@ class ApproverLookup(Protocol):
 
         Raises: NotAnApprover when the person may no longer approve; CannotTell when the groups cannot be looked up.
         """
-        ...

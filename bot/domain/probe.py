@@ -46,7 +46,6 @@ class TellsLines(Protocol):
 
     def lines_of(self, field: str, /) -> tuple[str, ...]:
         """Return those lines, oldest first; empty for a field that none tells of."""
-        ...
 
 
 R = TypeVar("R", bound=Reading)

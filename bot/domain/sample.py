@@ -20,7 +20,6 @@ class Randomness(Protocol):
 
     def sample(self, population: Sequence[int], k: int) -> list[int]:
         """Return k members of the population, all equally likely."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

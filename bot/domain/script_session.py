@@ -17,11 +17,9 @@ class ScriptSession(Protocol):
 
         Raises: ShellStalled when the deadline passes; ConnectionLost when the connection breaks.
         """
-        ...
 
     def say(self, words: bytes) -> None:
         """Send bytes to the script; they are dropped if the script has ended."""
-        ...
 
 
 class ScriptTransport(Protocol):
@@ -32,4 +30,3 @@ class ScriptTransport(Protocol):
 
         Raises: Unreachable when the node could not be talked to; MissingFile when a key or known_hosts file is missing.
         """
-        ...

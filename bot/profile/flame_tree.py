@@ -22,7 +22,6 @@ class Stacks(Protocol):
 
     def items(self) -> Iterator[tuple[bytes, int]]:
         """Yield each stack once, in the order of the stacks' bytes."""
-        ...
 
 
 @dataclass(slots=True)

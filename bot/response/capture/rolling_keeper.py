@@ -27,7 +27,6 @@ class HearsNews(Protocol):
 
     def news(self, news: RollingNews) -> None:
         """Take note."""
-        ...
 
 
 @dataclass(slots=True)

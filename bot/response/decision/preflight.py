@@ -56,7 +56,6 @@ class Looks(Protocol):
 
     def looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
         """Yield what is seen, the shortest look first; the caller stops once satisfied."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

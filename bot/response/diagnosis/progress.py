@@ -25,19 +25,15 @@ class Follower(Protocol):
 
     async def begun(self, group: Sequence[Incident], reading: Sequence[Incident]) -> None:
         """Called before any progress, when these nodes of a group are about to be read; `group` is the whole group."""
-        ...
 
     def moved(self, underway: Underway) -> None:
         """Called with the progress of a reading; returns at once."""
-        ...
 
     async def concluded(self, incident: Incident, verdict: Verdict) -> None:
         """Called with the verdict and its snapshot; it is recorded when this returns."""
-        ...
 
     def ended(self, incident: Incident) -> None:
         """Called when nothing more comes: the verdict is on record, or the bot stops and the next run reads again."""
-        ...
 
 
 class Readings(Protocol):
@@ -46,4 +42,3 @@ class Readings(Protocol):
     @property
     def running(self) -> int:
         """How many nodes are being read now."""
-        ...

@@ -23,11 +23,9 @@ class Judges(Protocol):
     @property
     def playbook(self) -> Playbook:
         """The playbook."""
-        ...
 
     def concluded(self, snapshot: Snapshot, found: Sequence[Weighing | None], /) -> Verdict:
         """Return the verdict that weighings of a snapshot come to, with its plan."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

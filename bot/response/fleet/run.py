@@ -23,7 +23,6 @@ class Reads(Protocol):
 
     async def answers(self, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
         """Return an answer for each node, passed on as they come. Raises: UsageError, once all others are done."""
-        ...
 
 
 @dataclass(slots=True)
