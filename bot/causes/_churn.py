@@ -9,12 +9,12 @@ from datetime import timedelta
 
 from bot.causes._figures import count, span
 from bot.causes._recent import age_by_clock
+from bot.causes._recent import uptime as uptime_of
 from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.probe import Snapshot, Unread
 from bot.probes.agents import ECS, Agent, AgentsReading
 from bot.probes.containers import ContainersReading
 from bot.probes.formats.container_lists import Container
-from bot.probes.host import HostReading
 from bot.probes.units import UnitsReading
 
 _FAILING = re.compile(r"Restarting \((?!0\))[0-9]{1,3}\)")  # docker's status of a container between two runs
@@ -84,10 +84,9 @@ def repository(image: str) -> str:
 def churns(snapshot: Snapshot, young_seconds: float) -> tuple[Churn, ...]:
     """Return the images and agents that keep restarting, as far as containers and agents were read."""
     containers, agents = snapshot.get(ContainersReading), snapshot.get(AgentsReading)
-    host = snapshot.get(HostReading)
     known = () if isinstance(agents, Unread) else agents.agents
     units = snapshot.get(UnitsReading)
-    uptime = None if isinstance(host, Unread) else host.uptime
+    uptime = uptime_of(snapshot)
     found: list[Churn] = []
     if not isinstance(containers, Unread):
         for image, mine in containers.by_image.items():

@@ -16,7 +16,7 @@ from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.cpu import CpuReading
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent, KernelEventKind
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.processes import ProcessesReading
@@ -25,7 +25,6 @@ from bot.probes.reclaim import ReclaimReading
 
 # Until 5.8 each read of v1 memory.numa_stat summed per-CPU counters over the whole tree, dying cgroups included.
 CHEAP_WALK_SINCE = (5, 8)
-_LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
 _SAME_STALL = 180.0  # seconds: lines closer than that belong to the same stall
 _BYSTANDERS = ("swapper", "ksoftirqd", "migration", "watchdog")  # processes that a stall names as waiting
 
@@ -124,8 +123,7 @@ def find(snapshot: Snapshot, mode: str, dying: int, proven: bool, tuning: Tuning
 
 
 def _events(snapshot: Snapshot, tuning: Tuning, *kinds: KernelEventKind) -> tuple[KernelEvent, ...]:
-    log = snapshot.get(KernelLogReading)
-    return () if isinstance(log, Unread) else _recent.recent(snapshot, log.of(*kinds), tuning["recent_hours"])
+    return _recent.recent(snapshot, _recent.told(snapshot, *kinds), tuning["recent_hours"])
 
 
 def _by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...], tuning: Tuning) -> Harm:
@@ -248,7 +246,7 @@ def _may_hold_now(held: HeldCores) -> bool:
 
 def _others_lockup(snapshot: Snapshot, tuning: Tuning) -> bool:
     """True when the kernel names another program that locked up a core: it may have caused the resets."""
-    named = {event.process.partition(":")[0] for event in _events(snapshot, tuning, *_LOCKUPS)} - {""}
+    named = {event.process.partition(":")[0] for event in _events(snapshot, tuning, *LOCKUPS)} - {""}
     return any(name not in STATISTICS_WALKERS and not name.startswith(_BYSTANDERS) for name in named)
 
 

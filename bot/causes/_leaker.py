@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from bot.causes import _churn, _loops
+from bot.causes import _churn, _loops, _recent
 from bot.causes._churn import Churn
 from bot.causes._dying_share import DyingShare, most_of
 from bot.causes._figures import count, span
@@ -21,7 +21,6 @@ from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.containers import ContainersReading
-from bot.probes.host import HostReading
 from bot.probes.units import Unit, UnitsReading
 
 # An argument by rate (seconds for each cgroup) uses no count, so a count that fits better than this wins.
@@ -79,8 +78,7 @@ def find(
     growth: int | None = None,
 ) -> Suspects:
     """Return what loops or looped, each compared with the count of dying cgroups and the place where they are."""
-    host = snapshot.get(HostReading)
-    uptime = None if isinstance(host, Unread) else host.uptime
+    uptime = _recent.uptime(snapshot)
     units, looping = snapshot.get(UnitsReading), snapshot.once(_loops.loops, tuning["loop_many"])
     churns = snapshot.once(_churn.churns, tuning["turn_seconds_high"])
     loops = () if isinstance(looping, Unread) else looping

@@ -6,10 +6,10 @@ import enum
 from dataclasses import dataclass
 from datetime import timedelta
 
+from bot.causes import _recent
 from bot.causes._figures import count, span
 from bot.domain import protected
 from bot.domain.probe import Snapshot, Unread
-from bot.probes.host import HostReading
 from bot.probes.units import Unit, UnitsReading
 
 _TOLD = (
@@ -144,8 +144,7 @@ def loops(snapshot: Snapshot, many: float) -> tuple[Loop, ...] | Unread:
     units = snapshot.get(UnitsReading)
     if isinstance(units, Unread):
         return units
-    host = snapshot.get(HostReading)
-    uptime = None if isinstance(host, Unread) else host.uptime
+    uptime = _recent.uptime(snapshot)
     found = [loop for unit in units.services if (loop := _loop(unit, uptime, many)) is not None]
     return tuple(sorted(found, key=lambda loop: (-loop.turns, loop.unit.name)))
 

@@ -124,9 +124,8 @@ def _shut(snapshot: Snapshot) -> Iterator[Evidence]:
 
 
 def _memory(snapshot: Snapshot) -> Iterator[Evidence]:
-    log, counted = snapshot.get(KernelLogReading), snapshot.get(MemoryErrorsReading)
+    counted, told = snapshot.get(MemoryErrorsReading), _recent.told(snapshot, KernelEventKind.MEMORY_ERROR)
     says = "memory errs, and a reboot keeps the module"
-    told = () if isinstance(log, Unread) else log.of(KernelEventKind.MEMORY_ERROR)
     if errs := _recent.recent(snapshot, told, _DAY_HOURS):
         yield Evidence("memory-errs", "kernel_log", says, _recent.lines(errs))
     elif not isinstance(counted, Unread):

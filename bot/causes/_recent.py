@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 
 from bot.causes._figures import span
 from bot.domain.probe import Snapshot, Unread
-from bot.probes.formats.kernel_line import KernelEvent
+from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.host import HostReading
+from bot.probes.kernel_log import KernelLogReading
 
 _READ_LATER = timedelta(minutes=1)  # the uptime is read first, and the log a while after it
 
@@ -41,6 +42,12 @@ def age_by_clock(snapshot: Snapshot, stamp: str) -> timedelta | None:
     return None if at.tzinfo is None else host.node_time_at - at
 
 
+def told(snapshot: Snapshot, *kinds: KernelEventKind) -> tuple[KernelEvent, ...]:
+    """Return the kernel log's events of these kinds, oldest first; none where the log was not read."""
+    log = snapshot.get(KernelLogReading)
+    return () if isinstance(log, Unread) else log.of(*kinds)
+
+
 def recent(snapshot: Snapshot, events: Iterable[KernelEvent], hours: float) -> tuple[KernelEvent, ...]:
     """Return the events of the last hours; an event without a time counts, because it may be recent."""
     return perhaps_within(snapshot, events, hours * 60)
@@ -48,22 +55,23 @@ def recent(snapshot: Snapshot, events: Iterable[KernelEvent], hours: float) -> t
 
 def perhaps_within(snapshot: Snapshot, events: Iterable[KernelEvent], minutes: float) -> tuple[KernelEvent, ...]:
     """Return the events of the last minutes; an event without a time counts, because it may be recent."""
-    uptime, most = _uptime(snapshot), minutes * 60
-    if uptime is None:
+    up, most = uptime(snapshot), minutes * 60
+    if up is None:
         return tuple(events)
-    return tuple(e for e in events if e.since_boot is None or (uptime - e.since_boot).total_seconds() <= most)
+    return tuple(e for e in events if e.since_boot is None or (up - e.since_boot).total_seconds() <= most)
 
 
 def surely_within(snapshot: Snapshot, events: Iterable[KernelEvent], minutes: float) -> tuple[KernelEvent, ...]:
     """Return the events known to be of the last minutes; without a time, or with another clock's, none counts."""
-    uptime, least, most = _uptime(snapshot), -_READ_LATER.total_seconds(), minutes * 60
-    if uptime is None:
+    up, least, most = uptime(snapshot), -_READ_LATER.total_seconds(), minutes * 60
+    if up is None:
         return ()
     timed = ((event, event.since_boot) for event in events)
-    return tuple(e for e, at in timed if at is not None and least <= (uptime - at).total_seconds() <= most)
+    return tuple(e for e, at in timed if at is not None and least <= (up - at).total_seconds() <= most)
 
 
-def _uptime(snapshot: Snapshot) -> timedelta | None:
+def uptime(snapshot: Snapshot) -> timedelta | None:
+    """Return how long the node had been up when it was read; None if that is not known."""
     host = snapshot.get(HostReading)
     return None if isinstance(host, Unread) else host.uptime
 

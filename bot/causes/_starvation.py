@@ -9,7 +9,7 @@ from bot.causes._figures import count
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores
 from bot.domain.probe import Snapshot, Unread
 from bot.probes.cpu import CpuReading
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import RESETS, KernelEvent, KernelEventKind
 from bot.probes.interrupts import InterruptLine, InterruptsReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.nic import NicReading
@@ -17,7 +17,6 @@ from bot.probes.processes import ProcessesReading
 
 _COUNTER = "suspected_poll_starvation"
 _SAID = (KernelEventKind.NIC_STARVED, KernelEventKind.NIC_STALLED, KernelEventKind.NETDEV_WATCHDOG)
-_RESETS = (KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
 
 
 def says_starved(event: KernelEvent) -> bool:
@@ -65,7 +64,7 @@ def starvation(snapshot: Snapshot, hours: float) -> Starvation | None:
     resets: tuple[KernelEvent, ...] = ()
     if not isinstance(log, Unread):
         events = _recent.recent(snapshot, filter(says_starved, log.of(*_SAID)), hours)
-        resets = _recent.recent(snapshot, log.of(*_RESETS), hours)
+        resets = _recent.recent(snapshot, log.of(*RESETS), hours)
         if not events:  # the lines before a reset may be lost; the reset's line may repeat them
             resets = tuple(reset for reset in resets if reset.reason is KernelEventKind.NIC_STARVED)
             events = resets

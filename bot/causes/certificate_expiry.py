@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from bot.causes._figures import percent, sentence, span
+from bot.causes._figures import percent, span
+from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.certificates import Certificate, CertificatesReading
 from bot.probes.clock import ClockReading
 
@@ -43,13 +44,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         return Undecided(NAME, because, would_decide="the right time")
     if ended or late:
         evidence = (*ended, *late)
-        return Finding(
-            cause=NAME,
-            status=Status.CRITICAL if ended else Status.DEGRADED,
-            confidence=Confidence.CONFIRMED,
-            summary=sentence(*(item.says for item in evidence[:3])),
-            evidence=evidence,
-        )
+        return found(NAME, Status.CRITICAL if ended else Status.DEGRADED, Confidence.CONFIRMED, evidence)
     if not reading.has_kubelet:
         return RuledOut(NAME, "there is no kubelet here")
     if reading.is_silent:

@@ -13,14 +13,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 from bot.causes import _recent
-from bot.causes._figures import sentence, span
+from bot.causes._figures import span
+from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.clock import ClockReading
 from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.host import HostReading
-from bot.probes.kernel_log import KernelLogReading
 
 NAME = "clock-unsynced"
 _SLOW = ("hpet", "acpi_pm", "jiffies", "refined-jiffies")
@@ -28,7 +28,7 @@ _SLOW = ("hpet", "acpi_pm", "jiffies", "refined-jiffies")
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether the node's time can be trusted."""
-    clock, log, host = snapshot.get(ClockReading), snapshot.get(KernelLogReading), snapshot.get(HostReading)
+    clock, host = snapshot.get(ClockReading), snapshot.get(HostReading)
     if isinstance(clock, Unread):
         return Undecided(NAME, f"the clock was not read ({clock.reason})")
     evidence = []
@@ -42,7 +42,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if clock.synced and silent is not None and silent > timedelta(hours=tuning["unheard_hours"]):
         says = f"{clock.keeper} calls itself synchronised, and last heard a time server {span(silent)} ago"
         evidence.append(Evidence("unheard", "clock", says, clock.lines))
-    unstable = () if isinstance(log, Unread) else log.of(KernelEventKind.CLOCKSOURCE)
+    unstable = _recent.told(snapshot, KernelEventKind.CLOCKSOURCE)
     if clock.source in _SLOW and unstable:
         says = f"the kernel gave up the TSC and uses {clock.source}, which makes every reading of the time slow"
         evidence.append(Evidence("slow-clocksource", "clock", says, _recent.lines(unstable, 2)))
@@ -51,13 +51,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         says = f"{clock.keeper} follows nothing but the node's own clock: no time server is heard, or none is set"
         evidence.append(Evidence("own-clock", "clock", says, clock.lines))
     if evidence:
-        return Finding(
-            cause=NAME,
-            status=Status.DEGRADED,
-            confidence=Confidence.CONFIRMED if sure else Confidence.POSSIBLE,
-            summary=sentence(*(item.says for item in evidence)),
-            evidence=tuple(evidence),
-        )
+        return found(NAME, Status.DEGRADED, Confidence.CONFIRMED if sure else Confidence.POSSIBLE, evidence)
     if clock.synced is None:
         who = f"{clock.keeper} does not say" if clock.keeper else "no known time service runs"
         return Undecided(NAME, f"whether the clock is synchronised is not known: {who}", would_decide="its own status")

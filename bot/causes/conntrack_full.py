@@ -9,10 +9,11 @@ Remedy: none planned: the connections come back after a reboot; raise nf_conntra
 from __future__ import annotations
 
 from bot.causes import _recent
-from bot.causes._figures import percent, sentence
+from bot.causes._figures import percent
+from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.conntrack import ConntrackReading
 from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.kernel_log import KernelLogReading
@@ -23,18 +24,15 @@ NAME = "conntrack-full"
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether the table is full, or was full recently."""
     table, log = snapshot.get(ConntrackReading), snapshot.get(KernelLogReading)
-    dropped = (
-        ()
-        if isinstance(log, Unread)
-        else _recent.recent(snapshot, log.of(KernelEventKind.CONNTRACK_FULL), tuning["dropped_recent_hours"])
+    dropped, elsewhere = (
+        _recent.recent(snapshot, _recent.told(snapshot, kind), tuning["dropped_recent_hours"])
+        # Since 6.17 the kernel names other network namespaces; such a line is not about the host's own table.
+        for kind in (KernelEventKind.CONNTRACK_FULL, KernelEventKind.CONNTRACK_FULL_ELSEWHERE)
     )
     has_room = not isinstance(table, Unread) and table.used_percent < tuning["used_percent"]
     before = dropped
     if has_room:
         dropped = _recent.recent(snapshot, dropped, tuning["dropped_now_minutes"] / 60)
-    # Since 6.17 the kernel names other network namespaces; such a line is not about the host's own table.
-    elsewhere = () if isinstance(log, Unread) else log.of(KernelEventKind.CONNTRACK_FULL_ELSEWHERE)
-    elsewhere = _recent.recent(snapshot, elsewhere, tuning["dropped_recent_hours"])
     evidence = []
     used = 0.0
     if not isinstance(table, Unread) and table.loaded:
@@ -49,17 +47,10 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         says = f"the table of network namespace {elsewhere[-1].device} was full, {_recent.ago(snapshot, elsewhere[-1])}"
         evidence.append(Evidence("conntrack-dropped-elsewhere", "kernel_log", says, _recent.lines(elsewhere, 3)))
     if evidence:
-        return Finding(
-            cause=NAME,
-            # If the table has room again, a drop of minutes ago is not present harm. A full table may keep to its limit
-            # by early drops; that it drops packets shows in the log.
-            status=Status.CRITICAL
-            if (dropped and not has_room) or (isinstance(log, Unread) and used >= tuning["full_percent"])
-            else Status.DEGRADED,
-            confidence=Confidence.CONFIRMED,
-            summary=sentence(*(seen.says for seen in evidence)),
-            evidence=tuple(evidence),
-        )
+        # If the table has room again, a drop of minutes ago is not present harm. A full table may keep to its limit by
+        # early drops; that it drops packets shows in the log.
+        drops_now = (dropped and not has_room) or (isinstance(log, Unread) and used >= tuning["full_percent"])
+        return found(NAME, Status.CRITICAL if drops_now else Status.DEGRADED, Confidence.CONFIRMED, evidence)
     if isinstance(table, Unread):
         return Undecided(NAME, f"the table of connections was not read ({table.reason})")
     if not table.loaded:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from bot.causes import _churn, _loops
+from bot.causes import _churn, _loops, _recent
 from bot.causes._churn import Churn
 from bot.causes._essential import is_spare
 from bot.causes._figures import span
@@ -27,7 +27,6 @@ from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.containers import ContainersReading
 from bot.probes.essential_units import EssentialUnitsReading
-from bot.probes.host import HostReading
 from bot.probes.units import UnitsReading
 
 NAME = "crash-looping-unit"
@@ -41,8 +40,7 @@ _OF_THE_CLUSTER = (
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell which service or container keeps restarting."""
-    host = snapshot.get(HostReading)
-    uptime = None if isinstance(host, Unread) else host.uptime
+    uptime = _recent.uptime(snapshot)
     looping = snapshot.once(_loops.loops, tuning["loop_many"])
     found = (
         []

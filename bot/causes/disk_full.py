@@ -9,10 +9,11 @@ Remedy: none planned: whatever fills the disk is still there after a reboot.
 
 from __future__ import annotations
 
-from bot.causes._figures import percent, sentence
+from bot.causes._figures import percent
+from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.essential_units import EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Room
 
@@ -39,13 +40,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
                 says = f"{room.point} has {percent(free)} of its {what} left; {percent(least)} is the least"
                 evidence.append(Evidence(f"{what}-low", "filesystems", says, room.lines))
     if evidence:
-        return Finding(
-            cause=NAME,
-            status=Status.CRITICAL if gone else Status.DEGRADED,
-            confidence=Confidence.CONFIRMED,
-            summary=sentence(*(item.says for item in evidence[:3])),
-            evidence=tuple(evidence),
-        )
+        return found(NAME, Status.CRITICAL if gone else Status.DEGRADED, Confidence.CONFIRMED, evidence)
     if not rooms:
         return RuledOut(NAME, "every file system that was looked at is an image, which nobody can fill")
     fullest = min(rooms, key=lambda room: room.free_percent)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.causes._figures import count, percent, sentence
+from bot.causes._figures import count, percent
+from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.ebs import EbsReading, Volume
 from bot.probes.host import HostReading
 
@@ -36,13 +37,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if evidence and young:
         return Undecided(NAME, "the node booted minutes ago and reads its image", would_decide="a later look")
     if evidence:
-        return Finding(
-            cause=NAME,
-            status=Status.DEGRADED,
-            confidence=Confidence.CONFIRMED,
-            summary=sentence(*(item.says for item in evidence[:3])),
-            evidence=tuple(evidence),
-        )
+        return found(NAME, Status.DEGRADED, Confidence.CONFIRMED, evidence)
     volumes = count(len(reading.volumes), "EBS volume")
     return RuledOut(NAME, f"{volumes} above no limit for more than {percent(reading.held_percent)} of the window")
 

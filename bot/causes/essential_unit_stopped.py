@@ -16,11 +16,12 @@ from datetime import timedelta
 
 from bot.causes import _packages
 from bot.causes._essential import is_idle
-from bot.causes._figures import sentence, span
+from bot.causes._figures import span
+from bot.causes._finding import found
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.certificates import CertificatesReading
 from bot.probes.containers import ContainersReading
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading, KubeletComplaint
@@ -80,12 +81,11 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             would_decide="a later look",
             worst=Status.CRITICAL if takes_no_work else Status.DEGRADED,
         )
-    return Finding(
-        cause=NAME,
-        status=Status.CRITICAL if takes_no_work else Status.DEGRADED,
-        confidence=Confidence.CONFIRMED,
-        summary=sentence(*(item.says for item in evidence[:3])),
-        evidence=tuple(evidence),
+    return found(
+        NAME,
+        Status.CRITICAL if takes_no_work else Status.DEGRADED,
+        Confidence.CONFIRMED,
+        evidence,
         suspects=tuple(unit.name for unit in (*stopped, *hanging)),
         remedy=() if hanging or packages or isinstance(host, Unread) else _starts(missed, snapshot.get(UnitsReading)),
         lasting_fix=_advice([*stopped, *hanging], bool(silent)),

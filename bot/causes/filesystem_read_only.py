@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.causes import _recent, _shut_filesystems
-from bot.causes._figures import sentence
+from bot.causes._finding import found
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.filesystems import FilesystemsReading, Mount
 from bot.probes.kernel_log import KernelLogReading
 
@@ -61,12 +61,11 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             )
     if not evidence:
         return _none(log, doubtful)
-    return Finding(
-        cause=NAME,
-        status=Status.CRITICAL,
-        confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
-        summary=sentence(*(item.says for item in evidence[:3])),
-        evidence=tuple(evidence),
+    return found(
+        NAME,
+        Status.CRITICAL,
+        Confidence.CONFIRMED if sure else Confidence.LIKELY,
+        evidence,
         remedy=(Step("cordon"),) if sure else (),
     )
 

@@ -23,10 +23,11 @@ from collections import Counter
 from datetime import timedelta
 
 from bot.causes import _recent, _waiters
-from bot.causes._figures import count, percent, sentence
+from bot.causes._figures import count, percent
+from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.kernel_log import KernelLogReading
@@ -77,13 +78,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     held = bool(stuck or still or hung or (silent and _waiters.for_file_server(waiting)) or (suspended and waiting))
     seen = {item.finding for item in evidence}
     sure = stalled or held or "hung-task" in seen or ("disk-error" in seen and waiting)
-    return Finding(
-        cause=NAME,
-        status=Status.CRITICAL if held or (now and (waiting or pressed is not None)) else Status.DEGRADED,
-        confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
-        summary=sentence(*(item.says for item in evidence[:3])),
-        evidence=tuple(evidence),
-    )
+    status = Status.CRITICAL if held or (now and (waiting or pressed is not None)) else Status.DEGRADED
+    return found(NAME, status, Confidence.CONFIRMED if sure else Confidence.LIKELY, evidence)
 
 
 def _told(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[list[Evidence], bool]:
@@ -289,11 +285,7 @@ def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> W
         # minutes.
         says += ", but not for I/O as far as is known: no I/O pressure, no hung task and no disk error in the log"
         return RuledOut(NAME, says)
-    told = (
-        ()
-        if isinstance(log, Unread)
-        else _recent.recent(snapshot, log.of(KernelEventKind.HUNG_TASK), tuning["recent_hours"])
-    )
+    told = _recent.recent(snapshot, _recent.told(snapshot, KernelEventKind.HUNG_TASK), tuning["recent_hours"])
     if told and not isinstance(log, Unread):
         since = _recent.ago(snapshot, told[-1])
         if waiting and _recent.perhaps_within(snapshot, told, tuning["now_minutes"]):

@@ -28,7 +28,7 @@ from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent, KernelEventKind
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 
@@ -36,7 +36,6 @@ NAME = "lockup"
 _INSTANT = timedelta(seconds=2)
 _A_TRACE = timedelta(seconds=1)
 _LATE = timedelta(minutes=1)  # CONFIG_RCU_CPU_STALL_TIMEOUT is 21 s, and 60 s in Debian's and Red Hat's kernels
-_LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
@@ -44,7 +43,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel log was not read ({log.reason})")
-    everything = log.of(*_LOCKUPS)
+    everything = log.of(*LOCKUPS)
     events = _recent.recent(snapshot, everything, tuning["recent_hours"])
     if not events:
         old = f"; the last was {_recent.ago(snapshot, everything[-1])}" if everything else ""

@@ -13,10 +13,11 @@ import re
 from datetime import timedelta
 
 from bot.causes import _recent
-from bot.causes._figures import count, sentence, span
+from bot.causes._figures import count, span
+from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
@@ -59,13 +60,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         says = f"the kernel logged memory errors that could not be corrected, {_recent.ago(snapshot, told[-1])}"
         lost.append(Evidence("memory-uncorrected-told", "kernel_log", says, _recent.lines(told, 4)))
     if lost or often:
-        return Finding(
-            cause=NAME,
-            status=Status.CRITICAL if lost else Status.DEGRADED,
-            confidence=Confidence.CONFIRMED,
-            summary=sentence(*(item.says for item in (*lost, *often)[:3])),
-            evidence=(*lost, *often),
-        )
+        return found(NAME, Status.CRITICAL if lost else Status.DEGRADED, Confidence.CONFIRMED, (*lost, *often))
     return _none(snapshot, reading)
 
 

@@ -13,12 +13,12 @@ Remedy: none planned: the programs need the same memory after a reboot.
 from __future__ import annotations
 
 from bot.causes import _recent
-from bot.causes._figures import count, memory, percent, sentence
+from bot.causes._figures import count, memory, percent
+from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
-from bot.probes.kernel_log import KernelLogReading
 from bot.probes.processes import ProcessesReading
 from bot.probes.reclaim import ReclaimReading
 
@@ -28,13 +28,8 @@ _BY_LIMIT = ("emory cgroup out of memory", "CONSTRAINT_MEMCG")  # a pod exceeded
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether the node is busy reclaiming memory."""
-    reclaim, log = snapshot.get(ReclaimReading), snapshot.get(KernelLogReading)
-    kills = _kills(snapshot, log, tuning)
-    refills = (
-        ()
-        if isinstance(log, Unread)
-        else _recent.recent(snapshot, log.of(KernelEventKind.NIC_REFILL), tuning["recent_hours"])
-    )
+    reclaim, kills = snapshot.get(ReclaimReading), _kills(snapshot, tuning)
+    refills = _recent.recent(snapshot, _recent.told(snapshot, KernelEventKind.NIC_REFILL), tuning["recent_hours"])
     evidence: list[Evidence] = []
     stalls = scanned = 0
     pressed = short = alone = False
@@ -73,13 +68,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         and not alone
         and (reclaim.memory_full_avg10 or 0) >= tuning["memory_full_critical"]
     )
-    return Finding(
-        cause=NAME,
-        status=Status.CRITICAL if severe or (kills and short and direct) else Status.DEGRADED,
-        confidence=Confidence.CONFIRMED if direct and (pressed or short) else Confidence.LIKELY,
-        summary=sentence(*(seen.says for seen in evidence[:3])),
-        evidence=tuple(evidence),
-    )
+    status = Status.CRITICAL if severe or (kills and short and direct) else Status.DEGRADED
+    sure = direct and (pressed or short)
+    return found(NAME, status, Confidence.CONFIRMED if sure else Confidence.LIKELY, evidence)
 
 
 def _is_at_its_own_limit(reclaim: ReclaimReading, tuning: Tuning) -> bool:
@@ -93,10 +84,9 @@ def _is_at_its_own_limit(reclaim: ReclaimReading, tuning: Tuning) -> bool:
     return counted and left is not None and (by_kswapd or 0) < tuning["scanned_pages_many"]
 
 
-def _kills(snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning) -> tuple[KernelEvent, ...]:
-    if isinstance(log, Unread):
-        return ()
-    whole = [e for e in log.of(KernelEventKind.OOM_KILL) if not any(text in e.text for text in _BY_LIMIT)]
+def _kills(snapshot: Snapshot, tuning: Tuning) -> tuple[KernelEvent, ...]:
+    kills = _recent.told(snapshot, KernelEventKind.OOM_KILL)
+    whole = [event for event in kills if not any(text in event.text for text in _BY_LIMIT)]
     return _recent.recent(snapshot, whole, tuning["oom_recent_hours"])
 
 

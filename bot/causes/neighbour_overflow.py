@@ -9,21 +9,20 @@ Remedy: none planned: the table fills again after a reboot; raise net.ipv4.neigh
 from __future__ import annotations
 
 from bot.causes import _recent
-from bot.causes._figures import count, sentence
+from bot.causes._figures import count
+from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.kernel_limits import KernelLimitsReading
-from bot.probes.kernel_log import KernelLogReading
 
 NAME = "neighbour-overflow"
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether the table is full now, or was full recently."""
-    reading, log = snapshot.get(KernelLimitsReading), snapshot.get(KernelLogReading)
-    said = () if isinstance(log, Unread) else log.of(KernelEventKind.NEIGHBOURS_FULL)
+    reading, said = snapshot.get(KernelLimitsReading), _recent.told(snapshot, KernelEventKind.NEIGHBOURS_FULL)
     counted = not isinstance(reading, Unread) and None not in (reading.table_fulls, reading.table_fulls_later)
     rise = 0 if isinstance(reading, Unread) else reading.table_fulls_rise
     stands = counted and rise < tuning["refused_rise"]
@@ -37,13 +36,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         says = f"the kernel says that the table overflowed, {_recent.ago(snapshot, recent[-1])}"
         evidence.append(Evidence("neighbours-overflow", "kernel_log", says, _recent.lines(recent, 3)))
     if evidence:
-        return Finding(
-            cause=NAME,
-            status=Status.CRITICAL if rise >= tuning["refused_rise"] else Status.DEGRADED,
-            confidence=Confidence.CONFIRMED,
-            summary=sentence(*(item.says for item in evidence)),
-            evidence=tuple(evidence),
-        )
+        status = Status.CRITICAL if rise >= tuning["refused_rise"] else Status.DEGRADED
+        return found(NAME, status, Confidence.CONFIRMED, evidence)
     if isinstance(reading, Unread) or reading.table_fulls is None:
         because = reading.reason if isinstance(reading, Unread) else "the kernel does not count it here"
         return Undecided(NAME, f"the table's refusals were not read ({because})")

@@ -13,14 +13,15 @@ Remedy: none planned: an in-place reboot keeps the host; stop and start the inst
 from __future__ import annotations
 
 from bot.causes import _recent
-from bot.causes._figures import count, percent, sentence
+from bot.causes._figures import count, percent
+from bot.causes._finding import found
 from bot.causes._irq_placement import rows
 from bot.causes._starvation import says_starved, starvation
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent, KernelEventKind
 from bot.probes.interrupts import InterruptsReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.nic import NicReading
@@ -30,7 +31,6 @@ NAME = "nic-device-fault"
 _FAULTS = (KernelEventKind.NIC_DEVICE_ERROR, KernelEventKind.NIC_RESET_FAILED)  # a lack of CPU does not cause these
 _ITS_OWN = (KernelEventKind.NIC_KEEPALIVE, KernelEventKind.NIC_ADMIN, KernelEventKind.NIC_INTERRUPT)
 _SILENCES = (*_ITS_OWN, KernelEventKind.NIC_STALLED, KernelEventKind.NETDEV_WATCHDOG)
-_LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
 _POLLERS = ("iou-sqp-", "io_uring-sq")  # io_uring's own threads (io_uring/sqpoll.c, until 5.11 fs/io_uring.c)
 _FAULT_COUNTERS = (
     "bad_tx_req_id",
@@ -53,17 +53,17 @@ _HOUR_MINUTES = 60
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether the network card itself fails."""
     log, nic = snapshot.get(KernelLogReading), snapshot.get(NicReading)
-    faults = _events(snapshot, log, tuning, *_FAULTS)
-    silences = tuple(e for e in _events(snapshot, log, tuning, *_SILENCES) if not says_starved(e))
+    faults = _events(snapshot, tuning, *_FAULTS)
+    silences = tuple(e for e in _events(snapshot, tuning, *_SILENCES) if not says_starved(e))
     rises = _rises(nic)
     evidence = []
     if faults:
         says = f"{count(len(faults), 'device error')} in the log, the last {_recent.ago(snapshot, faults[-1])}"
         evidence.append(Evidence("nic-device-error", "kernel_log", says, _recent.lines(faults)))
     evidence += rises
-    cable = [*_flaps(snapshot, log, tuning), *_damaged(nic, tuning)]
+    cable = [*_flaps(snapshot, tuning), *_damaged(nic, tuning)]
     evidence += cable
-    starved = _starved(snapshot, log, tuning)
+    starved = _starved(snapshot, tuning)
     if silences and not starved:
         says = f"{count(len(silences), 'time-out')} of the card, the last {_recent.ago(snapshot, silences[-1])}"
         evidence.append(Evidence("nic-silent", "kernel_log", says, _recent.lines(silences)))
@@ -82,24 +82,16 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     # A stalled queue alone is most often a lack of CPU too.
     its_own = any(e.kind in _ITS_OWN or e.napi_scheduled is False for e in silences)
     failed = any(event.kind is KernelEventKind.NIC_RESET_FAILED for event in faults)
-    resets = _recent.surely_within(
-        snapshot, _events(snapshot, log, tuning, KernelEventKind.NIC_RESET), tuning["now_minutes"]
-    )
+    resets = _events(snapshot, tuning, KernelEventKind.NIC_RESET)
+    resets = _recent.surely_within(snapshot, resets, tuning["now_minutes"])
     # What is reset for want of CPU is no fault of the card, whatever ails its cable.
     is_reset_often = len(resets) >= tuning["resets_many"] and not (starved and not (faults or rises))
-    return Finding(
-        cause=NAME,
-        status=Status.CRITICAL if failed or is_reset_often else Status.DEGRADED,
-        confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY if idle and its_own else Confidence.POSSIBLE,
-        summary=sentence(*(seen.says for seen in evidence[:3])),
-        evidence=tuple(evidence),
-    )
+    confidence = Confidence.CONFIRMED if sure else Confidence.LIKELY if idle and its_own else Confidence.POSSIBLE
+    return found(NAME, Status.CRITICAL if failed or is_reset_often else Status.DEGRADED, confidence, evidence)
 
 
-def _events(
-    snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning, *kinds: KernelEventKind
-) -> tuple[KernelEvent, ...]:
-    return () if isinstance(log, Unread) else _recent.recent(snapshot, log.of(*kinds), tuning["recent_hours"])
+def _events(snapshot: Snapshot, tuning: Tuning, *kinds: KernelEventKind) -> tuple[KernelEvent, ...]:
+    return _recent.recent(snapshot, _recent.told(snapshot, *kinds), tuning["recent_hours"])
 
 
 def _rises(nic: NicReading | Unread) -> list[Evidence]:
@@ -114,9 +106,9 @@ def _rises(nic: NicReading | Unread) -> list[Evidence]:
     return found
 
 
-def _flaps(snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning) -> list[Evidence]:
+def _flaps(snapshot: Snapshot, tuning: Tuning) -> list[Evidence]:
     """The links that went down again and again; one that went down once was set anew, or its switch restarted."""
-    downs = () if isinstance(log, Unread) else log.of(KernelEventKind.NIC_LINK_DOWN)
+    downs = _recent.told(snapshot, KernelEventKind.NIC_LINK_DOWN)
     found = []
     for name in dict.fromkeys(event.device for event in downs):
         mine = _recent.surely_within(snapshot, [event for event in downs if event.device == name], _HOUR_MINUTES)
@@ -139,11 +131,11 @@ def _damaged(nic: NicReading | Unread, tuning: Tuning) -> list[Evidence]:
     return found
 
 
-def _starved(snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning) -> str:
+def _starved(snapshot: Snapshot, tuning: Tuning) -> str:
     """Say what points to a lack of CPU; empty if nothing does."""
     if (starved := snapshot.once(starvation, tuning["recent_hours"])) is not None:
         return starved.says
-    if lockups := _events(snapshot, log, tuning, *_LOCKUPS):
+    if lockups := _events(snapshot, tuning, *LOCKUPS):
         return f"a core was locked up {_recent.ago(snapshot, lockups[-1])}"
     cpu = snapshot.get(CpuReading)
     if not isinstance(cpu, Unread):

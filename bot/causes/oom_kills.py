@@ -14,11 +14,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.causes import _recent
-from bot.causes._figures import count, sentence
+from bot.causes._figures import count
+from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import listed
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.kernel_log import KernelLogReading
 
@@ -59,14 +60,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         says += f", the last {_recent.ago(snapshot, of_it[-1])}"
         evidence.append(Evidence("oom-cgroup", "kernel_log", says, _recent.lines(of_it, 3)))
     if evidence:
-        return Finding(
-            cause=NAME,
-            status=Status.DEGRADED,
-            confidence=Confidence.CONFIRMED,
-            summary=sentence(*(item.says for item in evidence[:3])),
-            evidence=tuple(evidence),
-            suspects=tuple(dict.fromkeys(name for names, _, _ in again for name in names)),
-        )
+        suspects = tuple(dict.fromkeys(name for names, _, _ in again for name in names))
+        return found(NAME, Status.DEGRADED, Confidence.CONFIRMED, evidence, suspects=suspects)
     single = _recent.recent(snapshot, limited, tuning["machine_hours"])
     beside = f"; {count(len(single), 'kill')} at a cgroup's own limit, which concerns that workload" if single else ""
     return RuledOut(NAME, f"nothing was killed recently for lack of the machine's memory{beside}")

@@ -14,10 +14,11 @@ import re
 from collections.abc import Sequence
 
 from bot.causes import _recent
-from bot.causes._figures import count, sentence
+from bot.causes._figures import count
+from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.kernel_log import KernelLogReading
 
@@ -46,13 +47,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         if refills:
             says = f"the network card's receive ring could not be refilled, {_recent.ago(snapshot, refills[-1])}"
             evidence.append(Evidence("nic-refill", "kernel_log", says, _recent.lines(refills, 2)))
-        return Finding(
-            cause=NAME,
-            status=Status.DEGRADED,
-            confidence=Confidence.CONFIRMED if evidence[0].finding == "page-refused" else Confidence.LIKELY,
-            summary=sentence(*(item.says for item in evidence)),
-            evidence=tuple(evidence),
-        )
+        sure = evidence[0].finding == "page-refused"
+        return found(NAME, Status.DEGRADED, Confidence.CONFIRMED if sure else Confidence.LIKELY, evidence)
     if failed:
         return RuledOut(NAME, f"only {count(len(failed), 'allocation')} failed of late, {_of(snapshot, failed)}")
     return RuledOut(NAME, "no allocation of the kernel's own failed of late")

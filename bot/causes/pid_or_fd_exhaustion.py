@@ -9,10 +9,11 @@ Remedy: none planned: a program that opens or forks too much does so again after
 from __future__ import annotations
 
 from bot.causes import _recent
-from bot.causes._figures import count, percent, sentence
+from bot.causes._figures import count, percent
+from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.kernel_limits import KernelLimitsReading
 from bot.probes.kernel_log import KernelLogReading
@@ -45,13 +46,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
                 evidence.append(Evidence(name, "kernel_log", says, _recent.lines(recent, 3)))
     if evidence:
         full = any(limit.used_percent >= tuning["full_percent"] for limit in near)
-        return Finding(
-            cause=NAME,
-            status=Status.CRITICAL if full else Status.DEGRADED,
-            confidence=Confidence.CONFIRMED,
-            summary=sentence(*(item.says for item in evidence[:3])),
-            evidence=tuple(evidence),
-        )
+        return found(NAME, Status.CRITICAL if full else Status.DEGRADED, Confidence.CONFIRMED, evidence)
     if isinstance(reading, Unread):
         return Undecided(NAME, f"the limits were not read ({reading.reason})")
     nearest = max(reading.limits, key=lambda limit: limit.used_percent)

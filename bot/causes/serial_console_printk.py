@@ -18,13 +18,12 @@ from bot.causes._figures import count, sentence, span
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import RESETS, KernelEvent, KernelEventKind
 from bot.probes.formats.log_burst import SECONDS
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 
 NAME = "serial-console-printk"
-_RESETS = (KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
 _OF_THE_CARD = ("nic-", "netdev-")
 
 
@@ -33,7 +32,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     host, log = snapshot.get(HostReading), snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel log was not read ({log.reason})")
-    resets = _recent.recent(snapshot, log.of(*_RESETS), tuning["recent_hours"])
+    resets = _recent.recent(snapshot, log.of(*RESETS), tuning["recent_hours"])
     if not resets:
         return RuledOut(NAME, "the network card was not reset within the last day")
     timed = _timed(log)

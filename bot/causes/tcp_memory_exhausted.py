@@ -9,10 +9,11 @@ Remedy: none planned: the program that does not read what it is sent, or is sent
 from __future__ import annotations
 
 from bot.causes import _recent
-from bot.causes._figures import count, percent, sentence
+from bot.causes._figures import count, percent
+from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.kernel_limits import KernelLimitsReading, TcpMemory
 from bot.probes.kernel_log import KernelLogReading
@@ -26,7 +27,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     tcp = None if isinstance(reading, Unread) else reading.tcp
     hours = tuning["told_recent_hours"] if tcp is None else tuning["told_now_minutes"] / 60
     kinds = (KernelEventKind.TCP_MEMORY, KernelEventKind.TCP_ORPHANS)
-    cut, orphaned = (() if isinstance(log, Unread) else _recent.recent(snapshot, log.of(kind), hours) for kind in kinds)
+    cut, orphaned = (_recent.recent(snapshot, _recent.told(snapshot, kind), hours) for kind in kinds)
     evidence = []
     if tcp is not None and tcp.pressure and tcp.pages >= tcp.pressure:
         above = "all that the kernel allows" if tcp.pages >= tcp.maximum else "so much that the kernel shrinks windows"
@@ -41,13 +42,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         says = f"too many closed connections still waited{many}, and the kernel cut some, {since}"
         evidence.append(Evidence("tcp-orphans", "kernel_log", says, _recent.lines(orphaned, 3)))
     if evidence:
-        return Finding(
-            cause=NAME,
-            status=Status.CRITICAL if tcp is not None and _is_full(tcp, bool(cut)) else Status.DEGRADED,
-            confidence=Confidence.CONFIRMED,
-            summary=sentence(*(item.says for item in evidence)),
-            evidence=tuple(evidence),
-        )
+        status = Status.CRITICAL if tcp is not None and _is_full(tcp, bool(cut)) else Status.DEGRADED
+        return found(NAME, status, Confidence.CONFIRMED, evidence)
     if isinstance(reading, Unread):
         return Undecided(NAME, f"TCP's memory was not read ({reading.reason})")
     if tcp is None:

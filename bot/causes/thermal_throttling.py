@@ -13,10 +13,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 from bot.causes import _recent
-from bot.causes._figures import count, sentence
+from bot.causes._figures import count
+from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.host import HostReading
 from bot.probes.interrupts import InterruptsReading
@@ -46,13 +47,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         says = f"the kernel says that {who} slowed down for heat, {since}, and not that it is over"
         evidence.append(Evidence("heat-told", "kernel_log", says, _recent.lines(lately, 3)))
     if evidence:
-        return Finding(
-            cause=NAME,
-            status=Status.DEGRADED,
-            confidence=Confidence.CONFIRMED if now else Confidence.LIKELY,
-            summary=sentence(*(item.says for item in evidence)),
-            evidence=tuple(evidence),
-        )
+        return found(NAME, Status.DEGRADED, Confidence.CONFIRMED if now else Confidence.LIKELY, evidence)
     return _none(snapshot, reading)
 
 

@@ -23,7 +23,6 @@ from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, 
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.containers import ContainersReading
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
-from bot.probes.kernel_log import KernelLogReading
 from bot.probes.units import UnitsReading
 
 NAME = "too-many-live-cgroups"
@@ -132,8 +131,7 @@ def _refused_now(snapshot: Snapshot, alive: int, tuning: Tuning) -> tuple[Kernel
 
 
 def _of_now(snapshot: Snapshot, kind: KernelEventKind, tuning: Tuning) -> tuple[KernelEvent, ...]:
-    log = snapshot.get(KernelLogReading)
-    return () if isinstance(log, Unread) else _recent.surely_within(snapshot, log.of(kind), tuning["harm_minutes"])
+    return _recent.surely_within(snapshot, _recent.told(snapshot, kind), tuning["harm_minutes"])
 
 
 CAUSE = Cause(

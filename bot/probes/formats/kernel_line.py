@@ -77,6 +77,10 @@ class KernelEventKind(enum.StrEnum):
     FILES_EXHAUSTED = "files-exhausted"  # only root may open another file
 
 
+LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
+RESETS = (KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
+
+
 _SINCE_BOOT = r"\[\s*(?P<at>[0-9]{1,9}\.[0-9]{1,9})\]"
 _CALLER = r"(?:\s?\[\s*[TC][0-9]+\])?"  # CONFIG_PRINTK_CALLER
 _DATE = r"[A-Z][a-z]{2}\s+[0-9]{1,2} [0-9:]{8}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.,]{8,18}(?:Z|[+-][0-9]{2}:?[0-9]{2})?"

@@ -8,11 +8,10 @@ from datetime import timedelta
 
 from bot.probes.formats.ena_events import VERSION, ena_event
 from bot.probes.formats.kernel_events import frame, kernel_event, on_core, stalled_core
-from bot.probes.formats.kernel_line import KernelEvent, KernelLine
+from bot.probes.formats.kernel_line import LOCKUPS, RESETS, KernelEvent, KernelLine
 from bot.probes.formats.kernel_line import KernelEventKind as Kind
 
-_TRACED = (Kind.SOFT_LOCKUP, Kind.HARD_LOCKUP, Kind.RCU_STALL, Kind.HUNG_TASK)
-_RESETS = (Kind.NIC_RESET, Kind.NIC_RESET_FAILED)
+_TRACED = (*LOCKUPS, Kind.HUNG_TASK)
 # Reasons for which a driver resets its device, most specific first.
 _REASONS = (
     Kind.NIC_STARVED,
@@ -103,7 +102,7 @@ class _Story:
 
     def _nic(self, event: KernelEvent) -> None:
         device = event.device
-        if event.kind not in _RESETS:
+        if event.kind not in RESETS:
             self.events.append(event)
             self.complaints.setdefault(device, []).append(event)
             return
