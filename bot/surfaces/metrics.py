@@ -29,6 +29,7 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Status
 from bot.domain.wave import WaveState
 from bot.domain.wave_events import TurnOutcome
+from bot.surfaces.remembered import Remembered
 
 ACK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0)  # Slack waits 3 s, PagerDuty 16
 CHECK = (1.0, 2.0, 5.0, 6.0, 7.0, 8.0, 10.0, 15.0, 20.0, 30.0, 60.0)  # around the window of 5 s
@@ -52,17 +53,15 @@ class IncidentLog:
     def __init__(self, log: Log, since: datetime) -> None:
         self._log = log
         self._since = since
-        self._told: dict[str, Incident] = {}
+        self._told: Remembered[str, Incident] = Remembered(REMEMBERED)
 
     async def show(self, group: Sequence[Incident]) -> None:
         """Log what is new in each incident."""
         for incident in group:
-            before = self._told.pop(incident.id, None)
+            before = self._told.get(incident.id)
             self._told[incident.id] = incident
             if before is None or before.seq < incident.seq:
                 self._tell(before, incident)
-        while len(self._told) > REMEMBERED:
-            del self._told[next(iter(self._told))]
 
     def _tell(self, before: Incident | None, now: Incident) -> None:
         if now.updated_at < self._since:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -24,6 +23,7 @@ from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.surfaces import PAGES
 from bot.surfaces.pagerduty_note import NOTHING, facts, is_read, mark, not_fixed, note_text, pages_of, without_head
+from bot.surfaces.remembered import Remembered
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.standing import group_of
 
@@ -69,7 +69,7 @@ class PagerDutySurface:
         self._raises = raises
         self._writes = writes
         self._context = context
-        self._kept: OrderedDict[tuple[str, str], str] = OrderedDict()  # what was last kept of each part
+        self._kept: Remembered[tuple[str, str], str] = Remembered(REMEMBERED)  # what was last kept of each part
         self._raised: set[str] = set()
         self._progress: dict[str, datetime] = {}  # when reading for a page began, or when progress was last sent
         self._wake = asyncio.Event()
@@ -146,9 +146,6 @@ class PagerDutySurface:
             return
         await self._outbox.keep(post)
         self._kept[key] = whole
-        self._kept.move_to_end(key)
-        while len(self._kept) > REMEMBERED:
-            self._kept.popitem(last=False)
 
     async def _raise(self, incident: Incident, raised: OutgoingAlert) -> None:
         """Queue an alert, once in an incident's life: a person may have resolved it meanwhile."""

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Protocol, TypeVar
+from functools import partial
+from typing import Protocol
 
 from bot.domain.allowance import CHECKS_PER_PERSON, Allowance
 from bot.domain.contracts import Seconds
 from bot.domain.duration import span
 from bot.domain.errors import CannotTell, NotAllowedToAsk, NotAnApprover, TooManyRequests
+from bot.surfaces.remembered import Remembered
 from bot.surfaces.slack.people import People, Person, Workspace
 
 _REMEMBERED_SECONDS = 60.0  # how long a person's profile is kept: many checks at once cost a single call
 _PEOPLE = 2000
-T = TypeVar("T")
 _HINT = "Ask a person who may: [policy] askers in zombie.toml."
 
 
@@ -42,8 +43,8 @@ class Askers:
     clock: Seconds
     named: frozenset[str] = frozenset()
     allowance: Allowance = CHECKS_PER_PERSON
-    _known: OrderedDict[str, tuple[float, str]] = field(default_factory=OrderedDict)
-    _asked: OrderedDict[str, deque[float]] = field(default_factory=OrderedDict)
+    _known: Remembered[str, tuple[float, str]] = field(default_factory=partial(Remembered, _PEOPLE))
+    _asked: Remembered[str, deque[float]] = field(default_factory=partial(Remembered, _PEOPLE))
 
     async def admit(self, person: Person) -> None:
         """Return for a person who may ask.
@@ -59,7 +60,7 @@ class Askers:
         asked_at, why_not = self._known.get(person.user, (float("-inf"), ""))
         if self.clock() - asked_at > _REMEMBERED_SECONDS:
             why_not = await self._why_not(person.user)
-            _remember(self._known, person.user, (self.clock(), why_not))
+            self._known[person.user] = (self.clock(), why_not)
         if why_not:
             raise NotAllowedToAsk(why_not, _HINT)
 
@@ -76,7 +77,7 @@ class Askers:
                 f"Ask again in {span(max(wait, timedelta(seconds=1)))}. A check may name many nodes.",
             )
         asked.append(now)
-        _remember(self._asked, person.user, asked)
+        self._asked[person.user] = asked
 
     async def _why_not(self, user: str) -> str:
         """Say why somebody may not ask; empty where they may."""
@@ -102,10 +103,3 @@ def groups_among(named: Collection[str]) -> frozenset[str]:
     frozenset({'S012AB'})
     """
     return frozenset(name for name in named if name.startswith("S"))
-
-
-def _remember(known: OrderedDict[str, T], user: str, what: T) -> None:
-    known[user] = what
-    known.move_to_end(user)
-    if len(known) > _PEOPLE:
-        known.popitem(last=False)

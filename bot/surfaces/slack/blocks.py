@@ -12,7 +12,7 @@ from datetime import datetime
 
 from bot.domain.safe_text import one_line, safe
 from bot.surfaces.slack.member import SLACK
-from bot.surfaces.slack.message import Block, clipped, escaped, footnote, preformatted, titled
+from bot.surfaces.slack.message import Block, clipped, escaped, footnote, plain_text, preformatted, titled
 from bot.surfaces.view.plan_words import SAID, PlanView, StepView
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice
 from bot.surfaces.view.words import Group, Instant, Person, Piece, Sentence, plain, utc
@@ -181,12 +181,12 @@ CHECK_AGAIN, CHECK_MEANT = "check_again", "check_meant"
 def choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
     """Yield what can be decided on a card: a row with Approve and Decline, a row for each question."""
     if decisions := [choice for choice in choices if choice.kind in (APPROVE, DECLINE)]:
-        yield _row([_decision(choice) for choice in decisions])
+        yield row([_decision(choice) for choice in decisions])
     for choice in choices:
         if choice.kind == PICK:
-            yield {**_row([_menu(choice)]), "block_id": f"pick-{choice.about}"}
+            yield {**row([_menu(choice)]), "block_id": f"pick-{choice.about}"}
         elif choice.kind == ANSWER:
-            yield _row(
+            yield row(
                 [
                     button(one_line(option, BUTTON), ANSWER, choice.about, action_id=f"{ANSWER}-{number}")
                     for number, option in enumerate(choice.options[:MOST_ANSWERS])
@@ -210,7 +210,7 @@ def meant_blocks(near: Sequence[str]) -> Iterator[Block]:
     """Yield a button for each node that the person may have meant."""
     if near:
         numbered = enumerate(near[:MOST_ANSWERS])
-        yield _row(
+        yield row(
             [button(f"Check {one_line(node, 60)}", "", node, action_id=f"{CHECK_MEANT}-{at}") for at, node in numbered]
         )
 
@@ -222,12 +222,12 @@ def single_choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
         return
     nodes = decisions[0].nodes
     if len(nodes) > MOST_ROWS:
-        yield _row([_nodes_menu(choice) for choice in decisions])
+        yield row([_nodes_menu(choice) for choice in decisions])
         return
     for at, node in enumerate(nodes):
         words = {APPROVE: f"Approve {one_line(node, 60)}", DECLINE: "Decline"}
-        row = _row([button(words[choice.kind], choice.kind, single(choice, at)) for choice in decisions])
-        yield {**row, "block_id": f"{DECIDE}{decisions[0].incidents[at]}"}
+        buttons = row([button(words[choice.kind], choice.kind, single(choice, at)) for choice in decisions])
+        yield {**buttons, "block_id": f"{DECIDE}{decisions[0].incidents[at]}"}
 
 
 def single(choice: Choice, at: int) -> str:
@@ -237,12 +237,8 @@ def single(choice: Choice, at: int) -> str:
 
 def _nodes_menu(choice: Choice) -> Block:
     named = [(one_line(node, OPTION) or "?", at) for at, node in enumerate(choice.nodes[:MOST_SINGLE])]
-    return {
-        "type": "static_select",
-        "action_id": choice.kind,
-        "placeholder": _plain(f"{choice.kind.capitalize()} a node …"),
-        "options": [{"text": _plain(clipped(node, OPTION)), "value": single(choice, at)} for node, at in named],
-    }
+    options = [option(clipped(node, OPTION), single(choice, at)) for node, at in named]
+    return menu(choice.kind, f"{choice.kind.capitalize()} a node …", options)
 
 
 def report_buttons(ended: Sequence[tuple[str, str]]) -> list[Block]:
@@ -254,11 +250,37 @@ def button(words: str, action: str, value: str, style: str = "", action_id: str 
     """A button; its words are plain text."""
     block = {
         "type": "button",
-        "text": _plain(clipped(words, BUTTON)),
+        "text": plain_text(clipped(words, BUTTON)),
         "action_id": action_id or action,
         "value": value,
     }
     return {**block, "style": style} if style else block
+
+
+def option(words: str, value: str) -> Block:
+    """An entry of a menu."""
+    return {"text": plain_text(words), "value": value}
+
+
+def menu(action: str, placeholder: str, options: Sequence[Block]) -> Block:
+    """A menu of which one entry may be chosen."""
+    return {
+        "type": "static_select",
+        "action_id": action,
+        "placeholder": plain_text(placeholder),
+        "options": list(options),
+    }
+
+
+def row(elements: Sequence[Block]) -> Block:
+    """Buttons and menus side by side."""
+    return {"type": "actions", "elements": list(elements)}
+
+
+def asked_by(by: str) -> Iterator[Block]:
+    """Yield who asked, if that is a person in Slack."""
+    if slack_user(by):
+        yield line(text("Asked by "), person(by))
 
 
 def _decision(choice: Choice) -> Block:
@@ -267,17 +289,4 @@ def _decision(choice: Choice) -> Block:
 
 def _menu(choice: Choice) -> Block:
     nodes = [clipped(one_line(node, OPTION), OPTION) for node in choice.options if node][:MOST_OPTIONS]
-    return {
-        "type": "static_select",
-        "action_id": PICK,
-        "placeholder": _plain("Which node is it?"),
-        "options": [{"text": _plain(node), "value": node} for node in nodes],
-    }
-
-
-def _row(elements: Sequence[Block]) -> Block:
-    return {"type": "actions", "elements": list(elements)}
-
-
-def _plain(words: str) -> Block:
-    return {"type": "plain_text", "text": words, "emoji": False}
+    return menu(PICK, "Which node is it?", [option(node, node) for node in nodes])

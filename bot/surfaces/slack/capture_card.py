@@ -14,6 +14,7 @@ from bot.response.capture.rolling_watch import RollingNews
 from bot.response.capture.rolling_words import line as standing
 from bot.response.capture.rolling_words import lines
 from bot.surfaces.slack.blocks import (
+    asked_by,
     bold,
     button,
     code,
@@ -21,7 +22,7 @@ from bot.surfaces.slack.blocks import (
     line,
     link,
     listing,
-    person,
+    row,
     slack_user,
     text,
     with_people,
@@ -57,7 +58,7 @@ def not_recorded(node: str, because: str, by: str) -> Message:
     """Say why nothing is recorded."""
     words = clipped(f"{one_line(node, 80)} is not recorded: {one_line(because, SAID)}", TEXT)
     people = {by} if slack_user(by) else set()
-    return Message(escaped(words), (line(*with_people(words, people, TEXT)), *_asked(by)))
+    return Message(escaped(words), (line(*with_people(words, people, TEXT)), *asked_by(by)))
 
 
 def capture_card(news: RollingNews) -> Message:
@@ -152,15 +153,10 @@ def _buttons(rolling: RollingCapture) -> Iterator[Block]:
         case RollingState.STOPPING:
             elements = [button("Show", SHOW, name)]
     if elements:
-        yield {"type": "actions", "elements": elements}
+        yield row(elements)
 
 
 def _people(rolling: RollingCapture) -> frozenset[str]:
     """All people in Slack whom the card's sentences may name."""
     because = rolling.ended.because.partition(" ")[0] if rolling.ended is not None else ""
     return frozenset(by for by in (rolling.by, rolling.stopped_by, because) if slack_user(by))
-
-
-def _asked(by: str) -> Iterator[Block]:
-    if slack_user(by):
-        yield line(text("Asked by "), person(by))

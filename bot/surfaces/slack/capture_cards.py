@@ -25,6 +25,7 @@ from bot.response.capture.look_turns import LookTurns
 from bot.response.capture.rolling_watch import RollingNews, RollingWatch
 from bot.response.capture.symptom_incident import incident_of
 from bot.response.record import short_id
+from bot.surfaces.remembered import Remembered
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.capture_card import (
     capture_card,
@@ -73,7 +74,7 @@ class CaptureCards:
         self._background = background
         self._watching = watching
         self._log = log
-        self._figures: dict[str, RollingNews] = {}
+        self._figures: Remembered[str, RollingNews] = Remembered(_FIGURES)
 
     async def begin(self, node: Node, request: RollingRequest, target: MessageTarget, key: str, by: str) -> None:
         """Ask for a capture, on a new card; `key` is the request's, so that a repeated delivery does nothing.
@@ -96,12 +97,10 @@ class CaptureCards:
 
     def news(self, news: RollingNews) -> None:
         """Note what a look found, for the card."""
-        before = self._figures.pop(news.rolling.id, None)
+        before = self._figures.get(news.rolling.id)
         if news.load_percent is None and before is not None:  # it has ended: keep the cost seen last
             news = replace(before, rolling=news.rolling, waits=news.waits)
         self._figures[news.rolling.id] = news
-        while len(self._figures) > _FIGURES:
-            del self._figures[next(iter(self._figures))]
 
     async def is_its_card(self, capture: str, channel: str, ts: str) -> bool:
         """True for the capture's card itself, False for a copy of it. Raises: LedgerError."""

@@ -6,20 +6,17 @@ questions, on the same card.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import TypeVar
 
 from bot.domain.incident import Incident, newest
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.progress import Underway
+from bot.surfaces.remembered import Remembered
 from bot.surfaces.slack.card import incident_card
-from bot.surfaces.slack.message import TEXT, Message, clipped
+from bot.surfaces.slack.message import TEXT, Message, clipped, wording_of
 from bot.surfaces.slack.parts import CARD, MessageTarget, spot_of
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
@@ -30,7 +27,6 @@ from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.view import group_view, is_alarm
 
-T = TypeVar("T")
 REMEMBERED = 5000  # cards with a known wording, and requests with a known place
 FEW = 5  # nodes of an alert's card that all get details; of more, only unhealthy nodes do
 LATE = timedelta(minutes=10)  # a node that joins a card this late is announced in the channel
@@ -87,12 +83,12 @@ class CheckCards:
         self._why = why
         self._pictures = pictures
         self._boards: dict[str, _Board] = {}
-        self._asked_at: OrderedDict[str, MessageTarget] = OrderedDict()
-        self._shown: OrderedDict[str, str] = OrderedDict()
+        self._asked_at: Remembered[str, MessageTarget] = Remembered(REMEMBERED)
+        self._shown: Remembered[str, str] = Remembered(REMEMBERED)
 
     def expect(self, group: str, spot: MessageTarget) -> None:
         """Note where the card of a request belongs, and where the asker is answered in private."""
-        _remember(self._asked_at, group, spot)
+        self._asked_at[group] = spot
 
     # --- from the record
 
@@ -205,16 +201,8 @@ class CheckCards:
             await self._poster.enqueue(name, f"again-{(again or late)[0].id}", board.spot, message, under=CARD)
 
     async def _owe(self, name: str, spot: MessageTarget, message: Message, *, once: bool = False) -> None:
-        body = json.dumps([message.text, list(message.blocks)], sort_keys=True)
-        wording = hashlib.sha256(body.encode()).hexdigest()
+        wording = wording_of(message)
         if once and self._shown.get(name) == wording:
             return
         await self._poster.enqueue(name, CARD, spot, message)
-        _remember(self._shown, name, wording)
-
-
-def _remember(known: OrderedDict[str, T], name: str, what: T) -> None:
-    known[name] = what
-    known.move_to_end(name)
-    while len(known) > REMEMBERED:
-        known.popitem(last=False)
+        self._shown[name] = wording

@@ -15,7 +15,7 @@ from typing import Any
 
 from bot.domain.safe_text import one_line, safe
 from bot.surfaces.slack.blocks import bold, bound_words, line, moved_blocks, text
-from bot.surfaces.slack.message import Block, clipped, footnote, paragraph, preformatted, titled
+from bot.surfaces.slack.message import Block, clipped, footnote, paragraph, plain_text, preformatted, titled
 from bot.surfaces.view.view import IncidentView
 
 REASON = "reason"
@@ -63,9 +63,9 @@ def reason_dialog(
         "type": "modal",
         "callback_id": REASON,
         "private_metadata": sealed,
-        "title": _plain(title),
-        "submit": _plain(submit),
-        "close": _plain("Cancel"),
+        "title": plain_text(title),
+        "submit": plain_text(submit),
+        "close": plain_text("Cancel"),
         "blocks": blocks,
     }
 
@@ -102,21 +102,17 @@ def _input(placeholder: str) -> Block:
     return {
         "type": "input",
         "block_id": REASON,
-        "label": _plain("Reason"),
-        "hint": _plain("It goes on record with your name."),
+        "label": plain_text("Reason"),
+        "hint": plain_text("It goes on record with your name."),
         "element": {
             "type": "plain_text_input",
             "action_id": REASON,
             "multiline": True,
             "max_length": LONGEST_REASON,
-            "placeholder": _plain(placeholder),
+            "placeholder": plain_text(placeholder),
             "focus_on_load": True,
         },
     }
-
-
-def _plain(words: str) -> Block:
-    return {"type": "plain_text", "text": words, "emoji": False}
 
 
 LONGEST = 3000  # Slack's limit for a view's private_metadata

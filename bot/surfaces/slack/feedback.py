@@ -14,7 +14,7 @@ from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status
 from bot.response.decision.verdict_marker import MarkResult
-from bot.surfaces.slack.blocks import BUTTON, MOST_OPTIONS, OPTION, button
+from bot.surfaces.slack.blocks import MOST_OPTIONS, OPTION, button, menu, option, row
 from bot.surfaces.slack.message import Block, Message, clipped
 from bot.surfaces.view.view import GroupView, IncidentView
 
@@ -33,9 +33,9 @@ def feedback_block(group: GroupView) -> Iterator[Block]:
     if not closed:
         return
     if len(group.incidents) > 1:
-        yield {"type": "actions", "elements": [_menu(word, closed) for word in (RIGHT, WRONG)]}
+        yield row([_menu(word, closed) for word in (RIGHT, WRONG)])
         return
-    sides = {word: {"text": _plain(_WORDS[word]), "value": value_of(word, closed[0].id)} for word in (RIGHT, WRONG)}
+    sides = {word: option(_WORDS[word], value_of(word, closed[0].id)) for word in (RIGHT, WRONG)}
     asked = {"type": "feedback_buttons", "action_id": FEEDBACK}
     yield {
         "type": _KIND,
@@ -92,12 +92,7 @@ def _can_be_marked(view: IncidentView) -> bool:
 
 def _menu(word: str, closed: Sequence[IncidentView]) -> Block:
     nodes = [(clipped(one_line(view.node, OPTION), OPTION) or view.id, value_of(word, view.id)) for view in closed]
-    return {
-        "type": "static_select",
-        "action_id": f"{FEEDBACK}-{word}",
-        "placeholder": _plain(f"{_WORDS[word]} on …"),
-        "options": [{"text": _plain(node), "value": value} for node, value in nodes[:MOST_OPTIONS]],
-    }
+    return menu(f"{FEEDBACK}-{word}", f"{_WORDS[word]} on …", [option(*node) for node in nodes[:MOST_OPTIONS]])
 
 
 def _older(block: Block) -> Block:
@@ -107,8 +102,4 @@ def _older(block: Block) -> Block:
     for element in block["elements"]:
         for word, side in ((RIGHT, element["positive_button"]), (WRONG, element["negative_button"])):
             buttons.append(button(side["text"]["text"], FEEDBACK, side["value"], action_id=f"{FEEDBACK}-{word}"))
-    return {"type": "actions", "elements": buttons}
-
-
-def _plain(words: str) -> Block:
-    return {"type": "plain_text", "text": clipped(words, BUTTON), "emoji": False}
+    return row(buttons)

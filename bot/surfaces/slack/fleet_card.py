@@ -15,7 +15,7 @@ from bot.response.fleet.difference import Comparison, Difference
 from bot.response.fleet.report import FleetReport
 from bot.surfaces.difference import left_out, nothing, peers, values, without_cause
 from bot.surfaces.fleet import among, headline, remarks
-from bot.surfaces.slack.blocks import OPTION, button, line, person, slack_user, text
+from bot.surfaces.slack.blocks import OPTION, asked_by, button, menu, option, row
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
     TEXT,
@@ -62,7 +62,7 @@ def many_card(ask: FleetAsk, nodes: int, seconds: float, name: str, by: str) -> 
     blocks: tuple[Block, ...] = (
         header(f"{nodes:,} nodes?"),
         paragraph(words),
-        *([{"type": "actions", "block_id": name, "elements": buttons}] if buttons else []),
+        *([{**row(buttons), "block_id": name}] if buttons else []),
         *_small_print(ask, by),
     )
     return Message(clipped(escaped(f"{nodes:,} nodes? {words}"), TEXT), blocks)
@@ -75,7 +75,7 @@ def running_card(ask: FleetAsk, report: FleetReport, name: str, by: str) -> Mess
     blocks: tuple[Block, ...] = (
         header("Who else has it?" if ask.causes else "What is in this fleet?"),
         paragraph(words),
-        {"type": "actions", "elements": [button("Stop", STOP, name)]},
+        row([button("Stop", STOP, name)]),
         *_small_print(ask, by),
     )
     return Message(clipped(escaped(words), TEXT), blocks)
@@ -187,14 +187,7 @@ def _choices(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> Iter
     sick = [answer.node for answer in _shown(report) if answer.found and len(answer.node) <= OPTION]
     elements: list[Block] = []
     if sick:
-        elements.append(
-            {
-                "type": "static_select",
-                "action_id": CHECK,
-                "placeholder": {"type": "plain_text", "text": "Check a node", "emoji": False},
-                "options": _options(sick),
-            }
-        )
+        elements.append(menu(CHECK, "Check a node", _options(sick)))
     causes = ask.causes or tuple(count.cause for count in report.causes if count.nodes)[:1]
     compared = FleetAsk(ask.words, causes[:1], "", False, ask.namespace, "diff")
     if sick and len(sick) < report.answered and compared.text:
@@ -202,18 +195,17 @@ def _choices(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> Iter
     if (plan := _plan(ask, report, cured)).causes and plan.text:
         elements.append(button("Plan", PLAN, plan.text))
     if elements:
-        yield {"type": "actions", "elements": elements}
+        yield row(elements)
 
 
 def _options(nodes: Sequence[str]) -> list[Block]:
     """The first nodes as menu entries, as many as there is room for."""
     options, room = list[Block](), OPTIONS_ROOM
     for node in nodes[:MOST_OPTIONS]:
-        option: Block = {"text": {"type": "plain_text", "text": node, "emoji": False}, "value": node}
-        room -= length(option)
+        room -= length(entry := option(node, node))
         if room < 0:
             break
-        options.append(option)
+        options.append(entry)
     return options
 
 
@@ -239,8 +231,7 @@ def _notes(report: FleetReport) -> Iterator[Block]:
 
 def _small_print(ask: FleetAsk, by: str) -> Iterator[Block]:
     yield footnote(clipped(one_line(ask.command, SAID), SAID))
-    if slack_user(by):
-        yield line(text("Asked by "), person(by))
+    yield from asked_by(by)
 
 
 def _span(seconds: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,8 +15,9 @@ from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
+from bot.surfaces.remembered import Remembered
 from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.blocks import BRAKE, bold, button, choice_blocks, code, date, line, person, text
+from bot.surfaces.slack.blocks import BRAKE, bold, button, choice_blocks, code, date, line, person, row, text
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import HOME, Intent
 from bot.surfaces.slack.ephemeral import refusal_words
@@ -111,15 +111,12 @@ class HomePublisher:
         self._readings = readings
         self._deliveries = deliveries
         self._pagerduty = pagerduty
-        self._direct: OrderedDict[str, str] = OrderedDict()  # people's direct messages with the bot
+        self._direct: Remembered[str, str] = Remembered(MOST_PEOPLE)  # people's direct messages with the bot
 
     def open(self, user: str, channel: str = "") -> None:
         """Begin to bring a person's App Home up to date; returns at once. `channel` is their direct message."""
         if channel:
             self._direct[user] = channel
-            self._direct.move_to_end(user)
-            if len(self._direct) > MOST_PEOPLE:
-                self._direct.popitem(last=False)
         self._background.begin(self._show(user), f"home {user}")
 
     async def _show(self, user: str) -> None:
@@ -253,10 +250,10 @@ def _brake(braked: Entry | None) -> Iterator[Block]:
     yield header("Brake")
     if braked is None:
         yield paragraph("The brake is off.")
-        yield {"type": "actions", "elements": [button("Pull the brake", BRAKE, "on", "danger")]}
+        yield row([button("Pull the brake", BRAKE, "on", "danger")])
         return
     reason = one_line(str(braked.body.get("reason", "")), 200)
     yield line(
         text("The brake is on: "), person(braked.by), text(" pulled it at "), date(braked.at), text(f": {reason}")
     )
-    yield {"type": "actions", "elements": [button("Release the brake", BRAKE, f"off-{braked.seq}")]}
+    yield row([button("Release the brake", BRAKE, f"off-{braked.seq}")])

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.domain.errors import CannotTell, LedgerError
 from bot.domain.safe_text import one_line
+from bot.surfaces.remembered import Remembered
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.block_actions import BlockActions
 from bot.surfaces.slack.capture_decisions import CaptureDecisions
@@ -53,7 +53,7 @@ class InteractionHandler:
         others = [part for part in (waves, captures) if part is not None]
         self._block_actions = BlockActions(context, fleet, others, plans)
         self._view_submissions = ViewSubmissions(context, home, others, plans)
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen: Remembered[str, None] = Remembered(REMEMBERED)
         self._submitting: dict[str, asyncio.Task[Mapping[str, str]]] = {}
 
     def clicked(self, click: Click) -> None:
@@ -151,6 +151,4 @@ class InteractionHandler:
         if key in self._seen:
             return False
         self._seen[key] = None
-        if len(self._seen) > REMEMBERED:
-            self._seen.popitem(last=False)
         return True

@@ -73,25 +73,24 @@ def clipped(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
 
 
+def plain_text(words: str) -> Block:
+    """A text object in which nothing is markup; the words have to be safe already."""
+    return {"type": "plain_text", "text": words, "emoji": False}
+
+
 def header(text: str) -> Block:
     """A large line; plain text, so nothing in it is markup."""
-    return {"type": "header", "text": {"type": "plain_text", "text": clipped(safe(text), HEADER), "emoji": False}}
+    return {"type": "header", "text": plain_text(clipped(safe(text), HEADER))}
 
 
 def paragraph(text: str) -> Block:
     """Words of the bot or of a node, never interpreted."""
-    return {
-        "type": "section",
-        "text": {"type": "plain_text", "text": clipped(safe(text), SECTION) or " ", "emoji": False},
-    }
+    return {"type": "section", "text": plain_text(clipped(safe(text), SECTION) or " ")}
 
 
 def footnote(text: str) -> Block:
     """Small print."""
-    return {
-        "type": "context",
-        "elements": [{"type": "plain_text", "text": clipped(safe(text), CONTEXT_TEXT), "emoji": False}],
-    }
+    return {"type": "context", "elements": [plain_text(clipped(safe(text), CONTEXT_TEXT))]}
 
 
 def record_line(head: str) -> Block:
@@ -164,7 +163,7 @@ def folded(title: str, words: str) -> Iterator[Block]:
         more = f", continued ({number})" if number > 1 else ""
         yield {
             "type": CONTAINER,
-            "title": {"type": "plain_text", "text": f"{clipped(safe(title), 120)}{more}", "emoji": False},
+            "title": plain_text(f"{clipped(safe(title), 120)}{more}"),
             "is_collapsible": True,
             "default_collapsed": True,
             "width": "full",

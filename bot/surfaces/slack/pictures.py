@@ -8,7 +8,6 @@ which name: a restart uploads nothing twice, and goes on with unfinished uploads
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from bot.domain.errors import LedgerError
 from bot.domain.json_form import NotOfForm
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
+from bot.surfaces.remembered import Remembered
 from bot.surfaces.slack.calls import RetryLater, Timing
 from bot.surfaces.slack.drawings import GROWTH, HEAT, Drawn, alt_text, kept, load, name_of, of_kept, png_of
 from bot.surfaces.slack.message import Block, Message
@@ -68,7 +68,7 @@ class Pictures:
         self._now = now
         self._log = log
         # By card and name; None: Slack rejects it, or does not show it.
-        self._known: OrderedDict[tuple[str, str], _Picture | None] = OrderedDict()
+        self._known: Remembered[tuple[str, str], _Picture | None] = Remembered(REMEMBERED)
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._is_loaded = False
@@ -114,7 +114,7 @@ class Pictures:
             key = (card, shown_by(block))
             picture = self._known.get(key)
             if picture is not None:
-                self._remember(key, None)
+                self._known[key] = None
                 if picture.refused < LOOKS and key not in self._tasks:
                     again = replace(picture, refused=picture.refused + 1)
                     self._start(key, self._offer_again(key, again, redraw))
@@ -180,7 +180,7 @@ class Pictures:
         for attempt in range(TRIES):
             outcome = await self._uploads.upload(name, png, shows)
             if isinstance(outcome, Uploaded):
-                self._remember(key, _Picture(outcome.file, shows))
+                self._known[key] = _Picture(outcome.file, shows)
                 await self._on_record(owed, outcome.file)
                 await redraw(key[0])
                 return
@@ -194,7 +194,7 @@ class Pictures:
 
     async def _offer_again(self, key: tuple[str, str], picture: _Picture, redraw: Redraw) -> None:
         await asyncio.sleep(self._timing.first_pause * 2 ** (picture.refused + 1))
-        self._remember(key, picture)
+        self._known[key] = picture
         self._tasks.pop(key, None)  # another refusal starts over
         await redraw(key[0])
 
@@ -208,7 +208,7 @@ class Pictures:
 
     async def _given_up(self, key: tuple[str, str], post_id: str, because: str) -> None:
         self._log("picture_given_up", picture=key[1], because=because)
-        self._remember(key, None)
+        self._known[key] = None
         if post_id:
             try:
                 await self._outbox.dropped(post_id, because)
@@ -222,7 +222,7 @@ class Pictures:
         if key not in self._known:
             if (found := await self._kept(key)) is None:
                 return None  # not remembered: another program may upload it at any moment
-            self._remember(key, found)
+            self._known[key] = found
         return self._known[key]
 
     async def _kept(self, key: tuple[str, str]) -> _Picture | None:
@@ -234,12 +234,6 @@ class Pictures:
             return None
         place = posts.places.get(part)
         return _Picture(place.ts, alt_text(drawn)) if place is not None and drawn is not None else None
-
-    def _remember(self, key: tuple[str, str], picture: _Picture | None) -> None:
-        self._known[key] = picture
-        self._known.move_to_end(key)
-        while len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
 
 
 def picture_block(name: str, file: str, alt_text: str) -> Block:

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 from bot.domain.errors import Refused
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.askers import Askers
-from bot.surfaces.slack.message import Block
+from bot.surfaces.slack.blocks import option, row
+from bot.surfaces.slack.message import Block, plain_text
 from bot.surfaces.slack.people import Person
 
 FIND_NODE = "find_node"  # the action of the menu
@@ -48,7 +49,9 @@ class NodeSuggestions:
                 await self.askers.admit(Person.of(body))
         except (Refused, TimeoutError):
             return []
-        return [_option(name) for name in matching(str(body.get("value") or ""), self.known.names)]
+        return [
+            option(one_line(name, SHOWN), name) for name in matching(str(body.get("value") or ""), self.known.names)
+        ]
 
 
 def matching(typed: str, names: Iterable[str]) -> list[str]:
@@ -70,16 +73,12 @@ def matching(typed: str, names: Iterable[str]) -> list[str]:
     return [*begin, *hold][:MOST]
 
 
-def _option(name: str) -> Block:
-    return {"text": {"type": "plain_text", "text": one_line(name, SHOWN), "emoji": False}, "value": name}
-
-
 def find_node_block() -> Block:
     """Return the row with the menu: the chosen node is checked."""
     menu = {
         "type": "external_select",
         "action_id": FIND_NODE,
-        "placeholder": {"type": "plain_text", "text": "Check a node", "emoji": False},
+        "placeholder": plain_text("Check a node"),
         "min_query_length": 0,
     }
-    return {"type": "actions", "block_id": FIND_NODE, "elements": [menu]}
+    return {**row([menu]), "block_id": FIND_NODE}

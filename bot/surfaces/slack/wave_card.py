@@ -8,7 +8,7 @@ from bot.domain.duration import span
 from bot.domain.safe_text import one_line
 from bot.domain.wave import Wave, WaveState
 from bot.response.fleet.ask import FleetAsk
-from bot.surfaces.slack.blocks import button, line, listing, person, slack_user, text, with_people
+from bot.surfaces.slack.blocks import asked_by, button, line, listing, row, slack_user, with_people
 from bot.surfaces.slack.message import TEXT, Block, Message, clipped, escaped, footnote, header, paragraph
 from bot.surfaces.view.standing import APPROVE, DECLINE
 from bot.surfaces.waves import proposal_lines, wave_lines
@@ -24,14 +24,14 @@ def checking_card(ask: FleetAsk, nodes: int, by: str) -> Message:
     count = f"{nodes:,} {'node is' if nodes == 1 else 'nodes are'}"
     words = f"{count} being checked for {', '.join(ask.causes)}; then the wave is proposed here."
     words += f" {ask.control} of those that have it are left alone, drawn at random." if ask.control else ""
-    blocks = (header("A wave is being prepared"), paragraph(words), *_asked(by))
+    blocks = (header("A wave is being prepared"), paragraph(words), *asked_by(by))
     return Message(clipped(escaped(words), TEXT), blocks)
 
 
 def no_wave_card(because: str, by: str) -> Message:
     """Say why there is no wave."""
     words = clipped(one_line(because, SAID), SAID)
-    return Message(clipped(escaped(f"No wave. {words}"), TEXT), (header("No wave"), paragraph(words), *_asked(by)))
+    return Message(clipped(escaped(f"No wave. {words}"), TEXT), (header("No wave"), paragraph(words), *asked_by(by)))
 
 
 def wave_card(wave: Wave, does: str) -> Message:
@@ -52,7 +52,7 @@ def wave_card(wave: Wave, does: str) -> Message:
         listing([with_people(said, _people(wave), SAID) for said in shown]),
         *_buttons(wave),
         footnote(f"zombie wave {wave.id}"),
-        *_asked(wave.asked_by),
+        *asked_by(wave.asked_by),
     )
     return Message(clipped(escaped(f"{title}. {closing}".strip()), TEXT), blocks)
 
@@ -99,15 +99,10 @@ def _buttons(wave: Wave) -> Iterator[Block]:
         case WaveState.STOPPED:
             elements = [button("Resume", RESUME, wave.id)]
     if elements:
-        yield {"type": "actions", "elements": elements}
+        yield row(elements)
 
 
 def _people(wave: Wave) -> frozenset[str]:
     """All people in Slack whom the card's sentences may name."""
     everybody = (wave.asked_by, wave.stopped_by, *(approval.by for approval in wave.approvals))
     return frozenset(by for by in everybody if slack_user(by))
-
-
-def _asked(by: str) -> Iterator[Block]:
-    if slack_user(by):
-        yield line(text("Asked by "), person(by))

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from bot.domain.errors import CannotTell, UsageError
 from bot.domain.safe_text import one_line
 from bot.response.fleet.ask import FleetAsk
+from bot.surfaces.slack.blocks import option
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import CONTROL, LONGEST, PLAN_DIALOG, Intent
 from bot.surfaces.slack.fleet_cards import FleetCards
-from bot.surfaces.slack.message import clipped, footnote, paragraph
+from bot.surfaces.slack.message import clipped, footnote, paragraph, plain_text
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
 
@@ -71,14 +72,14 @@ class WavePlans:
 
 def plan_dialog(sealed: str, ask: FleetAsk) -> dict[str, Any]:
     """Return the view: what happens next, and how many nodes to leave alone."""
-    options = [{"text": _plain(words), "value": share} for share, words in SHARES.items()]
+    options = [option(words, share) for share, words in SHARES.items()]
     return {
         "type": "modal",
         "callback_id": PLAN_DIALOG,
         "private_metadata": sealed,
-        "title": _plain("Plan a wave"),
-        "submit": _plain("Propose"),
-        "close": _plain("Cancel"),
+        "title": plain_text("Plan a wave"),
+        "submit": plain_text("Propose"),
+        "close": plain_text("Cancel"),
         "blocks": [
             paragraph(
                 f"The nodes are checked for {one_line(', '.join(ask.causes), 300)}. For those that have it, a wave is "
@@ -88,8 +89,8 @@ def plan_dialog(sealed: str, ask: FleetAsk) -> dict[str, Any]:
             {
                 "type": "input",
                 "block_id": CONTROL,
-                "label": _plain("Which nodes are left alone, to compare with?"),
-                "hint": _plain(
+                "label": plain_text("Which nodes are left alone, to compare with?"),
+                "hint": plain_text(
                     "Nodes also recover by themselves. Only a comparison with nodes left alone can show what "
                     "the cure did beyond chance. The nodes left alone stay as they are."
                 ),
@@ -102,7 +103,3 @@ def plan_dialog(sealed: str, ask: FleetAsk) -> dict[str, Any]:
             },
         ],
     }
-
-
-def _plain(words: str) -> dict[str, Any]:
-    return {"type": "plain_text", "text": words, "emoji": False}
