@@ -293,5 +293,4 @@ class BlockActions:
         intent = Intent(action, click.person.user, plans, click.channel, click.thread, detail, pull, since)
         kind = f"{action} {detail}" if action == BRAKE else action
         view: dict[str, Any] = reason_dialog(kind, self._context.slack.signer.sign(intent), shown, words, objection)
-        if error := await self._context.slack.open_dialog(click.trigger, view):
-            raise CannotTell(f"Slack did not open the dialog ({error}).", "Click again.")
+        await self._context.slack.open_dialog(click.trigger, view)

@@ -103,6 +103,8 @@ class NoAccess:
     error: str
 
 
+# How a call of Slack's Web API fails; ValueError: a 200 without JSON, from a proxy on the way to Slack.
+FAILURES = (SlackApiError, aiohttp.ClientError, TimeoutError, OSError, ValueError)
 Outcome: TypeAlias = Delivered | RetryLater | Rejected | MessageGone | NoAccess
 
 
@@ -161,8 +163,7 @@ class Calls:
                 answer = await call
         except SlackApiError as error:
             return _refusal(error)
-        # ValueError: a 200 without JSON, from a proxy on the way to Slack.
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        except FAILURES as error:
             return RetryLater(one_line(repr(error)))
         return Delivered(MessageRef(str(answer["channel"]), str(answer["ts"])) if answer.get("ts") else None)
 

@@ -38,7 +38,7 @@ from bot.surfaces.slack.capture_card import (
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.sketch_file import pictures_of
+from bot.surfaces.slack.sketch_file import attach_pictures
 
 LOOKS_EVERY = 2.0  # seconds between looks at the record, not at the node
 MOST_TOLD = 25  # symptoms of a capture in its thread; the terminal shows all
@@ -204,9 +204,7 @@ class CaptureCards:
             await self._poster.enqueue(name, part, target, caught_reply(caught, found, address), under=CARD)
         shown_parts.add(part)
         drawn = await self.watch.sketches.find(rolling.id, caught.sketch) if self.watch.sketches is not None else None
-        if drawn is not None and await self._poster.place(name) is not None:
-            for asked in pictures_of(drawn):
-                await self._poster.attach(name, target, asked)
+        await attach_pictures(self._poster, name, target, drawn)
 
     async def _end(self, name: str, target: MessageTarget, node: str, because: str, by: str) -> None:
         await self._poster.enqueue(name, CARD, target, not_recorded(node, because, by))

@@ -20,8 +20,6 @@ from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.kept_checks import kept_text
-from bot.surfaces.slack.parts import MessageTarget
-from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.profile_requests import CapturesRequest, ProfileRequest, RecordRequest
 from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.requests import (
@@ -120,12 +118,10 @@ class CommandHandler:
             await self._sweep(request, asked)
         elif isinstance(asked, ProfileRequest):
             if await self._may_ask(request, (asked.node,)) and self._profiles is not None:
-                target = MessageTarget(request.channel, request.thread_ts, request.answer_at)
-                await self._profiles.ask(asked.node, asked.capture, target, request.key, request.by)
+                await self._profiles.ask(asked.node, asked.capture, request.target, request.key, request.by)
         elif isinstance(asked, RecordRequest):
             if await self._may_ask(request, (asked.node,)) and self._captures is not None:
-                target = MessageTarget(request.channel, request.thread_ts, request.answer_at)
-                await self._captures.begin(asked.node, asked.rolling, target, request.key, request.by)
+                await self._captures.begin(asked.node, asked.rolling, request.target, request.key, request.by)
         elif await self._may_ask(request, asked.nodes):
             if asked.asks:
                 await self._ephemeral.quote(request, ASKS, [find_node_block()])
@@ -133,34 +129,28 @@ class CommandHandler:
                 quoted = self._ephemeral.quote(request, unknown_words(asked), meant_blocks(asked.near))
                 self._background.begin(quoted, f"answer to {request.key}")
             if asked.nodes:
-                await self._check(request, asked)
+                nodes = [node.name for node in asked.nodes]
+                await self._opener.begin(request.key, request.target, request.by, request.text, nodes)
 
     async def _may_ask(self, request: CommandRequest, counts: object) -> bool:
         """Return whether this person may ask for checks; a person who may not is told so, without any node's name.
 
         Shape: where `counts` is empty, nothing is read and nothing is counted.
         """
-        person = Person(request.user, request.workspace, request.enterprise)
         try:
-            await self._askers.admit(person)
+            await self._askers.admit(request.person)
             if counts:
-                self._askers.count(person)
+                self._askers.count(request.person)
         except Refused as no:
             await self._replies.refuse(request, "check", no)
             return False
         return True
 
-    async def _check(self, request: CommandRequest, asked: CheckRequest) -> None:
-        spot = MessageTarget(request.channel, request.thread_ts, request.answer_at)
-        nodes = [node.name for node in asked.nodes]
-        await self._opener.begin(request.key, spot, request.by, request.text, nodes)
-
     async def _sweep(self, request: CommandRequest, ask: FleetAsk) -> None:
         """Begin a request about many nodes; a person who may not ask learns no node's name."""
         if self._fleet is None or not await self._may_ask(request, ask.words):
             return
-        spot = MessageTarget(request.channel, request.thread_ts, request.answer_at)
         try:
-            await self._fleet.ask(ask, request.key, spot, request.by)
+            await self._fleet.ask(ask, request.key, request.target, request.by)
         except UsageError as no:  # it may quote what was typed
             await self._ephemeral.quote(request, redacted_text(str(no)))

@@ -48,7 +48,7 @@ class CommandReplies:
 
     async def reply(self, request: CommandRequest, asked: Subcommand | CapturesRequest) -> None:
         """Do what was asked, and answer the person in private."""
-        person = Person(request.user, request.workspace, request.enterprise)
+        person = request.person
         about = asked.capture if isinstance(asked, CapturesRequest) else asked.incident or asked.node
         async with self._context.answering(asked.verb, person, request.channel, request.thread_ts, about):
             try:

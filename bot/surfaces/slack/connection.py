@@ -6,7 +6,8 @@ import asyncio
 import ipaddress
 import json
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -20,9 +21,9 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.contracts import Clock, Log
-from bot.domain.errors import SettingsError
+from bot.domain.errors import CannotTell, SettingsError
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import PASSING, Calls, Timing, error_name
+from bot.surfaces.slack.calls import FAILURES, PASSING, Calls, Timing, error_name
 from bot.surfaces.slack.dialog import MetadataSigner
 from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.people import People, Workspace
@@ -66,8 +67,8 @@ class SlackConnection:
         self._counted = counted
         self._timing = timing
         self._log = log
-        self._client = self._web_client(tokens.bot)
-        self._opener = self._web_client(tokens.app)
+        self._client = web_client(tokens.bot, tokens.api_url)
+        self._opener = web_client(tokens.app, tokens.api_url)
         self._authorized: AuthorizeResult | None = None
         self.workspace = Workspace()  # empty until Slack has said which
         self.signer = MetadataSigner(tokens.bot)  # the same in every program that has this app's token
@@ -106,7 +107,7 @@ class SlackConnection:
                     self._first_address = await _accepted("SLACK_APP_TOKEN", self._new_address())
         except SlackApiError as error:
             return error_name(error)
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        except FAILURES as error:
             return one_line(str(error) or repr(error))
         url = str(who.get("url") or "")
         self.workspace = Workspace(
@@ -136,21 +137,13 @@ class SlackConnection:
         if self._session is not None:
             await self._session.close()
 
-    async def open_dialog(self, trigger: str, view: Mapping[str, Any]) -> str:
-        """Open a dialog for the person who clicked; returns Slack's error, or an empty string when it is open.
+    async def open_dialog(self, trigger: str, view: Mapping[str, Any]) -> None:
+        """Open a dialog for the person who clicked. Raises: CannotTell where Slack does not open it.
 
         A trigger lives three seconds and works once, so there is no second try.
         """
-        try:
-            async with asyncio.timeout(self._timing.call_limit):
-                await self._client.views_open(trigger_id=trigger, view=dict(view))
-        except SlackApiError as error:
-            self._log("slack_failed", view="dialog", error=error_name(error))
-            return error_name(error)
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            self._log("slack_failed", view="dialog", error=one_line(repr(error)))
-            return "no answer"
-        return ""
+        if error := await self._shown("dialog", self._client.views_open(trigger_id=trigger, view=dict(view))):
+            raise CannotTell(f"Slack did not open the dialog ({error}).", "Click again.")
 
     def people(self, groups: Collection[str]) -> People:
         """Return the directory of people, which asks Slack; `groups` are the approver groups."""
@@ -158,13 +151,7 @@ class SlackConnection:
 
     async def publish_home(self, user: str, view: Mapping[str, Any]) -> None:
         """Show a person the App Home; a failure is only logged, because they can open it again."""
-        try:
-            async with asyncio.timeout(self._timing.call_limit):
-                await self._client.views_publish(user_id=user, view=dict(view))
-        except SlackApiError as error:
-            self._log("slack_failed", view="home", error=error_name(error))
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            self._log("slack_failed", view="home", error=one_line(repr(error)))
+        await self._shown("home", self._client.views_publish(user_id=user, view=dict(view)))
 
     def routes(self) -> tuple[tuple[str, Callable[[web.Request], Awaitable[web.Response]]], ...]:
         """Return the HTTP routes by which Slack reaches the bot; none in Socket Mode."""
@@ -236,11 +223,18 @@ class SlackConnection:
 
     # --- calls
 
-    def _web_client(self, token: str) -> AsyncWebClient:
-        client = AsyncWebClient(token=token or None, base_url=self._tokens.api_url)
-        if is_loopback(self._tokens.api_url):
-            client.proxy = None  # a proxy from the environment cannot reach this machine
-        return client
+    async def _shown(self, view: str, call: Awaitable[object]) -> str:
+        """Make the call that shows a view; return why it is not shown, or an empty string."""
+        try:
+            async with asyncio.timeout(self._timing.call_limit):
+                await call
+        except SlackApiError as error:
+            self._log("slack_failed", view=view, error=error_name(error))
+            return error_name(error)
+        except FAILURES as error:
+            self._log("slack_failed", view=view, error=one_line(repr(error)))
+            return "no answer"
+        return ""
 
     async def _post(self, url: str, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str]]:
         assert self._session is not None
@@ -254,6 +248,23 @@ class SlackConnection:
             url, data=content, headers=kind, proxy=self._client.proxy, allow_redirects=False
         ) as answered:
             return answered.status, answered.headers
+
+
+def web_client(token: str, api_url: str) -> AsyncWebClient:
+    """Return a client of Slack's Web API, without a session yet."""
+    client = AsyncWebClient(token=token or None, base_url=api_url)
+    if is_loopback(api_url):
+        client.proxy = None  # a proxy from the environment cannot reach this machine
+    return client
+
+
+@asynccontextmanager
+async def short_client(token: str, api_url: str, seconds: float) -> AsyncIterator[AsyncWebClient]:
+    """Yield a client with a session of its own, in which each call ends within so many seconds."""
+    client = web_client(token, api_url)
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=seconds)) as session:
+        client.session = session
+        yield client
 
 
 def is_loopback(url: str) -> bool:

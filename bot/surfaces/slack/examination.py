@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
@@ -17,8 +17,8 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.domain.contracts import Clock
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import error_name
-from bot.surfaces.slack.connection import is_loopback
+from bot.surfaces.slack.calls import FAILURES, error_name
+from bot.surfaces.slack.connection import short_client
 from bot.surfaces.slack.member import SlackTokens
 
 T = TypeVar("T")
@@ -35,7 +35,6 @@ SCOPES: Mapping[str, str] = {
 }
 DISPENSABLE = frozenset({"files:write"})  # without these only the looks suffer
 _AGAIN = "Add it under “OAuth & Permissions” and install the app again."
-_FAILURES = (SlackApiError, aiohttp.ClientError, TimeoutError, OSError, ValueError)
 
 
 class SlackExamination:
@@ -50,7 +49,7 @@ class SlackExamination:
         async with self._client(self._tokens.bot) as client:
             try:
                 answer = await _in_time(client.auth_test())
-            except _FAILURES as error:
+            except FAILURES as error:
                 says = (
                     f"Slack rejects it: {_why(error)}" if _is_no(error) else f"Slack cannot be reached: {_why(error)}"
                 )
@@ -71,7 +70,7 @@ class SlackExamination:
                 session = client.session
                 assert session is not None
                 seconds = await _in_time(self._hello(session, str(answer["url"]), client.proxy))
-        except _FAILURES as error:
+        except FAILURES as error:
             if _is_no(error):
                 hint = "Make an app-level token with connections:write under “Basic Information”."
                 return (DoctorFinding(name, Mark.WRONG, f"Slack rejects SLACK_APP_TOKEN: {_why(error)}", hint),)
@@ -131,7 +130,7 @@ class SlackExamination:
         name = f"approvers {group}"
         try:
             members = (await _in_time(client.usergroups_users_list(usergroup=group))).get("users") or ()
-        except _FAILURES as error:
+        except FAILURES as error:
             hint = "Is it the group's id (S…), and does the app have usergroups:read?" if _is_no(error) else _REACH
             return DoctorFinding(name, Mark.WRONG, f"its members cannot be read: {_why(error)}", hint)
         if not members:
@@ -143,7 +142,7 @@ class SlackExamination:
         for user in users:
             try:
                 profile: Mapping[str, Any] = (await _in_time(client.users_info(user=user))).get("user") or {}
-            except _FAILURES as error:
+            except FAILURES as error:
                 strangers.append(f"{user} ({_why(error)})")
                 continue
             if profile.get("deleted") or profile.get("is_bot"):
@@ -155,14 +154,8 @@ class SlackExamination:
         more = f" and {count - len(names)} more" if count > len(names) else ""
         return DoctorFinding("approvers", Mark.OK, ", ".join(names) + more)
 
-    @asynccontextmanager
-    async def _client(self, token: str) -> AsyncIterator[AsyncWebClient]:
-        client = AsyncWebClient(token=token or None, base_url=self._tokens.api_url)
-        if is_loopback(self._tokens.api_url):
-            client.proxy = None  # a proxy from the environment would lead elsewhere
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_SECONDS)) as session:
-            client.session = session
-            yield client
+    def _client(self, token: str) -> AbstractAsyncContextManager[AsyncWebClient]:
+        return short_client(token, self._tokens.api_url, CALL_SECONDS)
 
 
 _REACH = "Can this machine reach Slack (SLACK_API_URL, a proxy, DNS)?"

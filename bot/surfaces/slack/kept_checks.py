@@ -39,7 +39,7 @@ class KeptCheck:
 def kept_text(request: CommandRequest, nodes: Sequence[str]) -> str:
     """Return what is kept of a request to check these nodes."""
     check = KeptCheck(
-        Person(request.user, request.workspace, request.enterprise),
+        request.person,
         request.by,
         redacted_text(request.text),
         tuple(nodes),

@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -19,7 +18,7 @@ from bot.domain.errors import CannotTell, NotAnApprover
 from bot.domain.policy import Approval, Policy, person_of
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import error_name
+from bot.surfaces.slack.calls import FAILURES, error_name
 from bot.surfaces.slack.member import SLACK, ids_of
 
 OLDEST_SECONDS = 60.0  # how old a group's member list may be while Slack rate-limits the bot
@@ -174,7 +173,7 @@ class People:
         try:
             async with asyncio.timeout(self._limit):
                 answer = await self._client.users_lookupByEmail(email=email)
-        except _FAILURES:
+        except FAILURES:
             return ""
         info: Mapping[str, Any] = answer.get("user") or {}
         if any(info.get(flag) for flag, _ in _NO_MEMBERS):
@@ -186,7 +185,7 @@ class People:
         try:
             async with asyncio.timeout(self._limit):
                 answer = await self._client.users_info(user=user)
-        except _FAILURES as error:
+        except FAILURES as error:
             raise CannotTell(f"Slack did not say who you are ({_why(error)}).", "Try again.") from error
         info: Mapping[str, Any] = answer.get("user") or {}
         if len(self._names) >= NAMES_REMEMBERED:
@@ -214,7 +213,7 @@ class People:
                 answer = await self._client.usergroups_users_list(
                     usergroup=group, team_id=ours.team if ours.org_wide and ours.team else None
                 )
-        except _FAILURES as error:
+        except FAILURES as error:
             asked_at, known = self._members.get(group, (float("-inf"), frozenset()))
             why = _why(error)
             if why in LIMITED and self._clock() - asked_at <= OLDEST_SECONDS:
@@ -225,8 +224,6 @@ class People:
         return members
 
 
-# ValueError: a 200 without JSON, from a proxy on the way to Slack.
-_FAILURES = (SlackApiError, aiohttp.ClientError, TimeoutError, OSError, ValueError)
 _NO_MEMBERS = (
     ("deleted", "a deactivated account"),
     ("is_bot", "a bot"),

@@ -7,7 +7,6 @@ needs neither, so its manifest asks for no history; add the scope to compare.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,7 +20,7 @@ from bot.domain.entry import NotedHead
 from bot.domain.errors import UsageError
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import error_name
-from bot.surfaces.slack.connection import is_loopback
+from bot.surfaces.slack.connection import short_client
 from bot.surfaces.slack.message import record_heads
 
 PAGE = 200  # messages per answer, as Slack recommends
@@ -49,7 +48,8 @@ async def posted_heads(token: str, api_url: str, channels: Collection[str], sinc
     heads: list[NotedHead] = []
     unread: dict[str, str] = {}
     try:
-        async with _client(token, api_url) as client:
+        async with short_client(token, api_url, CALL_SECONDS) as client:
+            client.retry_handlers.append(AsyncRateLimitErrorRetryHandler(max_retry_count=LIMITED))
             us = await client.auth_test()
             for channel in sorted(channels):
                 try:
@@ -109,14 +109,3 @@ def _heads(channel: str, message: Mapping[str, Any]) -> list[NotedHead]:
         except ValueError:
             continue  # another version of the bot noted it differently
     return found
-
-
-@asynccontextmanager
-async def _client(token: str, api_url: str) -> AsyncIterator[AsyncWebClient]:
-    client = AsyncWebClient(token=token, base_url=api_url)
-    client.retry_handlers.append(AsyncRateLimitErrorRetryHandler(max_retry_count=LIMITED))
-    if is_loopback(api_url):
-        client.proxy = None  # a proxy from the environment would lead elsewhere
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_SECONDS)) as session:
-        client.session = session
-        yield client

@@ -13,7 +13,6 @@ from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, ZombieError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
-from bot.profile.sketch import Sketch
 from bot.profile.words import HEADING
 from bot.response.capture.profile_runner import ProfileAnswer, ProfileRunner, why_not
 from bot.surfaces.slack.background import Background
@@ -22,7 +21,7 @@ from bot.surfaces.slack.message import TEXT, Message, clipped, escaped, footnote
 from bot.surfaces.slack.newer_blocks import table_block
 from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.sketch_file import pictures_of
+from bot.surfaces.slack.sketch_file import attach_pictures
 
 ROOM = 4000  # characters of the table
 _NAME = re.compile(rf"{PROFILE}[0-9a-f]{{20}}\Z")
@@ -59,7 +58,8 @@ class SlackProfiles:
         except ZombieError as no:
             message = _said(why_not(node.name, no))
         await self._end(name, target, message)
-        await self._draw(name, target, drawn)
+        with contextlib.suppress(LedgerError):  # the words are there already, so nothing is lost without pictures
+            await attach_pictures(self._poster, name, target, drawn)
 
     def takes(self, kept: ChatRequest) -> bool:
         """End the message of a profile that a crash broke off; False for any other wish."""
@@ -80,13 +80,6 @@ class SlackProfiles:
         self._poster.finished(name)
         with contextlib.suppress(LedgerError):
             await self._chat_requests.done(name)
-
-    async def _draw(self, name: str, target: MessageTarget, drawn: Sketch | None) -> None:
-        """Send the pictures into the thread; the words are there already, so nothing is lost without pictures."""
-        with contextlib.suppress(LedgerError):
-            if drawn is not None and await self._poster.place(name) is not None:  # a private answer gets no pictures
-                for asked in pictures_of(drawn):
-                    await self._poster.attach(name, target, asked)
 
 
 def _said(words: str) -> Message:

@@ -16,6 +16,8 @@ from bot.domain.selector import Kind, Selector
 from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.message import escaped
+from bot.surfaces.slack.parts import MessageTarget
+from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.profile_requests import (
     CapturesRequest,
     ProfileRequest,
@@ -85,6 +87,16 @@ class CommandRequest:
     def by(self) -> str:
         """The person as the ledger names them."""
         return f"{SLACK}:{self.team}/{self.user}"
+
+    @property
+    def person(self) -> Person:
+        """Who typed it."""
+        return Person(self.user, self.workspace, self.enterprise)
+
+    @property
+    def target(self) -> MessageTarget:
+        """Where it is answered."""
+        return MessageTarget(self.channel, self.thread_ts, self.answer_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from bot.domain.errors import ProfileError
 from bot.domain.json_form import NotOfForm, plain
 from bot.domain.safe_text import one_line
 from bot.profile.sketch import Sketch, sketch_of
+from bot.surfaces.slack.parts import MessageTarget
+from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.thread_files import FileRequest, ThreadFile
 
 SKETCH = "sketch-"
@@ -46,6 +48,16 @@ def pictures_of(drawn: Sketch) -> Iterator[FileRequest]:
     digest = hashlib.sha256(drawn.text().encode()).hexdigest()[:12]
     for which in (FLAME, SECONDS):
         yield FileRequest(SKETCH, f"{which}-{digest}", {"sketch": plain(drawn), "which": which})
+
+
+async def attach_pictures(poster: Poster, name: str, target: MessageTarget, drawn: Sketch | None) -> None:
+    """Send both pictures into a card's thread; none where there is no sketch, or the card is a private answer.
+
+    Raises: LedgerError when they cannot be stored.
+    """
+    if drawn is not None and await poster.place(name) is not None:
+        for asked in pictures_of(drawn):
+            await poster.attach(name, target, asked)
 
 
 def _drawn(drawn: Sketch, which: str) -> bytes:

@@ -20,7 +20,7 @@ from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.capture_card import card_name, caught_reply
 from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.sketch_file import pictures_of
+from bot.surfaces.slack.sketch_file import attach_pictures
 
 MOST_TOLD = 25  # symptoms of a capture; the terminal shows all
 _PREFIX = "caught-"
@@ -87,8 +87,5 @@ class SymptomReplies:
         target = MessageTarget(card.channel, card.ts)
         await self._poster.enqueue(name, CARD, target, caught_reply(caught, None, ""))
         self._poster.finished(name)
-        drawn = await self._sketches.find(rolling.id, caught.sketch)
-        if drawn is not None and await self._poster.place(name) is not None:
-            for asked in pictures_of(drawn):
-                await self._poster.attach(name, target, asked)
+        await attach_pictures(self._poster, name, target, await self._sketches.find(rolling.id, caught.sketch))
         return True
