@@ -10,12 +10,12 @@ from bot.actions import ACTIONS
 from bot.app.bundle_kept import Verified, kept_of, look_at_kept
 from bot.app.cases import awaited, replayed
 from bot.app.check import PROGRAM
-from bot.domain.bundle import Bundle, BundleHead, KeptEntry, damage, read_bundle
+from bot.domain.bundle import Bundle, BundleHead, damage, read_bundle
 from bot.domain.case import Case, RecordedVerdict, read_case
 from bot.domain.entry import ANCHORED, Entry, Head, NotedHead
 from bot.domain.errors import BundleError, CaseError, ImpossibleEvent, PlaybookError, UnknownIncident, UnreadableEntry
 from bot.domain.events import Approved, Endorsed, PlanProposed, Triaged
-from bot.domain.fold import fold
+from bot.domain.fold import fold, triaged_in
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbooks
@@ -39,9 +39,9 @@ def exported(database: Database, incident_id: str, at: datetime, until: NotedHea
     found = excerpt(database, incident_id, until)
     if not found.entries or incident_id == HOUSE:
         raise UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
-    entries = _entries(found.entries)
+    entries = tuple(map(entry_of, found.entries))
     incident = fold(entries)
-    triaged = _triaged(entries)
+    triaged = triaged_in(entries)
     cases = KeptCases(database)
     case = cases.text(incident_id, triaged.case) if triaged is not None and triaged.case else None
     kept, form = kept_of(incident, entries, cases, Ledger(database))
@@ -86,7 +86,7 @@ class _Look:
         findings, bundle = self._findings, self._bundle
         findings.broken += _of_chains(bundle)
         try:
-            entries = _entries(bundle.entries)
+            entries = tuple(map(entry_of, bundle.entries))
             incident = fold(entries)
         except UnreadableEntry as no:
             findings.unproven.append(f"{no.sentence} {no.try_next}".strip())
@@ -106,7 +106,7 @@ class _Look:
             )
         if bundle.head.program == PROGRAM and _report(incident, entries) != bundle.report:
             findings.broken.append("the report: it is not what its entries say")
-        self._case(_triaged(entries))
+        self._case(triaged_in(entries))
         look_at_kept(bundle, entries, findings)
         return findings
 
@@ -180,7 +180,7 @@ def _of_notes(bundle: Bundle, entries: Sequence[Entry], incident: Incident) -> I
     ended = False
     for row in bundle.house:
         try:
-            event = _entry(row).event
+            event = entry_of(row).event
         except UnreadableEntry:
             continue  # of a newer program; the chain proves that it is intact
         if not isinstance(event, EntryAnchored | IncidentEnded) or event.incident != incident.id:
@@ -220,7 +220,7 @@ def _of_plan(entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _head(incident: Incident, entries: Sequence[Entry], found: Excerpt, at: datetime) -> BundleHead:
-    triaged = _triaged(entries)
+    triaged = triaged_in(entries)
     judged = RecordedVerdict.of(triaged.verdict) if triaged is not None else RecordedVerdict("")
     voices = [(entry, entry.event) for entry in entries]
     return BundleHead(
@@ -237,18 +237,6 @@ def _head(incident: Incident, entries: Sequence[Entry], found: Excerpt, at: date
         house_before=_written(found.before),
         house_head=_written(Head(found.house[-1].seq, found.house[-1].hash)) if found.house else "",
     )
-
-
-def _triaged(entries: Sequence[Entry]) -> Triaged | None:
-    return next((event for entry in entries if isinstance(event := entry.event, Triaged)), None)
-
-
-def _entries(kept: Sequence[KeptEntry]) -> tuple[Entry, ...]:
-    return tuple(_entry(row) for row in kept)
-
-
-def _entry(row: KeptEntry) -> Entry:
-    return entry_of(row)
 
 
 def _report(incident: Incident, entries: Sequence[Entry]) -> str:

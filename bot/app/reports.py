@@ -18,8 +18,7 @@ from bot.domain.case import Case, read_case
 from bot.domain.core_heat import CoreHeat
 from bot.domain.entry import Entry, Head
 from bot.domain.errors import BundleError, CaseError, PlaybookError, UnknownIncident
-from bot.domain.events import Triaged
-from bot.domain.fold import fold
+from bot.domain.fold import fold, triaged_in
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbooks
@@ -122,7 +121,7 @@ def _head(database: Database, incident_id: str) -> tuple[str, str]:
 
 
 def _case(database: Database, incident_id: str, entries: tuple[Entry, ...]) -> tuple[Case | None, str]:
-    triaged = next((event for entry in entries if isinstance(event := entry.event, Triaged)), None)
+    triaged = triaged_in(entries)
     if triaged is None:
         return None, "There is no verdict yet."
     text = KeptCases(database).text(incident_id, triaged.case) if triaged.case else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 from bot.commands import options
@@ -56,17 +55,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: CaseError for the first case that cannot be read, PlaybookError for the first playbook: nothing is printed.
     """
-    from bot import app
-    from bot.actions import ACTIONS
     from bot.app.backtest import Change, backtested
     from bot.surfaces.backtest import BacktestTable
-    from bot.surfaces.view.plan_words import PlanWords
     from bot.transport import case_file
 
     files = tuple(case_file.files(arguments.cases))
     usual = options.settings(arguments).playbook
     change = Change(tuple(arguments.playbooks), usual, tuple(arguments.against), arguments.only or "")
-    table = BacktestTable(backtested(change, files, os.cpu_count() or 1), PlanWords(ACTIONS))
+    table = BacktestTable(backtested(change, files, os.cpu_count() or 1), options.plan_words())
     for path, text in ((arguments.junit, table.junit), (arguments.markdown, table.markdown)):
         if path is not None:
             path.write_text(text(), encoding="utf-8")
@@ -75,5 +71,5 @@ def run(arguments: argparse.Namespace) -> int:
     elif not table.cells:
         print("The playbooks judge as before: there is nothing to compare.")
     else:
-        print(table.text(min(100, app.terminal_width()) if sys.stdout.isatty() else 100), end="")
+        print(table.text(options.width(100)), end="")
     return 1 if table.fails else 0

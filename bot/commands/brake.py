@@ -58,19 +58,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.verb == "status" and not was_there:
         _show(arguments, None, was_there, is_served=False)
         return 0
-    with record.opened(arguments.environ) as database, record.ledger_of(database) as ledger:
+    with record.stores(arguments.environ, create=True) as stores:
         if arguments.verb == "on" and not arguments.approve_as:  # everybody with access to the machine may pull it
-            asyncio.run(braking.pulled(ledger, approval))
+            asyncio.run(braking.pulled(stores.ledger, approval))
             _warn_where_nobody_may_release_it(arguments)
         elif arguments.verb != "status":
             from bot.app.policy_settings import rules_of_acting
 
             policy = rules_of_acting(options.settings(arguments))
             try:
-                asyncio.run(braking.set_brake(policy, ledger, approval, on=arguments.verb == "on"))
+                asyncio.run(braking.set_brake(policy, stores.ledger, approval, on=arguments.verb == "on"))
             except Refused as no:
                 return approvals.say_refused(no)
-        _show(arguments, Ledger(database).braked(), was_there, is_served(database))
+        _show(arguments, Ledger(stores.database).braked(), was_there, is_served(stores.database))
     return 0
 
 

@@ -105,15 +105,11 @@ def run(arguments: argparse.Namespace) -> int:
         "decline": _decline,
     }
     try:
-        with (
-            (record.opened if arguments.verb == "start" else record.existing)(arguments.environ) as database,
-            record.ledger_of(database) as ledger,
-            record.cases_of(database) as cases,
-        ):
+        with record.stores(arguments.environ, create=arguments.verb == "start") as stores:
             from bot.app.rolling import rolling_control, watch
 
-            control = rolling_control(options.settings(arguments), ledger, arguments.environ)
-            return asyncio.run(verbs[arguments.verb](arguments, watch(control, cases)))
+            control = rolling_control(options.settings(arguments), stores.ledger, arguments.environ)
+            return asyncio.run(verbs[arguments.verb](arguments, watch(control, stores.cases)))
     except Refused as no:
         return approvals.say_refused(no)
     except (CannotRead, Unreachable) as no:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from bot.app.check import HearsVerdict
     from bot.app.growth import KeptCounts
     from bot.app.weighing_worker import WeighedNode
-    from bot.domain.case import KeptCases, Readings
-    from bot.domain.contracts import ActingLedger
     from bot.domain.growth import CountSample
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
@@ -275,17 +273,15 @@ async def _check(
 
 def _teller(several: bool, colour: bool) -> HearsVerdict:
     """Return what prints a verdict as it comes; its words are loaded only when used."""
-    from bot.actions import ACTIONS
     from bot.surfaces.text import headline, verdict_text
-    from bot.surfaces.view.plan_words import PlanWords
 
-    words = PlanWords(ACTIONS)
+    words = options.plan_words()
 
     def tell(verdict: Verdict) -> None:
         if several:
             print(headline(verdict, colour), flush=True)
         else:
-            print(verdict_text(verdict, _width(), colour, words), end="", flush=True)
+            print(verdict_text(verdict, options.width(), colour, words), end="", flush=True)
 
     return tell
 
@@ -349,38 +345,26 @@ def _open(
 
     by = terminal_user(arguments.environ)
 
-    async def recorded(ledger: ActingLedger, cases: KeptCases, readings: Readings) -> None:
+    async def recorded(stores: record.Stores) -> None:
         settings = options.settings(arguments)
         if arguments.local:
-            await record.open_incidents(ledger, verdicts, playbook, incidents, None, by, cases, readings)
+            await record.open_incidents(stores, verdicts, playbook, incidents, None, by)
             return
-        parts = acting(settings, options.inventory(arguments, settings), ledger, arguments.environ)
+        parts = acting(settings, options.inventory(arguments, settings), stores.ledger, arguments.environ)
         try:
-            await record.open_incidents(ledger, verdicts, playbook, incidents, parts.proposer, by, cases, readings)
+            await record.open_incidents(stores, verdicts, playbook, incidents, parts.proposer, by)
         finally:
             await parts.cluster.close()
 
-    with (
-        record.ledger_of(database) as ledger,
-        record.cases_of(database) as cases,
-        record.readings_of(database) as readings,
-    ):
-        asyncio.run(recorded(ledger, cases, readings))
+    with record.stores_of(database) as stores:
+        asyncio.run(recorded(stores))
 
 
 def _print_finish(what: Check, verdicts: list[Verdict], stream: DocumentStream | None, colour: bool) -> None:
     if stream is None and len(what.nodes) > 1:
-        from bot.actions import ACTIONS
         from bot.surfaces.text import summary_table, verdict_text
-        from bot.surfaces.view.plan_words import PlanWords
 
         for verdict in verdicts:
             if verdict.status.value != "healthy":
-                print("\n" + verdict_text(verdict, _width(), colour, PlanWords(ACTIONS)), end="")
+                print("\n" + verdict_text(verdict, options.width(), colour, options.plan_words()), end="")
         print("\n" + summary_table(verdicts, len(what.nodes)), end="")
-
-
-def _width() -> int:
-    from bot.app import terminal_width
-
-    return min(100, terminal_width()) if sys.stdout.isatty() else 80

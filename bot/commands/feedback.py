@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from bot.commands import approvals, options
 from bot.domain.errors import Refused, UsageError
 
 if TYPE_CHECKING:
-    from bot.domain.entry import Entry
+    pass
 
 
 def add_verbs(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -39,22 +38,19 @@ def run_stats(arguments: argparse.Namespace) -> int:
 
     Raises: LedgerUnavailable when the record cannot be read.
     """
-    from bot import app
     from bot.app.policy_settings import rules_of_acting
     from bot.commands import record
     from bot.domain.feedback import scores, uncounted
-    from bot.ledger import Ledger, is_there
-    from bot.settings import database_url
+    from bot.ledger import Ledger
     from bot.surfaces.stats import stats_document, stats_text
 
     policy = rules_of_acting(options.settings(arguments))
-    entries: tuple[Entry, ...] = ()
-    if is_there(database_url(arguments.environ)):
-        with record.existing(arguments.environ) as database:
-            entries = Ledger(database).marks()
+    with record.if_there(arguments.environ) as database:
+        entries = Ledger(database).marks() if database is not None else ()
     found, others = scores(entries, policy.counted), uncounted(entries, policy.counted)
-    width = min(100, app.terminal_width()) if sys.stdout.isatty() else 80
-    print(stats_document(found, others) + "\n" if arguments.json else stats_text(found, others, width), end="")
+    print(
+        stats_document(found, others) + "\n" if arguments.json else stats_text(found, others, options.width()), end=""
+    )
     return 0
 
 
@@ -73,8 +69,8 @@ def run_looked_at(arguments: argparse.Namespace) -> int:
         raise UsageError("What was found? It goes on record.", "zombie playbooks looked-at CAUSE --reason TEXT")
     by = terminal_user(arguments.environ)
     policy = rules_of_acting(options.settings(arguments))
-    with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
-        marker = VerdictMarker(policy, ledger, now)
+    with record.stores(arguments.environ) as stores:
+        marker = VerdictMarker(policy, stores.ledger, now)
         try:
             was = asyncio.run(marker.look(arguments.cause, arguments.reason, by, by.removeprefix("terminal:")))
         except Refused as no:

@@ -64,19 +64,17 @@ def run_show(arguments: argparse.Namespace) -> int:
 
     Raises: UnknownIncident when there is no such incident.
     """
-    from bot.actions import ACTIONS
     from bot.commands import record
     from bot.domain.fold import fold
     from bot.surfaces.incidents import incident_document, incident_text
     from bot.surfaces.view.context import ViewContext
-    from bot.surfaces.view.plan_words import PlanWords
 
     entries = record.story(arguments.environ, record.whole_id(arguments.environ, arguments.id))
     incident = fold(entries)
     if arguments.json:
         print(incident_document(incident, entries))
     else:
-        print(incident_text(incident, entries, context=ViewContext(words=PlanWords(ACTIONS))), end="")
+        print(incident_text(incident, entries, context=ViewContext(words=options.plan_words())), end="")
     return 0
 
 

@@ -55,9 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     by = terminal_user(arguments.environ)
     policy = rules_of_acting(options.settings(arguments))
     incident_id = record.whole_id(arguments.environ, arguments.id)
-    with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
-        incident = asyncio.run(IncidentRecord(ledger).find(incident_id))
-        marker = VerdictMarker(policy, ledger, now)
+    with record.stores(arguments.environ) as stores:
+        incident = asyncio.run(IncidentRecord(stores.ledger).find(incident_id))
+        marker = VerdictMarker(policy, stores.ledger, now)
         try:
             done = asyncio.run(
                 marker.mark(incident, arguments.said == "right", by, os_user=by.removeprefix("terminal:"))

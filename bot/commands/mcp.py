@@ -87,15 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _record(arguments: argparse.Namespace) -> Iterator[tuple[ActingLedger | None, CaseStore | None]]:
     """The record, where it exists; as in a terminal, a check does not create it."""
     from bot.commands import record
-    from bot.ledger import is_there
-    from bot.settings import database_url
 
-    if not is_there(database_url(arguments.environ)):
-        yield None, None
-        return
-    with (
-        record.existing(arguments.environ) as database,
-        record.ledger_of(database) as ledger,
-        record.cases_of(database) as cases,
-    ):
-        yield ledger, cases
+    with record.if_there(arguments.environ) as database:
+        if database is None:
+            yield None, None
+            return
+        with record.stores_of(database) as stores:
+            yield stores.ledger, stores.cases

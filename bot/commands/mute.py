@@ -120,13 +120,10 @@ def muted_now(arguments: argparse.Namespace) -> tuple[Mute, ...]:
     from bot.app.parts import now
     from bot.commands import record
     from bot.domain.mute import in_force
-    from bot.ledger import Ledger, is_there
-    from bot.settings import database_url
+    from bot.ledger import Ledger
 
-    if not is_there(database_url(arguments.environ)):
-        return ()
-    with record.existing(arguments.environ) as database:
-        return in_force(Ledger(database).mutes(), now())
+    with record.if_there(arguments.environ) as database:
+        return in_force(Ledger(database).mutes(), now()) if database is not None else ()
 
 
 def known_cause(cause: str, settings: Settings) -> None:

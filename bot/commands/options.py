@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bot.inventory import Inventory
     from bot.library import Library
     from bot.settings import Settings
+    from bot.surfaces.view.plan_words import PlanWords
 
 
 def called(environ: Mapping[str, str]) -> str:
@@ -184,11 +185,19 @@ def remarked(says: str) -> None:
     print(f"zombie: {says}", file=sys.stderr, flush=True)
 
 
-def width() -> int:
-    """Return the width of text in columns."""
+def width(elsewhere: int = 80) -> int:
+    """Return the width of text in columns; `elsewhere` is that of text that is not for a terminal."""
     from bot.app.watching import terminal_width
 
-    return min(100, terminal_width()) if sys.stdout.isatty() else 80
+    return min(100, terminal_width()) if sys.stdout.isatty() else elsewhere
+
+
+def plan_words() -> PlanWords:
+    """Return the words for plans of all actions; loads them."""
+    from bot.actions import ACTIONS
+    from bot.surfaces.view.plan_words import PlanWords
+
+    return PlanWords(ACTIONS)
 
 
 def positive(text: str) -> int:

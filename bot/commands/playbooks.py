@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sized
 from pathlib import Path
 
@@ -90,7 +89,6 @@ def run_unmissed(arguments: argparse.Namespace) -> int:
 
     Raises: CaseError for the first case that cannot be read; UnknownPlaybook.
     """
-    from bot import app
     from bot.app.unmissed import unmissed
     from bot.surfaces.unmissed import unmissed_document, unmissed_text
     from bot.transport import case_file
@@ -101,9 +99,10 @@ def run_unmissed(arguments: argparse.Namespace) -> int:
     playbooks = [library.get(arguments.playbook)] if arguments.playbook else own or library.playbooks
     files = tuple(case_file.files(arguments.cases))
     found = list(unmissed(playbooks, files))
-    width = min(100, app.terminal_width()) if sys.stdout.isatty() else 100
     print(
-        unmissed_document(found, len(files)) + "\n" if arguments.json else unmissed_text(found, len(files), width),
+        unmissed_document(found, len(files)) + "\n"
+        if arguments.json
+        else unmissed_text(found, len(files), options.width(100)),
         end="",
     )
     return 0

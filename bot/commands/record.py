@@ -14,8 +14,10 @@ from bot.domain.errors import CaseError, LedgerError, LedgerUnavailable, Setting
 from bot.domain.safe_text import one_line
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from bot.app.growth import KeptCounts
-    from bot.domain.case import Case, CaseStore, KeptCases, Readings
+    from bot.domain.case import Case, CaseStore, Readings
     from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
     from bot.domain.incident import IncidentSummary
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from bot.domain.verdict import Verdict
     from bot.ledger import Database
     from bot.response.diagnosis.proposal import Proposer
-    from bot.response.record import IncidentRecord
 
 MOST_NAMED = 5
 _SQLITE = "sqlite:///"
@@ -57,15 +58,28 @@ def existing(environment: Mapping[str, str]) -> Database:
     return opened(environment)
 
 
-def incidents(environment: Mapping[str, str], only_open: bool) -> tuple[IncidentSummary, ...]:
-    """Return a summary of each incident, the newest first; none if there is no database yet."""
-    from bot.ledger import Ledger, is_there
+@contextlib.contextmanager
+def if_there(environment: Mapping[str, str]) -> Iterator[Database | None]:
+    """Open the database while the block runs; None if there is none yet.
+
+    Raises: LedgerUnavailable when it cannot be opened.
+    """
+    from bot.ledger import is_there
     from bot.settings import database_url
 
     if not is_there(database_url(environment)):
-        return ()
+        yield None
+        return
     with opened(environment) as database:
-        return Ledger(database).incidents(only_open)
+        yield database
+
+
+def incidents(environment: Mapping[str, str], only_open: bool) -> tuple[IncidentSummary, ...]:
+    """Return a summary of each incident, the newest first; none if there is no database yet."""
+    from bot.ledger import Ledger
+
+    with if_there(environment) as database:
+        return Ledger(database).incidents(only_open) if database is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +99,8 @@ def mutes(environment: Mapping[str, str]) -> ReadMutes | None:
     Shape: SQLAlchemy is imported only where there may be a record. Verdicts do not depend on it: without it nothing
     counts as accepted.
     """
-    from bot.settings import database_url
-
     try:
-        url = database_url(environment)
-        if url.startswith(_SQLITE) and not Path(url.removeprefix(_SQLITE)).exists():
+        if not _may_be_there(environment):
             return None
         from bot.ledger import Ledger
 
@@ -106,19 +117,23 @@ def counts(environment: Mapping[str, str]) -> Iterator[KeptCounts | None]:
 
     Shape: as with `mutes`, SQLAlchemy is imported only where there may be a record.
     """
-    from bot.settings import database_url
-
     with contextlib.ExitStack() as kept:
         found = None
         try:
-            url = database_url(environment)
-            if not url.startswith(_SQLITE) or Path(url.removeprefix(_SQLITE)).exists():
+            if _may_be_there(environment):
                 from bot.app.growth import KeptCounts
 
                 found = KeptCounts(kept.enter_context(existing(environment)))
         except (LedgerError, SettingsError) as no:
             print(f"zombie: what was counted before cannot be read: {no.sentence}", file=sys.stderr)
         yield found
+
+
+def _may_be_there(environment: Mapping[str, str]) -> bool:
+    from bot.settings import database_url
+
+    url = database_url(environment)
+    return not url.startswith(_SQLITE) or Path(url.removeprefix(_SQLITE)).exists()
 
 
 def whole_id(environment: Mapping[str, str], beginning: str) -> str:
@@ -141,8 +156,10 @@ def story(environment: Mapping[str, str], incident: str) -> tuple[Entry, ...]:
 
     Raises: UnknownIncident when there is no such incident.
     """
-    with existing(environment) as database, kept(database) as incidents:
-        return asyncio.run(incidents.story(incident))
+    from bot.response.record import IncidentRecord
+
+    with stores(environment) as found:
+        return asyncio.run(IncidentRecord(found.ledger).story(incident))
 
 
 def kept_case(environment: Mapping[str, str], beginning: str) -> Case | None:
@@ -151,23 +168,21 @@ def kept_case(environment: Mapping[str, str], beginning: str) -> Case | None:
     Raises: UsageError when several ids begin like this; CaseError when the case is damaged.
     """
     from bot.domain.case import read_case
-    from bot.domain.events import Triaged
-    from bot.ledger import KeptCases, is_there
-    from bot.settings import database_url
+    from bot.domain.fold import triaged_in
+    from bot.ledger import KeptCases
 
-    if not is_there(database_url(environment)):
+    with if_there(environment) as database:
+        if database is None:
+            return None
+        incident = whole_id(environment, beginning)
+        try:
+            triaged = triaged_in(story(environment, incident))
+        except UnknownIncident:
+            return None
+        text = KeptCases(database).text(incident, triaged.case) if triaged is not None and triaged.case else None
+    if triaged is None or text is None:
         return None
-    incident = whole_id(environment, beginning)
-    try:
-        entries = story(environment, incident)
-    except UnknownIncident:
-        return None
-    triaged = next((event for entry in entries if isinstance(event := entry.event, Triaged)), None)
-    if triaged is None or not triaged.case:
-        return None
-    with existing(environment) as database:
-        text = KeptCases(database).text(incident, triaged.case)
-    return read_case(text, f"The case of incident {incident}", triaged.verdict.node) if text is not None else None
+    return read_case(text, f"The case of incident {incident}", triaged.verdict.node)
 
 
 def named_case(environment: Mapping[str, str], named: Path) -> Case:
@@ -193,19 +208,16 @@ def named_case(environment: Mapping[str, str], named: Path) -> Case:
 
 
 async def open_incidents(
-    ledger: ActingLedger,
+    stores: Stores,
     verdicts: Sequence[Verdict],
     playbook: Playbook,
     ids: MutableMapping[str, str],
     proposer: Proposer | None,
     by: str,
-    cases: KeptCases | None = None,
-    readings: Readings | None = None,
 ) -> None:
     """Open an incident for each verdict, in the same group, and note each id by node once all are on record.
 
-    Shape: `by` is the login that asked. Without a `proposer` no plan is shown to approvers. `cases`
-    stores what the nodes said, `readings` what was counted there.
+    Shape: `by` is the login that asked. Without a `proposer` no plan is shown to approvers.
 
     Raises: LedgerUnavailable when an incident cannot be written.
     """
@@ -215,7 +227,7 @@ async def open_incidents(
     from bot.response.diagnosis.recorder import VerdictRecorder
     from bot.response.record import Opening, unheard
 
-    recorder = VerdictRecorder(ledger, proposer, unheard, cases, readings)
+    recorder = VerdictRecorder(stores.ledger, proposer, unheard, stores.cases, stores.readings)
     what = f"check {' '.join(verdict.node for verdict in verdicts)}"
     opening = Opening(TERMINAL, incident_id(), by, what, playbook.name, os_user=by.removeprefix(f"{TERMINAL}:"))
     incidents = [opening.unrecorded(verdict.node, now()) for verdict in verdicts]
@@ -225,43 +237,34 @@ async def open_incidents(
         ids[verdict.node] = (await recorder.record(incident, verdict, playbook)).id
 
 
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What a command needs of the record; its methods are awaited, and run in `threads`."""
+
+    database: Database
+    threads: ThreadPoolExecutor
+    ledger: ActingLedger
+    cases: CaseStore
+    readings: Readings
+
+
 @contextlib.contextmanager
-def ledger_of(database: Database) -> Iterator[ActingLedger]:
-    """The ledger of a database, for a command."""
+def stores(environment: Mapping[str, str], *, create: bool = False) -> Iterator[Stores]:
+    """Open the record; with `create` it need not exist.
+
+    Raises: LedgerUnavailable when there is none, or it cannot be opened.
+    """
+    with (opened if create else existing)(environment) as database, stores_of(database) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def stores_of(database: Database) -> Iterator[Stores]:
+    """The stores of an open database."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from bot.ledger import Ledger, on_threads
+    from bot.ledger import KeptCases, Ledger, ReadingStore, on_threads
 
     with ThreadPoolExecutor(1) as threads:
-        yield on_threads(Ledger(database), threads)
-
-
-@contextlib.contextmanager
-def cases_of(database: Database) -> Iterator[CaseStore]:
-    """The cases stored with a database's incidents, for a command."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    from bot.ledger import KeptCases, on_threads
-
-    with ThreadPoolExecutor(1) as threads:
-        yield on_threads(KeptCases(database), threads)
-
-
-@contextlib.contextmanager
-def readings_of(database: Database) -> Iterator[Readings]:
-    """The counts of nodes stored in a database, for a command."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    from bot.ledger import ReadingStore, on_threads
-
-    with ThreadPoolExecutor(1) as threads:
-        yield on_threads(ReadingStore(database), threads)
-
-
-@contextlib.contextmanager
-def kept(database: Database) -> Iterator[IncidentRecord]:
-    """The incidents of a database, for a command."""
-    from bot.response.record import IncidentRecord
-
-    with ledger_of(database) as ledger:
-        yield IncidentRecord(ledger)
+        ledger, cases, readings = (on_threads(store(database), threads) for store in (Ledger, KeptCases, ReadingStore))
+        yield Stores(database, threads, ledger, cases, readings)

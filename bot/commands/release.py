@@ -53,9 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"A release needs {' and '.join(lacks)}.", "zombie release --help")
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
     policy = rules_of_acting(options.settings(arguments))
-    with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
+    with record.stores(arguments.environ) as stores:
         try:
-            done = asyncio.run(NodeReleaser(policy, ledger, ACTIONS).release(arguments.node, approval))
+            done = asyncio.run(NodeReleaser(policy, stores.ledger, ACTIONS).release(arguments.node, approval))
         except Refused as no:
             return approvals.say_refused(no)
     print(f"{done.node} is free. Incident {done.incident} held it, and cannot go on: {done.because}.")

@@ -81,14 +81,10 @@ def run(arguments: argparse.Namespace) -> int:
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason or "")
-    with (
-        record.existing(arguments.environ) as database,
-        record.ledger_of(database) as ledger,
-        record.cases_of(database) as cases,
-    ):
-        parts = acting(settings, known, ledger, arguments.environ, arguments.validation, cases=cases)
+    with record.stores(arguments.environ) as stores:
+        parts = acting(settings, known, stores.ledger, arguments.environ, arguments.validation, cases=stores.cases)
         try:
-            incident = asyncio.run(_run_to_the_end(parts, ledger, arguments, approval))
+            incident = asyncio.run(_run_to_the_end(parts, stores.ledger, arguments, approval))
         except Refused as no:
             return approvals.say_refused(no)
         except KeyboardInterrupt:
@@ -168,14 +164,12 @@ async def _executed(parts: Acting, incident_id: str, shown: int) -> Incident:
 
 async def _show(parts: Acting, incident_id: str, shown: int) -> Incident:
     """Print the new entries, and return the incident."""
-    from bot.actions import ACTIONS
     from bot.domain.fold import fold
     from bot.surfaces.incidents import entry_line
-    from bot.surfaces.view.plan_words import PlanWords
 
     entries = await parts.responder.record.story(incident_id)
     for entry in entries[shown:]:
-        print(entry_line(entry, PlanWords(ACTIONS)), flush=True)
+        print(entry_line(entry, options.plan_words()), flush=True)
     return fold(entries)
 
 

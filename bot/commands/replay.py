@@ -99,11 +99,7 @@ def _print_end(verdicts: Sequence[Verdict], as_json: bool) -> None:
 
 
 def _text(path: Path, replayed: Replayed, arguments: argparse.Namespace) -> str:
-    from bot import app
-    from bot.actions import ACTIONS
     from bot.surfaces.text import verdict_text
-    from bot.surfaces.view.plan_words import PlanWords
 
-    width = min(100, app.terminal_width()) if sys.stdout.isatty() else 80
-    colour = options.wants_colour(arguments)
-    return f"{replayed.words(path)}\n\n{verdict_text(replayed.verdict, width, colour, PlanWords(ACTIONS))}\n"
+    text = verdict_text(replayed.verdict, options.width(), options.wants_colour(arguments), options.plan_words())
+    return f"{replayed.words(path)}\n\n{text}\n"

@@ -56,23 +56,21 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: UnknownIncident for an unknown id.
     """
-    from bot.actions import ACTIONS
     from bot.app.acting import acting
     from bot.commands import record
     from bot.surfaces.incidents import entry_line
-    from bot.surfaces.view.plan_words import PlanWords
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
     approval = approvals.approval(arguments.environ, arguments.claimed, arguments.reason)
-    with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
-        parts = acting(settings, known, ledger, arguments.environ)
+    with record.stores(arguments.environ) as stores:
+        parts = acting(settings, known, stores.ledger, arguments.environ)
         try:
-            opened, entries = asyncio.run(_proposed(parts, ledger, arguments.id, approval))
+            opened, entries = asyncio.run(_proposed(parts, stores.ledger, arguments.id, approval))
         except Refused as no:
             return approvals.say_refused(no)
     for entry in entries:
-        print(entry_line(entry, PlanWords(ACTIONS)))
+        print(entry_line(entry, options.plan_words()))
     print(f"Incident {opened.id}: another person has to approve it with")
     print(options.to_type(arguments, f"  zombie remediate {opened.id} --approve-as NAME --reason TEXT"))
     return 0

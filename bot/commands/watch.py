@@ -31,19 +31,18 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.commands import record
 
     incident_id = record.whole_id(arguments.environ, arguments.id)
-    with record.existing(arguments.environ) as database, record.kept(database) as incidents:
+    with record.stores(arguments.environ) as stores:
 
         async def watch() -> None:
-            from bot.actions import ACTIONS
             from bot.domain.fold import fold
+            from bot.response.record import IncidentRecord
             from bot.surfaces.incidents import entry_line
-            from bot.surfaces.view.plan_words import PlanWords
 
-            shown = 0
+            incidents, words, shown = IncidentRecord(stores.ledger), options.plan_words(), 0
             while True:
                 entries = await incidents.story(incident_id)
                 for entry in entries[shown:]:
-                    print(entry_line(entry, PlanWords(ACTIONS)), flush=True)
+                    print(entry_line(entry, words), flush=True)
                 shown = len(entries)
                 incident = fold(entries)
                 if incident.ended:

@@ -218,8 +218,6 @@ def _run(words: list[str], arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _parts(arguments: argparse.Namespace, create: bool = False) -> Iterator[WaveParts]:
-    from concurrent.futures import ThreadPoolExecutor
-
     from bot.app.acting import acting
     from bot.app.waves import wave_parts
     from bot.commands import record
@@ -227,14 +225,10 @@ def _parts(arguments: argparse.Namespace, create: bool = False) -> Iterator[Wave
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    with (
-        (record.opened if create else record.existing)(arguments.environ) as database,
-        record.ledger_of(database) as ledger,
-        record.cases_of(database) as cases,
-        ThreadPoolExecutor(1) as threads,
-    ):
-        parts = acting(settings, known, ledger, arguments.environ, cases=cases)
-        yield wave_parts(parts, known, ledger, on_threads(Waves(database), threads), cases=cases)
+    with record.stores(arguments.environ, create=create) as stores:
+        parts = acting(settings, known, stores.ledger, arguments.environ, cases=stores.cases)
+        waves = on_threads(Waves(stores.database), stores.threads)
+        yield wave_parts(parts, known, stores.ledger, waves, cases=stores.cases)
 
 
 def _whole(ids: tuple[str, ...], beginning: str) -> str:

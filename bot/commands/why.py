@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,21 +69,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _document(explanation: Why) -> dict[str, Any]:
-    from bot.actions import ACTIONS
-    from bot.surfaces.view.plan_words import PlanWords
     from bot.surfaces.why import why_body
 
-    return why_body(explanation.verdict, explanation.changes, PlanWords(ACTIONS))
+    return why_body(explanation.verdict, explanation.changes, options.plan_words())
 
 
 def _text(path: Path, explanation: Why) -> str:
-    from bot import app
-    from bot.actions import ACTIONS
-    from bot.surfaces.view.plan_words import PlanWords
     from bot.surfaces.why import why_text
 
-    width = min(100, app.terminal_width()) if sys.stdout.isatty() else 80
-    lines = why_text(explanation.verdict, explanation.changes, PlanWords(ACTIONS), width)
+    lines = why_text(explanation.verdict, explanation.changes, options.plan_words(), options.width())
     if explanation.verdict.snapshot is None or not explanation.changes:
         return "\n".join(lines)
     first = shlex.quote(str(explanation.changes[0].change))

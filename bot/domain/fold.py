@@ -6,7 +6,7 @@ Who may approve, budgets and the brake are guards, in other rooms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
@@ -43,6 +43,11 @@ from bot.domain.events import (
 from bot.domain.incident import Decision, Incident, StepRecord
 from bot.domain.transitions import AFTER_THE_END, BACK, TRANSITIONS, State
 from bot.domain.verdict import Confidence, Verdict
+
+
+def triaged_in(entries: Iterable[Entry]) -> Triaged | None:
+    """Return the verdict's entry among an incident's entries; None while there is none."""
+    return next((event for entry in entries if isinstance(event := entry.event, Triaged)), None)
 
 
 def fold(entries: Sequence[Entry]) -> Incident:

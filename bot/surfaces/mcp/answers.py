@@ -11,8 +11,7 @@ from typing import Protocol
 from bot.domain.case import Case, CaseStore, read_case
 from bot.domain.contracts import ActingLedger, Clock, Listener, NodeDirectory, Progress
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
-from bot.domain.events import Triaged
-from bot.domain.fold import fold
+from bot.domain.fold import fold, triaged_in
 from bot.domain.house_events import WishRefused
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
@@ -157,7 +156,7 @@ class RecordedAnswers:
         Raises: UnknownIncident; UsageError when what it said is not kept; CaseError when it is damaged; PlaybookError.
         """
         entries = await IncidentRecord(self._there(incident_id)).story(incident_id)
-        triaged = next((event for entry in entries if isinstance(event := entry.event, Triaged)), None)
+        triaged = triaged_in(entries)
         if triaged is None or triaged.verdict.status is Status.UNREACHABLE:
             nobody = "Nobody could talk to its node" if triaged is not None else "There is no verdict yet"
             raise UsageError(f"{nobody}, so there is nothing to explain of incident {incident_id}.")
