@@ -23,7 +23,7 @@ ALLOCATIONS_BETWEEN_LOOKS = 10_000  # of the garbage collector; at Python's 700 
 def parser(program: str = "zombie") -> argparse.ArgumentParser:
     """Build the command line; `program` is how it is called."""
     from bot.commands import COMMANDS
-    from bot.commands.options import Parser
+    from bot.commands.parser import Parser
 
     top = Parser(
         prog=program,
@@ -40,7 +40,7 @@ def parser(program: str = "zombie") -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit status."""
     from bot.commands.login import complete
-    from bot.commands.options import as_called, called
+    from bot.commands.parser import as_called, called
 
     _open_closed_streams()
     gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS)

@@ -7,6 +7,7 @@ import errno
 import signal
 
 from bot.commands import options
+from bot.commands.parser import called
 from bot.domain.errors import UsageError
 
 
@@ -53,7 +54,7 @@ def port(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status. An interrupt cleans up."""
-    command = options.called(arguments.environ)
+    command = called(arguments.environ)
     if not arguments.lab:
         from bot.app.demo import Ports, demo
 

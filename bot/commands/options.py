@@ -1,19 +1,16 @@
-"""Parsers and options that several commands share."""
+"""Options that several commands share, and what they mean."""
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import textwrap
-from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
+from bot.commands.parser import as_called, called
 from bot.domain.errors import UsageError
-from bot.domain.nearest import did_you_mean, nearest
-from bot.domain.safe_text import one_line
 
 if TYPE_CHECKING:
     from bot.domain.entry import NotedHead
@@ -23,81 +20,6 @@ if TYPE_CHECKING:
     from bot.library import Library
     from bot.settings import Settings
     from bot.surfaces.view.plan_words import PlanWords
-
-
-def called(environ: Mapping[str, str]) -> str:
-    """Return how this program is called here: `./zombie` by the launcher of a checkout, else `zombie`."""
-    return environ.get("ZOMBIE_COMMAND") or "zombie"
-
-
-def as_called(text: str, command: str) -> str:
-    """Write commands in a text as they are called here.
-
-    Example:
-    >>> as_called("zombie check finds zombie cgroups; `zombie doctor`", "./zombie")
-    './zombie check finds zombie cgroups; `./zombie doctor`'
-    """
-    from bot.commands import COMMANDS  # not above: each command imports this file
-
-    names = "|".join(known.__name__.rpartition(".")[2] for known in COMMANDS)
-    return re.sub(rf"(?<![\w./-])zombie(?= (?:{names})\b)", lambda _: command, text)
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that suggests the command, option or word that may have been meant."""
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse; arguments unknown to this command are its error, not the whole program's."""
-        self.given = list(sys.argv[1:] if args is None else args)
-        found, rest = super().parse_known_args(args, namespace)
-        if rest:
-            self.error(f"unrecognized arguments: {' '.join(rest)}")
-        return found, rest
-
-    def format_help(self) -> str:
-        """Return the help, with commands as they are called here."""
-        return as_called(super().format_help(), self.prog.partition(" ")[0])
-
-    def error(self, message: str) -> NoReturn:
-        """Exit with a sentence and status 2."""
-        if found := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
-            known = re.findall(r"'([^']*)'", found[2]) or found[2].split(", ")
-            message = (
-                f"{message[: found.start()]}there is no “{one_line(found[1], 60)}”. {did_you_mean(found[1], known)}"
-            )
-        # argparse names the function that reads the number.
-        if failed := re.search(r"invalid (\w+) value: ['\"](.*)['\"]\Z", message, re.DOTALL):
-            kind = "number" if failed[1] in ("float", "seconds") else "whole number"
-            message = f"{message[: failed.start()]}“{one_line(failed[2], 60)}” is not a {kind}"
-        if early := self._too_early():
-            message = f"{early} is an option of a command, and stands after it"
-        elif message.endswith("required: COMMAND"):
-            message = f"which command? {self.prog} --help lists them"
-            if self.given and self.given[0] not in self._option_string_actions:
-                message = f"unrecognized arguments: {self.given[0]}"
-        elif message.endswith("required: VERB"):
-            message = f"which verb? {self.prog} --help lists them"
-        elif "are required: " in message and (greedy := self._takes_all()):
-            message += f". Write that before {greedy}, which takes every word after it"
-        if wrong := message.partition("unrecognized arguments: ")[2].split():
-            option = next((word for word in wrong if word.startswith("-")), "").partition("=")[0]
-            near = nearest(option, self._option_string_actions) if option else ()
-            message += f". Did you mean {' or '.join(near)}?" if near else ""
-        super().error(message)
-
-    def _too_early(self) -> str:
-        """Return the option that was given before the command, if only commands have it; else nothing."""
-        first = next(iter(self.given), "").partition("=")[0]
-        if first in self._option_string_actions:
-            return ""
-        lists = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
-        commands = [command for action in lists if action.metavar == "COMMAND" for command in action.choices.values()]
-        return first if any(first in command._option_string_actions for command in commands) else ""
-
-    def _takes_all(self) -> str:
-        """Return the given option that takes any number of words; else nothing."""
-        takers = (action for action in self._actions if action.nargs in ("+", "*") and action.option_strings)
-        return next((name for taker in takers for name in taker.option_strings if name in self.given), "")
 
 
 def add_parser(
