@@ -51,7 +51,7 @@ class ChatRequestStore:
         row: dict[str, Any] = {"id": _id(key), "key": _plain(key), "body": body, "done": False}
         row["runner"] = self._leases.runner
         with self._database.adding() as connection:
-            row["kept_at"] = instant_text(self._now(connection))
+            row["kept_at"] = instant_text(self._database.instant(connection, self._time))
             if connection.dialect.name == "postgresql":
                 if connection.execute(_ADD, row).first() is not None:
                     return True
@@ -69,7 +69,7 @@ class ChatRequestStore:
         """Record that a request is handled."""
         with self._database.adding() as connection:
             connection.execute(_DONE, {"of_id": _id(key)})
-            now = self._now(connection)
+            now = self._database.instant(connection, self._time)
             if self._swept_at is None or now - self._swept_at > SWEPT_EVERY:
                 connection.execute(_OLD, {"before": instant_text(now - KNOWN_FOR)})
                 self._swept_at = now
@@ -99,9 +99,6 @@ class ChatRequestStore:
     def _take(self, connection: Connection, name: str, runner: str) -> bool:
         taken = connection.execute(_TAKE.values(runner=self._leases.runner), {"of_id": name, "of_runner": runner})
         return bool(taken.rowcount)
-
-    def _now(self, connection: Connection) -> datetime:
-        return self._time() if self._time is not None else instant_of(self._database.now(connection))
 
 
 def _id(key: str) -> str:

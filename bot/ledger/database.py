@@ -21,7 +21,7 @@ import threading
 from collections import deque
 from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Protocol
@@ -29,6 +29,8 @@ from typing import Any, Protocol
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
+from bot.domain.contracts import Clock
+from bot.domain.entry import instant_of
 from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.safe_text import one_line
 from bot.ledger.migrations import migrate
@@ -171,6 +173,10 @@ class Database:
     def now(self, connection: Connection) -> str:
         """Return the database's time, in the format of entries."""
         return str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())
+
+    def instant(self, connection: Connection, time: Clock | None = None) -> datetime:
+        """Return the database's time, or that of the clock that was handed in."""
+        return time() if time is not None else instant_of(self.now(connection))
 
     @contextlib.contextmanager
     def _transaction(self, writes: bool | str) -> Iterator[Connection]:

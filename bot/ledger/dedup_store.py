@@ -66,7 +66,7 @@ class DedupStore:
         """Record that a case fires, and return where it goes. A repeated delivery gets the same answer."""
         alarm = _alarm(delivery)
         with self._database.writing() as connection:
-            now = self._now(connection)
+            now = self._database.instant(connection, self._time)
             row = connection.execute(_ROW, _named(alarm)).one_or_none()
             if row is not None:
                 if row.delivery == delivery.id:
@@ -96,7 +96,7 @@ class DedupStore:
         """Record that a case is over, and return its group; empty if it has none, or was reopened after this end."""
         alarm = _alarm(delivery)
         with self._database.writing() as connection:
-            now = self._now(connection)
+            now = self._database.instant(connection, self._time)
             over_at = instant_text(alarm.occurred_at or now)
             row = connection.execute(_ROW, _named(alarm)).one_or_none()
             if row is not None and over_at < row.reopened_at:
@@ -119,7 +119,7 @@ class DedupStore:
     def storm(self, name: str, brakes: StormLimits) -> Storm:
         """Return the state of a storm."""
         with self._database.reading() as connection:
-            since = instant_text(self._now(connection) - brakes.storm_window)
+            since = instant_text(self._database.instant(connection, self._time) - brakes.storm_window)
             is_on = connection.execute(_STORM, {"since": since}).scalar_one_or_none() == name
             cases = int(connection.execute(_IN_STORM, {"of_storm": name}).scalar_one())
             return Storm(name, is_on, cases, tuple(map(summary_of, connection.execute(_OF_STORM, {"of_storm": name}))))
@@ -142,9 +142,6 @@ class DedupStore:
         if connection.execute(_LATELY, since).scalar_one() < brakes.storm_alerts:
             return ""
         return connection.execute(_STORM, since).scalar_one_or_none() or f"storm-{now:%Y%m%d-%H%M%S}"
-
-    def _now(self, connection: Connection) -> datetime:
-        return self._time() if self._time is not None else instant_of(self._database.now(connection))
 
 
 def _alarm(delivery: Delivery) -> AlertGroup:

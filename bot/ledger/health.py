@@ -94,7 +94,7 @@ def is_served(database: Database) -> bool:
     Raises: LedgerUnavailable.
     """
     with database.reading() as connection:
-        return bool(live(connection, instant_of(database.now(connection))))
+        return bool(live(connection, database.instant(connection)))
 
 
 def condition(url: str, patience: timedelta = PATIENCE) -> Condition:

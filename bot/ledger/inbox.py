@@ -82,7 +82,7 @@ class Inbox:
             "done": False,
         }
         with self._database.adding() as connection:
-            row["kept_at"] = instant_text(self._now(connection))
+            row["kept_at"] = instant_text(self._database.instant(connection, self._time))
             if connection.dialect.name == "postgresql":
                 return connection.execute(_ADD, row).first() is not None
             if connection.execute(_KNOWN, _named(row["source"], row["id"])).first() is not None:
@@ -112,7 +112,7 @@ class Inbox:
         with self._database.writing() as connection:
             values = {"done": True, "runner": "", "body": "", "error": ""}
             connection.execute(_UPDATE, _named(delivery.source, delivery.id) | values)
-            now = self._now(connection)
+            now = self._database.instant(connection, self._time)
             if self._swept_at is None or now - self._swept_at > SWEPT_EVERY:
                 connection.execute(_OLD, {"before": instant_text(now - self._known_for)})
                 self._swept_at = now
@@ -121,7 +121,7 @@ class Inbox:
         """Record that handling failed, and when to try again."""
         named = {"of_source": delivery.source, "of_id": delivery.id}
         with self._database.writing() as connection:
-            due_at = instant_text(self._now(connection) + retry_after)
+            due_at = instant_text(self._database.instant(connection, self._time) + retry_after)
             tried = connection.execute(select(DELIVERIES.c.attempts).where(*_OF), named).scalar_one_or_none() or 0
             values = {"runner": "", "due_at": due_at, "attempts": tried + 1, "error": one_line(error)}
             connection.execute(_UPDATE, named | values)
@@ -143,7 +143,7 @@ class Inbox:
             return int(connection.execute(_COUNT).scalar_one())
 
     def _free(self, connection: Connection, at_once: int, busy: Collection[str]) -> list[Row[Any]]:
-        now = self._now(connection)
+        now = self._database.instant(connection, self._time)
         alive = live(connection, now, self._silent) if self._leases is None else self._leases.alive(connection)
         others, text = {*alive} - {self._runner}, instant_text(now)
         found: list[Row[Any]] = []
@@ -157,9 +157,6 @@ class Inbox:
                 if len(found) == at_once:
                     break
         return found
-
-    def _now(self, connection: Connection) -> datetime:
-        return self._time() if self._time is not None else instant_of(self._database.now(connection))
 
 
 def _named(source: str, delivery: str) -> dict[str, Any]:

@@ -6,12 +6,12 @@ import json
 import zlib
 from datetime import timedelta
 
-from sqlalchemy import bindparam, delete, func, insert, select
+from sqlalchemy import bindparam, insert, select
 
 from bot.domain.case import Case
-from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import LedgerUnavailable
 from bot.ledger.database import Database
+from bot.ledger.pruning import forget
 from bot.ledger.tables import KEPT_CASES
 
 MOST_BYTES = 1024 * 1024  # compressed; a node of 96 cores says 60 kB
@@ -65,9 +65,4 @@ class KeptCases:
 
         Raises: LedgerUnavailable when the database cannot be used.
         """
-        with self._database.reading() if dry_run else self._database.writing() as connection:
-            before = {"before": instant_text(instant_of(self._database.now(connection)) - kept_for)}
-            if dry_run:
-                counted = select(func.count()).select_from(KEPT_CASES).where(_OLD)
-                return int(connection.execute(counted, before).scalar_one())
-            return connection.execute(delete(KEPT_CASES).where(_OLD), before).rowcount
+        return forget(self._database, KEPT_CASES, _OLD, kept_for, dry_run)

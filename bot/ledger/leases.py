@@ -34,7 +34,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from bot.domain.contracts import Clock
-from bot.domain.entry import instant_of, instant_text
+from bot.domain.entry import instant_text
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
@@ -202,7 +202,7 @@ class Leases:
         if self._presence is not None:
             self._presence.enter()
         with self._database.writing() as connection:
-            now = self._now(connection)
+            now = self._database.instant(connection, self._time)
             self._write_heartbeat(connection, now)
             connection.execute(_HOLDS, {"me": self.runner, "beat_at": instant_text(now)})
 
@@ -213,7 +213,7 @@ class Leases:
             others = {found} - {None, self.runner}
             if not by_force and others & self.alive(connection):
                 return False
-            self._write_heartbeat(connection, self._now(connection))
+            self._write_heartbeat(connection, self._database.instant(connection, self._time))
             if found != self.runner:
                 self._write(connection, [group])
             return True
@@ -222,7 +222,7 @@ class Leases:
         """Take the lease of a group that no live runner has, in a transaction of the caller."""
         found = _owner(connection, group)
         if found is None or (found != self.runner and found not in self.alive(connection)):
-            self._write_heartbeat(connection, self._now(connection))
+            self._write_heartbeat(connection, self._database.instant(connection, self._time))
             self._write(connection, [group])
 
     def claim(self) -> tuple[str, ...]:
@@ -231,7 +231,7 @@ class Leases:
             if not self._unseen(connection, self.alive(connection)):
                 return ()
         with self._database.writing() as connection:
-            self._write_heartbeat(connection, self._now(connection))
+            self._write_heartbeat(connection, self._database.instant(connection, self._time))
             alive = self.alive(connection)
             cards = self._unseen(connection, alive)
             if cards:
@@ -261,7 +261,7 @@ class Leases:
 
     def alive(self, connection: Connection) -> set[str]:
         """Return the live runners. This runner always counts as alive: it does not take over from itself."""
-        heard = set(live(connection, self._now(connection), self._silent)) - {self.runner}
+        heard = set(live(connection, self._database.instant(connection, self._time), self._silent)) - {self.runner}
         if self._presence is not None:
             heard = self._presence.present(connection, heard)
         return heard | {self.runner}
@@ -280,9 +280,6 @@ class Leases:
             row: dict[str, Any] = {"named": group, "runner": self.runner}
             if not connection.execute(_TAKE, row).rowcount:
                 connection.execute(insert(LEASES).values(group=group, runner=self.runner))
-
-    def _now(self, connection: Connection) -> datetime:
-        return self._time() if self._time is not None else instant_of(self._database.now(connection))
 
 
 def _owner(connection: Connection, group: str) -> str | None:

@@ -120,7 +120,7 @@ class Outbox:
     def turn(self, channel: str, apart: timedelta) -> timedelta:
         """Reserve the channel's next slot, `apart` from every other program's; return the time until then."""
         with self._database.writing() as connection:
-            now = instant_of(self._database.now(connection))
+            now = self._database.instant(connection)
             row = connection.execute(select(TURNS.c.free_at).where(TURNS.c.channel == channel)).scalar_one_or_none()
             free_at = instant_of(row) if row is not None else now
             at = free_at if now < free_at < now + LONGEST_TURN else now

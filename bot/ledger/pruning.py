@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
 
-from sqlalchemy import Connection, bindparam, delete, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, delete, func, or_, select
 
 from bot.domain.entry import Head, instant_of, instant_text
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
@@ -34,7 +34,7 @@ _OPEN = select(INCIDENTS.c.id).where(~INCIDENTS.c.ended)
 _HELD = select(HOLDS.c.incident)
 _WAITING = select(POSTS.c.incident).where(POSTS.c.waiting)
 _COUNT = select(func.count()).select_from(ENTRIES).where(ENTRIES.c.stream == bindparam("named"))
-_DELIVERED = (DELIVERIES.c.done, DELIVERIES.c.kept_at < bindparam("before"))
+_DELIVERED = and_(DELIVERIES.c.done, DELIVERIES.c.kept_at < bindparam("before"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Pruner:
         if kept_for < SHORTEST:
             raise ValueError(f"incidents have to be kept for {SHORTEST.days} days at least")
         with self._database.reading() as connection:
-            before = instant_text(instant_of(self._database.now(connection)) - kept_for)
+            before = instant_text(self._database.instant(connection) - kept_for)
             old = connection.execute(_OLD, {"before": before})
             cards = iter(dict.fromkeys(str(row.group or row.id) for row in old))
         incidents = entries = 0
@@ -83,12 +83,7 @@ class Pruner:
         """Forget handled deliveries older than that; raises as `incidents`."""
         if kept_for < SHORTEST:
             raise ValueError(f"deliveries have to be known for {SHORTEST.days} days at least")
-        with self._database.reading() if dry_run else self._database.writing() as connection:
-            before = {"before": instant_text(instant_of(self._database.now(connection)) - kept_for)}
-            if dry_run:
-                counted = select(func.count()).select_from(DELIVERIES).where(*_DELIVERED)
-                return Pruned(deliveries=int(connection.execute(counted, before).scalar_one()))
-            return Pruned(deliveries=connection.execute(delete(DELIVERIES).where(*_DELIVERED), before).rowcount)
+        return Pruned(deliveries=forget(self._database, DELIVERIES, _DELIVERED, kept_for, dry_run))
 
     def _prunable(self, connection: Connection, cards: Sequence[str], before: str) -> dict[str, Head]:
         """Return the heads of these cards' incidents that may be removed; checked again: they may have changed."""
@@ -122,6 +117,16 @@ class Pruner:
             connection.execute(delete(table).where(column.in_(heads)))
         for table, column in ((POSTS, POSTS.c.incident), (LEASES, LEASES.c.group), (CASES, CASES.c.group)):
             connection.execute(delete(table).where(column.in_([*gone, *heads])))
+
+
+def forget(database: Database, table: Table, is_old: ColumnElement[bool], kept_for: timedelta, dry_run: bool) -> int:
+    """Delete the rows that are old, by the parameter `before`, and return how many; a dry run only counts them."""
+    with database.reading() if dry_run else database.writing() as connection:
+        before = {"before": instant_text(database.instant(connection) - kept_for)}
+        if dry_run:
+            counted = select(func.count()).select_from(table).where(is_old)
+            return int(connection.execute(counted, before).scalar_one())
+        return connection.execute(delete(table).where(is_old), before).rowcount
 
 
 @contextlib.contextmanager

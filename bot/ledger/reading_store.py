@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sqlalchemy import bindparam, delete, func, insert, select
+from sqlalchemy import bindparam, insert, select
 
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.growth import CountSample
 from bot.ledger.database import Database
+from bot.ledger.pruning import forget
 from bot.ledger.tables import READINGS
 
 MOST_LOOKS = 5_000  # of a node and cause, the latest: half a year of hourly looks
@@ -50,10 +51,4 @@ class ReadingStore:
 
     def forget(self, kept_for: timedelta, dry_run: bool = False) -> int:
         """Forget looks older than that; return how many."""
-        with self._database.reading() if dry_run else self._database.writing() as connection:
-            before = {"before": instant_text(instant_of(self._database.now(connection)) - kept_for)}
-            if dry_run:
-                return int(
-                    connection.execute(select(func.count()).select_from(READINGS).where(_OLD), before).scalar_one()
-                )
-            return connection.execute(delete(READINGS).where(_OLD), before).rowcount
+        return forget(self._database, READINGS, _OLD, kept_for, dry_run)

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Float,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-)
+from sqlalchemy import Boolean, Column, Float, Integer, LargeBinary, MetaData, Table, Text
 
 _METADATA = MetaData()
+
+
+def _keys(*names: str) -> list[Column[str]]:
+    return [Column(name, Text, primary_key=True) for name in names]
+
+
+def _texts(*names: str) -> list[Column[str]]:
+    return [Column(name, Text, nullable=False) for name in names]
+
 
 # The source of truth: the other tables are derived from it, or are not about what happened.
 ENTRIES = Table(
     "entries",
     _METADATA,
-    Column("stream", Text, primary_key=True),
+    *_keys("stream"),
     Column("seq", Integer, primary_key=True),
-    Column("at", Text, nullable=False),
-    Column("by", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("body", Text, nullable=False),
-    Column("hash", Text, nullable=False),
+    *_texts("at", "by", "kind", "body", "hash"),
 )
 
 # A row per incident, updated with every entry, so that a list does not fold everything. `change` numbers the changes
@@ -33,15 +29,10 @@ ENTRIES = Table(
 INCIDENTS = Table(
     "incidents",
     _METADATA,
-    Column("id", Text, primary_key=True),
-    Column("node", Text, nullable=False),
-    Column("group", Text, nullable=False),
-    Column("state", Text, nullable=False),
+    *_keys("id"),
+    *_texts("node", "group", "state"),
     Column("cause", Text),
-    Column("source", Text, nullable=False),
-    Column("source_id", Text, nullable=False),
-    Column("opened_at", Text, nullable=False),
-    Column("updated_at", Text, nullable=False),
+    *_texts("source", "source_id", "opened_at", "updated_at"),
     Column("ended", Boolean, nullable=False),
     Column("change", Integer, nullable=False),
 )
@@ -50,107 +41,63 @@ INCIDENTS = Table(
 POSTS = Table(
     "posts",
     _METADATA,
-    Column("incident", Text, primary_key=True),
-    Column("part", Text, primary_key=True),
+    *_keys("incident", "part"),
     Column("number", Integer, nullable=False),
     Column("version", Integer, nullable=False),
-    Column("channel", Text, nullable=False),
-    Column("under", Text, nullable=False),
-    Column("content", Text, nullable=False),
-    Column("kept_at", Text, nullable=False),
-    Column("due_at", Text, nullable=False),
+    *_texts("channel", "under", "content", "kept_at", "due_at"),
     Column("attempts", Integer, nullable=False),
-    Column("error", Text, nullable=False),
+    *_texts("error"),
     Column("waiting", Boolean, nullable=False),
     Column("place_channel", Text),
     Column("place_ts", Text),
 )
 
 # When the next post to a channel is allowed: programs that limit their rate reserve their slots here.
-TURNS = Table(
-    "turns",
-    _METADATA,
-    Column("channel", Text, primary_key=True),
-    Column("free_at", Text, nullable=False),
-)
+TURNS = Table("turns", _METADATA, *_keys("channel"), *_texts("free_at"))
 
 # Exclusive holds on nodes: a row per node, from an incident's first step to its end. `machine_id` is empty where nobody
 # knows it: a machine may have several names.
 HOLDS = Table(
     "holds",
     _METADATA,
-    Column("node", Text, primary_key=True),
-    Column("incident", Text, nullable=False),
+    *_keys("node"),
+    *_texts("incident"),
     Column("step", Integer, nullable=False),
-    Column("runner", Text, nullable=False),
-    Column("labels", Text, nullable=False),
-    Column("beat_at", Text, nullable=False),
-    Column("machine_id", Text, nullable=False),
+    *_texts("runner", "labels", "beat_at", "machine_id"),
 )
 
 # Every incident whose plan was begun, and when: for the budgets per hour and day. `remedy` names the plan with its
 # node, `cure` without.
-ATTEMPTS = Table(
-    "attempts",
-    _METADATA,
-    Column("incident", Text, primary_key=True),
-    Column("node", Text, nullable=False),
-    Column("remedy", Text, nullable=False),
-    Column("at", Text, nullable=False),
-    Column("machine_id", Text, nullable=False),
-    Column("cure", Text, nullable=False),
-)
+ATTEMPTS = Table("attempts", _METADATA, *_keys("incident"), *_texts("node", "remedy", "at", "machine_id", "cure"))
 
 # The machine-id that each node showed last.
-MACHINES = Table(
-    "machines",
-    _METADATA,
-    Column("node", Text, primary_key=True),
-    Column("machine_id", Text, nullable=False),
-)
+MACHINES = Table("machines", _METADATA, *_keys("node"), *_texts("machine_id"))
 
 # Refusals by who was refused what: since when, how many entries that made, and how many were only counted.
 REFUSALS = Table(
     "refusals",
     _METADATA,
-    Column("by", Text, primary_key=True),
-    Column("refusal", Text, primary_key=True),
-    Column("wish", Text, primary_key=True),
-    Column("since", Text, nullable=False),
+    *_keys("by", "refusal", "wish"),
+    *_texts("since"),
     Column("told", Integer, nullable=False),
     Column("counted", Integer, nullable=False),
 )
 
 # The programs that serve at this ledger, with their last heartbeat.
-RUNNERS = Table(
-    "runners",
-    _METADATA,
-    Column("id", Text, primary_key=True),
-    Column("beat_at", Text, nullable=False),
-)
+RUNNERS = Table("runners", _METADATA, *_keys("id"), *_texts("beat_at"))
 
 # Which program handles a group of incidents: shows its card, reads its nodes, executes its plans.
-LEASES = Table(
-    "leases",
-    _METADATA,
-    Column("group", Text, primary_key=True),
-    Column("runner", Text, nullable=False),
-)
+LEASES = Table("leases", _METADATA, *_keys("group"), *_texts("runner"))
 
 # Deliveries of sources, by the source's own id, in the order of `number`.
 DELIVERIES = Table(
     "deliveries",
     _METADATA,
-    Column("source", Text, primary_key=True),
-    Column("id", Text, primary_key=True),
+    *_keys("source", "id"),
     Column("number", Integer, nullable=False),
-    Column("case", Text, nullable=False),
-    Column("body", Text, nullable=False),
-    Column("kept_at", Text, nullable=False),
-    Column("due_at", Text, nullable=False),
-    Column("runner", Text, nullable=False),
+    *_texts("case", "body", "kept_at", "due_at", "runner"),
     Column("attempts", Integer, nullable=False),
-    Column("error", Text, nullable=False),
+    *_texts("error"),
     Column("done", Boolean, nullable=False),
 )
 
@@ -158,11 +105,8 @@ DELIVERIES = Table(
 CHAT_REQUESTS = Table(
     "wishes",
     _METADATA,
-    Column("id", Text, primary_key=True),
-    Column("key", Text, nullable=False),
-    Column("body", Text, nullable=False),
-    Column("kept_at", Text, nullable=False),
-    Column("runner", Text, nullable=False),
+    *_keys("id"),
+    *_texts("key", "body", "kept_at", "runner"),
     Column("done", Boolean, nullable=False),
 )
 
@@ -171,10 +115,8 @@ CHAT_REQUESTS = Table(
 WAVES = Table(
     "waves",
     _METADATA,
-    Column("id", Text, primary_key=True),
-    Column("state", Text, nullable=False),
-    Column("until", Text, nullable=False),
-    Column("turns", Text, nullable=False),
+    *_keys("id"),
+    *_texts("state", "until", "turns"),
     Column("ended", Boolean, nullable=False),
 )
 
@@ -182,9 +124,8 @@ WAVES = Table(
 KEPT_CASES = Table(
     "kept_cases",
     _METADATA,
-    Column("incident", Text, primary_key=True),
-    Column("digest", Text, primary_key=True),
-    Column("kept_at", Text, nullable=False),
+    *_keys("incident", "digest"),
+    *_texts("kept_at"),
     Column("body", LargeBinary, nullable=False),
 )
 
@@ -192,33 +133,19 @@ KEPT_CASES = Table(
 READINGS = Table(
     "readings",
     _METADATA,
-    Column("node", Text, primary_key=True),
-    Column("cause", Text, primary_key=True),
-    Column("at", Text, primary_key=True),
+    *_keys("node", "cause", "at"),
     Column("value", Float, nullable=False),
-    Column("boot", Text, nullable=False),
+    *_texts("boot"),
 )
 
 # The last posted digest of each scheduled sweep.
-SWEEPS = Table(
-    "sweeps",
-    _METADATA,
-    Column("name", Text, primary_key=True),
-    Column("told", Text, nullable=False),
-)
+SWEEPS = Table("sweeps", _METADATA, *_keys("name"), *_texts("told"))
 
-# Each case of a source and its group of incidents. `over_at` is empty while it fires; with `delivery` it last began.
+# Each case of a source and its group of incidents. `over_at` is empty while it fires; with `delivery` it last began;
+# `reopened_at` is when its source says that it was reopened last, empty if it never was.
 CASES = Table(
     "cases",
     _METADATA,
-    Column("source", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
-    Column("key", Text, nullable=False),
-    Column("group", Text, nullable=False),
-    Column("turn", Text, nullable=False),
-    Column("delivery", Text, nullable=False),
-    Column("opened_at", Text, nullable=False),
-    Column("over_at", Text, nullable=False),
-    Column("storm", Text, nullable=False),
-    Column("reopened_at", Text, nullable=False),  # when its source says that it was reopened last; empty: never
+    *_keys("source", "name"),
+    *_texts("key", "group", "turn", "delivery", "opened_at", "over_at", "storm", "reopened_at"),
 )
