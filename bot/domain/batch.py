@@ -120,7 +120,7 @@ class Batch:
         lives = self.sampling.window + LIFETIME_BEYOND_WINDOW if lifetime is None else lifetime
         if "body" not in self._made:
             self._made["body"] = self._body()
-        return filled_in(PREAMBLE, nonce, lives) + str(self._made["body"])
+        return preamble(nonce, lives) + str(self._made["body"])
 
     def _body(self) -> str:
         """The script after the preamble; it is the same for every node."""
@@ -172,16 +172,22 @@ class Batch:
         )
 
 
-def filled_in(text: str, nonce: str, lifetime: timedelta) -> str:
-    """Return a part of a script with its `@WORD@` placeholders filled in; after `lifetime` the script ends."""
-    for word, value in {
+def preamble(nonce: str, lifetime: timedelta) -> str:
+    """Return the start of a script for that nonce; after `lifetime` the script ends."""
+    words = {
         "TOOLS": " ".join(NEEDED_TOOLS),
         "NONCE": shlex.quote(nonce),
         "STDERR": str(STDERR_LIMIT_BYTES),
         "WIDTH": str(WIRE_LINE_CHARS),
         "LIFETIME": f"{lifetime.total_seconds():.1f}",
         "MARK": LANE_MARK,
-    }.items():
+    }
+    return filled_in(PREAMBLE, words)
+
+
+def filled_in(text: str, words: Mapping[str, str]) -> str:
+    """Return a part of a script with its `@WORD@` placeholders filled in."""
+    for word, value in words.items():
         text = text.replace(f"@{word}@", value)
     return text
 

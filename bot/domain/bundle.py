@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from bot.domain.errors import BundleError
-from bot.domain.json_form import NotOfForm, plain, read, unique
+from bot.domain.json_form import NotOfForm, canonical, plain, read, unique
 from bot.domain.safe_text import one_line
 
 FORM = 2
@@ -84,15 +84,15 @@ class Bundle:
 
     def text(self) -> str:
         """Return the bundle as its file holds it; equal bundles have equal texts."""
-        lines = [_json({"bundle": self.form} | plain(self.head))]
-        lines += [_json({_ENTRY: entry._asdict()}) for entry in self.entries]
-        lines += [_json({_HOUSE: entry._asdict()}) for entry in self.house]
-        lines += [_json({_CASE: self.case})] if self.case is not None else []
-        lines += [_json({_KEPT: text}) for text in self.kept]
-        lines.append(_json({_REPORT: self.report}))
+        lines = [canonical({"bundle": self.form} | plain(self.head))]
+        lines += [canonical({_ENTRY: entry._asdict()}) for entry in self.entries]
+        lines += [canonical({_HOUSE: entry._asdict()}) for entry in self.house]
+        lines += [canonical({_CASE: self.case})] if self.case is not None else []
+        lines += [canonical({_KEPT: text}) for text in self.kept]
+        lines.append(canonical({_REPORT: self.report}))
         parts = [_part(json.loads(line), line.encode()) for line in lines]
         last = {"parts": parts, "sha256": _hash(_bytes(parts))}
-        return "".join(f"{line}\n" for line in (*lines, _json(last)))
+        return "".join(f"{line}\n" for line in (*lines, canonical(last)))
 
 
 def damage(raw: bytes) -> tuple[str, ...]:
@@ -208,12 +208,8 @@ def _object(line: bytes) -> Any:
         return None
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-
-
 def _bytes(value: Any) -> bytes:
-    return _json(value).encode(errors="surrogatepass")  # a damaged file may hold any escape
+    return canonical(value).encode(errors="surrogatepass")  # a damaged file may hold any escape
 
 
 def _hash(raw: bytes) -> str:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import shlex
 from datetime import timedelta
 
-from bot.domain.batch import filled_in
-from bot.domain.batch_shell import PREAMBLE
+from bot.domain.batch import filled_in, preamble
 from bot.domain.capture import (
     JOURNAL_SECONDS,
     PERF,
@@ -115,15 +114,8 @@ say end
 
 def capture_script(request: CaptureRequest, nonce: str, lifetime: timedelta, perf: str = PERF) -> str:
     """Return the script; everything from outside is quoted. After `lifetime` it ends in any case."""
-    own = filled_in(PREAMBLE, nonce, lifetime)
-    for part in (_FACTS, _CLOCKS, _RECORD):
-        own += _filled(part, request, perf)
-    return own
-
-
-def _filled(text: str, request: CaptureRequest, perf: str) -> str:
     hertz, seconds = request.hertz, request.seconds
-    for word, value in {
+    words = {
         "P": MARK,
         "PERF": shlex.quote(perf),
         "PLACE": PLACE,
@@ -134,6 +126,5 @@ def _filled(text: str, request: CaptureRequest, perf: str) -> str:
         "RECORD_CLOCK": shlex.join(record_way("cpu-clock", hertz, seconds, perf)),
         "TEXT_SECONDS": str(seconds + TEXT_SECONDS_MORE),
         "LIMIT": str(RECORD_LIMIT_BYTES),
-    }.items():
-        text = text.replace(f"@{word}@", value)
-    return text
+    }
+    return preamble(nonce, lifetime) + filled_in(_FACTS + _CLOCKS + _RECORD, words)

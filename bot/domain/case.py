@@ -20,7 +20,7 @@ from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import CaseError, InventoryError
 from bot.domain.growth import CountSample
-from bot.domain.json_form import NotOfForm, plain, read, unique
+from bot.domain.json_form import NotOfForm, canonical, plain, read, unique
 from bot.domain.node import valid_name
 from bot.domain.safe_text import one_line, redacted, redacted_text, safe
 from bot.domain.verdict import Verdict
@@ -120,7 +120,7 @@ class Case:
     def text(self) -> str:
         """Return the case as its file holds it, without secrets; equal cases have equal texts."""
         body = "".join(line + "\n" for line in self._lines())
-        return body + _json({"sha256": _hash(body)}) + "\n"
+        return body + canonical({"sha256": _hash(body)}) + "\n"
 
     @property
     def digest(self) -> str:
@@ -129,14 +129,14 @@ class Case:
 
     def _lines(self) -> Iterator[str]:
         clean: dict[str, Any] = redacted(plain(self.head))
-        yield _json({"case": FORM} | clean | {"node": self.head.node})  # the inventory's name is not secret
+        yield canonical({"case": FORM} | clean | {"node": self.head.node})  # the inventory's name is not secret
         for asked in sorted(self.asked, key=lambda asked: (asked.probe, asked.name)):
-            yield _json({"asked": redacted(asdict(asked))})
+            yield canonical({"asked": redacted(asdict(asked))})
         for run in sorted(self.runs, key=lambda run: (run.probe, run.name, run.look)):
             took = None if run.took is None else run.took.total_seconds()
-            yield _json({"run": asdict(without_secrets(run)) | {"took": took}})
+            yield canonical({"run": asdict(without_secrets(run)) | {"took": took}})
         if self.judged is not None:
-            yield _json({"verdict": redacted(plain(self.judged))})
+            yield canonical({"verdict": redacted(plain(self.judged))})
 
 
 class KeptCases(Protocol):
@@ -270,10 +270,6 @@ def _runs(rows: list[Any]) -> tuple[Completed, ...]:
         raise NotOfForm("a run appears twice in it")
     # Made safe as a transport does it: a case may come from anywhere.
     return tuple(replace(run, stdout=safe(run.stdout), stderr=safe(run.stderr)) for run in runs)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def _hash(body: str) -> str:

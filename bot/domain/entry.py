@@ -56,6 +56,14 @@ class Entry:
         """
         return event_of(self.kind, self.body)
 
+    @property
+    def known_event(self) -> Event | None:
+        """What happened; None where this program cannot know it, because a newer program wrote it."""
+        try:
+            return self.event
+        except UnreadableEntry:
+            return None
+
 
 @dataclass(frozen=True, slots=True)
 class Append:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-from bot.domain.errors import UnreadableEntry
 from bot.domain.house_events import CauseLookedAt, VerdictMarked
 from bot.domain.policy import person_of
 
@@ -147,8 +146,4 @@ def _score(cause: str, marks: Sequence[Mark], looked: Entry | None) -> Score:
 
 
 def _told(entries: Iterable[Entry]) -> Iterator[tuple[Entry, object]]:
-    for entry in entries:
-        try:
-            yield entry, entry.event
-        except UnreadableEntry:  # written by a newer program
-            continue
+    return ((entry, entry.known_event) for entry in entries)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import json
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -83,12 +84,14 @@ def read(kind: type[T], value: Any) -> T:
     >>> read(RuledOut, {"cause": "steal", "because": "st is 0 %", "new": 1})
     RuledOut(cause='steal', because='st is 0 %')
     """
-    found: T = _read(kind, value, kind.__name__)
+    hint: Any = kind
+    found: T = _reader(hint)(value, kind.__name__)
     return found
 
 
-def _read(hint: Any, value: Any, where: str) -> Any:
-    return _reader(hint)(value, where)
+def canonical(value: Any) -> str:
+    """Return plain values as JSON on one line: the same values are always the same text."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 @functools.cache

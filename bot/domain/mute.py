@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from bot.domain.errors import UnreadableEntry, UsageError
+from bot.domain.errors import UsageError
 from bot.domain.safe_text import one_line
 from bot.domain.selector import Kind, Selector
 
@@ -72,15 +72,9 @@ def in_force(entries: Collection[Entry], at: datetime) -> tuple[Mute, ...]:
 
     found: dict[tuple[str, str], Mute] = {}
     for entry in entries:
-        try:
-            event = entry.event
-        except UnreadableEntry:
-            continue
-        match event:
-            case CauseMuted():
-                found[event.cause, event.selector] = Mute(
-                    event.cause, event.selector, event.until, event.reason, entry.by
-                )
-            case CauseUnmuted():
-                found.pop((event.cause, event.selector), None)
+        match entry.known_event:
+            case CauseMuted(cause=cause, selector=selector, until=until, reason=reason):
+                found[cause, selector] = Mute(cause, selector, until, reason, entry.by)
+            case CauseUnmuted(cause=cause, selector=selector):
+                found.pop((cause, selector), None)
     return tuple(mute for mute in found.values() if mute.until > at)

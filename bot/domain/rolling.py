@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.domain.capture import EVENTS, PERF
+from bot.domain.capture import EVENTS, PERF, either
 from bot.domain.duration import parse_duration
 from bot.domain.root_command import FOLDERS, in_folders, root_argv
 
@@ -62,9 +62,9 @@ class RollingRequest:
 
     def __post_init__(self) -> None:
         if self.hours not in HOURS:
-            raise ValueError(f"a capture runs for {_or(HOURS)} hours, and not {self.hours}")
+            raise ValueError(f"a capture runs for {either(HOURS)} hours, and not {self.hours}")
         if self.segment_minutes not in SEGMENT_MINUTES:
-            raise ValueError(f"a segment lasts {_or(SEGMENT_MINUTES)} minutes, and not {self.segment_minutes}")
+            raise ValueError(f"a segment lasts {either(SEGMENT_MINUTES)} minutes, and not {self.segment_minutes}")
         for name in self.around:
             if name not in SYMPTOMS:
                 raise ValueError(f"a capture looks for {', '.join(SYMPTOMS)}, and not {name[:40]}")
@@ -84,13 +84,8 @@ def hours_of(text: str) -> int:
     >>> hours_of("12h"), hours_of("1d")
     (12, 24)
     """
-    try:
-        hours = parse_duration(text) / timedelta(hours=1)
-    except ValueError:
-        hours = 0.0
-    if hours not in HOURS:
-        raise ValueError(f"a capture runs for {_or(HOURS)} hours: write for example 12h")
-    return int(hours)
+    says = f"a capture runs for {either(HOURS)} hours: write for example 12h"
+    return _units_of(text, timedelta(hours=1), HOURS, says)
 
 
 def minutes_of(text: str) -> int:
@@ -98,13 +93,18 @@ def minutes_of(text: str) -> int:
 
     Raises: ValueError, naming the allowed values.
     """
+    says = f"a segment lasts {either(SEGMENT_MINUTES)} minutes: write for example 2m"
+    return _units_of(text, timedelta(minutes=1), SEGMENT_MINUTES, says)
+
+
+def _units_of(text: str, unit: timedelta, allowed: tuple[int, ...], says: str) -> int:
     try:
-        minutes = parse_duration(text) / timedelta(minutes=1)
+        units = parse_duration(text) / unit
     except ValueError:
-        minutes = 0.0
-    if minutes not in SEGMENT_MINUTES:
-        raise ValueError(f"a segment lasts {_or(SEGMENT_MINUTES)} minutes: write for example 2m")
-    return int(minutes)
+        units = 0.0
+    if units not in allowed:
+        raise ValueError(says)
+    return int(units)
 
 
 def is_capture_id(text: str) -> bool:
@@ -176,8 +176,3 @@ def rolling_rights(places: Places = HERE) -> tuple[tuple[str, ...], ...]:
     rights = [root_argv(argv, ROOT_SECONDS) for argv in ways]
     rights += [root_argv(argv, READ_SECONDS) for argv in in_folders(read_argv(places))]
     return tuple(way[2:] for way in rights)
-
-
-def _or(numbers: tuple[int, ...]) -> str:
-    *others, last = numbers
-    return f"{', '.join(map(str, others))} or {last}"

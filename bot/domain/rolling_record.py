@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from bot.domain.errors import UnreadableEntry
 from bot.domain.house_events import (
     CaptureApproved,
     CaptureAsked,
@@ -89,10 +88,7 @@ def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
     """Return the captures by id, in the order of their requests; entries of newer programs are left out."""
     found: dict[str, RollingCapture] = {}
     for entry in entries:
-        try:
-            event = entry.event
-        except UnreadableEntry:
-            continue
+        event = entry.known_event
         if isinstance(event, CaptureAsked):
             if (asked := _asked(event, entry)) is not None:
                 found[event.capture] = asked

@@ -10,8 +10,7 @@ import shlex
 from collections.abc import Sequence
 from datetime import timedelta
 
-from bot.domain.batch import filled_in
-from bot.domain.batch_shell import PREAMBLE
+from bot.domain.batch import filled_in, preamble
 from bot.domain.capture import READS_SYMBOLS, SYMBOLS_SECONDS
 from bot.domain.capture_shell import MARK, PLACE
 from bot.domain.rolling import HERE, READ_SECONDS, SEGMENT_LIMIT_MB, Places, read_argv
@@ -77,10 +76,8 @@ def segments_script(
 
     Shape: `names` come from a look, which accepts only names that perf gives.
     """
-    script = filled_in(PREAMBLE, nonce, lifetime)
     time = "" if between is None else f"--time={max(0.0, between[0]):.6f},{max(0.0, between[1]):.6f}"
-    text = _SCRIPT
-    for word, value in {
+    words = {
         "P": MARK,
         "PLACE": PLACE,
         "ROOM": str(2 * SEGMENT_LIMIT_MB * 1024),
@@ -90,6 +87,5 @@ def segments_script(
         "SECONDS": str(TEXT_SECONDS),
         "PERF": shlex.quote(places.perf),
         "TIME": time,
-    }.items():
-        text = text.replace(f"@{word}@", value)
-    return script + text
+    }
+    return preamble(nonce, lifetime) + filled_in(_SCRIPT, words)

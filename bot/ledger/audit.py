@@ -15,7 +15,6 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from bot.domain.entry import Head, NotedHead, is_wave
-from bot.domain.errors import UnreadableEntry
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded, IncidentsPruned, NodeReleased
 from bot.ledger.append_only import troubled_triggers
 from bot.ledger.audited_stream import NOT_ITS_END, AuditedStream
@@ -125,10 +124,7 @@ class _House:
             entry, is_right = self.chain.follow(row)
             if is_right:
                 self._heads.look(HOUSE, row[1], row[6])
-            try:
-                event = entry.event if entry is not None else None
-            except UnreadableEntry:
-                continue  # intact, but written by a newer program
+            event = entry.known_event if entry is not None else None
             if isinstance(event, EntryAnchored):
                 self.anchors_since = self.anchors_since or str(row[2])
                 yield Mention(event.incident, "anchor", event.seq, event.head)

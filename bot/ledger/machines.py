@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
@@ -66,9 +67,6 @@ def _proposals(connection: Connection, streams: Sequence[str]) -> Iterator[tuple
         row = connection.execute(_PROPOSED, {"named": stream}).one_or_none()
         if row is None:
             continue
-        try:
-            event = entry_of(row).event
-        except UnreadableEntry:  # an audit reports it; it must not block the migration
-            continue
-        if isinstance(event, PlanProposed):
-            yield stream, event
+        with contextlib.suppress(UnreadableEntry):  # an audit reports it; it must not block the migration
+            if isinstance(event := entry_of(row).event, PlanProposed):
+                yield stream, event
