@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from bot.domain.alert import BOT
 from bot.domain.entry import Entry, Event
@@ -43,6 +43,11 @@ from bot.domain.events import (
 from bot.domain.incident import Decision, Incident, StepRecord
 from bot.domain.transitions import AFTER_THE_END, BACK, TRANSITIONS, State
 from bot.domain.verdict import Confidence, Verdict
+from bot.domain.wave_events import WaveApproved, WaveEndorsed
+
+if TYPE_CHECKING:
+    from bot.domain.wave import WaveApproval
+    from bot.domain.wave_events import WaveProposed
 
 
 def triaged_in(entries: Iterable[Entry]) -> Triaged | None:
@@ -221,17 +226,27 @@ def _about_decision(incident: Incident, event: Endorsed | Approved | Declined, b
         return "nothing was proposed"
     if isinstance(event, Declined):
         return "another plan was declined" if event.digest not in ("", proposal.digest) else ""
+    return about_yes(event, by, proposal, incident.endorsements)
+
+
+def about_yes(
+    event: Endorsed | Approved | WaveEndorsed | WaveApproved,
+    by: str,
+    proposal: PlanProposed | WaveProposed,
+    earlier: Sequence[Decision | WaveApproval],
+) -> str:
+    """Say why nobody can say that yes to what was proposed, after those earlier ones; empty if they can."""
     if event.digest != proposal.digest:
         return "it is for another plan"
     if by == BOT:
         return "only a person can approve"
-    if by in {endorsement.by for endorsement in incident.endorsements}:
+    if by in {approval.by for approval in earlier}:
         return f"{by} has approved already"
     needed = max(proposal.approvals_needed, event.needed)
-    is_last = len(incident.endorsements) + 1 >= needed
-    if isinstance(event, Approved) and not is_last:
-        return f"{needed} approvals are needed"
-    return "this is the last approval that is needed" if isinstance(event, Endorsed) and is_last else ""
+    is_last = len(earlier) + 1 >= needed
+    if isinstance(event, Approved | WaveApproved):
+        return "" if is_last else f"{needed} approvals are needed"
+    return "this is the last approval that is needed" if is_last else ""
 
 
 def _about_step(

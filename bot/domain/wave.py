@@ -16,6 +16,7 @@ from typing import Any
 from bot.domain.alert import BOT
 from bot.domain.entry import Entry, Event, is_wave
 from bot.domain.errors import ImpossibleEvent
+from bot.domain.fold import about_yes
 from bot.domain.wave_events import (
     TurnEnded,
     TurnGiven,
@@ -196,7 +197,7 @@ def objection(wave: Wave, event: Event, by: str, at: datetime) -> str:
     state, proposed = wave.state, wave.state is WaveState.PROPOSED
     match event:
         case WaveEndorsed() | WaveApproved():
-            return _about_voice(wave, event, by) if proposed else "it was decided before"
+            return about_yes(event, by, wave.proposal, wave.endorsements) if proposed else "it was decided before"
         case WaveDeclined():
             return "" if proposed else "it was approved: stop it instead"
         case TurnGiven():
@@ -235,20 +236,6 @@ def _about_proposal(event: WaveProposed, by: str) -> str:
     if event.expires <= timedelta(0) or event.approvals_needed < 1:
         return "it needs no approval, or has no time to be approved in"
     return "" if event.is_whole else "its digest does not match its recorded content"
-
-
-def _about_voice(wave: Wave, event: WaveYes, by: str) -> str:
-    if event.digest != wave.proposal.digest:
-        return "it is for another plan"
-    if by == BOT:
-        return "only a person can approve"
-    if by in {approval.by for approval in wave.endorsements}:
-        return f"{by} has approved already"
-    needed = max(wave.proposal.approvals_needed, event.needed)
-    is_last = len(wave.endorsements) + 1 >= needed
-    if isinstance(event, WaveApproved) and not is_last:
-        return f"{needed} approvals are needed"
-    return "this is the last approval that is needed" if isinstance(event, WaveEndorsed) and is_last else ""
 
 
 def _about_turn(wave: Wave, event: TurnGiven, at: datetime) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import fields
 from typing import Any
@@ -38,28 +39,25 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _BY_KEY = {"limit": 'should be a time like "4s"', "output_limit": 'should be a size like "64kB"'}
 
 
-class Checker:
-    """Validates documents. Make one for all files: making it takes longer than using it."""
+@functools.cache  # making it takes longer than using it
+def _validator() -> SchemaValidator:
+    return SchemaValidator(core_schema())
 
-    __slots__ = ("_validator",)
 
-    def __init__(self) -> None:
-        self._validator = SchemaValidator(core_schema())
+def check(document: Document, problems: Problems) -> PlaybookShape:
+    """Return the document's shape.
 
-    def check(self, document: Document, problems: Problems) -> PlaybookShape:
-        """Return the shape.
-
-        Raises: the problems' error, with a line for each problem.
-        """
-        if document.data is None:
-            problems.fail(0, "the file is empty; a playbook has at least a name, title, version, probes and causes")
-        try:
-            shape: PlaybookShape = self._validator.validate_python(document.data)
-        except ValidationError as error:
-            for fault in error.errors(include_url=False):
-                _note(fault, document, problems)
-            raise problems.error() from None
-        return shape
+    Raises: the problems' error, with a line for each problem.
+    """
+    if document.data is None:
+        problems.fail(0, "the file is empty; a playbook has at least a name, title, version, probes and causes")
+    try:
+        shape: PlaybookShape = _validator().validate_python(document.data)
+    except ValidationError as error:
+        for fault in error.errors(include_url=False):
+            _note(fault, document, problems)
+        raise problems.error() from None
+    return shape
 
 
 def _note(fault: ErrorDetails, document: Document, problems: Problems) -> None:

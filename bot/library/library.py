@@ -17,7 +17,7 @@ from bot.domain.probe import Probe
 from bot.domain.problems import Problems, decode_file
 from bot.domain.safe_text import one_line
 from bot.library.assembly import Assembled, Tables, assemble
-from bot.library.checker import Checker
+from bot.library.checker import check
 from bot.library.document import LIMIT_BYTES, Document, read_document
 from bot.library.remedies import actions_for_playbooks
 from bot.library.shapes import PlaybookShape
@@ -44,11 +44,10 @@ class Library:
     Shape: a playbook in a later folder replaces the playbook of the same name in an earlier folder, and may extend it.
     """
 
-    __slots__ = ("_checker", "_drafts", "_playbooks", "_tables", "left_out", "usual")
+    __slots__ = ("_drafts", "_playbooks", "_tables", "left_out", "usual")
 
     def __init__(self, drafts: Sequence[_Draft], tables: Tables, usual: str = "") -> None:
         self.usual = usual
-        self._checker = Checker()
         self._tables = tables
         self._drafts = tuple(drafts)
         self._playbooks: Mapping[str, Playbook] = {}
@@ -145,7 +144,7 @@ class Library:
         except OSError as error:
             problems.fail(0, f"the playbook cannot be read: {error.strerror}")
         document = read_document(decode_file(raw, LIMIT_BYTES, problems), problems)
-        return _Draft(path, self._checker.check(document, problems), document)
+        return _Draft(path, check(document, problems), document)
 
     def _assembled(self) -> tuple[Mapping[str, Playbook], Mapping[str, PlaybookError]]:
         """Return the playbooks, and why others cannot be assembled; for each name the latest counts."""

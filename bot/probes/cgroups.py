@@ -7,7 +7,7 @@ Defined in: Linux, Documentation/admin-guide/cgroup-v1/cgroups.rst (/proc/cgroup
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from bot.domain.command import Command, Outputs, SampleTimes
@@ -118,20 +118,6 @@ _FRAGMENT = fragment(rf"""
 """)
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    mode: str
-    dying: int
-    alive: int
-    counter: str
-    source: tuple[str, ...]
-    alive_is_at_least: bool = False
-    siblings: Mapping[str, int] = field(default_factory=dict)
-    dying_is_known: bool = True
-    below: Mapping[str, int] = field(default_factory=dict)
-    source_below: Mapping[str, str] = field(default_factory=dict)
-
-
 def parse(outputs: Outputs) -> CgroupsReading:
     """Count dying and live memory cgroups, at both looks if there are two.
 
@@ -143,31 +129,24 @@ def parse(outputs: Outputs) -> CgroupsReading:
         later = None if again is None else _counted(read_look(again))
     except CannotRead:
         later = None
-    if later is not None and (later.mode, later.counter) != (first.mode, first.counter):
-        later = None  # the two figures would be of different kinds, so their difference would not be growth
-    return CgroupsReading(
-        mode=first.mode,
-        dying=first.dying,
-        alive=first.alive,
-        counter=first.counter,
-        dying_later=later.dying if later else None,
-        alive_later=later.alive if later else None,
-        seconds_between=outputs.seconds_between("look") if later else None,
-        alive_is_at_least=first.alive_is_at_least,
-        dying_is_known=first.dying_is_known,
-        siblings=first.siblings,
-        source=first.source,
-        source_later=later.source if later else (),
-        dying_below=first.below,
-        dying_below_later=later.below if later else {},
-        source_below=later.source_below if later else first.source_below,
+    # Of figures of different kinds the difference would not be growth.
+    if later is None or (later.mode, later.counter) != (first.mode, first.counter):
+        return first
+    return replace(
+        first,
+        dying_later=later.dying,
+        alive_later=later.alive,
+        seconds_between=outputs.seconds_between("look"),
+        source_later=later.source,
+        dying_below_later=later.dying_below,
+        source_below=later.source_below,
     )
 
 
-def _counted(look: CgroupLook) -> _Counted:
+def _counted(look: CgroupLook) -> CgroupsReading:
     row = look.rows.get("memory")
     if row is not None and not row.enabled:
-        return _Counted("v1", 0, 0, "the memory controller is switched off", (row.line,))
+        return CgroupsReading("v1", 0, 0, "the memory controller is switched off", source=(row.line,))
     if row is not None and row.hierarchy:
         return _on_v1(look, row)
     for path, counters in look.counters.items():
@@ -176,30 +155,32 @@ def _counted(look: CgroupLook) -> _Counted:
     here = look.controllers.get("/sys/fs/cgroup", ())
     if look.pure_v2 and here and row is None and not look.inside_namespace:
         line = f"/sys/fs/cgroup/cgroup.controllers: {' '.join(here)}"
-        return _Counted("v2", 0, 0, "the memory controller is switched off", (line,))
+        return CgroupsReading("v2", 0, 0, "the memory controller is switched off", source=(line,))
     raise CannotRead("cgroups: neither /proc/cgroups nor cgroup.stat counts memory cgroups here")
 
 
-def _on_v1(look: CgroupLook, row: Row) -> _Counted:
+def _on_v1(look: CgroupLook, row: Row) -> CgroupsReading:
     mode = "hybrid" if any(mount.kind == "cgroup2" for mount in look.mounts) else "v1"
     siblings = {name: other.cgroups for name, other in look.rows.items() if other.hierarchy not in (0, row.hierarchy)}
     source = tuple(line for line in (row.line, look.walked) if line)
     if look.directories is not None and not look.directories_are_at_least and not look.sees_a_part:
         dying = max(0, row.cgroups - look.directories)
         counter = "num_cgroups of memory less its directories"
-        return _Counted(mode, dying, look.directories, counter, source, False, siblings)
+        return CgroupsReading(mode, dying, look.directories, counter, siblings=siblings, source=source)
     # Other controllers have about as many directories, and only the memory controller accumulates dying cgroups.
     most = max(siblings.values(), default=0)
     if most > 1 and most >= (look.directories or 0):
         counter = "num_cgroups of memory less the most that another controller has"
-        return _Counted(mode, max(0, row.cgroups - most), most, counter, source, True, siblings)
+        found = CgroupsReading(mode, max(0, row.cgroups - most), most, counter, siblings=siblings, source=source)
+        return replace(found, alive_is_at_least=True)
     if look.directories is not None and not look.sees_a_part:
         counter = "none: there are more directories than are walked, and no controller to compare with"
-        return _Counted(mode, 0, look.directories, counter, source, True, siblings, dying_is_known=False)
+        found = CgroupsReading(mode, 0, look.directories, counter, siblings=siblings, source=source)
+        return replace(found, alive_is_at_least=True, dying_is_known=False)
     raise CannotRead("cgroups: the kernel counts cgroups that cannot be seen from here (a container?)")
 
 
-def _on_v2(look: CgroupLook, root: str, counters: Mapping[str, int]) -> _Counted:
+def _on_v2(look: CgroupLook, root: str, counters: Mapping[str, int]) -> CgroupsReading:
     path = f"{root}/cgroup.stat"
     dying, alive = "nr_dying_subsys_memory", "nr_subsys_memory"
     if dying not in counters and alive not in counters:
@@ -209,13 +190,13 @@ def _on_v2(look: CgroupLook, root: str, counters: Mapping[str, int]) -> _Counted
     source = tuple(f"{path}: {name} {counters[name]}" for name in (alive, dying))
     # Figures of another kind than the root's are left out.
     below = {group.path.removeprefix(f"{root}/"): group for group in look.below if group.counter == dying}
-    return _Counted(
+    return CgroupsReading(
         "v2",
         counters[dying],
         counters[alive],
         dying,
-        source,
-        below={path: group.dying for path, group in below.items()},
+        source=source,
+        dying_below={path: group.dying for path, group in below.items()},
         source_below={path: group.line for path, group in below.items()},
     )
 

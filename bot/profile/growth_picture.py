@@ -13,6 +13,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from bot.domain.growth import Growth
 from bot.domain.safe_text import one_line
+from bot.profile.seconds_map import lines
+from bot.profile.seconds_picture import printable
 
 WIDTH, HEIGHT = 680, 400
 LEFT, RIGHT, TOP, BOTTOM = 92, 660, 128, 352
@@ -26,9 +28,9 @@ def growth_picture(growth: Growth, node: str, said: str) -> bytes:
     image = Image.new("RGB", (WIDTH, HEIGHT), _GROUND)
     draw = ImageDraw.Draw(image)
     title, small = ImageFont.load_default(30), ImageFont.load_default(20)
-    draw.text((20, 16), _printable(one_line(f"{growth.what} on {node}", 44)), _INK, title)
-    for at, words in enumerate(_two_lines(said)):
-        draw.text((20, 58 + 26 * at), _printable(words), _FAINT, small)
+    draw.text((20, 16), printable(one_line(f"{growth.what} on {node}", 44)), _INK, title)
+    for at, words in enumerate(lines(said, 620)):
+        draw.text((20, 58 + 26 * at), printable(words), _FAINT, small)
     plane = _Plane(growth)
     for value in (0.0, plane.most / 2, plane.most):
         y = plane.y(value)
@@ -77,15 +79,6 @@ class _Plane:
         return BOTTOM - round(min(max(value / self.most, 0.0), 1.0) * (BOTTOM - TOP))
 
 
-def _two_lines(said: str, width: int = 62) -> list[str]:
-    words, lines = one_line(said, 2 * width).split(" "), [""]
-    for word in words:
-        if len(lines[-1]) + len(word) >= width and len(lines) < 2:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    return lines
-
-
 def _short(value: float) -> str:
     for size, unit in ((1e6, "M"), (1e3, "k")):
         if value >= 10 * size:
@@ -93,7 +86,3 @@ def _short(value: float) -> str:
         if value >= size:
             return f"{value / size:.1f}{unit}"
     return f"{value:,.0f}"
-
-
-def _printable(text: str) -> str:
-    return text.encode("latin-1", "replace").decode("latin-1")  # Pillow's own font has only these letters

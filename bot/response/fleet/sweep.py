@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from bot.domain.cause import Weighing
 from bot.domain.command import SampleTimes
@@ -16,6 +17,7 @@ from bot.domain.probe import Probe, Snapshot
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Finding, Status, Verdict
 
+_Found = TypeVar("_Found", Finding, Verdict)
 HOST = "host"  # read with every signature: fleets are compared by kernel and image
 
 
@@ -86,12 +88,11 @@ class Sweep:
 
     def weighings(self, snapshot: Snapshot) -> tuple[Weighing, ...]:
         """Weigh the causes that are counted, in the order of explanation; a signature is at most possible."""
+        counted = [used for used in self.playbook.causes if used.cause.name in self.judged]
+        found = [(self.judged[used.cause.name], used.cause.weigh(snapshot, used.tuning)) for used in counted]
         return tuple(
-            _capped(used.cause.weigh(snapshot, used.tuning))
-            if self.judged[used.cause.name] is JudgedBy.SIGNATURE
-            else used.cause.weigh(snapshot, used.tuning)
-            for used in self.playbook.causes
-            if used.cause.name in self.judged
+            _capped(weighing) if how is JudgedBy.SIGNATURE and isinstance(weighing, Finding) else weighing
+            for how, weighing in found
         )
 
     def verdict(self, snapshot: Snapshot) -> Verdict:
@@ -99,15 +100,12 @@ class Sweep:
         verdict = conclude(snapshot, self.playbook)
         if verdict.cause is None or self.judged.get(verdict.cause) is not JudgedBy.SIGNATURE:
             return verdict
-        status = Status.DEGRADED if verdict.status is Status.CRITICAL else verdict.status
-        return replace(verdict, status=status, confidence=Confidence.POSSIBLE, remedy=(), lasting_fix="")
+        return _capped(verdict)
 
 
-def _capped(weighing: Weighing) -> Weighing:
-    if not isinstance(weighing, Finding):
-        return weighing
-    status = Status.DEGRADED if weighing.status is Status.CRITICAL else weighing.status
-    return replace(weighing, status=status, confidence=Confidence.POSSIBLE, remedy=(), lasting_fix="")
+def _capped(found: _Found) -> _Found:
+    status = Status.DEGRADED if found.status is Status.CRITICAL else found.status
+    return replace(found, status=status, confidence=Confidence.POSSIBLE, remedy=(), lasting_fix="")
 
 
 def _probes(playbook: Playbook, counted: Sequence[WeighedCause]) -> tuple[Probe, ...]:
