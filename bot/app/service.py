@@ -60,7 +60,6 @@ from bot.surfaces.slack.command_handler import CommandHandler
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
-from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SLACK, SlackTokens
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
@@ -256,7 +255,7 @@ class Service:
             notices=notices,
         )
         self._upkeep = Upkeep(
-            self._slack_acting.clicks,
+            self._slack_acting.submissions,
             self._slack_acting.surface,
             self._engine,
             self._poster,
@@ -309,7 +308,8 @@ class Service:
         await self._renewal.begin()
         self._renewing = asyncio.create_task(self._renewal.run(), name="inventory")
         await note_machines(self._known, self._stores.ledger, self._log)
-        listen(self._slack.app, self._desk, self._slack_acting.home, self._slack_acting.clicks)
+        acting = self._slack_acting
+        self._slack.listeners.bind(self._desk, acting.home, acting.clicks, acting.submissions)
         self._keeping = asyncio.create_task(self._captures.keeper.run(), name="captures")
         self._engine.start()  # approved plans go on even without Slack
         self._waves.start()

@@ -17,6 +17,7 @@ from bot.response.execution.usual import UsualTimes
 from bot.surfaces.slack.approver_lookup import SlackApproverLookup
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.block_actions import BlockActions
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.capture_cards import CaptureCards
 from bot.surfaces.slack.capture_decisions import CaptureDecisions
@@ -27,19 +28,23 @@ from bot.surfaces.slack.context import NodePicker, SlackContext
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.home import Deliveries, HomePublisher
-from bot.surfaces.slack.interactions import InteractionHandler
+from bot.surfaces.slack.kept_checks import KeptChecks
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.suggestions import NodeNames, NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
+from bot.surfaces.slack.view_submissions import ViewSubmissions
+from bot.surfaces.slack.wave_decisions import WaveDecisions
+from bot.surfaces.slack.wave_plans import WavePlans
 
 
 @dataclass(frozen=True, slots=True)
 class SlackActing:
-    """The parts that a service needs; `surface` is for the engine, `clicks` and `home` listen to Slack."""
+    """The parts of a service: `surface` is for the engine; `clicks`, `submissions` and `home` listen to Slack."""
 
     surface: SlackSurface
-    clicks: InteractionHandler
+    clicks: BlockActions
+    submissions: ViewSubmissions
     orders: CommandReplies
     home: HomePublisher
 
@@ -112,8 +117,13 @@ def slack_acting(
         context, background, outbox, len(known.names) if known is not None else 0, readings, deliveries, pagerduty
     )
     recording = CaptureDecisions(context, captures, log) if captures is not None else None
-    clicks = InteractionHandler(context, home, background, fleet, recording)
-    return SlackActing(surface, clicks, CommandReplies(context, pagerduty, recording), home)
+    waves = WaveDecisions(context, fleet.waves) if fleet is not None and fleet.waves is not None else None
+    plans = WavePlans(context, fleet) if fleet is not None and fleet.waves is not None else None
+    others = [part for part in (waves, recording) if part is not None]
+    takes = [part for part in (fleet, recording, profiles, KeptChecks(context, background)) if part is not None]
+    clicks = BlockActions(context, background, fleet, others, plans)
+    submissions = ViewSubmissions(context, home, background, others, plans, takes)
+    return SlackActing(surface, clicks, submissions, CommandReplies(context, pagerduty, recording), home)
 
 
 async def _card_address(slack: SlackConnection, surface: SlackSurface, name: str) -> str:

@@ -10,11 +10,11 @@ from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError
 from bot.engine import Engine
 from bot.response.fleet.scheduled import Digest, ScheduledSweep
-from bot.surfaces.slack.interactions import InteractionHandler
 from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.slack.sweep_card import digest_card
+from bot.surfaces.slack.view_submissions import ViewSubmissions
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Upkeep:
     Units: `every` is in seconds.
     """
 
-    clicks: InteractionHandler
+    submissions: ViewSubmissions
     surface: SlackSurface
     engine: Engine
     poster: Poster
@@ -47,7 +47,7 @@ class Upkeep:
         """Do so until cancelled."""
         while True:
             try:
-                await self.clicks.carry_on()
+                await self.submissions.carry_on()
                 await self.surface.remind(now(), self.engine.mine)
                 await self.surface.tick(now(), self.engine.mine)
                 if posts := await self.poster.sweep():

@@ -21,3 +21,14 @@ class Remembered(OrderedDict[K, V]):
         self.move_to_end(key)
         if len(self) > self._most:
             self.popitem(last=False)
+
+
+class Seen(Remembered[str, None]):
+    """The names of the deliveries that came last: each may come more than once."""
+
+    def is_new(self, name: str) -> bool:
+        """Note a delivery; False if it was noted before."""
+        if name in self:
+            return False
+        self[name] = None
+        return True

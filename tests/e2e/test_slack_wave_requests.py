@@ -135,7 +135,7 @@ async def test_plan_that_was_forged_is_anothers_or_comes_twice_proposes_one_wave
         offer = await team.offering("Wave: ")
         sent = next(one.payload for one in slack.dispatcher.delivered if one.payload.get("type") == "view_submission")
         await slack.dispatcher.interaction(copy.deepcopy(sent))  # Slack delivers it once more
-        await team.restarted("runner-2").clicks.carry_on()  # and another program looks for what is left
+        await team.restarted("runner-2").submissions.carry_on()  # and another program looks for what is left
 
         forged: list[tuple[str, dict[str, Any]]] = [
             ("another's", {"user": {"id": BOB, "team_id": TEAM}}),
@@ -211,10 +211,10 @@ async def test_two_programs_that_hear_a_yes_at_once_put_one_on_record(tmp_path: 
             view = await team.dialog("bob", offer)
             sealed.append(view.private_metadata)
             await slack.close("bob", view)
-        programs = [team.acting.clicks, team.restarted("runner-2").clicks]
+        programs = [team.acting.submissions, team.restarted("runner-2").submissions]
         bob = Person(BOB, TEAM)
         sent = [Submission(f"sent-{at}", bob, metadata, "now") for at, metadata in enumerate(sealed)]
-        taken = [clicks.submitted(wish) for clicks, wish in zip(programs, sent, strict=True)]
+        taken = [program.submitted(wish) for program, wish in zip(programs, sent, strict=True)]
         again = programs[0].submitted(sent[0])  # and the first is delivered once more
         assert await asyncio.gather(*taken, again) == [{}] * 3
         await team.told("bob", "AlreadyDecided")
@@ -233,7 +233,7 @@ async def test_program_that_ends_while_nodes_are_checked_leaves_a_card_that_says
         for task in set(team.tasks):  # it is killed
             task.cancel()
         await team.idle()
-        await team.restarted("runner-2").clicks.carry_on()
+        await team.restarted("runner-2").submissions.carry_on()
         ended = await team.card("The bot was restarted before the wave was proposed. Press Plan again.")
         assert ended.ts == preparing.ts
         assert await fleet.waves() == []

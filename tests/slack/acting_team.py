@@ -45,7 +45,6 @@ from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord, Opening
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.message import Message as Posted
 from bot.surfaces.slack.parts import CARD, MessageTarget
@@ -325,7 +324,7 @@ async def acting_team(
             )
 
         team.restarted, team.acting = runs, runs("runner-1")
-        listen(connection.app, team, team.acting.home, team.acting.clicks)
+        connection.listeners.bind(team, team.acting.home, team.acting.clicks, team.acting.submissions)
         assert await connection.start() == ""
         try:
             yield team

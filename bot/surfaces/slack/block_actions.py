@@ -1,49 +1,50 @@
 """Clicks on buttons and menus of cards and the App Home: most open the dialog that asks for a reason.
 
-A click decides nothing, and its payload is not trusted.
+A click decides nothing, so it is only noted, and handled once; its payload is not trusted.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.domain.capture import CaptureRequest
 from bot.domain.entry import instant_text
 from bot.domain.errors import (
     AlreadyDecided,
     Braked,
     CannotTell,
     CauseInDoubt,
+    LedgerError,
     NothingProposed,
     SelfApproval,
-    UnknownIncident,
 )
 from bot.domain.incident import Incident, newest
 from bot.domain.policy import Approval
-from bot.domain.post import CardPosts, CardRecord
+from bot.domain.post import CardRecord
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
 from bot.response.decision.braking import stale
+from bot.surfaces.remembered import Seen
+from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, PROFILE, REPORT
-from bot.surfaces.slack.check_clicks import CheckClicks
+from bot.surfaces.slack.card_requests import CardRequests
 from bot.surfaces.slack.context import CardDecisions, SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
-from bot.surfaces.slack.feedback import FEEDBACK, said_of, thanks
+from bot.surfaces.slack.feedback import FEEDBACK
 from bot.surfaces.slack.fleet_card import OF_FLEET, PLAN, WHO_ELSE
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
-from bot.surfaces.slack.parts import MessageTarget
+from bot.surfaces.slack.message import Block
 from bot.surfaces.slack.suggestions import FIND_NODE
 from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
 from bot.surfaces.view.view import IncidentView, incident_view
 
+DELIVERIES = 2000  # clicks of which a second delivery is known here
 DIGEST = 32  # digits of the digest by which a dialog names its plan
-RECORDED_SECONDS = 5.0
 TRIGGER_SECONDS = 3.0  # after that Slack opens no dialog for a click
 _UNKNOWN = "click"
 _NUMBERED = (ANSWER, CHECK_MEANT)  # a row may have several of these buttons, each with its own number
@@ -55,32 +56,57 @@ class BlockActions:
     def __init__(
         self,
         context: SlackContext,
+        background: Background,
         fleet: FleetCards | None = None,
         others: Sequence[CardDecisions] = (),
         plans: WavePlans | None = None,
     ) -> None:
         """`fleet` takes clicks on cards of sweeps, `plans` on *Plan* (None: not offered), `others` on other cards."""
         self._context = context
+        self._background = background
+        self._seen = Seen(DELIVERIES)
         self._fleet = fleet
         self._others = others
         self._plans = plans
-        self._checks = CheckClicks(context)
+        self._requests = requests = CardRequests(context, fleet)
         self._handlers = {
             APPROVE: self._decision,
             DECLINE: self._decision,
             UNDO: self._undo,
             BRAKE: self._brake,
             ANSWER: self._answer,
-            PICK: self._pick,
-            REPORT: self._report,
-            **({WHO_ELSE: self._who_else} if fleet is not None else {}),
-            PROFILE: self._profile,
-            CHECK_AGAIN: self._check_again,
-            CHECK_MEANT: self._checks.meant,
-            FIND_NODE: self._checks.found,
+            PICK: requests.pick,
+            REPORT: requests.report,
+            **({WHO_ELSE: requests.who_else} if fleet is not None else {}),
+            PROFILE: requests.profile,
+            CHECK_AGAIN: requests.check_again,
+            CHECK_MEANT: requests.meant,
+            FIND_NODE: requests.found,
         }
 
-    async def handle(self, click: Click) -> None:
+    def clicked(self, click: Click) -> None:
+        """Begin to handle a click; returns at once. A second delivery of it is ignored."""
+        if self._seen.is_new(click.key):
+            self._background.begin(self._once(click), f"click {one_line(click.action, 40)}")
+
+    async def suggested(self, body: Mapping[str, Any]) -> Sequence[Block]:
+        """Return the options of a menu in which a person types a node's name."""
+        suggestions = self._context.suggestions
+        return await suggestions.answer(body) if suggestions is not None else ()
+
+    async def _once(self, click: Click) -> None:
+        """Handle a click that no other program has taken."""
+        if self._context.chat_requests is not None:
+            try:
+                if not await self._context.chat_requests.keep(click.key):
+                    return
+            except LedgerError as error:  # everything it leads to needs the ledger, too
+                action = one_line(click.action, 40)
+                self._context.log("ledger_unavailable", error=one_line(str(error)), action=action)
+        await self._handle(click)
+        await self._context.done(click.key)
+
+    async def _handle(self, click: Click) -> None:
         """Open the dialog of a click, or tell the person why not."""
         action = self._action_of(click)
         async with self._context.answering(action, click.person, click.channel, click.thread, click.value):
@@ -92,7 +118,7 @@ class BlockActions:
                 await self._fleet.clicked(click)
                 return
             if click.action.startswith(FEEDBACK):
-                await self._feedback(click)
+                await self._requests.feedback(click)
                 return
             for other in self._others:
                 if other.is_about(click.action, click.value):
@@ -113,19 +139,13 @@ class BlockActions:
         )
         return click.action if is_known else _UNKNOWN
 
-    async def _find(self, incident_id: str) -> Incident:
-        try:
-            return await self._context.find(incident_id)
-        except UnknownIncident as no:
-            raise NothingProposed(UNKNOWN_BUTTON) from no
-
     async def _decision(self, click: Click) -> None:
         name, _, single = click.value.partition(AMONG)
         card = await self._context.surface.read(name)
         group = tuple(incident for incident in newest(card.incidents) if single in ("", incident.id))
         if not group:
             raise NothingProposed(UNKNOWN_BUTTON)
-        await self._is_its_card(click, name, card.posts)
+        await self._context.check_card(click, name, card.posts)
         plans = [incident for incident in group if incident.state is State.PROPOSED and incident.proposal is not None]
         if not plans:
             await self._context.surface.draw_again(card)  # it may stand as it was before the bot left the channel
@@ -154,8 +174,8 @@ class BlockActions:
         return ""
 
     async def _undo(self, click: Click) -> None:
-        incident = await self._find(click.value)
-        await self._is_its_card(click, group_of(incident))
+        incident = await self._context.find_clicked(click.value)
+        await self._context.check_card(click, group_of(incident))
         done = self._context.words.plan(incident.proposal.plan) if incident.proposal is not None else ""
         words = [
             f"{incident.node}: incident {incident.id} did this: {one_line(done, 500)}.",
@@ -193,8 +213,8 @@ class BlockActions:
         await self._open(click, BRAKE, {}, (), [words], detail="off", pull=present.seq)
 
     async def _answer(self, click: Click) -> None:
-        incident = await self._find(click.value)
-        await self._is_its_card(click, group_of(incident))
+        incident = await self._context.find_clicked(click.value)
+        await self._context.check_card(click, group_of(incident))
         number, options = click.action.rpartition("-")[2], options_of(incident)
         if incident.question is None or not number.isdecimal() or int(number) >= len(options):
             raise AlreadyDecided("That question is closed.")
@@ -202,80 +222,6 @@ class BlockActions:
         words = [f"{incident.node}: {one_line(incident.question.question, 1000)}", f"Your answer: {answer}"]
         since = instant_text(incident.asked_at) if incident.asked_at is not None else ""
         await self._open(click, ANSWER, {incident.id: ""}, (), words, detail=answer, since=since)
-
-    async def _pick(self, click: Click) -> None:
-        """Record which node an alert means, so that it is read; whoever may ask for checks may do this."""
-        incident = await self._find(click.block.removeprefix("pick-"))
-        await self._is_its_card(click, group_of(incident))
-        if incident.node or self._context.picker is None:
-            raise AlreadyDecided(f"It is {incident.node or 'not asked'} already.")
-        if click.value not in options_of(incident):
-            raise NothingProposed(UNKNOWN_BUTTON)
-        await self._context.askers.admit(click.person)
-        await self._context.picker.pick(incident.id, click.value, click.person.by)
-        self._context.notices.decided(incident.id)
-
-    async def _report(self, click: Click) -> None:
-        """Send the report into the thread; it decides nothing, and is sent once, however often it is asked for."""
-        incident = await self._find(click.value)
-        await self._is_its_card(click, group_of(incident))
-        if not incident.ended:
-            raise NothingProposed("The report comes once it is over.", f"zombie report {incident.id}")
-        outcome = await self._context.surface.report(incident)
-        await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, outcome)
-
-    async def _feedback(self, click: Click) -> None:
-        """Record whether a person says that a verdict was right; whoever may ask for checks may say so."""
-        if (said := said_of(click.value)) is None:
-            raise NothingProposed(UNKNOWN_BUTTON)
-        incident = await self._find(said[0])
-        await self._is_its_card(click, group_of(incident))
-        await self._context.askers.admit(click.person)
-        marked = await self._context.marker.mark(incident, said[1], click.person.by, request=click.key)
-        await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, thanks(incident, marked))
-
-    async def _who_else(self, click: Click) -> None:
-        """Ask which other nodes have the card's cause; it only looks, and whoever may ask for checks may do this."""
-        incident = await self._find(click.value)
-        await self._is_its_card(click, incident.summary.card)
-        try:
-            async with asyncio.timeout(RECORDED_SECONDS):  # a verdict is shown a moment before it is on record
-                while incident.verdict is None:
-                    await asyncio.sleep(0.1)
-                    incident = await self._find(click.value)
-        except TimeoutError as no:
-            raise CannotTell("The verdict is not on record yet.", "Click again.") from no
-        if self._fleet is not None:
-            await self._fleet.who_else(click, incident)
-
-    async def _profile(self, click: Click) -> None:
-        """Profile the node of a card and show the result in its thread; it decides nothing."""
-        incident = await self._find(click.value)
-        await self._is_its_card(click, group_of(incident))
-        profiles = self._context.profiles
-        if profiles is None or not incident.node:
-            raise NothingProposed(UNKNOWN_BUTTON)
-        await self._context.askers.admit(click.person)
-        self._context.askers.count(click.person)
-        node = self._context.responder.nodes.find(incident.node)
-        target = MessageTarget(click.channel, click.thread_ts or click.ts)
-        await profiles.ask(node, CaptureRequest(), target, click.key, click.person.by, incident.id)
-
-    async def _check_again(self, click: Click) -> None:
-        """Check every node of a card again, on a new card; this card and its plan stay as they are."""
-        incident = await self._find(click.value)
-        name = incident.summary.card
-        await self._is_its_card(click, name)
-        nodes = dict.fromkeys(member.node for member in await self._context.surface.group(name) if member.node)
-        await self._checks.begin(click, tuple(nodes))
-
-    async def _is_its_card(self, click: Click, group: str, posts: CardPosts | None = None) -> None:
-        """Return for a click on the card itself. Raises: NothingProposed for a click on a copy."""
-        if click.in_home:
-            return
-        place = await self._context.surface.place(group, posts)
-        if place is None or (place.channel, place.ts) != (click.channel, click.ts):
-            raise NothingProposed("This is not the card of that incident; use the buttons on the card itself.")
 
     async def _open(
         self,
@@ -293,4 +239,4 @@ class BlockActions:
         intent = Intent(action, click.person.user, plans, click.channel, click.thread, detail, pull, since)
         kind = f"{action} {detail}" if action == BRAKE else action
         view: dict[str, Any] = reason_dialog(kind, self._context.slack.signer.sign(intent), shown, words, objection)
-        await self._context.slack.open_dialog(click.trigger, view)
+        await self._context.slack.calls.open_dialog(click.trigger, view)

@@ -1,4 +1,4 @@
-"""Calls to Slack that send or edit a message: the meaning of each answer, how long to wait, how many to send.
+"""Calls to Slack that show something to people: the meaning of each answer, how long to wait, how many to send.
 
 Errors: https://docs.slack.dev/reference/methods/chat.postMessage, …/chat.update, and
 https://docs.slack.dev/interactivity/handling-user-interaction for a command's response address.
@@ -24,8 +24,8 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.contracts import Outbox, Seconds
-from bot.domain.errors import LedgerError
+from bot.domain.contracts import Log, Outbox, Seconds
+from bot.domain.errors import CannotTell, LedgerError
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.message import Message
@@ -117,12 +117,13 @@ class Web(Protocol):
 
 
 class Calls:
-    """Posts, edits and answers; each call ends within `limit_seconds`."""
+    """Posts, edits, answers, and opens dialogs; each call ends within `limit_seconds`."""
 
-    def __init__(self, client: AsyncWebClient, web: Web, limit_seconds: float) -> None:
+    def __init__(self, client: AsyncWebClient, web: Web, limit_seconds: float, log: Log) -> None:
         self._client = client
         self._web = web
         self._limit = limit_seconds
+        self._log = log
 
     async def post(self, channel: str, thread_ts: str, message: Message) -> Outcome:
         """Post a new message in a channel, or in a thread there."""
@@ -156,6 +157,26 @@ class Calls:
         if status == 429 or status >= 500:
             return RetryLater(f"http_{status}", _retry_after(headers))
         return Rejected(f"http_{status}") if status == 400 else MessageGone(f"http_{status}")
+
+    async def open_dialog(self, trigger: str, view: Mapping[str, Any]) -> None:
+        """Open a dialog for the person who clicked. Raises: CannotTell where Slack does not open it.
+
+        A trigger lives three seconds and works once, so there is no second try.
+        """
+        outcome = await self._made(self._client.views_open(trigger_id=trigger, view=dict(view)))
+        if error := self._noted("dialog", outcome):
+            raise CannotTell(f"Slack did not open the dialog ({error}).", "Click again.")
+
+    async def publish_home(self, user: str, view: Mapping[str, Any]) -> None:
+        """Show a person the App Home; a failure is only logged, because they can open it again."""
+        self._noted("home", await self._made(self._client.views_publish(user_id=user, view=dict(view))))
+
+    def _noted(self, view: str, outcome: Outcome) -> str:
+        """Log why a view is not shown, and return it in short; empty where it is shown."""
+        if isinstance(outcome, Delivered):
+            return ""
+        self._log("slack_failed", view=view, error=outcome.error)
+        return outcome.error if outcome.error.isidentifier() else "no answer"
 
     async def _made(self, call: Awaitable[Any]) -> Outcome:
         try:

@@ -60,7 +60,7 @@ class CaptureDecisions:
         objection = self._objection(rolling, click.person) if click.action == APPROVE else ""
         sealed = self._context.slack.signer.sign(intent)
         view = reason_dialog(click.action, sealed, (), tuple(dialog_words(rolling)), objection)
-        await self._context.slack.open_dialog(click.trigger, view)
+        await self._context.slack.calls.open_dialog(click.trigger, view)
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:
         """Record what a dialog asks for, begin what was approved, and tell the person what was refused.

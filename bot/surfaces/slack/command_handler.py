@@ -10,7 +10,7 @@ from bot.domain.chat_request import ChatRequests
 from bot.domain.errors import LedgerError, Refused, UsageError
 from bot.domain.safe_text import redacted_text
 from bot.response.fleet.ask import FleetAsk
-from bot.surfaces.remembered import Remembered
+from bot.surfaces.remembered import Seen
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import meant_blocks
@@ -73,14 +73,12 @@ class CommandHandler:
         self._askers = askers
         self._chat_requests = chat_requests
         self._fleet = fleet
-        self._seen: Remembered[str, None] = Remembered(REQUESTS_REMEMBERED)
+        self._seen = Seen(REQUESTS_REMEMBERED)
 
     def take(self, request: CommandRequest) -> None:
         """Begin to handle a request; returns at once, so that Slack gets its acknowledgement first."""
-        if request.key in self._seen:
-            return  # Slack delivers at least once: this delivery is being handled already
-        self._seen[request.key] = None
-        self._background.begin(self._once(request), f"request {request.key}")
+        if self._seen.is_new(request.key):  # Slack delivers at least once
+            self._background.begin(self._once(request), f"request {request.key}")
 
     async def _once(self, request: CommandRequest) -> None:
         asked = await asyncio.to_thread(parse, request.text, self._known)  # the search for near names takes time

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp import web
-from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
-from slack_bolt.request.async_request import AsyncBoltRequest
-from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.contracts import Clock, Log
-from bot.domain.errors import CannotTell, SettingsError
+from bot.domain.errors import SettingsError
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import FAILURES, PASSING, Calls, Timing, error_name
 from bot.surfaces.slack.dialog import MetadataSigner
+from bot.surfaces.slack.listeners import CountRequest, Listeners
 from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.people import People, Workspace
 from bot.surfaces.slack.signed_http import SignedHttp
@@ -43,16 +40,8 @@ WHAT_IT_IS = {
 UNHEARD = {400: "malformed", 401: "unauthorized"}
 
 
-class CountRequest(Protocol):
-    """Counts a request from Slack."""
-
-    def __call__(self, source: str, outcome: str, seconds: float, /) -> None:
-        """Count it: its outcome, and how long the answer took."""
-        ...
-
-
 class SlackConnection:
-    """An app in a workspace: `app` takes listeners, `calls` sends messages, `signer` signs dialogs' metadata."""
+    """An app in a workspace: `listeners` take what it delivers, `calls` shows messages, `signer` signs dialogs."""
 
     def __init__(
         self,
@@ -69,17 +58,15 @@ class SlackConnection:
         self._log = log
         self._client = web_client(tokens.bot, tokens.api_url)
         self._opener = web_client(tokens.app, tokens.api_url)
-        self._authorized: AuthorizeResult | None = None
         self.workspace = Workspace()  # empty until Slack has said which
         self.signer = MetadataSigner(tokens.bot)  # the same in every program that has this app's token
-        self.app = self._bolt_app(logger)
-        self.calls = Calls(self._client, self._post, timing.call_limit)
+        self.listeners = Listeners(self._client, timing.clock, logger, counted)
+        self.calls = Calls(self._client, self._post, timing.call_limit, log)
         self.uploads = Uploads(self._client, self._send, timing.call_limit)
-        self._http = SignedHttp(tokens.signing_secret, now, self._dispatch)
+        self._http = SignedHttp(tokens.signing_secret, now, self.listeners.dispatch)
         self._session: aiohttp.ClientSession | None = None
         self._sockets: SocketMode | None = None
         self._first_address = ""
-        self._takes = False
 
     @property
     def by_socket(self) -> bool:
@@ -89,7 +76,7 @@ class SlackConnection:
     @property
     def is_connected(self) -> bool:
         """True while Slack can reach the bot, as far as known."""
-        return self._takes and (self._sockets is None or self._sockets.is_connected)
+        return self.listeners.is_open and (self._sockets is None or self._sockets.is_connected)
 
     async def start(self) -> str:
         """Ask Slack who the bot is and begin to listen; returns why Slack cannot be reached now, or an empty string.
@@ -116,11 +103,13 @@ class SlackConnection:
             bool(who.get("is_enterprise_install")),
             url if url.startswith("https://") or is_loopback(url) else "",
         )
-        self._authorized = AuthorizeResult.from_auth_test_response(bot_token=self._tokens.bot, auth_test_response=who)
-        self._takes = True
+        self.listeners.authorized = AuthorizeResult.from_auth_test_response(
+            bot_token=self._tokens.bot, auth_test_response=who
+        )
+        self.listeners.is_open = True
         if self.by_socket:
             self._sockets = SocketMode(
-                self._session, self._client.proxy, self._address, self._bring, self._timing, self._log
+                self._session, self._client.proxy, self._address, self.listeners.bring, self._timing, self._log
             )
             self._sockets.start()
             await self._sockets.connected()
@@ -128,7 +117,7 @@ class SlackConnection:
 
     async def stop_listening(self) -> None:
         """Accept nothing more; messages may still be posted."""
-        self._takes = False
+        self.listeners.is_open = False
         if self._sockets is not None:
             await self._sockets.stop(self._timing.hang_up)
 
@@ -137,21 +126,9 @@ class SlackConnection:
         if self._session is not None:
             await self._session.close()
 
-    async def open_dialog(self, trigger: str, view: Mapping[str, Any]) -> None:
-        """Open a dialog for the person who clicked. Raises: CannotTell where Slack does not open it.
-
-        A trigger lives three seconds and works once, so there is no second try.
-        """
-        if error := await self._shown("dialog", self._client.views_open(trigger_id=trigger, view=dict(view))):
-            raise CannotTell(f"Slack did not open the dialog ({error}).", "Click again.")
-
     def people(self, groups: Collection[str]) -> People:
         """Return the directory of people, which asks Slack; `groups` are the approver groups."""
         return People(self._client, self, groups, self._timing.clock, self._timing.call_limit)
-
-    async def publish_home(self, user: str, view: Mapping[str, Any]) -> None:
-        """Show a person the App Home; a failure is only logged, because they can open it again."""
-        await self._shown("home", self._client.views_publish(user_id=user, view=dict(view)))
 
     def routes(self) -> tuple[tuple[str, Callable[[web.Request], Awaitable[web.Response]]], ...]:
         """Return the HTTP routes by which Slack reaches the bot; none in Socket Mode."""
@@ -159,38 +136,8 @@ class SlackConnection:
 
     # --- both ways in
 
-    def _bolt_app(self, logger: logging.Logger) -> AsyncApp:
-        async def authorize() -> AuthorizeResult:
-            assert self._authorized is not None  # one workspace, one token: read at the start, not for each event
-            return self._authorized
-
-        level = logger.level
-        logger.setLevel(logging.ERROR)  # Bolt warns that it uses only one of two tokens; its choice is right
-        app = AsyncApp(
-            client=self._client,
-            authorize=authorize,
-            signing_secret=self._tokens.signing_secret or "unused",
-            request_verification_enabled=False,  # signed_http verifies the raw bytes before anything reads them
-            process_before_response=True,  # listeners acknowledge and pass on, so they return quickly
-            logger=logger,
-        )
-        logger.setLevel(level)
-        return app
-
-    async def _dispatch(self, request: AsyncBoltRequest) -> BoltResponse:
-        began, outcome = self._timing.clock(), "failed"
-        try:
-            response: BoltResponse = await self.app.async_dispatch(request)
-            outcome = {200: "accepted", 404: "ignored"}.get(response.status, "failed")
-        finally:
-            if self._counted is not None:
-                self._counted("slack", outcome, self._timing.clock() - began)
-        if response.status == 404:  # the bot has no listener; without a 200 Slack would deliver it again and again
-            return BoltResponse(status=200)
-        return response
-
     async def _receive(self, request: web.Request) -> web.Response:
-        if not self._takes:
+        if not self.listeners.is_open:
             return web.Response(status=503, text="not ready")
         began, outcome = self._timing.clock(), ""
         try:
@@ -204,16 +151,6 @@ class SlackConnection:
             if self._counted is not None and outcome:
                 self._counted("slack", outcome, self._timing.clock() - began)
 
-    async def _bring(self, envelope: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        payload = envelope.get("payload")
-        if not isinstance(payload, dict) or not self._takes:
-            return None
-        response = await self._dispatch(AsyncBoltRequest(mode="socket_mode", body=payload))
-        if response.status != 200:
-            return None
-        answer = json.loads(response.body) if response.body.startswith("{") else {"text": response.body}
-        return answer if response.body else {}
-
     async def _address(self) -> str:
         address, self._first_address = self._first_address, ""
         return address or await self._new_address()
@@ -222,19 +159,6 @@ class SlackConnection:
         return str((await self._opener.apps_connections_open(app_token=self._tokens.app))["url"])
 
     # --- calls
-
-    async def _shown(self, view: str, call: Awaitable[object]) -> str:
-        """Make the call that shows a view; return why it is not shown, or an empty string."""
-        try:
-            async with asyncio.timeout(self._timing.call_limit):
-                await call
-        except SlackApiError as error:
-            self._log("slack_failed", view=view, error=error_name(error))
-            return error_name(error)
-        except FAILURES as error:
-            self._log("slack_failed", view=view, error=one_line(repr(error)))
-            return "no answer"
-        return ""
 
     async def _post(self, url: str, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str]]:
         assert self._session is not None

@@ -19,13 +19,16 @@ from bot.domain.errors import (
     ImpossibleEvent,
     LedgerError,
     NotAnApprover,
+    NothingProposed,
     Refused,
+    UnknownIncident,
     UsageError,
     ZombieError,
 )
 from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy, is_who, person_of
+from bot.domain.post import CardPosts
 from bot.domain.safe_text import one_line
 from bot.response.decision.responder import Responder
 from bot.response.decision.verdict_marker import VerdictMarker
@@ -34,7 +37,7 @@ from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.dialog import Intent
 from bot.surfaces.slack.ephemeral import Ephemeral, refusal_words
-from bot.surfaces.slack.listeners import Click
+from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.people import People, Person
 from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.suggestions import NodeSuggestions
@@ -50,7 +53,6 @@ class DecisionListener(Protocol):
 
     def decided(self, incident_id: str, /) -> None:
         """Take note, so that the incident goes on at once."""
-        ...
 
 
 class NodePicker(Protocol):
@@ -58,7 +60,6 @@ class NodePicker(Protocol):
 
     async def pick(self, incident_id: str, node: str, by: str, /) -> object:
         """Record it. Raises: InventoryError, UnknownIncident, ImpossibleEvent, LedgerError."""
-        ...
 
 
 class CardDecisions(Protocol):
@@ -66,15 +67,12 @@ class CardDecisions(Protocol):
 
     def is_about(self, action: str, value: str) -> bool:
         """True for a button or a dialog of this kind of card."""
-        ...
 
     async def ask(self, click: Click) -> None:
         """Open the dialog of a click, or do what needs none. Raises: Refused, UsageError, LedgerError."""
-        ...
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:
         """Record what a dialog asks for; `again`: an earlier run began to handle it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +118,30 @@ class SlackContext:
     async def find(self, incident_id: str) -> Incident:
         """Return an incident from the record. Raises: UnknownIncident, LedgerError."""
         return await self.responder.record.find(incident_id)
+
+    async def find_clicked(self, incident_id: str) -> Incident:
+        """Return the incident that a button names. Raises: NothingProposed for a name that no button of ours has."""
+        try:
+            return await self.find(incident_id)
+        except UnknownIncident as no:
+            raise NothingProposed(UNKNOWN_BUTTON) from no
+
+    async def check_card(self, click: Click, card: str, posts: CardPosts | None = None) -> None:
+        """Return for a click on the card itself; `posts` are the card's, where they were just read.
+
+        Raises: NothingProposed for a click on a copy.
+        """
+        if click.in_home:
+            return
+        place = await self.surface.place(card, posts)
+        if place is None or (place.channel, place.ts) != (click.channel, click.ts):
+            raise NothingProposed("This is not the card of that incident; use the buttons on the card itself.")
+
+    async def done(self, key: str) -> None:
+        """Note that a delivery was handled, so that no later run goes on with it."""
+        if self.chat_requests is not None:
+            with contextlib.suppress(LedgerError):
+                await self.chat_requests.done(key)
 
     def check_workspace(self, person: Person) -> None:
         """Return for a person from the bot's own workspace.

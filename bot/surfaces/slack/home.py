@@ -131,7 +131,7 @@ class HomePublisher:
             # Signed, so that the answer to a choice goes to the person who opened it and to nobody else.
             view["private_metadata"] = self._context.slack.signer.sign(Intent(HOME, user, {}, channel))
             view["blocks"].insert(AFTER_WELCOME, find_node_block())
-        await self._context.slack.publish_home(user, view)
+        await self._context.slack.calls.publish_home(user, view)
 
     async def state(self, user: str) -> HomeState:
         """Return what this person may decide, what runs, and the brake.

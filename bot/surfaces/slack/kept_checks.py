@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 
 from bot.domain.chat_request import ChatRequest
 from bot.domain.duration import written
-from bot.domain.errors import LedgerError
 from bot.domain.json_form import NotOfForm, read
 from bot.domain.safe_text import one_line, redacted_text
 from bot.surfaces.slack.background import Background
@@ -79,6 +77,4 @@ class KeptChecks:
                 askers.count(check.person)
                 spot = MessageTarget(check.channel, check.thread_ts, check.answer_at)
                 await opener.begin(kept.key, spot, check.by, check.said, check.nodes)
-        if self.context.chat_requests is not None:
-            with suppress(LedgerError):
-                await self.context.chat_requests.done(kept.key)
+        await self.context.done(kept.key)

@@ -6,14 +6,19 @@ Payloads are not trusted: https://docs.slack.dev/reference/interaction-payloads
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from slack_bolt.async_app import AsyncApp
+from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.domain.contracts import Seconds
 from bot.domain.json_form import NotOfForm, read
 from bot.domain.safe_text import redacted_text
 from bot.surfaces.slack.dialog import CONTROL, PLAN_DIALOG, REASON
@@ -21,10 +26,9 @@ from bot.surfaces.slack.message import Block
 from bot.surfaces.slack.people import Person, mapping
 from bot.surfaces.slack.requests import CommandRequest
 from bot.surfaces.slack.suggestions import FIND_NODE
+from bot.surfaces.slack.typed_payloads import command_of, mention_of
 
 UNKNOWN_BUTTON = "This button does nothing: the bot does not know it."
-_MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
-_LINK = re.compile(r"<(?:https?://[^|>]*\|)([^>]*)>")  # Slack turns names like node.example.com into links
 _ANY = re.compile(r".*", re.DOTALL)
 _DIALOGS = re.compile(rf"(?:{REASON}|{PLAN_DIALOG})\Z")
 
@@ -85,23 +89,23 @@ class CommandSink(Protocol):
 
     def take(self, request: CommandRequest, /) -> None:
         """Begin to handle a request; returns at once."""
-        ...
 
 
-class InteractionSink(Protocol):
-    """Takes clicks and dialogs."""
+class ClickSink(Protocol):
+    """Takes clicks."""
 
     def clicked(self, click: Click, /) -> None:
         """Begin to handle a click; returns at once."""
-        ...
 
     async def suggested(self, body: Mapping[str, Any], /) -> Sequence[Block]:
         """Return the options of a menu in which a person types a node's name."""
-        ...
+
+
+class SubmissionSink(Protocol):
+    """Takes submitted dialogs."""
 
     async def submitted(self, submission: Submission, /) -> Mapping[str, str]:
         """Store a dialog and begin to handle it; return the errors that it shows instead of closing, by block."""
-        ...
 
 
 class AppHome(Protocol):
@@ -109,47 +113,111 @@ class AppHome(Protocol):
 
     def open(self, user: str, channel: str = "", /) -> None:
         """Begin to bring a person's App Home up to date; returns at once. `channel` is their direct message."""
-        ...
 
 
-def listen(app: AsyncApp, commands: CommandSink, home: AppHome, interactions: InteractionSink) -> None:
-    """Bind the bot's listeners."""
+class CountRequest(Protocol):
+    """Counts a request from Slack."""
 
-    @app.command("/zombie")
-    async def command(ack: Any, body: Mapping[str, Any]) -> None:
-        await ack()
-        commands.take(_command(body))
+    def __call__(self, source: str, outcome: str, seconds: float, /) -> None:
+        """Count it: its outcome, and how long the answer took."""
 
-    @app.event("app_mention")
-    async def mention(ack: Any, body: Mapping[str, Any]) -> None:
-        await ack()
-        event = body["event"]
-        if event.get("bot_id") or event.get("subtype") or not event.get("user"):
-            return  # never talk to bots, least of all to itself
-        commands.take(_mention(body, event))
 
-    @app.event("app_home_opened")
-    async def opened(ack: Any, event: Mapping[str, Any]) -> None:
-        await ack()
-        if event.get("tab", "home") == "home" and event.get("user"):
-            home.open(str(event["user"]), str(event.get("channel") or ""))
+class Listeners:
+    """Passes what Slack delivers, by socket or HTTP, to whoever takes it.
 
-    @app.action(_ANY)  # also unknown buttons: the person is told so
-    async def click(ack: Any, body: Mapping[str, Any]) -> None:
-        await ack()
-        interactions.clicked(click_of(body))
+    Shape: nothing is taken before `is_open`; `authorized` is who the bot is, as Slack says at the start.
+    """
 
-    @app.options(FIND_NODE)
-    async def suggestions(ack: Any, body: Mapping[str, Any]) -> None:
-        await ack(options=list(await interactions.suggested(body)))  # nothing is done, so nothing is stored
+    def __init__(
+        self, client: AsyncWebClient, clock: Seconds, logger: logging.Logger, counted: CountRequest | None = None
+    ) -> None:
+        self.is_open = False
+        self.authorized: AuthorizeResult | None = None
+        self._clock = clock
+        self._counted = counted
+        self._app = self._bolt_app(client, logger)
 
-    @app.view(_DIALOGS)
-    async def submission(ack: Any, body: Mapping[str, Any]) -> None:
-        errors = await interactions.submitted(submission_of(body))  # on disk before it is acknowledged
-        if errors:
-            await ack(response_action="errors", errors=dict(errors))
-        else:
+    def bind(self, commands: CommandSink, home: AppHome, clicks: ClickSink, submissions: SubmissionSink) -> None:
+        """Say who takes what."""
+        app = self._app
+
+        @app.command("/zombie")
+        async def command(ack: Any, body: Mapping[str, Any]) -> None:
             await ack()
+            commands.take(command_of(body))
+
+        @app.event("app_mention")
+        async def mention(ack: Any, body: Mapping[str, Any]) -> None:
+            await ack()
+            event = body["event"]
+            if event.get("bot_id") or event.get("subtype") or not event.get("user"):
+                return  # never talk to bots, least of all to itself
+            commands.take(mention_of(body, event))
+
+        @app.event("app_home_opened")
+        async def opened(ack: Any, event: Mapping[str, Any]) -> None:
+            await ack()
+            if event.get("tab", "home") == "home" and event.get("user"):
+                home.open(str(event["user"]), str(event.get("channel") or ""))
+
+        @app.action(_ANY)  # also unknown buttons: the person is told so
+        async def click(ack: Any, body: Mapping[str, Any]) -> None:
+            await ack()
+            clicks.clicked(click_of(body))
+
+        @app.options(FIND_NODE)
+        async def suggestions(ack: Any, body: Mapping[str, Any]) -> None:
+            await ack(options=list(await clicks.suggested(body)))  # nothing is done, so nothing is stored
+
+        @app.view(_DIALOGS)
+        async def submission(ack: Any, body: Mapping[str, Any]) -> None:
+            errors = await submissions.submitted(submission_of(body))  # on disk before it is acknowledged
+            if errors:
+                await ack(response_action="errors", errors=dict(errors))
+            else:
+                await ack()
+
+    async def dispatch(self, request: AsyncBoltRequest) -> BoltResponse:
+        """Pass a request to its listener, and return the acknowledgement."""
+        began, outcome = self._clock(), "failed"
+        try:
+            response: BoltResponse = await self._app.async_dispatch(request)
+            outcome = {200: "accepted", 404: "ignored"}.get(response.status, "failed")
+        finally:
+            if self._counted is not None:
+                self._counted("slack", outcome, self._clock() - began)
+        if response.status == 404:  # the bot has no listener; without a 200 Slack would deliver it again and again
+            return BoltResponse(status=200)
+        return response
+
+    async def bring(self, envelope: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Pass on what a socket brought; return the payload of its acknowledgement, None to send none."""
+        payload = envelope.get("payload")
+        if not isinstance(payload, dict) or not self.is_open:
+            return None
+        response = await self.dispatch(AsyncBoltRequest(mode="socket_mode", body=payload))
+        if response.status != 200:
+            return None
+        answer = json.loads(response.body) if response.body.startswith("{") else {"text": response.body}
+        return answer if response.body else {}
+
+    def _bolt_app(self, client: AsyncWebClient, logger: logging.Logger) -> AsyncApp:
+        async def authorize() -> AuthorizeResult:
+            assert self.authorized is not None  # one workspace, one token: read at the start, not for each event
+            return self.authorized
+
+        level = logger.level
+        logger.setLevel(logging.ERROR)  # Bolt warns that it uses only one of two tokens; its choice is right
+        app = AsyncApp(
+            client=client,
+            authorize=authorize,
+            signing_secret="unused",
+            request_verification_enabled=False,  # signed_http verifies the raw bytes before anything reads them
+            process_before_response=True,  # listeners acknowledge and pass on, so they return quickly
+            logger=logger,
+        )
+        logger.setLevel(level)
+        return app
 
 
 def click_of(body: Mapping[str, Any]) -> Click:
@@ -195,53 +263,3 @@ def kept_submission(text: str) -> Submission | None:
         return read(Submission, json.loads(text))
     except (ValueError, RecursionError, NotOfForm):
         return None
-
-
-def _command(body: Mapping[str, Any]) -> CommandRequest:
-    return CommandRequest(
-        # Slack makes this id for each command; a repeated delivery has the same id.
-        key=f"cmd-{body.get('trigger_id') or body.get('response_url', '')}",
-        team=str(body.get("enterprise_id") or body.get("team_id", "")),
-        user=str(body.get("user_id", "")),
-        channel=str(body.get("channel_id", "")),
-        text=_unescaped(_LINK.sub(r"\1", str(body.get("text", "")))),
-        answer_at=str(body.get("response_url", "")),
-        workspace=str(body.get("team_id") or ""),
-        enterprise=str(body.get("enterprise_id") or ""),
-    )
-
-
-def _mention(body: Mapping[str, Any], event: Mapping[str, Any]) -> CommandRequest:
-    authorizations = [entry for entry in body.get("authorizations") or () if isinstance(entry, Mapping)]
-    us = {str(entry.get("user_id", "")) for entry in authorizations}
-    said = _LINK.sub(r"\1", _without_us(str(event.get("text", "")), us)).strip()
-    return CommandRequest(
-        # The message's id, not the delivery's: a message may be delivered twice under two ids.
-        key=f"msg-{event.get('channel', '')}-{event.get('client_msg_id') or event.get('ts', '')}",
-        team=str(body.get("enterprise_id") or body.get("team_id", "")),
-        user=str(event["user"]),
-        channel=str(event.get("channel", "")),
-        text=_unescaped(said),
-        thread_ts=str(event.get("thread_ts", "")),
-        workspace=str(event.get("team") or body.get("team_id") or ""),
-        enterprise=str(body.get("enterprise_id") or ""),
-        asked_at=_instant(event.get("ts")),
-    )
-
-
-def _instant(ts: object) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(float(str(ts)), UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def _without_us(text: str, us: set[str]) -> str:
-    """Remove the mention of the bot; where Slack does not say who the bot is, the first mention."""
-    if us - {""}:
-        return _MENTION.sub(lambda match: " " if match[1] in us else match[0], text)
-    return _MENTION.sub(" ", text, count=1)
-
-
-def _unescaped(text: str) -> str:
-    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -1,18 +1,24 @@
 """Submitted dialogs: is it the bot's, who sent it, and what does the responder answer.
 
-The submission decides, not the click: the first submission wins; person, groups and node are checked then.
+A submission is on disk before it is acknowledged, so a crash right after loses nothing: the next run goes on with it.
+It decides, not the click: the first submission wins; person, groups and node are checked then.
+
+Longer than 300 lines: that it is kept, and what is done with what was kept, are a single promise.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
+from bot.domain.chat_request import ChatRequest
 from bot.domain.entry import instant_of
 from bot.domain.errors import (
+    CannotTell,
     LedgerError,
     NothingProposed,
     PlanChanged,
@@ -25,41 +31,126 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Approval, person_of
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
+from bot.surfaces.remembered import Seen
+from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import BRAKE
 from bot.surfaces.slack.context import CardDecisions, SlackContext, brake_words
 from bot.surfaces.slack.dialog import LONGEST_REASON, PLAN_DIALOG, REASON, Intent
 from bot.surfaces.slack.ephemeral import refusal_words
-from bot.surfaces.slack.listeners import AppHome, Submission
+from bot.surfaces.slack.listeners import AppHome, Submission, kept_submission
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, UNDO
 
 AT_ONCE = 8  # nodes that a decision reads again at a time
 REMEMBERED = 1000
+DELIVERIES = 2000  # submissions of which a second delivery is known here
+KEEP_SECONDS = 2.0  # Slack waits three seconds for an acknowledgement
 
 BAD_SIGNATURE = PlanChanged("This dialog's content was changed on the way, so nothing was decided.", "Click again.")
+NOT_KEPT = CannotTell("The ledger cannot be written now, so nothing was decided.", "Try again.")
 NO_REASON = ReasonMissing("A decision needs a reason: it goes on record.")
 
 Decide: TypeAlias = Callable[[str], Awaitable[object]]  # decides about the incident with this id
 
 
+class KeptWork(Protocol):
+    """Goes on with work of a kind that an earlier run began."""
+
+    def takes(self, kept: ChatRequest, /) -> bool:
+        """Go on with it; False for work of another kind."""
+
+
 class ViewSubmissions:
-    """Handles submissions."""
+    """Takes submissions."""
 
     def __init__(
         self,
         context: SlackContext,
         home: AppHome,
+        background: Background,
         others: Sequence[CardDecisions] = (),
         plans: WavePlans | None = None,
+        takes: Sequence[KeptWork] = (),
     ) -> None:
+        """`others` and `plans` take dialogs of other cards; `takes` go on with what else an earlier run has left."""
         self._context = context
+        self._background = background
+        self._takes = takes
+        self._seen = Seen(DELIVERIES)
+        self._submitting: dict[str, asyncio.Task[Mapping[str, str]]] = {}
         self._home = home
         self._others = others
         self._plans = plans
         self._locks: dict[str, asyncio.Lock] = {}
 
-    def objection(self, submission: Submission) -> tuple[Mapping[str, str], Refused | None]:
+    async def submitted(self, submission: Submission) -> Mapping[str, str]:
+        """Store a dialog and begin to handle it; return the errors that it shows instead of closing, by block."""
+        taking = self._submitting.get(submission.key)
+        if taking is None:  # a second delivery waits for the outcome of the first
+            taking = asyncio.create_task(self._submit(submission), name="keep a submission")
+            self._submitting[submission.key] = taking
+            taking.add_done_callback(lambda _: self._submitting.pop(submission.key, None))
+        return await asyncio.shield(taking)
+
+    async def carry_on(self) -> None:
+        """Go on with submissions, sweeps and checks that an earlier run or another replica did not finish.
+
+        Raises: LedgerError.
+        """
+        for kept in await self._context.chat_requests.left() if self._context.chat_requests is not None else ():
+            if any(part.takes(kept) for part in self._takes):
+                continue
+            submission = kept_submission(kept.body)
+            if submission is None:
+                self._context.log("submission_unreadable", key=one_line(kept.key, 80))
+                await self._context.done(kept.key)
+            else:
+                self._context.log("submission_carried_on", key=one_line(kept.key, 80))
+                self._background.begin(self._go_on(submission, again=True), "submission carried on")
+
+    async def _submit(self, submission: Submission) -> Mapping[str, str]:
+        errors, refusal = self._objection(submission)
+        if refusal is not None:
+            if self._seen.is_new(submission.key):
+                noted = self._context.note("decide", submission.person.by, refusal)
+                self._background.begin(noted, "note of a refusal")
+            return errors
+        if submission.key in self._seen:
+            return {}
+        if self._context.chat_requests is not None:
+            keeping = asyncio.ensure_future(self._context.chat_requests.keep(submission.key, submission.text))
+            try:
+                async with asyncio.timeout(KEEP_SECONDS):
+                    is_first = await asyncio.shield(keeping)
+            except (LedgerError, TimeoutError) as error:
+                self._context.log("submission_not_kept", error=one_line(str(error) or repr(error)))
+                self._background.begin(self._forget(keeping, submission.key), "submission that came too late")
+                return {submission.block: refusal_words(NOT_KEPT)}
+            if not is_first:
+                return {}
+        if self._seen.is_new(submission.key):
+            self._background.begin(self._go_on(submission), "submission")
+        return {}
+
+    async def _go_on(self, submission: Submission, *, again: bool = False) -> None:
+        is_broken_off = False
+        try:
+            await self._handle(submission, again=again)
+        except asyncio.CancelledError:
+            is_broken_off = True  # the next run goes on with it
+            raise
+        finally:
+            if not is_broken_off:
+                await self._context.done(submission.key)
+
+    async def _forget(self, keeping: asyncio.Future[bool], key: str) -> None:
+        """Drop it: its sender was told that nothing was decided, so no later run may go on with it."""
+        with contextlib.suppress(LedgerError):
+            if await keeping:
+                await self._context.done(key)
+
+    def _objection(self, submission: Submission) -> tuple[Mapping[str, str], Refused | None]:
         """Return the error that the dialog shows instead of closing, by block, and the refusal behind it."""
         intent = self._context.slack.signer.verify(submission.metadata)
         if intent is None or intent.user != submission.person.user:
@@ -70,7 +161,7 @@ class ViewSubmissions:
             return {REASON: refusal_words(NO_REASON)}, NO_REASON
         return {}, None
 
-    async def handle(self, submission: Submission, *, again: bool = False) -> None:
+    async def _handle(self, submission: Submission, *, again: bool = False) -> None:
         """Decide what a dialog asks for, and tell the person what was refused.
 
         Shape: `again`: an earlier run began to handle it; what is already on record is not done twice.

@@ -74,7 +74,7 @@ class WaveDecisions:
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
         words = tuple(dialog_words(wave, click.action, does))
         view = reason_dialog(click.action, self._context.slack.signer.sign(intent), plans, words, objection)
-        await self._context.slack.open_dialog(click.trigger, view)
+        await self._context.slack.calls.open_dialog(click.trigger, view)
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:
         """Record what a dialog asks for, and tell the person what was refused.

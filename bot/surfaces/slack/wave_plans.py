@@ -49,7 +49,7 @@ class WavePlans:
             raise CannotTell(
                 "Those are too many nodes for a dialog.", f"zombie wave start SELECTOR --cause {ask.causes[0]}"
             )
-        await self._context.slack.open_dialog(click.trigger, plan_dialog(sealed, ask))
+        await self._context.slack.calls.open_dialog(click.trigger, plan_dialog(sealed, ask))
 
     async def propose(self, intent: Intent, person: Person, control: str, key: str) -> None:
         """Check the nodes and propose the wave; a second delivery with the same key proposes nothing.

@@ -1,0 +1,120 @@
+"""Clicks on cards that decide nothing: check a node, name it, profile it, send the report, look who else has it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bot.domain.capture import CaptureRequest
+from bot.domain.errors import AlreadyDecided, CannotTell, NothingProposed
+from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.dialog import HOME
+from bot.surfaces.slack.feedback import said_of, thanks
+from bot.surfaces.slack.fleet_cards import FleetCards
+from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
+from bot.surfaces.slack.parts import MessageTarget
+from bot.surfaces.slack.requests import MOST_NODES
+from bot.surfaces.view.standing import group_of, options_of
+
+RECORDED_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class CardRequests:
+    """Does them; `fleet` asks about other nodes, None where that is not offered."""
+
+    context: SlackContext
+    fleet: FleetCards | None = None
+
+    async def meant(self, click: Click) -> None:
+        """Check the node that a person meant but mistyped, as if they had typed it right."""
+        await self.begin(click, (click.value,))
+
+    async def found(self, click: Click) -> None:
+        """Check the node that was chosen by its name; from the App Home its card comes as a direct message."""
+        home = self.context.slack.signer.verify(click.metadata) if click.in_home else None
+        if click.in_home and (home is None or home.action != HOME or home.user != click.person.user):
+            raise NothingProposed(UNKNOWN_BUTTON)
+        await self.begin(replace(click, channel=home.channel) if home is not None else click, (click.value,))
+
+    async def begin(self, click: Click, nodes: Sequence[str]) -> None:
+        """Begin a check of these nodes where the click was.
+
+        Raises: Refused for a person who may not ask, and for what cannot be asked; UnknownNode.
+        """
+        if self.context.opener is None or not nodes:
+            raise NothingProposed(UNKNOWN_BUTTON)
+        if len(nodes) > MOST_NODES:
+            raise NothingProposed(f"{len(nodes)} nodes at once are too many; the limit is {MOST_NODES}.")
+        await self.context.askers.admit(click.person)  # before any look-up: a person who may not ask learns no name
+        names = [self.context.responder.nodes.find(name).name for name in nodes]
+        self.context.askers.count(click.person)
+        spot = MessageTarget(click.channel, click.thread)
+        await self.context.opener.begin(click.key, spot, click.person.by, f"check {' '.join(names)}", names)
+
+    async def pick(self, click: Click) -> None:
+        """Record which node an alert means, so that it is read; whoever may ask for checks may do this."""
+        incident = await self.context.find_clicked(click.block.removeprefix("pick-"))
+        await self.context.check_card(click, group_of(incident))
+        if incident.node or self.context.picker is None:
+            raise AlreadyDecided(f"It is {incident.node or 'not asked'} already.")
+        if click.value not in options_of(incident):
+            raise NothingProposed(UNKNOWN_BUTTON)
+        await self.context.askers.admit(click.person)
+        await self.context.picker.pick(incident.id, click.value, click.person.by)
+        self.context.notices.decided(incident.id)
+
+    async def report(self, click: Click) -> None:
+        """Send the report into the thread; it decides nothing, and is sent once, however often it is asked for."""
+        incident = await self.context.find_clicked(click.value)
+        await self.context.check_card(click, group_of(incident))
+        if not incident.ended:
+            raise NothingProposed("The report comes once it is over.", f"zombie report {incident.id}")
+        outcome = await self.context.surface.report(incident)
+        await self.context.ephemeral.tell(click.person.by, click.channel, click.thread, outcome)
+
+    async def feedback(self, click: Click) -> None:
+        """Record whether a person says that a verdict was right; whoever may ask for checks may say so."""
+        if (said := said_of(click.value)) is None:
+            raise NothingProposed(UNKNOWN_BUTTON)
+        incident = await self.context.find_clicked(said[0])
+        await self.context.check_card(click, group_of(incident))
+        await self.context.askers.admit(click.person)
+        marked = await self.context.marker.mark(incident, said[1], click.person.by, request=click.key)
+        await self.context.ephemeral.tell(click.person.by, click.channel, click.thread, thanks(incident, marked))
+
+    async def who_else(self, click: Click) -> None:
+        """Ask which other nodes have the card's cause; it only looks, and whoever may ask for checks may do this."""
+        incident = await self.context.find_clicked(click.value)
+        await self.context.check_card(click, incident.summary.card)
+        try:
+            async with asyncio.timeout(RECORDED_SECONDS):  # a verdict is shown a moment before it is on record
+                while incident.verdict is None:
+                    await asyncio.sleep(0.1)
+                    incident = await self.context.find_clicked(click.value)
+        except TimeoutError as no:
+            raise CannotTell("The verdict is not on record yet.", "Click again.") from no
+        if self.fleet is not None:
+            await self.fleet.who_else(click, incident)
+
+    async def profile(self, click: Click) -> None:
+        """Profile the node of a card and show the result in its thread; it decides nothing."""
+        incident = await self.context.find_clicked(click.value)
+        await self.context.check_card(click, group_of(incident))
+        profiles = self.context.profiles
+        if profiles is None or not incident.node:
+            raise NothingProposed(UNKNOWN_BUTTON)
+        await self.context.askers.admit(click.person)
+        self.context.askers.count(click.person)
+        node = self.context.responder.nodes.find(incident.node)
+        target = MessageTarget(click.channel, click.thread_ts or click.ts)
+        await profiles.ask(node, CaptureRequest(), target, click.key, click.person.by, incident.id)
+
+    async def check_again(self, click: Click) -> None:
+        """Check every node of a card again, on a new card; this card and its plan stay as they are."""
+        incident = await self.context.find_clicked(click.value)
+        name = incident.summary.card
+        await self.context.check_card(click, name)
+        nodes = dict.fromkeys(member.node for member in await self.context.surface.group(name) if member.node)
+        await self.begin(click, tuple(nodes))
