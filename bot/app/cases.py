@@ -26,7 +26,6 @@ from bot.domain.verdict import Verdict, without_secrets
 from bot.probes.profile import profiled
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
-from bot.response.diagnosis.weighing_cache import reading_once
 from bot.response.diagnosis.what_if import Judge, WhatIf, in_short, what_ifs
 from bot.transport import case_file
 from bot.transport.recorder import RecordingTransport
@@ -94,35 +93,6 @@ class Why:
     changes: tuple[WhatIf, ...]
 
 
-@dataclass(slots=True)
-class _ParsedOnce:
-    """A probe's parser that caches its result."""
-
-    probe: Probe
-    keeps_figures: bool
-    outcome: Any = None
-
-    def __call__(self, outputs: Outputs) -> Any:
-        if self.outcome is None:
-            try:
-                reading = self.probe.parse(outputs)
-                self.outcome = reading_once(reading) if self.keeps_figures else reading
-            except CannotRead as no:
-                self.outcome = no
-        if isinstance(self.outcome, CannotRead):
-            raise self.outcome
-        return self.outcome
-
-
-def parsing_once(playbook: Playbook, keeps_figures: bool = False) -> Playbook:
-    """Return the playbook for a case that is replayed many times: each answer of its node is parsed once.
-
-    Shape: with `keeps_figures` its readings work out each of their figures once, too.
-    """
-    probes = (replace(probe, parse=_ParsedOnce(probe, keeps_figures)) for probe in playbook.probes)
-    return replace(playbook, probes=tuple(probes))
-
-
 async def replayed(
     case: Case, playbook: Playbook, changes: Sequence[Change] = (), redactor: Redactor | None = None
 ) -> Verdict:
@@ -135,8 +105,10 @@ async def replayed(
 
 
 async def replayed_in_short(case: Case, playbook: Playbook, changes: Sequence[Change], redactor: Redactor) -> Verdict:
-    """Return the same without snapshot and evidence: enough to see whether it is another verdict. Raises the same."""
-    return without_secrets(in_short(await _judged(case, playbook, changes)), redactor)
+    """Return status, cause, confidence and plan alone: enough to see whether it is another verdict. Raises the same."""
+    found = await _judged(case, playbook, changes)
+    short = Verdict(found.node, found.status, found.cause, found.confidence, summary="", plan=found.plan)
+    return without_secrets(short, redactor)
 
 
 async def _judged(case: Case, playbook: Playbook, changes: Sequence[Change]) -> Verdict:

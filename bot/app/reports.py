@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.actions import ACTIONS
-from bot.app.cases import parsing_once, why
+from bot.app.cases import why
 from bot.app.check import PROGRAM
 from bot.app.explaining import is_as_shown, proven
 from bot.app.parts import now
@@ -27,6 +27,7 @@ from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.ledger import Database, KeptCases, Ledger
 from bot.ledger.excerpt import excerpt
+from bot.response.diagnosis.playbook_once import parsing_once
 from bot.surfaces.report.page import page
 from bot.surfaces.report.parts import Picture
 from bot.surfaces.report.report import whole_report

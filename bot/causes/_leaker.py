@@ -139,7 +139,8 @@ def _one_each(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
     kept: dict[str, Suspect] = {}
     for suspect in suspects:
         first = kept.setdefault(suspect.name, suspect)
-        kept[suspect.name] = replace(first, goes_on=first.goes_on or suspect.goes_on)
+        if suspect.goes_on and not first.goes_on:
+            kept[suspect.name] = replace(first, goes_on=True)
     return tuple(kept.values())
 
 

@@ -11,6 +11,7 @@ from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 
+_EVER_MINUTES = 1e9  # a playbook may set more than a duration holds
 _READ_LATER = timedelta(minutes=1)  # the uptime is read first, and the log a while after it
 
 
@@ -55,19 +56,20 @@ def recent(snapshot: Snapshot, events: Iterable[KernelEvent], hours: float) -> t
 
 def perhaps_within(snapshot: Snapshot, events: Iterable[KernelEvent], minutes: float) -> tuple[KernelEvent, ...]:
     """Return the events of the last minutes; an event without a time counts, because it may be recent."""
-    up, most = uptime(snapshot), minutes * 60
+    up = uptime(snapshot)
     if up is None:
         return tuple(events)
-    return tuple(e for e in events if e.since_boot is None or (up - e.since_boot).total_seconds() <= most)
+    first = up - timedelta(minutes=min(minutes, _EVER_MINUTES))
+    return tuple([event for event in events if event.since_boot is None or event.since_boot >= first])
 
 
 def surely_within(snapshot: Snapshot, events: Iterable[KernelEvent], minutes: float) -> tuple[KernelEvent, ...]:
     """Return the events known to be of the last minutes; without a time, or with another clock's, none counts."""
-    up, least, most = uptime(snapshot), -_READ_LATER.total_seconds(), minutes * 60
+    up = uptime(snapshot)
     if up is None:
         return ()
-    timed = ((event, event.since_boot) for event in events)
-    return tuple(e for e, at in timed if at is not None and least <= (up - at).total_seconds() <= most)
+    first, last = up - timedelta(minutes=min(minutes, _EVER_MINUTES)), up + _READ_LATER
+    return tuple([event for event in events if event.since_boot is not None and first <= event.since_boot <= last])
 
 
 def uptime(snapshot: Snapshot) -> timedelta | None:

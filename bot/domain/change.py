@@ -8,26 +8,22 @@ with two looks, NAME and NAME_later, changes in both, so that its growth stays t
 from __future__ import annotations
 
 import functools
-import math
 import re
-import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from datetime import timedelta
-from typing import Any, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, replace
+from typing import Any
 
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead, UsageError
 from bot.domain.nearest import did_you_mean
 from bot.domain.playbook import Playbook
 from bot.domain.probe import CustomReading, Probe, Unread
+from bot.domain.record_field import EXAMPLES, field_name, field_type, field_value, with_field
 from bot.domain.safe_text import one_line
 
 UNREAD, NONE = "unread", "none"
 NAMES = ("name", "core", "path", "image", "irq", "pid", "kind", "unit", "id")  # fields that identify an entry
 _FORM = re.compile(r"(\w+)(?:\.(\w+)(?:\[([^\[\]\n]{1,300})\])?(?:\.(\w+))?)?=(.{0,300})", re.ASCII)
-_EXAMPLES = "Write it like cgroups.dying=900, units.services[ecs.service].restarts=3, cpu.seconds[39]=none, cpu=unread."
-_PLAIN = (bool, int, float, str, timedelta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +61,7 @@ class Change:
         found = _FORM.fullmatch(text)
         change = cls(*(part or "" for part in found.groups())) if found else None
         if change is None or (change.part and not change.entry) or (not change.field and change.value != UNREAD):
-            raise UsageError(f"{one_line(text, 80)!r} is not a change of a reading.", _EXAMPLES)
+            raise UsageError(f"{one_line(text, 80)!r} is not a change of a reading.", EXAMPLES)
         return change
 
     def applied(self, reading: Any) -> Any:
@@ -77,40 +73,23 @@ class Change:
             return Unread(self.probe, f"left out by {self}")
         if isinstance(reading, CustomReading):
             return self._custom(reading)
-        name = _known(reading, self.field, self.what)
+        name = field_name(reading, self.field, self.what)
         if not self.entry:
-            return _with(reading, name, _value(self.value, _hint(type(reading), name), self.what), self.what)
+            return with_field(reading, name, field_value(self.value, field_type(type(reading), name), self.what))
         held = getattr(reading, name)
         if isinstance(held, Mapping):
             return self._in_mapping(reading, name, held)
         if not isinstance(held, tuple):
-            raise UsageError(f"{self.probe}.{name} has no entries.", _EXAMPLES)
+            raise UsageError(f"{self.probe}.{name} has no entries.", EXAMPLES)
         if not self.part and self.value != NONE:
-            raise UsageError(f"{self.what} is a whole entry: {self.what}=none leaves it out.", _EXAMPLES)
+            raise UsageError(f"{self.what} is a whole entry: {self.what}=none leaves it out.", EXAMPLES)
         names = [each for each in (name, f"{name}_later") if isinstance(getattr(reading, each, None), tuple)]
-        changed = {each: self._in_entries(getattr(reading, each)) for each in names}
+        makes = _Entries(self)
+        changed = {each: makes.of(getattr(reading, each)) for each in names}
         if all(changed[each] is getattr(reading, each) for each in names):
             known = sorted(_entries(held))
             raise UsageError(f"{self.probe}.{name} has no entry {self.entry}.", did_you_mean(self.entry, known))
         return replace(reading, **changed)
-
-    def _in_entries(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the entries with the change made; the same object if no entry has that name."""
-        kept: list[Any] = []
-        is_there, name_wanted, number = False, self.entry, _number(self.entry)
-        for entry in entries:
-            if isinstance(entry, tuple):
-                kept.append(self._in_entries(entry))
-                is_there = is_there or kept[-1] is not entry
-                continue
-            if not _goes_by(entry, name_wanted, number):
-                kept.append(entry)
-                continue
-            is_there = True
-            if self.part:
-                name = _known(entry, self.part, self.what)
-                kept.append(_with(entry, name, _value(self.value, _hint(type(entry), name), self.what), self.what))
-        return tuple(kept) if is_there else entries
 
     def _in_mapping(self, reading: Any, name: str, held: Mapping[Any, Any]) -> Any:
         keys = {str(key): key for key in held}
@@ -121,18 +100,48 @@ class Change:
         if self.value == NONE and not self.part:
             return replace(reading, **{side: {k: v for k, v in was.items() if k != key} for side, was in sides.items()})
         if self.part:
-            part = _known(held[key], self.part, self.what)
-            new = _with(held[key], part, _value(self.value, _hint(type(held[key]), part), self.what), self.what)
+            part = field_name(held[key], self.part, self.what)
+            new = with_field(held[key], part, field_value(self.value, field_type(type(held[key]), part), self.what))
             return replace(reading, **{name: {**held, key: new}})
-        new = _value(self.value, type(held[key]), self.what)
+        new = field_value(self.value, type(held[key]), self.what)
         moved = {side: {**was, key: was[key] + new - held[key] if side != name else new} for side, was in sides.items()}
         return replace(reading, **moved)
 
     def _custom(self, reading: CustomReading) -> CustomReading:
         if self.field not in reading.fields or self.entry:
             raise UsageError(f"{self.what} is not a field.", did_you_mean(self.field, sorted(reading.fields)))
-        value = _value(self.value, type(reading.fields[self.field]), self.what)
+        value = field_value(self.value, type(reading.fields[self.field]), self.what)
         return replace(reading, fields={**reading.fields, self.field: value})
+
+
+class _Entries:
+    """Makes a change in entries; what it takes for a kind of entry is found out once."""
+
+    def __init__(self, change: Change) -> None:
+        self._change, self._number = change, _number(change.entry)
+        self._set: dict[type[Any], tuple[str, Any]] = {}  # the field and its value, by the kind of entry
+
+    def of(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the entries with the change made; the same object if no entry has that name."""
+        kept: list[Any] = []
+        is_there, name, number = False, self._change.entry, self._number
+        for entry in entries:
+            if isinstance(entry, tuple):
+                kept.append(self.of(entry))
+                is_there = is_there or kept[-1] is not entry
+            elif _goes_by(entry, name, number):
+                is_there = True
+                kept += [self._changed(entry)] if self._change.part else []
+            else:
+                kept.append(entry)
+        return tuple(kept) if is_there else entries
+
+    def _changed(self, entry: Any) -> Any:
+        change, kind = self._change, type(entry)
+        if kind not in self._set:
+            name = field_name(entry, change.part, change.what)
+            self._set[kind] = name, field_value(change.value, field_type(kind, name), change.what)
+        return with_field(entry, *self._set[kind])
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +199,10 @@ def _goes_by(entry: Any, name: str, number: int | None) -> bool:
     kind: Any = type(entry)
     for each in _naming(kind):  # asked of each core in each second, hundreds of times
         held = getattr(entry, each)
-        of = type(held)
-        if held == number if of is int else held is not None and (held if of is str else str(held)) == name:
+        if type(held) is int:
+            if held == number:
+                return True
+        elif held is not None and (held if isinstance(held, str) else str(held)) == name:  # a kind is a text too
             return True
     return False
 
@@ -208,73 +219,3 @@ def _number(name: str) -> int | None:
 @functools.cache
 def _naming(kind: Any) -> tuple[str, ...]:
     return tuple(name for name in reversed(NAMES) if hasattr(kind, name))
-
-
-def _known(record: Any, name: str, what: str) -> str:
-    """Return the name of a record's field; the name in JSON, such as `uptime_seconds`, is accepted too."""
-    names = [field.name for field in fields(record)] if is_dataclass(record) else []
-    if name in names:
-        return name
-    short = name.removesuffix("_seconds")
-    if short in names and _hint(type(record), short) is timedelta:
-        return short
-    computed = [each for each in dir(type(record)) if isinstance(getattr(type(record), each), property)]
-    if name not in computed:
-        raise UsageError(f"{what} is not read: there is no {name}.", did_you_mean(name, sorted({*names, *computed})))
-    return name
-
-
-def _hint(kind: Any, name: str) -> Any:
-    """Return the type of a field or a property, without `None`."""
-    return _typed(kind, name)
-
-
-@functools.cache
-def _typed(kind: Any, name: str) -> Any:
-    held = getattr(kind, name, None)
-    hint = get_type_hints(held.fget)["return"] if isinstance(held, property) else get_type_hints(kind)[name]
-    if get_origin(hint) is types.UnionType:
-        (hint,) = (each for each in get_args(hint) if each is not types.NoneType)
-    return hint
-
-
-def _value(text: str, kind: Any, what: str) -> Any:
-    if kind not in _PLAIN:
-        raise UsageError(f"{what} is not a number, a text or a yes or no, so it cannot be set.", _EXAMPLES)
-    try:
-        if kind is bool:
-            return {"true": True, "false": False}[text.lower()]
-        if kind is int:
-            return int(text)
-        if kind is str:
-            return text
-        number = float(text)
-        if not math.isfinite(number):
-            raise ValueError(text)
-        return timedelta(seconds=number) if kind is timedelta else number
-    except (ValueError, KeyError, OverflowError) as error:
-        wanted = {bool: "true or false", int: "a whole number", float: "a number", timedelta: "a number of seconds"}[
-            kind
-        ]
-        raise UsageError(f"{what} cannot be {one_line(text, 40)!r}: it is {wanted}.") from error
-
-
-def _with(record: Any, name: str, value: Any, what: str) -> Any:
-    """Return the record with the value set; its later look moves with it, and a computed value is simply replaced."""
-    if isinstance(getattr(type(record), name, None), property):
-        return _computed(record, name, value)
-    new: dict[str, Any] = {name: value}
-    was, later = getattr(record, name), getattr(record, f"{name}_later", None)
-    if type(was) in (int, float) and type(later) in (int, float):
-        new[f"{name}_later"] = max(0, later + value - was)
-    return replace(record, **new)
-
-
-def _computed(record: Any, name: str, value: Any) -> Any:
-    kind = type(record)
-    computed = {each: held for each, held in vars(kind).items() if isinstance(held, property)}
-    made = type(kind.__name__, (kind,), {**computed, "__slots__": (), name: property(lambda _: value)})
-    new: Any = object.__new__(made)
-    for field in fields(record):
-        object.__setattr__(new, field.name, getattr(record, field.name))
-    return new

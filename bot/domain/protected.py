@@ -262,7 +262,7 @@ def is_protected(names: Iterable[str]) -> bool:
     >>> is_protected(["k3s-agent.service"]), is_protected(["wg-quick@wg0.service"]), is_protected(["ecs.service"])
     (True, True, False)
     """
-    return any(_is_protected(name) for name in names)
+    return any(map(_is_protected, names))
 
 
 def is_essential(names: Iterable[str]) -> bool:
@@ -292,7 +292,7 @@ def makes_cgroups(names: Iterable[str]) -> bool:
     >>> makes_cgroups(["slurmd.service"]), makes_cgroups(["qemu-guest-agent.service"])
     (True, False)
     """
-    return any(_is_on(name, _MAKE_CGROUPS) and not _is_on(name, _IN_GUESTS) for name in names)
+    return any(map(_makes_cgroups, names))
 
 
 def keeps_for_others(names: Iterable[str]) -> bool:
@@ -302,7 +302,7 @@ def keeps_for_others(names: Iterable[str]) -> bool:
     >>> keeps_for_others(["ceph-osd@3.service"]), keeps_for_others(["kubelet.service"])
     (True, False)
     """
-    return any(_is_on(name, _KEEP_FOR_OTHERS) for name in names)
+    return any(map(_keeps_for_others, names))
 
 
 def may_never_start(name: str) -> bool:
@@ -315,16 +315,28 @@ def may_never_start(name: str) -> bool:
     return _is_on(name, _NEVER_STARTED)
 
 
-@functools.lru_cache(2048)  # `why` weighs a case hundreds of times, and there are many patterns
+# `why` weighs a case hundreds of times, and there are many patterns. What a reboot would take from others is asked of
+# every unit, in every plan.
+@functools.lru_cache(2048)
 def _is_protected(name: str) -> bool:
     return _type_of(name) in _NEVER or _is_on(name, PROTECTED)
+
+
+@functools.lru_cache(2048)
+def _makes_cgroups(name: str) -> bool:
+    return _is_on(name, _MAKE_CGROUPS) and not _is_on(name, _IN_GUESTS)
+
+
+@functools.lru_cache(2048)
+def _keeps_for_others(name: str) -> bool:
+    return _is_on(name, _KEEP_FOR_OTHERS)
 
 
 def _type_of(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-@functools.lru_cache(4096)  # as above: what a reboot would take from others is asked of every unit, in every plan
+@functools.lru_cache(4096)
 def _is_on(name: str, patterns: tuple[str, ...]) -> bool:
     stem, dot, suffix = name.rpartition(".")
     stem = stem if dot and suffix in _STOPPABLE else name

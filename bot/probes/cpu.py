@@ -74,6 +74,10 @@ class CpuReading:
         """Return the mean over all cores and seconds."""
         return _weighted([c for second in self.seconds for c in second], field)
 
+    def most(self, field: str) -> float:
+        """Return the most that any core had in any second, 0 if no core was seen."""
+        return max([getattr(core, field) for second in self.seconds for core in second], default=0.0)
+
     def hottest(self, field: str) -> tuple[int, float]:
         """Return the core with the highest mean over the window, and that mean."""
         spans: dict[int, float] = {}

@@ -38,7 +38,7 @@ class KernelLogReading:
 
     def of(self, *kinds: KernelEventKind) -> tuple[KernelEvent, ...]:
         """Return the events of these kinds, oldest first."""
-        return tuple(event for event in self.events if event.kind in kinds)
+        return tuple([event for event in self.events if event.kind in kinds])
 
     @property
     def nic_resets(self) -> int:

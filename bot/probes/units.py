@@ -65,7 +65,7 @@ class Unit:
     @property
     def between_tries(self) -> bool:
         """True when systemd waits to restart it, at either look."""
-        return any(sub is not None and sub.startswith("auto-restart") for sub in (self.sub, self.sub_later))
+        return self.sub.startswith("auto-restart") or (self.sub_later or "").startswith("auto-restart")
 
     @property
     def restarted_in_window(self) -> bool:

@@ -12,12 +12,13 @@ import pytest
 from bot import app
 from bot.__main__ import main
 from bot.actions import ACTIONS
-from bot.app.cases import as_asked, parsing_once, replay, surroundings, why
+from bot.app.cases import as_asked, replay, surroundings, why
 from bot.domain.change import Change
 from bot.domain.conclude import weighings
 from bot.domain.errors import UsageError
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Status
+from bot.response.diagnosis.playbook_once import parsing_once
 from bot.response.diagnosis.used_facts import looked_at
 from bot.response.diagnosis.weighing_cache import Weighings
 from bot.response.diagnosis.what_if import Judge, outcome

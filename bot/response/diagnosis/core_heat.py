@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 
 from bot.domain.core_heat import HOT_PERCENT, CoreHeat
@@ -26,14 +25,9 @@ def core_heat(snapshot: Snapshot) -> CoreHeat | None:
     if isinstance(cpu, Unread) or not cpu.seconds:
         return None
     window = snapshot.window.total_seconds()
-    full = [field for field in KINDS if _is_full_somewhere(cpu, field)]  # most nodes have none, and end here
+    full = [field for field in KINDS if round(cpu.most(field)) >= HOT_PERCENT]  # most nodes have none, and end here
     found = [heat for field in full if (heat := _of_kind(cpu, field, KINDS[field], window)) is not None]
     return max(found, key=lambda heat: (_hot_seconds(heat, heat.hot_row), heat.mean(heat.hot_row)), default=None)
-
-
-def _is_full_somewhere(cpu: CpuReading, field: str) -> bool:
-    share = operator.attrgetter(field)
-    return any(round(max(map(share, second), default=0.0)) >= HOT_PERCENT for second in cpu.seconds)
 
 
 def _of_kind(cpu: CpuReading, field: str, what: str, window: float) -> CoreHeat | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -19,7 +20,8 @@ NEVER = 1e12  # seconds; stands for never, so it is no number to move
 MOST_ENTRIES = 12  # of a field: a verdict names few
 # How long a look took is no state of the node. Log and units count from the same boot as the uptime, which would
 # contradict them if it was moved alone.
-NOT_MOVED = frozenset({"span_seconds", "seconds_between", "uptime"})
+_NOT_MOVED = frozenset({"span_seconds", "seconds_between", "uptime", *NAMES})  # a name is not a quantity
+_NUMBERS = (int, float, timedelta)
 _COUNTED = frozenset({"core", "pid", "irq"})  # a bare number is an entry's name only after this word
 
 
@@ -40,7 +42,7 @@ class Watch:
     unwatched: set[str] = field(default_factory=set)  # probes of readings that note nothing
     parted: set[str] = field(default_factory=set)  # fields whose entries are noted part by part
     by_figure: dict[Figure, set[str]] = field(default_factory=dict)
-    _types: dict[tuple[Any, ...], type[Any]] = field(default_factory=dict)
+    _silent: dict[tuple[Any, str], dict[str, tuple[str, ...]]] = field(default_factory=dict)
 
     @contextmanager
     def noting(self) -> Iterator[set[str]]:
@@ -130,36 +132,69 @@ class Watch:
 
     def _record(self, record: Any, change: Change, tells: bool = True) -> Any:
         """Return the record of a type that notes which of its fields are looked at; `tells`: its numbers are facts."""
-        kind, where = type(record), f"{change.probe}.{change.field}." if change.field else f"{change.probe}."
-        noting = dict[str, tuple[str, ...]]()
-        for each in fields(record):
-            value = getattr(record, each.name)
-            noted = [where + each.name]
-            is_moved = tells and each.name not in NAMES and each.name not in NOT_MOVED  # a name is not a quantity
-            if is_moved and isinstance(value, int | float | timedelta):
-                # The first look moves the later look with it, and the later also moves alone: growth is a fact too.
-                names = dict.fromkeys((each.name, each.name.removesuffix("_later")))
-                of = [replace(change, **{"part" if change.entry else "field": name}) for name in names]
-                before = self.facts.get(of[0].what)
-                if before is None or (before.was is not None and number(before.was) < number(value)):
-                    self.facts[of[0].what] = Fact(of[0], value)
-                noted += [fact.what for fact in of]
-            noting[each.name] = tuple(noted)
-        made: Any = object.__new__(self._noting(kind, noting, "" if change.field else where))
-        for each in fields(record):
-            vars(kind)[each.name].__set__(made, getattr(record, each.name))
+        kind: Any = type(record)
+        what = self._told(record, change) if tells else self._untold(kind, f"{change.probe}.{change.field}.")
+        made: Any = object.__new__(_noting(kind, not change.field))
+        object.__setattr__(made, "_noting", _Noting(self.seen, what))  # past the freezing
+        for _, held in _held(kind):
+            held.__set__(made, held.__get__(record))
         return made
 
-    def _noting(self, kind: type[Any], noting: Mapping[str, tuple[str, ...]], where: str) -> type[Any]:
-        """Return a type whose fields note this, and with `where` also what is computed; made once for equal records."""
-        key = kind, *noting.values()
-        if key not in self._types:
-            body: dict[str, Any] = {name: _Noted(self.seen, what, vars(kind)[name]) for name, what in noting.items()}
-            for name, worked_out in vars(kind).items() if where else ():
-                if isinstance(worked_out, property):
-                    body[name] = _Noted(self.seen, (where + name,), worked_out)
-            self._types[key] = type(kind.__name__, (kind,), {"__slots__": (), **body})
-        return self._types[key]
+    def _told(self, record: Any, change: Change) -> dict[str, tuple[str, ...]]:
+        """Keep a record's numbers as facts; return what is noted by the name of each of its fields."""
+        kind: Any = type(record)
+        at = f"{change.what}."
+        where = f"{change.probe}.{change.field}." if change.field else at
+        noting = dict[str, tuple[str, ...]]()
+        if not change.field:
+            noting |= {name: (where + name,) for name in _worked_out(kind)}
+        for name, held in _held(kind):
+            value = held.__get__(record)
+            if isinstance(value, _NUMBERS) and name not in _NOT_MOVED:
+                before = self.facts.get(at + name)
+                if before is None or (before.was is not None and number(before.was) < number(value)):
+                    of = replace(change, **{"part" if change.entry else "field": name})
+                    self.facts[at + name] = Fact(of, value)
+                # The first look moves the later look with it, and the later also moves alone: growth is a fact too.
+                noting[name] = tuple(dict.fromkeys((where + name, at + name, at + name.removesuffix("_later"))))
+            else:
+                noting[name] = (where + name,)
+        return noting
+
+    def _untold(self, kind: Any, where: str) -> dict[str, tuple[str, ...]]:
+        if (kind, where) not in self._silent:
+            self._silent[kind, where] = {name: (where + name,) for name, _ in _held(kind)}
+        return self._silent[kind, where]
+
+
+@dataclass(frozen=True, slots=True)
+class _Noting:
+    """Where a watched record notes what of it is looked at: `what` by the name of a field."""
+
+    seen: set[str]
+    what: Mapping[str, tuple[str, ...]]
+
+
+@functools.cache
+def _noting(kind: Any, whole: bool) -> type[Any]:
+    """Return the type whose fields note that they are looked at, of a `whole` reading also what is computed.
+
+    Shape: made once for all records of a kind, for it takes as long as to watch fifty.
+    """
+    body: dict[str, Any] = {name: _Noted(name, held) for name, held in _held(kind)}
+    body |= {name: _Noted(name, vars(kind)[name]) for name in _worked_out(kind) if whole}
+    return type(kind.__name__, (kind,), {"__slots__": ("_noting",), **body})
+
+
+@functools.cache
+def _held(kind: Any) -> tuple[tuple[str, Any], ...]:
+    """The fields of a kind of record, each with what sets and gets it."""
+    return tuple((each.name, vars(kind)[each.name]) for each in fields(kind))
+
+
+@functools.cache
+def _worked_out(kind: Any) -> tuple[str, ...]:
+    return tuple(name for name, held in vars(kind).items() if isinstance(held, property))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,19 +225,20 @@ def _flat(held: tuple[Any, ...]) -> Iterator[Any]:
 class _Noted:
     """A field that notes when it is looked at."""
 
-    __slots__ = ("_held", "_seen", "_what")
+    __slots__ = ("_held", "_name")
 
-    def __init__(self, seen: set[str], what: tuple[str, ...], held: Any) -> None:
-        self._seen, self._what, self._held = seen, what, held
+    def __init__(self, name: str, held: Any) -> None:
+        self._name, self._held = name, held
 
     def __get__(self, record: Any, kind: type[Any] | None = None) -> Any:
         if record is None:
             return self
-        self._seen.update(self._what)
+        noting: _Noting = record._noting
+        noting.seen.update(noting.what[self._name])
         return self._held.__get__(record, kind)
 
     def __set__(self, record: Any, value: Any) -> None:
-        raise AttributeError(self._what)
+        raise AttributeError(self._name)
 
 
 class _Asked(dict[Any, Any]):

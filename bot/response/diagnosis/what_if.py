@@ -65,6 +65,11 @@ class Judge:
     node: Node
     draining: DrainSettings
 
+    def without_lines(self) -> Judge:
+        """Return a judge of the same verdicts, whose conditions do not look up the node's lines: none decides one."""
+        conditions = (replace(condition, shows=_no_lines) for condition in self.playbook.conditions)
+        return replace(self, playbook=replace(self.playbook, conditions=tuple(conditions)))
+
     def verdict(self, snapshot: Snapshot) -> Verdict:
         """Return the verdict with its plan."""
         return self.concluded(snapshot, weighings(snapshot, self.playbook))
@@ -99,7 +104,7 @@ class _Search:
     """The search in a snapshot; weighings are cached."""
 
     def __init__(self, snapshot: Snapshot, judge: Judge) -> None:
-        self._snapshot, self._judge = snapshot, judge
+        self._snapshot, self._judge = snapshot, (judge := judge.without_lines())
         self._tried: dict[Change, _Flip | None] = {}
         self._weighings = Weighings(snapshot, judge.playbook)
         before = judge.concluded(snapshot, self._weighings.found)
@@ -217,6 +222,10 @@ class _Search:
         if known not in self._is_other:
             self._is_other[known] = outcome(self._judge.concluded(snapshot, found)) != self._outcome
         return (snapshot, found) if self._is_other[known] else None
+
+
+def _no_lines(_: Snapshot) -> tuple[str, ...]:
+    return ()
 
 
 def _edges(causes: Iterable[WeighedCause], conditions: Iterable[Condition]) -> tuple[Number, ...]:

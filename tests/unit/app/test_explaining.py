@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot import app
-from bot.app.cases import parsing_once, replay, replayed, why
+from bot.app.cases import replayed, why
 from bot.app.explaining import Explainer, proven
-from bot.domain.change import Change
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.what_if import outcome
@@ -51,14 +50,3 @@ async def test_sentences_come_for_what_people_see_and_for_nothing_else() -> None
     ):
         other = replace(verdict, snapshot=replace(verdict.snapshot, case=replace(case, head=head)))
         assert await explain(other) == ()
-
-
-def test_answers_that_are_parsed_once_give_what_they_gave() -> None:
-    case = load(FOUNDING)
-    once = parsing_once(PLAYBOOK)
-    for changes in ((), (Change.parse("cgroups.dying=900"),), (Change.parse("cpu=unread"),), ()):
-        again, alone = replay(case, once, changes).verdict, replay(case, PLAYBOOK, changes).verdict
-        assert again == alone
-    without = replace(case, runs=tuple(run for run in case.runs if run.probe != "cgroups"))
-    once = parsing_once(PLAYBOOK)
-    assert replay(without, once).verdict == replay(without, once).verdict == replay(without, PLAYBOOK).verdict
