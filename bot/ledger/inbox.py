@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -41,31 +42,22 @@ _GIVEN_UP = select(DELIVERIES).where(GIVEN_UP).order_by(DELIVERIES.c.number.desc
 _OLD = delete(DELIVERIES).where(DELIVERIES.c.done, DELIVERIES.c.kept_at < bindparam("before"))
 
 
+@dataclass(slots=True, eq=False)
 class Inbox:
     """A runner's inbox. Each method is a blocking transaction; the contract says what it guarantees.
 
-    Shape: `time` replaces the database's clock in tests.
+    Shape: `known_for` is how long the id of a handled delivery is kept, so that its repetition is known. `leases` say
+    which runners are alive; without them, those with a recent heartbeat are. `time` replaces the database's clock in
+    tests.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        runner: str,
-        silent: timedelta = SILENT,
-        time: Clock | None = None,
-        leases: Leases | None = None,
-        known_for: timedelta = KNOWN_FOR,
-    ) -> None:
-        """`known_for`: how long the id of a handled delivery is kept, so that its repetition is known.
-
-        `leases` say which runners are alive; without them, those with a recent heartbeat are."""
-        self._database = database
-        self._runner = runner
-        self._silent = silent
-        self._time = time
-        self._leases = leases
-        self._known_for = known_for
-        self._swept_at: datetime | None = None
+    database: Database
+    runner: str
+    silent: timedelta = SILENT
+    time: Clock | None = None
+    leases: Leases | None = None
+    known_for: timedelta = KNOWN_FOR
+    _swept_at: datetime | None = field(default=None, init=False)
 
     def keep(self, delivery: Delivery) -> bool:
         """Store a delivery; False if it is known already."""
@@ -81,8 +73,8 @@ class Inbox:
             "error": "",
             "done": False,
         }
-        with self._database.adding() as connection:
-            row["kept_at"] = instant_text(self._database.instant(connection, self._time))
+        with self.database.adding() as connection:
+            row["kept_at"] = instant_text(self.database.instant(connection, self.time))
             if connection.dialect.name == "postgresql":
                 return connection.execute(_ADD, row).first() is not None
             if connection.execute(_KNOWN, _named(row["source"], row["id"])).first() is not None:
@@ -93,13 +85,13 @@ class Inbox:
 
     def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[KeptDelivery, ...]:
         """Take deliveries that no other live runner handles, in order of arrival; of each case only the first."""
-        with self._database.reading() as connection:  # polled often, and mostly empty
+        with self.database.reading() as connection:  # polled often, and mostly empty
             if not self._free(connection, at_once, busy):
                 return ()
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             found = []
             for row in self._free(connection, at_once, busy):
-                values: dict[str, Any] = {"runner": self._runner}
+                values: dict[str, Any] = {"runner": self.runner}
                 try:
                     found.append(_kept(row))
                 except UnreadableEntry as no:  # of another version: it must not block the rest
@@ -109,43 +101,43 @@ class Inbox:
 
     def done(self, delivery: Delivery) -> None:
         """Record that a delivery is handled. Its id stays known for some days."""
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             values = {"done": True, "runner": "", "body": "", "error": ""}
             connection.execute(_UPDATE, _named(delivery.source, delivery.id) | values)
-            now = self._database.instant(connection, self._time)
+            now = self.database.instant(connection, self.time)
             if self._swept_at is None or now - self._swept_at > SWEPT_EVERY:
-                connection.execute(_OLD, {"before": instant_text(now - self._known_for)})
+                connection.execute(_OLD, {"before": instant_text(now - self.known_for)})
                 self._swept_at = now
 
     def failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None:
         """Record that handling failed, and when to try again."""
         named = {"of_source": delivery.source, "of_id": delivery.id}
-        with self._database.writing() as connection:
-            due_at = instant_text(self._database.instant(connection, self._time) + retry_after)
+        with self.database.writing() as connection:
+            due_at = instant_text(self.database.instant(connection, self.time) + retry_after)
             tried = connection.execute(select(DELIVERIES.c.attempts).where(*_OF), named).scalar_one_or_none() or 0
             values = {"runner": "", "due_at": due_at, "attempts": tried + 1, "error": one_line(error)}
             connection.execute(_UPDATE, named | values)
 
     def give_up(self, delivery: Delivery, error: str) -> None:
         """Record that a delivery is given up. Its content stays as long as its id."""
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             values = {"done": True, "runner": "", "error": one_line(error) or "no reason was given"}
             connection.execute(_UPDATE, _named(delivery.source, delivery.id) | values)
 
     def given_up(self) -> tuple[GivenUpDelivery, ...]:
         """Return the newest deliveries that were given up, also those that this program cannot read."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return tuple(map(_given_up, connection.execute(_GIVEN_UP)))
 
     def waiting(self) -> int:
         """Return the number of deliveries that are not handled yet."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return int(connection.execute(_COUNT).scalar_one())
 
     def _free(self, connection: Connection, at_once: int, busy: Collection[str]) -> list[Row[Any]]:
-        now = self._database.instant(connection, self._time)
-        alive = live(connection, now, self._silent) if self._leases is None else self._leases.alive(connection)
-        others, text = {*alive} - {self._runner}, instant_text(now)
+        now = self.database.instant(connection, self.time)
+        alive = live(connection, now, self.silent) if self.leases is None else self.leases.alive(connection)
+        others, text = {*alive} - {self.runner}, instant_text(now)
         found: list[Row[Any]] = []
         cases: set[tuple[str, str]] = set()
         for row in connection.execute(_WAITING):

@@ -12,6 +12,7 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -177,43 +178,36 @@ class Presence:
         self._session.exec_driver_sql(f"SELECT pg_advisory_lock_shared({_PRESENT}, {signed})")
 
 
+@dataclass(slots=True, eq=False)
 class Leases:
     """A runner's leases. Each method is a blocking transaction; `contracts.Leases` says what it guarantees.
 
     Shape: `presence` shows at once that a runner is gone. `time` replaces the database's clock in tests.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        runner: str,
-        silent: timedelta = SILENT,
-        presence: Presence | None = None,
-        time: Clock | None = None,
-    ) -> None:
-        self.runner = runner
-        self._database = database
-        self._silent = silent
-        self._presence = presence
-        self._time = time
+    database: Database
+    runner: str
+    silent: timedelta = SILENT
+    presence: Presence | None = None
+    time: Clock | None = None
 
     def beat(self) -> None:
         """Send the heartbeat of this runner and of its holds."""
-        if self._presence is not None:
-            self._presence.enter()
-        with self._database.writing() as connection:
-            now = self._database.instant(connection, self._time)
+        if self.presence is not None:
+            self.presence.enter()
+        with self.database.writing() as connection:
+            now = self.database.instant(connection, self.time)
             self._write_heartbeat(connection, now)
             connection.execute(_HOLDS, {"me": self.runner, "beat_at": instant_text(now)})
 
     def take(self, group: str, by_force: bool = False) -> bool:
         """Take the lease of a group. False while another live runner has it, unless `by_force`."""
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             found = _owner(connection, group)
             others = {found} - {None, self.runner}
             if not by_force and others & self.alive(connection):
                 return False
-            self._write_heartbeat(connection, self._database.instant(connection, self._time))
+            self._write_heartbeat(connection, self.database.instant(connection, self.time))
             if found != self.runner:
                 self._write(connection, [group])
             return True
@@ -222,16 +216,16 @@ class Leases:
         """Take the lease of a group that no live runner has, in a transaction of the caller."""
         found = _owner(connection, group)
         if found is None or (found != self.runner and found not in self.alive(connection)):
-            self._write_heartbeat(connection, self._database.instant(connection, self._time))
+            self._write_heartbeat(connection, self.database.instant(connection, self.time))
             self._write(connection, [group])
 
     def claim(self) -> tuple[str, ...]:
         """Take the leases of all open groups that no live runner has, and return those groups."""
-        with self._database.reading() as connection:  # polled often, and mostly empty
+        with self.database.reading() as connection:  # polled often, and mostly empty
             if not self._unseen(connection, self.alive(connection)):
                 return ()
-        with self._database.writing() as connection:
-            self._write_heartbeat(connection, self._database.instant(connection, self._time))
+        with self.database.writing() as connection:
+            self._write_heartbeat(connection, self.database.instant(connection, self.time))
             alive = self.alive(connection)
             cards = self._unseen(connection, alive)
             if cards:
@@ -241,29 +235,29 @@ class Leases:
 
     def mine(self) -> frozenset[str]:
         """Return the groups that this runner has a lease of."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return frozenset(connection.execute(_MINE, {"me": self.runner}).scalars())
 
     def let_go(self, groups: Iterable[str]) -> None:
         """Give up the leases of these groups, except those with waiting posts."""
         rows = [{"named": group, "me": self.runner} for group in groups]
         if rows:
-            with self._database.writing() as connection:
+            with self.database.writing() as connection:
                 connection.execute(_LET_GO, rows)
 
     def leave(self) -> None:
         """Give up everything, so that others take over at once."""
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             connection.execute(update(HOLDS).where(HOLDS.c.runner == self.runner).values(beat_at=LONG_AGO))
             connection.execute(delete(RUNNERS).where(RUNNERS.c.id == self.runner))
-        if self._presence is not None:
-            self._presence.leave()
+        if self.presence is not None:
+            self.presence.leave()
 
     def alive(self, connection: Connection) -> set[str]:
         """Return the live runners. This runner always counts as alive: it does not take over from itself."""
-        heard = set(live(connection, self._database.instant(connection, self._time), self._silent)) - {self.runner}
-        if self._presence is not None:
-            heard = self._presence.present(connection, heard)
+        heard = set(live(connection, self.database.instant(connection, self.time), self.silent)) - {self.runner}
+        if self.presence is not None:
+            heard = self.presence.present(connection, heard)
         return heard | {self.runner}
 
     def _unseen(self, connection: Connection, alive: Collection[str]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from weakref import WeakValueDictionary
 
@@ -57,35 +57,25 @@ def is_to_be_read(incident: Incident) -> bool:
     return incident.state is State.OPENED and bool(incident.node) and asked_here
 
 
+@dataclass(slots=True, eq=False)
 class Diagnosis:
-    """Reads nodes of opened incidents, tells its followers, and has the verdicts recorded."""
+    """Reads nodes of opened incidents, tells its followers, and has the verdicts recorded.
 
-    def __init__(
-        self,
-        scheduler: CheckScheduler,
-        record: IncidentRecord,
-        recorder: VerdictRecorder,
-        nodes: NodeDirectory,
-        playbooks: Playbooks,
-        log: Log,
-        followers: Sequence[Follower] = (),
-        sleep: Sleep = asyncio.sleep,
-        *,
-        people: frozenset[str] = frozenset(),
-    ) -> None:
-        """`people` are the kinds of alerts that people ask for themselves."""
-        self._scheduler = scheduler
-        self._record = record
-        self._recorder = recorder
-        self._nodes = nodes
-        self._playbooks = playbooks
-        self._log = log
-        self._followers = followers
-        self._sleep = sleep
-        self._people = people
-        self._jobs: dict[str, _Job] = {}
-        self._groups: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._is_closed = False
+    Shape: `people` are the kinds of alerts that people ask for themselves.
+    """
+
+    scheduler: CheckScheduler
+    record: IncidentRecord
+    recorder: VerdictRecorder
+    nodes: NodeDirectory
+    playbooks: Playbooks
+    log: Log
+    followers: Sequence[Follower] = ()
+    sleep: Sleep = asyncio.sleep
+    people: frozenset[str] = field(default=frozenset(), kw_only=True)
+    _jobs: dict[str, _Job] = field(default_factory=dict, init=False)
+    _groups: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary, init=False)
+    _is_closed: bool = field(default=False, init=False)
 
     def is_reading(self, incident_id: str) -> bool:
         """True while an incident's diagnosis runs here."""
@@ -100,7 +90,7 @@ class Diagnosis:
         async with self._groups.setdefault(card, asyncio.Lock()):
             if incident.id not in self._jobs:
                 before = set(self._jobs)  # a job that ends while the group is read makes what was read out of date
-                group = newest(await self._record.together(card))
+                group = newest(await self.record.together(card))
                 await self._begin(group, [member for member in group if member.id not in before])
         return LOOK_AGAIN
 
@@ -111,14 +101,14 @@ class Diagnosis:
     async def drain(self, seconds: float) -> None:
         """Begin no further reading, wait for running ones at most so many seconds, leave the rest to the next run."""
         self._is_closed = True
-        self._scheduler.close()
+        self.scheduler.close()
         tasks = {job.task for job in self._jobs.values() if job.task is not None}
         late: set[asyncio.Task[None]] = set()
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=seconds)
         for task in late:
             task.cancel()
-        await self._scheduler.abandon()
+        await self.scheduler.abandon()
         await asyncio.gather(*late, return_exceptions=True)
 
     async def _begin(self, group: Sequence[Incident], owed: Sequence[Incident]) -> None:
@@ -128,7 +118,7 @@ class Diagnosis:
         jobs = {member.id: _Job(Underway(member)) for member in begun}
         self._jobs |= jobs  # before the first await, so that nothing else begins them
         try:
-            for follower in self._followers:
+            for follower in self.followers:
                 await follower.begun(group, begun)
         except BaseException:
             for incident_id in jobs:
@@ -140,14 +130,14 @@ class Diagnosis:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log("diagnosis_broke_off", task=task.get_name(), error=repr(error))
+            self.log("diagnosis_broke_off", task=task.get_name(), error=repr(error))
 
     async def _see_through(self, job: _Job) -> None:
         incident = job.underway.incident
         try:
             if not incident.seq:
                 with suppress(LedgerError):  # the node is read all the same, and opened with its verdict
-                    await self._recorder.opened(incident)
+                    await self.recorder.opened(incident)
             playbook = self._chosen(incident)
             if incident.profile:
                 playbook = profiled(playbook, as_run(incident.profile))
@@ -156,22 +146,22 @@ class Diagnosis:
                 return  # the bot is stopping; the next run reads it
             try:
                 # Shown first: a verdict that is not recorded is read again after a restart.
-                for follower in self._followers:
+                for follower in self.followers:
                     await follower.concluded(incident, verdict)
             finally:
                 await self._put_on_record(incident, verdict, playbook)
         finally:
             del self._jobs[incident.id]
-            for follower in self._followers:
+            for follower in self.followers:
                 follower.ended(incident)
 
     async def _verdict(self, job: _Job, playbook: Playbook) -> Verdict | None:
         incident = job.underway.incident
         try:
-            node = self._nodes.find(incident.node)
+            node = self.nodes.find(incident.node)
         except InventoryError:
             return not_judged(incident.node, GONE)
-        return await self._scheduler.ask(self._person(incident), node, playbook, self._listener(job))
+        return await self.scheduler.ask(self._person(incident), node, playbook, self._listener(job))
 
     def _listener(self, job: _Job) -> Listener:
         def heard(event: Progress) -> None:
@@ -185,7 +175,7 @@ class Diagnosis:
                     job.underway = replace(before, answered=before.answered + 1, waiting="")
                 case _:
                     return
-            for follower in self._followers:
+            for follower in self.followers:
                 follower.moved(job.underway)
 
         return heard
@@ -195,27 +185,27 @@ class Diagnosis:
         pause = FIRST_PAUSE
         while True:
             try:
-                await self._recorder.record(incident, verdict, playbook)
+                await self.recorder.record(incident, verdict, playbook)
                 return
             except LedgerUnavailable as error:
-                self._log("record_failed", incident=incident.id, error=one_line(str(error)), again_in_seconds=pause)
+                self.log("record_failed", incident=incident.id, error=one_line(str(error)), again_in_seconds=pause)
             except LedgerError as error:
-                self._log("record_failed", incident=incident.id, error=one_line(str(error)))
+                self.log("record_failed", incident=incident.id, error=one_line(str(error)))
                 return
-            await self._sleep(pause)
+            await self.sleep(pause)
             pause = min(LONGEST_PAUSE, pause * 2)
 
     def _chosen(self, incident: Incident) -> Playbook:
         """The incident's playbook, or the default playbook if it is gone."""
         try:
-            return self._playbooks.get(incident.playbook)
+            return self.playbooks.get(incident.playbook)
         except PlaybookError as no:
-            self._log("playbook_gone", incident=incident.id, error=one_line(no.sentence))
-            return self._playbooks.get("")
+            self.log("playbook_gone", incident=incident.id, error=one_line(no.sentence))
+            return self.playbooks.get("")
 
     def _person(self, incident: Incident) -> str:
         """Whose allowance a reading counts for: a person's, an alert's, or that of all storms together."""
         if incident.storm:
             return IN_STORMS
         alert = incident.alert
-        return alert.asked_by if alert.kind in self._people else f"alarm {incident.summary.card}"
+        return alert.asked_by if alert.kind in self.people else f"alarm {incident.summary.card}"

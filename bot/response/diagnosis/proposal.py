@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bot.domain.action import Plan
 from bot.domain.contracts import ActingLedger, NodeDirectory
@@ -37,18 +37,18 @@ from bot.response.execution.privilege import acting_lines
 ACTING_IS_OFF = "This bot shows what would help and does not act."
 
 
+@dataclass(slots=True, eq=False)
 class Proposer:
-    """Decides whether a plan is offered; it looks at the node and changes nothing there."""
+    """Decides whether a plan is offered; it looks at the node and changes nothing there.
 
-    def __init__(
-        self, policy: Policy, reach: NodeAccess, ledger: ActingLedger, nodes: NodeDirectory, user: str = ""
-    ) -> None:
-        """`user` is the login that would act, for the sudoers lines that are missing."""
-        self._policy = policy
-        self._reach = reach
-        self._ledger = ledger
-        self._nodes = nodes
-        self._user = user
+    Shape: `user` is the login that would act, for the sudoers lines that are missing.
+    """
+
+    policy: Policy
+    reach: NodeAccess
+    ledger: ActingLedger
+    nodes: NodeDirectory
+    user: str = ""
 
     async def event(
         self, verdict: Verdict, playbook: Playbook, incident: Incident | None = None
@@ -57,7 +57,7 @@ class Proposer:
         plan = verdict.plan
         if plan is None:
             return None
-        if not self._policy.acting:
+        if not self.policy.acting:
             return PlanWithheld(ACTING_IS_OFF)
         node = self._found(verdict.node)
         if why := self._why_not(verdict, plan, node):
@@ -65,7 +65,7 @@ class Proposer:
         try:
             machine_id = machine_id_of(verdict)
             group = incident.group if incident is not None else ""
-            record = await self._ledger.proposing(plan, machine_id, group, SAME_AGAIN)
+            record = await self.ledger.proposing(plan, machine_id, group, SAME_AGAIN)
         except LedgerError as error:
             return PlanWithheld(f"It is not known whether this was tried before: {error.sentence}")
         if record.tried is not None:
@@ -73,11 +73,11 @@ class Proposer:
                 f"The same plan was carried out on {verdict.node} less than a day ago, in incident {record.tried}.",
                 "It did not last. Find out what starts it again, or replace the node.",
             )
-        if doubt := score_of(record.marks, verdict.cause or "", self._policy.counted).doubt:
+        if doubt := score_of(record.marks, verdict.cause or "", self.policy.counted).doubt:
             return PlanWithheld(doubt)
-        strange = incident is not None and raised_by_stranger(self._policy, incident)
-        needed = self._policy.approvals_needed(len(record.nodes), strange)
-        if (approvals := self._policy.most_approvers) is not None and approvals < needed:
+        strange = incident is not None and raised_by_stranger(self.policy, incident)
+        needed = self.policy.approvals_needed(len(record.nodes), strange)
+        if (approvals := self.policy.most_approvers) is not None and approvals < needed:
             return PlanWithheld(f"{needed} people have to approve this, and [policy] names {approvals}.")
         assert node is not None
         found = await self._seen(verdict, plan, node, playbook)
@@ -89,40 +89,40 @@ class Proposer:
 
     def _found(self, name: str) -> Node | None:
         try:
-            return self._nodes.find(name)
+            return self.nodes.find(name)
         except InventoryError:
             return None
 
     def _why_not(self, verdict: Verdict, plan: Plan, node: Node | None) -> str:
-        if not self._policy.names_anybody:
+        if not self.policy.names_anybody:
             return "Nobody may approve: [policy] names no approvers."
         if verdict.confidence not in (Confidence.CONFIRMED, Confidence.LIKELY):
             return "A cause that is only possible is not acted upon."
         if node is None:
             return f"{verdict.node} is not in the inventory."
         try:
-            units_are_named(self._policy, plan, self._reach.actions)
+            units_are_named(self.policy, plan, self.reach.actions)
         except ProtectedUnit as no:
             return str(no)
         return ""
 
     async def _seen(self, verdict: Verdict, plan: Plan, node: Node, playbook: Playbook) -> PlanProposed | PlanWithheld:
         try:
-            lacking = await self._reach.lacking(node, plan.steps)
-            seen = await self._reach.look(node, around=plan.steps)
-            affected = await self._reach.affected(plan.steps, seen) if not lacking else ()
+            lacking = await self.reach.lacking(node, plan.steps)
+            seen = await self.reach.look(node, around=plan.steps)
+            affected = await self.reach.affected(plan.steps, seen) if not lacking else ()
         except (UnknownCluster, CannotDrain, WouldStopProtected) as no:
             return PlanWithheld(f"{no.name}: {no}")
         except (Unreachable, CannotRead) as no:
             return PlanWithheld(f"The machine that the plan is for cannot be identified: {no.sentence}")
         if lacking:
-            lines = acting_lines(self._user or node.user or "zombie", lacking)
+            lines = acting_lines(self.user or node.user or "zombie", lacking)
             where = "cluster" if all(right[0] == KUBERNETES for right in lacking) else "node"
             return PlanWithheld(f"The login on the {where} may not run what the plan needs.", lines)
         host = verdict.snapshot.get(HostReading) if verdict.snapshot is not None else Unread("host", "not kept")
         if isinstance(host, Unread) or host.boot_id != seen.boot_id:
             return PlanWithheld("The node was booted while it was looked at, or does not say which boot it is in.")
-        bound = binds(verdict, node, seen, playbook, self._policy)
+        bound = binds(verdict, node, seen, playbook, self.policy)
         return PlanProposed.of(plan, bound, figures=figures(verdict, units_of(plan)), affects=affected)
 
 

@@ -7,7 +7,7 @@ which adds entries meanwhile; then the incident is read again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bot.domain.alert import BOT
 from bot.domain.case import KeptCases, Readings, RecordedVerdict
@@ -31,37 +31,29 @@ _TRIES = 8
 _MOST_FOLDED = 60  # for a node that is checked every hour, the newest are enough
 
 
+@dataclass(slots=True, eq=False)
 class VerdictRecorder:
-    """Records verdicts. Without a `proposer` no plan is ever offered."""
+    """Records verdicts. Without a `proposer` no plan is ever offered.
 
-    def __init__(
-        self,
-        ledger: ActingLedger,
-        proposer: Proposer | None,
-        log: Log,
-        cases: KeptCases | None = None,
-        readings: Readings | None = None,
-        before: CountedBefore | None = None,
-    ) -> None:
-        """`cases` stores what the nodes said, `readings` what was counted there; None: nothing is stored.
+    Shape: `cases` stores what the nodes said, `readings` what was counted there; None: nothing is stored. `before`
+    knows counts from before the record began.
+    """
 
-        `before` knows counts from before the record began.
-        """
-        self._ledger = ledger
-        self._proposer = proposer
-        self._log = log
-        self._cases = cases
-        self._readings = readings
-        self._before = before
+    ledger: ActingLedger
+    proposer: Proposer | None
+    log: Log
+    cases: KeptCases | None = None
+    readings: Readings | None = None
+    before: CountedBefore | None = None
 
     async def opened(self, incident: Incident) -> None:
         """Record the incident's first entry, unless it is there.
 
         Raises: LedgerError when it cannot be written.
         """
-        if not (await self._ledger.head(incident.id)).seq:
+        if not (await self.ledger.head(incident.id)).seq:
             try:
-                await self._ledger.append(incident.id, 0, received(incident), incident.alert.asked_by or BOT)
+                await self.ledger.append(incident.id, 0, received(incident), incident.alert.asked_by or BOT)
             except Conflict:
                 return  # another writer was first, or the answer to an earlier try was lost
 
@@ -79,17 +71,17 @@ class VerdictRecorder:
         triaged: Triaged | None = None
         offer: IncidentEvent | None = None
         for _ in range(_TRIES):
-            incident = await self._ledger.incident(incident.id) or incident
+            incident = await self.ledger.incident(incident.id) or incident
             if incident.state is not State.OPENED:
                 return incident
             triaged = triaged or await self._triaged(incident, verdict, playbook, past)
             offer = offer or _unless_again(await self._offered(incident, verdict, playbook), again)
             try:
-                entries = await self._ledger.append_all(
+                entries = await self.ledger.append_all(
                     incident.id, incident.seq, _events(incident, triaged, offer), BOT
                 )
             except (Conflict, ImpossibleEvent) as no:
-                self._log("verdict_written_again", incident=incident.id, because=no.sentence)
+                self.log("verdict_written_again", incident=incident.id, because=no.sentence)
                 continue
             for entry in entries:
                 incident = after(incident, entry)
@@ -103,8 +95,8 @@ class VerdictRecorder:
         """
         if verdict.cause is None:
             return ()
-        found = await self._ledger.earlier(incident, verdict.cause, machine_id_of(verdict), WITHIN, _MOST_FOLDED)
-        return readable(*found, self._log)
+        found = await self.ledger.earlier(incident, verdict.cause, machine_id_of(verdict), WITHIN, _MOST_FOLDED)
+        return readable(*found, self.log)
 
     async def _triaged(
         self, incident: Incident, verdict: Verdict, playbook: Playbook, past: Sequence[Incident]
@@ -112,11 +104,11 @@ class VerdictRecorder:
         """The verdict's event; what the node said is stored first, so that the event can name it."""
         snapshot = verdict.snapshot
         kept = ""
-        if self._cases is not None and snapshot is not None and snapshot.case is not None:
-            kept = await self._cases.keep(incident.id, replace(snapshot.case, judged=RecordedVerdict.of(verdict)))
+        if self.cases is not None and snapshot is not None and snapshot.case is not None:
+            kept = await self.cases.keep(incident.id, replace(snapshot.case, judged=RecordedVerdict.of(verdict)))
         growth = None
-        if self._readings is not None and snapshot is not None:
-            growth = await grown(self._readings, verdict.node, snapshot, playbook, verdict.cause, self._before)
+        if self.readings is not None and snapshot is not None:
+            growth = await grown(self.readings, verdict.node, snapshot, playbook, verdict.cause, self.before)
         taken_at = snapshot.taken_at if snapshot is not None else None
         whole = replace(verdict, snapshot=None)
         machine_id = machine_id_of(verdict)
@@ -139,9 +131,9 @@ class VerdictRecorder:
             return PlanWithheld(incident.withholds)
         if incident.is_over:
             return PlanWithheld(OVER_BY_NOW)
-        if self._proposer is None:
+        if self.proposer is None:
             return PlanWithheld(ACTING_IS_OFF)
-        return await self._proposer.event(verdict, playbook, incident)
+        return await self.proposer.event(verdict, playbook, incident)
 
 
 def _unless_again(offer: IncidentEvent | None, again: PlanWithheld | None) -> IncidentEvent | None:

@@ -48,6 +48,7 @@ class Rules:
     places: Mapping[str, Places] = field(default_factory=dict)  # by source; without any, names are searched everywhere
 
 
+@dataclass(slots=True, eq=False)
 class Intake:
     """Handles deliveries; several programs may share the inbox.
 
@@ -55,44 +56,29 @@ class Intake:
     ask the source for what a delivery does not say, where that is possible.
     """
 
-    def __init__(
-        self,
-        inbox: Inbox,
-        cases: DedupStore,
-        recorder: AlertRecorder,
-        rules: Rules,
-        nodes: Sequence[Node],
-        notices: Notices,
-        arrivals: asyncio.Event,
-        now: Clock,
-        log: Log,
-        *,
-        signals_of: SignalsOf | None = None,
-        person_of: PersonOf | None = None,
-    ) -> None:
-        self._inbox = inbox
-        self._cases = cases
-        self._recorder = recorder
-        self._rules = rules
-        self._nodes = nodes
-        self._notices = notices
-        self._arrivals = arrivals
-        self._now = now
-        self._log = log
-        self._signals_of = signals_of
-        self._person_of = person_of
-        self._names: Names | None = None
-        self._underway: dict[str, asyncio.Task[None]] = {}
-        self._unavailable = ""
+    inbox: Inbox
+    cases: DedupStore
+    recorder: AlertRecorder
+    rules: Rules
+    nodes: Sequence[Node]
+    notices: Notices
+    arrivals: asyncio.Event
+    now: Clock
+    log: Log
+    signals_of: SignalsOf | None = field(default=None, kw_only=True)
+    person_of: PersonOf | None = field(default=None, kw_only=True)
+    _names: Names | None = field(default=None, init=False)
+    _underway: dict[str, asyncio.Task[None]] = field(default_factory=dict, init=False)
+    _unavailable: str = field(default="", init=False)
 
     async def run(self) -> None:
         """Handle what is in the inbox, until cancelled."""
         while True:
-            self._arrivals.clear()
+            self.arrivals.clear()
             await self.look()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
-                    await self._arrivals.wait()
+                    await self.arrivals.wait()
 
     async def look(self) -> int:
         """Begin with waiting deliveries, as far as there is room; return how many."""
@@ -100,11 +86,11 @@ class Intake:
         if room <= 0:
             return 0
         try:
-            kept = await self._inbox.claim(room, frozenset(self._underway))
+            kept = await self.inbox.claim(room, frozenset(self._underway))
             self._unavailable = ""
         except LedgerError as error:
             if self._unavailable != (sentence := one_line(str(error))):
-                self._log("ledger_unavailable", error=sentence)
+                self.log("ledger_unavailable", error=sentence)
             self._unavailable = sentence
             return 0
         for waiting in kept:
@@ -130,7 +116,7 @@ class Intake:
 
     def _ended(self, name: str) -> None:
         self._underway.pop(name, None)
-        self._arrivals.set()
+        self.arrivals.set()
 
     async def _guarded(self, kept: KeptDelivery) -> None:
         delivery = kept.delivery
@@ -145,20 +131,20 @@ class Intake:
             except Exception as bug:  # noqa: BLE001
                 await self._again(kept, bug)
             else:
-                await self._inbox.done(delivery)
+                await self.inbox.done(delivery)
         except LedgerError as error:  # the claim stays, and is taken again
-            self._log("delivery_failed", source=delivery.source, id=delivery.id, error=one_line(str(error)))
+            self.log("delivery_failed", source=delivery.source, id=delivery.id, error=one_line(str(error)))
 
     async def _again(self, kept: KeptDelivery, error: Exception, asked: timedelta = timedelta(0)) -> None:
         pause = max(asked, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(kept.attempts, 10)))
         source, name, sentence = kept.delivery.source, kept.delivery.id, one_line(str(error) or repr(error), 300)
         if kept.attempts + 1 >= GIVEN_UP_AFTER:
-            self._log("delivery_given_up", source=source, id=name, error=sentence, kind=type(error).__name__)
-            await self._inbox.give_up(kept.delivery, sentence)
+            self.log("delivery_given_up", source=source, id=name, error=sentence, kind=type(error).__name__)
+            await self.inbox.give_up(kept.delivery, sentence)
             return
         again = pause.total_seconds()
-        self._log("delivery_failed", source=source, id=name, error=sentence, again_in_seconds=again)
-        await self._inbox.failed(kept.delivery, pause, sentence)
+        self.log("delivery_failed", source=source, id=name, error=sentence, again_in_seconds=again)
+        await self.inbox.failed(kept.delivery, pause, sentence)
 
     # --- a delivery
 
@@ -171,46 +157,46 @@ class Intake:
         if alarm is None:
             return
         if alarm.happening is CaseEvent.RESOLVED:
-            group = await self._cases.over(kept.delivery)
+            group = await self.cases.over(kept.delivery)
             if group:
-                await self._recorder.clears(group, alarm.source, alarm.case)
-                self._notices.changed(group)
+                await self.recorder.clears(group, alarm.source, alarm.case)
+                self.notices.changed(group)
             return
         signals = await self._signals(kept, alarm)
         if signals is None:
-            self._log("alarm_is_ours", source=alarm.source, id=alarm.case)
+            self.log("alarm_is_ours", source=alarm.source, id=alarm.case)
             return
         await self._fires(kept.delivery, alarm, signals)
 
     async def _signals(self, kept: KeptDelivery, alarm: AlertGroup) -> tuple[SourceAlert, ...] | None:
-        if alarm.whole or self._signals_of is None:
+        if alarm.whole or self.signals_of is None:
             return alarm.signals
         try:
-            return await self._signals_of(alarm.case)
+            return await self.signals_of(alarm.case)
         except PagerDutyUnavailable:
-            if self._now() - kept.kept_at < ASKED_FOR and not self._found(alarm, ()).nodes:
+            if self.now() - kept.kept_at < ASKED_FOR and not self._found(alarm, ()).nodes:
                 raise
         except PagerDutyFailed as error:
-            self._log("signals_unread", source=alarm.source, id=alarm.case, error=one_line(str(error)))
+            self.log("signals_unread", source=alarm.source, id=alarm.case, error=one_line(str(error)))
         return ()
 
     async def _fires(self, delivery: Delivery, alarm: AlertGroup, signals: tuple[SourceAlert, ...]) -> None:
         named = self._found(alarm, tuple(signal for signal in signals if signal.firing) or signals)
-        route = self._rules.routes.of_alarm(replace(alarm, signals=signals))
+        route = self.rules.routes.of_alarm(replace(alarm, signals=signals))
         key = signature(alarm, route, named)
         group = group_name(alarm.source, alarm.case, delivery.id)
-        course = await self._cases.told(delivery, key, group, self._rules.brakes)
+        course = await self.cases.told(delivery, key, group, self.rules.brakes)
         if course.turn is Recurrence.OVER:
-            self._log("alarm_was_over", source=alarm.source, id=alarm.case)
+            self.log("alarm_was_over", source=alarm.source, id=alarm.case)
             return
         heading = await self._heading(delivery, alarm, route, course)
-        await self._recorder.fires(heading, named.nodes)
+        await self.recorder.fires(heading, named.nodes)
         if named.ambiguous or not named.nodes:
-            await self._recorder.asks(heading, *self._question(named))
+            await self.recorder.asks(heading, *self._question(named))
         if over := [signal for signal in signals if not signal.firing]:
             gone = set(self._found(replace(alarm, title="", body={}, labels={}), over).nodes) - set(named.nodes)
-            await self._recorder.clears(course.group, alarm.source, alarm.case, gone)
-        self._log(
+            await self.recorder.clears(course.group, alarm.source, alarm.case, gone)
+        self.log(
             "alarm",
             source=alarm.source,
             id=alarm.case,
@@ -220,30 +206,30 @@ class Intake:
             route=route.number,
             storm=course.storm,
         )
-        self._notices.changed(course.group)
+        self.notices.changed(course.group)
 
     async def _heading(self, delivery: Delivery, alarm: AlertGroup, route: Route, course: Correlation) -> IncidentSeed:
         asked_by = await self._asker(alarm.source, alarm.raised_by) if alarm.raised_by is not None else ""
         alert = Alert(alarm.source, alarm.case, asked_by, said(alarm), fired_at=alarm.occurred_at, url=alarm.url)
-        why = route.withheld or self._stale(alarm) or (why_nothing_in_storm(self._rules.brakes) if course.storm else "")
+        why = route.withheld or self._stale(alarm) or (why_nothing_in_storm(self.rules.brakes) if course.storm else "")
         return IncidentSeed(alert, course.group, route.playbook, route.channel, delivery.id, why, course.storm)
 
     async def _asker(self, source: str, raiser: Reporter) -> str:
         """Who raised it by hand, as the record writes people; a person without any details is a stranger too."""
-        if self._person_of is not None and raiser.id:
+        if self.person_of is not None and raiser.id:
             try:
-                if person := await self._person_of(raiser):
+                if person := await self.person_of(raiser):
                     return person
             except PagerDutyFailed as error:
-                self._log("person_unknown", id=raiser.id, error=one_line(str(error)))
+                self.log("person_unknown", id=raiser.id, error=one_line(str(error)))
         who = f"{source}:{raiser.id}"
         return who if is_who(who) else f"{source}:somebody"
 
     def _stale(self, alarm: AlertGroup) -> str:
-        late = self._now() - alarm.occurred_at if alarm.occurred_at is not None else timedelta(0)
-        if late <= self._rules.stale_after:
+        late = self.now() - alarm.occurred_at if alarm.occurred_at is not None else timedelta(0)
+        if late <= self.rules.stale_after:
             return ""
-        old = written(self._rules.stale_after)
+        old = written(self.rules.stale_after)
         return (
             f"The alert is from {alarm.occurred_at:%Y-%m-%d %H:%M} UTC, more than {old} before it was handled: "
             "nodes are read, and nothing is offered."
@@ -251,12 +237,12 @@ class Intake:
 
     def knows(self, nodes: Sequence[Node]) -> None:
         """Search for the names of these nodes from now on."""
-        self._nodes, self._names = nodes, None
+        self.nodes, self._names = nodes, None
 
     def _found(self, alarm: AlertGroup, signals: Sequence[SourceAlert]) -> Named:
         if self._names is None:
-            self._names = Names(self._nodes)
-        return self._names.found(alarm, signals, self._rules.places.get(alarm.source, Places()))
+            self._names = Names(self.nodes)
+        return self._names.found(alarm, signals, self.rules.places.get(alarm.source, Places()))
 
     def _question(self, named: Named) -> tuple[str, tuple[str, ...]]:
         if named.ambiguous:
@@ -264,7 +250,7 @@ class Intake:
             return f"{values} matches several nodes. Which is meant?", tuple(
                 node for meant in named.ambiguous.values() for node in meant
             )
-        names = tuple(node.name for node in self._nodes)
+        names = tuple(node.name for node in self.nodes)
         more = f" (The menu has {MOST_OPTIONS} of {len(names)}.)" if len(names) > MOST_OPTIONS else ""
         return f"The alert names no node of the inventory. Which is meant?{more}", names
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -25,6 +26,7 @@ SINGLE = 20  # pages that a look reads one by one, the longest unread first
 AlarmOf: TypeAlias = Callable[[Mapping[str, Any], CaseEvent, datetime | None], AlertGroup | None]
 
 
+@dataclass(slots=True, eq=False)
 class PageWatch:
     """Looks at PagerDuty from time to time.
 
@@ -32,27 +34,17 @@ class PageWatch:
     `arrivals` is set when something new was stored.
     """
 
-    def __init__(
-        self,
-        pages: PageReader,
-        inbox: Inbox,
-        cases: DedupStore,
-        alarm_of: AlarmOf,
-        now: Clock,
-        log: Log,
-        arrivals: asyncio.Event,
-    ) -> None:
-        self._pages = pages
-        self._inbox = inbox
-        self._cases = cases
-        self._alarm_of = alarm_of
-        self._now = now
-        self._log = log
-        self._arrivals = arrivals
-        self._seen: dict[str, str] = {}  # what was last seen of each open case's page
-        self._over: set[str] = set()  # pages that were seen to be over
-        self._asked: dict[str, int] = {}  # the look in which a page was last read by itself
-        self._looks = 0
+    pages: PageReader
+    inbox: Inbox
+    cases: DedupStore
+    alarm_of: AlarmOf
+    now: Clock
+    log: Log
+    arrivals: asyncio.Event
+    _seen: dict[str, str] = field(default_factory=dict, init=False)  # what was last seen of each open case's page
+    _over: set[str] = field(default_factory=set, init=False)  # pages that were seen to be over
+    _asked: dict[str, int] = field(default_factory=dict, init=False)  # the look in which a page was last read by itself
+    _looks: int = field(default=0, init=False)
 
     async def saw(self, page_id: str, alerts: Sequence[Mapping[str, Any]]) -> None:
         """Note a page's alerts as just read, so that they are not taken in again.
@@ -61,8 +53,8 @@ class PageWatch:
         """
         self._seen[page_id] = what = _counted(alerts)
         read = Delivery(PAGERDUTY, _name("alerts", page_id, what), None, "read")
-        if await self._inbox.keep(read):
-            await self._inbox.done(read)
+        if await self.inbox.keep(read):
+            await self.inbox.done(read)
 
     async def look(self, unheard_since: datetime | None = None) -> int:
         """Take in what is new; return how many deliveries that made.
@@ -71,15 +63,15 @@ class PageWatch:
 
         Raises: PagerDutyUnavailable, PagerDutyRefused; LedgerError when it cannot be stored.
         """
-        now = self._now()
+        now = self.now()
         open_cases = {
-            open_case.case: open_case.opened_at for open_case in await self._cases.open_cases(PAGERDUTY, now - LONGEST)
+            open_case.case: open_case.opened_at for open_case in await self.cases.open_cases(PAGERDUTY, now - LONGEST)
         }
         since = min((*open_cases.values(), *([unheard_since] if unheard_since is not None else [])), default=None)
         if since is None:
             self._seen.clear()
             return 0
-        pages = await self._pages.pages_since(max(since - MARGIN, now - LONGEST), only_open=False)
+        pages = await self.pages.pages_since(max(since - MARGIN, now - LONGEST), only_open=False)
         listed = {page.id: page for page in pages}
         alone = self._alone([case for case in open_cases if case not in listed or not _counts(listed[case])])
         missing = [case for case in alone if case not in listed]
@@ -95,7 +87,7 @@ class PageWatch:
         self._asked = {case: look for case, look in self._asked.items() if case in open_cases}
         self._over = {page.id for page in pages if not page.is_open}
         if kept:
-            self._arrivals.set()
+            self.arrivals.set()
         return kept
 
     def _alone(self, cases: Sequence[str]) -> frozenset[str]:
@@ -127,11 +119,11 @@ class PageWatch:
 
     async def _contents(self, page: Page) -> str:
         """A key for a page's set of alerts: their counts, as PagerDuty counts them."""
-        return _counts(page) or _counted(await self._pages.alerts_of(page.id))
+        return _counts(page) or _counted(await self.pages.alerts_of(page.id))
 
     async def _single(self, case: str) -> Page | None:
         try:
-            return await self._pages.page(case)
+            return await self.pages.page(case)
         except PagerDutyRefused as error:
             if error.status == 404:
                 return None
@@ -139,15 +131,15 @@ class PageWatch:
 
     async def _keep(self, page: Page, happening: CaseEvent, name: str, occurred_at: datetime | None) -> int:
         try:
-            alarm = self._alarm_of(page.body, happening, occurred_at)
+            alarm = self.alarm_of(page.body, happening, occurred_at)
         except MalformedDelivery as no:
-            self._log("page_unreadable", page=one_line(page.id, 40), error=no.sentence)
+            self.log("page_unreadable", page=one_line(page.id, 40), error=no.sentence)
             return 0
         if alarm is None:
             return 0
-        is_new = await self._inbox.keep(Delivery(PAGERDUTY, name, alarm, "looked"))
+        is_new = await self.inbox.keep(Delivery(PAGERDUTY, name, alarm, "looked"))
         if is_new:
-            self._log("delivery", source="pagerduty", id=name, what="looked", outcome="accepted")
+            self.log("delivery", source="pagerduty", id=name, what="looked", outcome="accepted")
         return int(is_new)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
@@ -16,6 +17,7 @@ Tell: TypeAlias = Callable[[str, str], Awaitable[None]]  # a name under which it
 CatchUp: TypeAlias = Callable[[datetime], Awaitable[int]]  # since when nothing was heard; how many deliveries came
 
 
+@dataclass(slots=True, eq=False)
 class SubscriptionWatch:
     """Watches a subscription.
 
@@ -23,44 +25,37 @@ class SubscriptionWatch:
     in what was missed.
     """
 
-    def __init__(
-        self,
-        subscriptions: Subscriptions,
-        wanted: str,
-        now: Clock,
-        log: Log,
-        tell: Tell,
-        catch_up: CatchUp,
-    ) -> None:
-        self._subscriptions = subscriptions
-        self._wanted = wanted
-        self._now = now
-        self._log = log
-        self._tell = tell
-        self._catch_up = catch_up
-        self._heard_at: datetime | None = None  # when it was last seen to be on
-        self._missed_since: datetime | None = None
-        self._told_as = ""  # the name under which an outage was posted
-        self.subscription: Subscription | None = None
-        self.trouble = ""  # why no alerts come, as a sentence; empty while all is well or nothing is known
+    subscriptions: Subscriptions
+    wanted: str
+    now: Clock
+    log: Log
+    tell: Tell
+    catch_up: CatchUp
+    _heard_at: datetime | None = field(default=None, init=False)  # when it was last seen to be on
+    _missed_since: datetime | None = field(default=None, init=False)
+    _told_as: str = field(default="", init=False)  # the name under which an outage was posted
+    subscription: Subscription | None = field(default=None, init=False)
+    trouble: str = field(
+        default="", init=False
+    )  # why no alerts come, as a sentence; empty while all is well or nothing is known
 
     async def look(self) -> None:
         """Read its state, report changes, and take in what was missed once it is on again.
 
         Raises: PagerDutyFailed when PagerDuty cannot be read; LedgerError when what was missed cannot be stored.
         """
-        now = self._now()
-        found, trouble = self._chosen(await self._subscriptions.subscriptions())
+        now = self.now()
+        found, trouble = self._chosen(await self.subscriptions.subscriptions())
         self.subscription = found
         if found is not None and not found.is_disabled:
             await self._is_on(found, now)
             return
         self._missed_since = self._missed_since or self._heard_at or now - UNKNOWN
         if trouble != self.trouble:
-            self._log("subscription_trouble", because=trouble)
+            self.log("subscription_trouble", because=trouble)
             if found is not None:
                 self._told_as = self._told_as or f"subscription-{found.id}-{now:%Y%m%d%H}"  # the same for every runner
-                await self._tell(self._told_as, f"{trouble} An approver can enable it: /zombie pagerduty on")
+                await self.tell(self._told_as, f"{trouble} An approver can enable it: /zombie pagerduty on")
         self.trouble = trouble
 
     async def enable(self) -> str:
@@ -73,17 +68,17 @@ class SubscriptionWatch:
             return self.trouble or "There is no subscription to enable."
         if not self.subscription.is_disabled:
             return f"PagerDuty's webhook subscription {self.subscription.id} is on already."
-        enabled = await self._subscriptions.enable(self.subscription.id)
-        self._log("subscription_enabled", subscription=enabled.id)
+        enabled = await self.subscriptions.enable(self.subscription.id)
+        self.log("subscription_enabled", subscription=enabled.id)
         await self.look()
         return self.trouble or f"PagerDuty's webhook subscription {enabled.id} is on again."
 
     def _chosen(self, known: tuple[Subscription, ...]) -> tuple[Subscription | None, str]:
         """The wanted subscription, and what is wrong with it."""
-        if self._wanted:
-            found = next((subscription for subscription in known if subscription.id == self._wanted), None)
+        if self.wanted:
+            found = next((subscription for subscription in known if subscription.id == self.wanted), None)
             if found is None:
-                return None, f"PagerDuty has no webhook subscription {one_line(self._wanted, 40)}."
+                return None, f"PagerDuty has no webhook subscription {one_line(self.wanted, 40)}."
         elif len(known) == 1:
             found = known[0]
         elif known:
@@ -103,10 +98,10 @@ class SubscriptionWatch:
     async def _is_on(self, found: Subscription, now: datetime) -> None:
         missed_since = self._missed_since
         if missed_since is not None:
-            caught_up = await self._catch_up(missed_since)
-            self._log("subscription_on", subscription=found.id, caught_up=caught_up)
+            caught_up = await self.catch_up(missed_since)
+            self.log("subscription_on", subscription=found.id, caught_up=caught_up)
             if self._told_as:
-                await self._tell(
+                await self.tell(
                     self._told_as,
                     f"PagerDuty's webhook subscription {found.id} is on again; {caught_up} pages were missed meanwhile "
                     "and are taken in now.",

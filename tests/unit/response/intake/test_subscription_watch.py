@@ -128,14 +128,14 @@ async def test_catching_up_that_fails_is_tried_again(bench: Bench) -> None:
     bench.pagerduty.webhooks.disable(subscription)
     await bench.watch.look()
     bench.pagerduty.webhooks.enable(subscription)
-    catch_up, failures = bench.watch._catch_up, iter([True])
+    catch_up, failures = bench.watch.catch_up, iter([True])
 
     async def fails_once(since: datetime) -> int:
         if next(failures, False):
             raise OSError
         return await catch_up(since)
 
-    bench.watch._catch_up = fails_once
+    bench.watch.catch_up = fails_once
     with pytest.raises(OSError):  # noqa: PT011 - the very error
         await bench.watch.look()
     assert bench.watch.trouble
