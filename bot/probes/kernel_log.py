@@ -1,9 +1,8 @@
 """The important lines of the kernel's log of this boot: resets, lockups, stalls, kills, full tables, bad hardware.
 
 Defined in: journalctl(1), dmesg(1); the wordings in `formats/ena_events.py`, `formats/kernel_events.py` and
-`formats/device_events.py`.
-
-Longer than 300 lines: the words by which a node thins out its log stand beside the reading that is made of them.
+`formats/device_events.py`. A node thins out its log by `formats/kernel_filter.py`; what none of them knows counts by
+the kernel's own level (`formats/kernel_errors.py`).
 """
 
 from __future__ import annotations
@@ -18,9 +17,11 @@ from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.root_command import in_folders, root_line
+from bot.probes.formats.kernel_errors import unlisted, without_level
+from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, FILTER, GRAVE, WHOLE
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind, kernel_line
 from bot.probes.formats.kernel_story import parse_file
-from bot.probes.formats.log_burst import COUNT, TELL, LogBurst, log_burst
+from bot.probes.formats.log_burst import LogBurst, log_burst
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +94,21 @@ class KernelLogReading:
     def last_complaint_seconds(self) -> float:
         """Seconds after boot of the last failure of a device whose failures repeat; without any as above.
 
+        A failure is told by its words, or by the level that the kernel gives a line.
         One failure writes many lines at once: only lines of three different minutes of an hour, or many over ten
         seconds, repeat.
         """
         return max((times[-1] for times in self._repeating().values()), default=-_FAR)
 
+    @property
+    def last_grave_seconds(self) -> float:
+        """Seconds after boot of the last line of unknown words that the kernel calls critical; without any as above."""
+        return self._last(KernelEventKind.GRAVE)
+
     def _repeating(self) -> dict[str, list[float]]:
         """The times of each device's failures, where they repeat."""
         by_device: dict[str, list[float]] = {}
-        for event in self.of(KernelEventKind.COMPLAINT):
+        for event in self.of(*_COMPLAINTS):
             if event.since_boot is not None:
                 by_device.setdefault(event.device, []).append(event.since_boot.total_seconds())
         return {device: times for device, times in by_device.items() if _repeats(times)}
@@ -110,7 +117,7 @@ class KernelLogReading:
         """Return the lines that a field is counted from, oldest first."""
         if field == "last_complaint_seconds":
             repeating = self._repeating()
-            return tuple(event.text for event in self.of(KernelEventKind.COMPLAINT) if event.device in repeating)
+            return tuple(event.text for event in self.of(*_COMPLAINTS) if event.device in repeating)
         return tuple(event.text for event in self.of(*_COUNTED.get(field, ())))
 
     def _last(self, kind: KernelEventKind) -> float:
@@ -142,6 +149,7 @@ def _repeats(times: list[float]) -> bool:
     return len(minutes) >= _MINUTES_FEW or is_flood
 
 
+_COMPLAINTS = (KernelEventKind.COMPLAINT, KernelEventKind.ERROR, KernelEventKind.GRAVE)
 _RESETS = (KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
 _COUNTED: dict[str, tuple[KernelEventKind, ...]] = {
     "nic_resets": _RESETS,
@@ -153,10 +161,10 @@ _COUNTED: dict[str, tuple[KernelEventKind, ...]] = {
     "last_netdev_held_seconds": (KernelEventKind.NETDEV_HELD,),
     "last_efa_silent_seconds": (KernelEventKind.EFA_SILENT,),
     "last_device_lost_seconds": (KernelEventKind.DEVICE_LOST,),
+    "last_grave_seconds": (KernelEventKind.GRAVE,),
     "lockups": (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL),
     "hung_tasks": (KernelEventKind.HUNG_TASK,),
 }
-MOST_OF_A_SORT = 80
 _MINUTES_FEW = 3  # of an hour
 _FLOOD_LINES, _FLOOD_SECONDS = 20, 10.0
 LAST_LINES, LAST_BYTES = 400, 48 * 1024  # of the log's end, kept unfiltered
@@ -166,116 +174,30 @@ _FAR = 1e12  # seconds: longer than any node is up
 _LIMIT = timedelta(seconds=8)
 # journalctl takes 5 µs a line; a reset of a large device writes four thousand lines. Facility 0 is the kernel's own:
 # lines that programs write to /dev/kmsg never have it, whatever their name. `dmesg -k` filters the same way.
-_JOURNAL = (
-    *("journalctl", "-k", "-b", "-q", "--no-pager", "-o", "short-monotonic", "-n", "20000"),
-    "SYSLOG_FACILITY=0",
+_READ_JOURNAL = ("journalctl", "-k", "-b", "-q", "--no-pager", "-o", "short-monotonic")
+_JOURNAL = (*_READ_JOURNAL, "-n", "20000", "SYSLOG_FACILITY=0")
+# The journal prints no level, but answers by it from its index: 6 ms of CPU for two hundred lines of 20,000. dmesg
+# prints levels (util-linux since 2.20); busybox's does not.
+_SINCE = tuple(f"--{word}=-{at // 3600}h" for word, at in zip(("until", "since"), BEFORE_SECONDS, strict=True))
+_ERRORS = tuple(
+    (*_READ_JOURNAL, "-p", level, *when, "-n", "1000", "SYSLOG_FACILITY=0")
+    for level, when in (("err", ()), ("crit", ()), ("err", _SINCE))
 )
 _DMESG = ("dmesg", "-k")
-_WHOLE = "-- whole --"
-
-# Loose on purpose: the node only filters the log, it is parsed here. The newest lines of each sort are kept, so that a
-# storm of one sort does not push another out.
-_NIC_SORT = (
-    "TX q [0-9]+ is paused|Transmit time out|napi handler hasn|ost (tx|TX) completions|missed TX completions|"
-    "\\[2\\/2\\] qid|Keep alive watchdog|ENA admin queue|for the admin cmd|driver didn.t receive|Potential MSIX|"
-    "Trigger (reset is on|refill)|Device reset completed|attempt failed|FW isn.t responsive|nvalid req_id|"
-    "Faulty descriptor|unhealthy state|Tx queue is stuck|malformed|Elastic Network Adapter|NETDEV WATCHDOG|"
-    "Unit Hang|tx hang|Reset adapter|PF reset failed|health compromised|TX timeout detected"
-)
-_DISK_SORT = (
-    "I.O (error|Error)|(critical .*|transport|timeout|protection|offline) error, dev|ata[0-9.]+: failed command|"
-    "md.raid.*: Disk failure|uncorrectable I.O failure|remote port time out|task abort!|timing out command|"
-    "detected conn error|timeout of [0-9]+ secs expired|switching pool to|"
-    "nvme nvme[0-9]*: (I.O|controller|Device|Removing|Disabling|Abort)|"
-    "(EXT4-fs|BTRFS):? (error|critical)|BTRFS .*forced readonly|EXT4-fs .*read-only|JBD2|Aborting journal|"
-    "offline device|XFS \\(.*(orruption|hut)"
-)
-_CORRECTED_SORT = (
-    "Hardware Error.: +(event severity: corrected|section_type|CPU [0-9]+: Machine Check|Machine check)|"
-    "EDAC MC[0-9]+: [0-9]+ CE "
-)
-_UNCORRECTED_SORT = (
-    "EDAC MC[0-9]+: [0-9]+ UE |Memory failure: 0x|MCE 0x|"
-    "ncorrected hardware memory error|STATUS.*.UECC.|event severity: (fatal|recoverable)"
-)
-_BUG_SORT = (
-    "kernel BUG at|BUG: (unable|kernel NULL|Bad page|scheduling|workqueue|K[FA]|stack)|Oops|Unable to handle kernel|"
-    "general protection fault[,:]|list_(add|del) corruption|Internal error: |: [0-9a-f]+ (ilc:[0-9] )?.#[0-9]+."
-)
-_EFA_SORT = (
-    "(infiniband (efa_|rdmap)|efa [0-9a-f]).*: (The device|Wait for completion|Admin queue|Device isn|Reset indic)"
-)
-_MAPPED_SORT = (
-    "device-mapper: (integrity|verity|crypt|thin|cache|snapshots): |md.raid.*(Cannot continue|correctable|unrecover)|"
-    "bcache: .*IO err|drbd[0-9]+: (IO ERROR|Local IO|disk)|zio pool=|-error on swap-device|mmc[0-9]+: Timeout|"
-    "mmcblk[0-9]+: (error|recovery)|hv_storvsc .*: tag|qla2xxx .*: (Abort|ISP|RISC|Adapter)|"
-    "sas_cm[0-9]+: (fault_state|sending diag)|megaraid_sas .*: (FW in FAULT|resetting fusion)|aacraid: Host adapter|"
-    "nvme nvme[0-9]+: (failed to connect|Reconn|resetting|starting)|(EXT4-fs|BTRFS) warning .*(I.O error|csum failed)|"
-    "F2FS-fs .*Stopped|uas_eh_abort|ata[0-9.]+: disable|EXT4-fs .*([Dd]elayed block|will be lost)|XFS .*error -5|"
-    "GFS2: .*(fatal|withdr)|client was evicted|UBIFS error|ceph: .*mds[0-9]+ (hung|came)"
-)
-_LINK_SORT = "(: |NIC |Copper )[Ll]ink (is )?[Dd]own|Data path switched from VF"
-_LOST_SORT = (
-    "AER: Uncorrect(ed|able) .Fatal|device recovery failed|ontroller (lockup|is offline)|permanently disabled|"
-    "eartbeat failed|GPU re(set|covery).* failed|irmware .*(halted|crashed|died)|uncorrectable hardware error|"
-    "irq [0-9]+: nobody cared|device is dead|link lost|urprise (removal|down)|firmware internal error|FW fatal|"
-    "[Ff]atal (error|fw|firmware)|nrecoverable|nresponsive|is now (OFFLINE|DEGRADED|FAILED|offline|degraded|failed)|"
-    ".(CRIT|FATAL|DEAD)[)]"
-)
-_COMPLAINT_SORT = (
-    "[]:] +[a-z][a-z0-9_-]+ [A-Za-z0-9._:-]*[0-9][A-Za-z0-9._:-]*( [^ :]+)?: .*([Tt]imed?.?out|[Ff]ail|[Hh][au]ng|tuck|"
-    "espon|omplete|atal|[Ee]rror|ERROR|[Ff]ault|ockup|TIMEOUT|[Nn]ever|nable to|iving up|ithdr|nconsis|nexpected|"
-    "[Ll]ost|not a head)|(CIFS|Lustre|LNet|libceph|GFS2|dlm|o2net|bcache|drbd|NFSv4).*([Ee]rror|[Ff]ail|[Tt]imed|idle)|"
-    "amdgpu.*ERROR|Completion-Wait|VT-d detected|audit_backlog=|Route cache is full|dst cache overflow|"
-    "own address as source|allocation deadlock|EEH: |CMCI storm detected|NMI received for unknown"
-)
-_TRACE_SORT = (
-    "Comm: |[0-9]-[^ ]*: \\(|(mem_cgroup|memcg|memory|rstat|shrink)_[a-z_.0-9]*\\+0x|"
-    "(RIP: [0-9a-f]+:|pc : ).*(io_serial|mem_serial|serial8250|wait_for_(xmitr|lsr)|pl011_con|console_[ufe])"
-)
-_SORTS = (
-    _NIC_SORT,
-    "soft lockup|hard LOCKUP|INFO: rcu_",
-    _TRACE_SORT,
-    "blocked (in I.O wait )?for more than|Kill(ed)? process",
-    "conntrack: table full|fork rejected by pids|cgroup: .*(o space left|ENOSPC|error -28)",
-    "eighbou?r table overflow|file-max limit",
-    _DISK_SORT,
-    "unstable",
-    "NVRM: .*(Xid|fallen off)|SXid \\(",
-    "(nfs|lockd): server .* (not responding|OK)|Lustre.*: Connection (to .* was lost|restored to)|CIFS.*not responded",
-    _CORRECTED_SORT,
-    _UNCORRECTED_SORT,
-    _BUG_SORT,
-    "unregister_netdevice: waiting for",
-    _EFA_SORT,
-    "EXT4-fs .*: mounted filesystem|XFS .*: Mounting V|BTRFS .*: first mount",
-    "link status definitely (down|up)",
-    "page allocation failure",
-    "temperature (is )?above threshold|temperature.speed normal",
-    "consider tuning tcp_mem|too many (of )?orphaned sockets",
-    "oom-kill:constraint=CONSTRAINT_[MC]|killed as a result of limit of",
-    _MAPPED_SORT,
-    _LINK_SORT,
-    _LOST_SORT,
-    _COMPLAINT_SORT,  # the widest
-)
-_PER_PACKET = "/completed on time, qid|TX hasn.t completed/"  # a line for each packet: three are enough
-FILTER = (
-    f'$0 == "{_WHOLE}" {{ w = 1; next }} {{ n++; c = 0; {COUNT} }} '
-    f"{_PER_PACKET} {{ if (++f < 4) c = 1 }} "
-    f"!{_PER_PACKET} {{ f = 0; "
-    + "; else ".join(f"if (/{words}/) c = {number}" for number, words in enumerate(_SORTS, start=1))
-    + " } "
-    f"c {{ i = k[c]++ % {MOST_OF_A_SORT}; if ((c, i) in r) {{ delete s[r[c, i]]; x++ }} r[c, i] = n; s[n] = $0 }} "
-    f"END {{ if (w && n) {{ for (i = 1; i <= n; i++) if (i in s) print s[i]; {TELL}; "
-    'print "-- " o ": " n " lines, " x + 0 " left out --" } }'
-)
+_DMESG_ERRORS = ("dmesg", "-k", "-x", "-l", "emerg,alert,crit,err")
 _END = re.compile(r"-- (journal|dmesg): ([0-9]{1,12}) lines, ([0-9]{1,12}) left out --")
 
 
-def _way(origin: str, said: str) -> tuple[str, ...]:
-    return ("sh", "-c", f"{{ {said} && echo '{_WHOLE}'; }} | awk -v o={origin} {shlex.quote(FILTER)}")
+def _way(origin: str, said: str, errors: str) -> tuple[str, ...]:
+    # Without levels, of an old sudoers row or of busybox, the log is read all the same.
+    levels = f"{{ {errors}; }} 2>/dev/null"
+    return ("sh", "-c", f"{{ {said} && echo '{WHOLE}' && {levels}; }} | awk -v o={origin} {shlex.quote(FILTER)}")
+
+
+def _journal(as_root: bool) -> tuple[str, ...]:
+    listings = (_JOURNAL, *_ERRORS)
+    whole, errors, grave, before = (_as_root(argv) if as_root else shlex.join(argv) for argv in listings)
+    return _way("journal", whole, f"{errors}; echo '{GRAVE}'; {grave}; echo '{BEFORE}'; {before}")
 
 
 def _as_root(argv: tuple[str, ...]) -> str:
@@ -295,8 +217,10 @@ def parse(outputs: Outputs) -> KernelLogReading:
     if not int(seen):
         raise CannotRead("kernel_log: the log is empty, which never happens: it could not be read")
     by_line = {line: burst for line in lines[:-1] if (burst := log_burst(line)) is not None}
-    read = (kernel_line(line, origin == "journal") for line in lines[:-1] if line not in by_line)
-    events = parse_file([line for line in read if line is not None])
+    leveled = [without_level(line) for line in lines[:-1] if line not in by_line]
+    read = [(level, kernel_line(text, origin == "journal")) for level, text in leveled]
+    known = parse_file([line for _, line in read if line is not None])
+    events = unlisted([(level, line) for level, line in read if level and line is not None], known)
     kinds = tuple(dict.fromkeys(event.kind.value for event in events))
     bursts = tuple(sorted(by_line.values(), key=lambda burst: burst.since_boot))
     return KernelLogReading(origin, int(seen), events, kinds, int(left_out), bursts)
@@ -326,15 +250,15 @@ PROBE = Probe(
     commands=(
         Command(
             "log",
-            _way("journal", shlex.join(_JOURNAL)),
+            _journal(as_root=False),
             alternatives=(
-                _way("journal", _as_root(_JOURNAL)),
-                _way("dmesg", "{ dmesg -k 2>/dev/null || dmesg; }"),
-                _way("dmesg", _as_root(_DMESG)),
+                _journal(as_root=True),
+                _way("dmesg", "{ dmesg -k 2>/dev/null || dmesg; }", shlex.join(_DMESG_ERRORS)),
+                _way("dmesg", _as_root(_DMESG), _as_root(_DMESG_ERRORS)),
             ),
             lane="journal",
             limit=_LIMIT,
-            sudo=(*in_folders(_JOURNAL), *in_folders(_DMESG)),
+            sudo=tuple(way for argv in (_JOURNAL, *_ERRORS, _DMESG, _DMESG_ERRORS) for way in in_folders(argv)),
         ),
     ),
     parse=parse,

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.domain.command import Outputs
-from bot.probes import kernel_log, nic
+from bot.probes import nic
 from bot.probes.agents import AgentsReading
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.formats.cgroup_look import END
+from bot.probes.formats.kernel_filter import FILTER
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.nic import NicReading
 from bot.probes.units import UnitsReading
@@ -76,7 +77,7 @@ CGROUPS: tuple[tuple[str, Callable[[str], Outputs], Any], ...] = (
 
 
 def log(text: str) -> Outputs:
-    return once("log", awk(kernel_log.FILTER, text.rstrip("\n") + "\n-- whole --\n", o="dmesg"))
+    return once("log", awk(FILTER, text.rstrip("\n") + "\n-- whole --\n", o="dmesg"))
 
 
 def of_kernel_log(reading: KernelLogReading) -> Any:

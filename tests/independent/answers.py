@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from bot.probes.kernel_log import FILTER
+from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, FILTER, GRAVE, WHOLE
 from bot.transport.case_file import load
 
 _RECORDED = Path(__file__).parents[1] / "captures" / "nodes" / "debian-12-v2--healthy.jsonl.gz"
@@ -30,9 +30,16 @@ def files(texts: Mapping[str, str]) -> str:
     return "\n".join(f"==> {path} <==\n{text.rstrip(chr(10))}\n" for path, text in texts.items())
 
 
-def kernel_log(lines: Iterable[str]) -> str:
+def kernel_log(said: Iterable[tuple[float, str]], now: float) -> str:
     """Thin a whole log out with the node's own filter, so that a line that it drops is not seen."""
-    text = "".join(f"{line}\n" for line in (*lines, "-- whole --"))
+    lines = [(4, at, text) if text[0] != "<" else (int(text[1]), at, text[3:]) for at, text in said]
+    printed = [(level, at, f"[{at:12.6f}] node kernel: {text}") for level, at, text in lines]
+    errors = [(at, line) for level, at, line in printed if level <= 3]
+    grave = [line for level, _, line in printed if level <= 2]
+    before = [line for at, line in errors if BEFORE_SECONDS[0] <= now - at <= BEFORE_SECONDS[1]]
+    newest = [line for _, line in errors[-1000:]]
+    whole = [*(line for _, _, line in printed), WHOLE, *newest, GRAVE, *grave, BEFORE, *before]
+    text = "".join(f"{line}\n" for line in whole)
     done = subprocess.run(["awk", "-v", "o=journal", FILTER], input=text, capture_output=True, text=True, check=True)
     return done.stdout
 

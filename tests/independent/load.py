@@ -17,7 +17,10 @@ class Load:
     # What the kernel says.
 
     def log(self, *said: tuple[float, str]) -> Self:
-        """Add lines of the kernel's log, each with how many seconds before the look it was said."""
+        """Add lines of the kernel's log, each with how many seconds before the look it was said.
+
+        A line may begin with its level, `<3>`; without one it is at 4, a warning.
+        """
         self.facts.log += said
         return self
 

@@ -221,11 +221,13 @@ def kubelet_complaints(context: CommandContext, argv: Sequence[str]) -> Answer:
 
 
 _SORT = re.compile(r"if \(/(.+?)/\) c = \d+")
+_HABITS = re.compile(r"if \(t !~ /\^(.+?)/\)")
+_ERROR, _UNLISTED = 3, -1  # the level from which the kernel calls a line an error; their own sort
 _MOST_OF_A_SORT = 80
 
 
 def kernel_lines(context: CommandContext, argv: Sequence[str]) -> Answer:
-    """The kernel log lines that match the fragment's patterns, the newest of each pattern, and the line count."""
+    """The kernel log lines that match the fragment's patterns or are errors, the newest of each, and the line count."""
     script = argv[2]
     if "sudo -n" in script and not context.state.sudo:
         return Answer.error("sudo: a password is required", 1)
@@ -233,17 +235,23 @@ def kernel_lines(context: CommandContext, argv: Sequence[str]) -> Answer:
         return Answer.error("Hint: You are currently not seeing messages from other users and the system.", 0)
     origin = "journal" if "o=journal" in script else "dmesg"
     sorts = [re.compile(words) for words in _SORT.findall(script)]
+    habits = re.compile(_HABITS.findall(script)[0])
     every = kernel_log.entries(context.state, context.now())
     kept: dict[int, list[int]] = {}
-    for number, (_, _, text) in enumerate(every):
-        sort = max((at for at, words in enumerate(sorts) if words.search(text)), default=None)
+    for number, (_, level, text) in enumerate(every):
+        unlisted = _UNLISTED if level <= _ERROR and not habits.match(text) else None
+        sort = max((at for at, words in enumerate(sorts) if words.search(text)), default=unlisted)
         if sort is not None:
             kept.setdefault(sort, []).append(number)
     left_out = sum(max(0, len(numbers) - _MOST_OF_A_SORT) for numbers in kept.values())
     newest = sorted(number for numbers in kept.values() for number in numbers[-_MOST_OF_A_SORT:])
     who = f"{context.state.name} kernel: " if origin == "journal" else ""
-    lines = "".join(f"[{every[number][0]:12.6f}] {who}{every[number][2]}\n" for number in newest)
+    lines = "".join(f"{_level(level)}[{at:12.6f}] {who}{text}\n" for at, level, text in map(every.__getitem__, newest))
     return Answer.text(f"{lines}-- {origin}: {len(every)} lines, {left_out} left out --\n")
+
+
+def _level(level: int) -> str:
+    return f"<{level if level == _ERROR else _ERROR - 1}>" if level <= _ERROR else ""
 
 
 def last_lines(context: CommandContext, argv: Sequence[str]) -> Answer:

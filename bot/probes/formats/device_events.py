@@ -37,7 +37,7 @@ _GIVEN_UP = (
     r"GPU recovery failed|firmware (?:has )?(?:halted|crashed|died)|uncorrectable hardware error|device is dead|"
     r"link lost|surprise (?:removal|down)|firmware internal error|(?<!non)(?<!non[ -])fatal (?:error|fw|firmware)|"
     r"fw fatal|unrecoverable|"
-    r"unresponsive|is now (?:offline|degraded|failed)|/(?:crit|fatal|dead)\)"
+    r"unresponsive|is now (?:offline|degraded|failed)|exceeds maximum allowed|/(?:crit|fatal|dead)\)"
 )
 # Corrected errors of PCIe are no harm (drivers/pci/pcie/aer.c: a line, the status, and each bit by its name), and what
 # a driver could not have at its start was missing before.
@@ -113,6 +113,10 @@ DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"(?P<device>AMD-Vi): Completion-Wait loop timed out",
         r"(?P<device>DMAR): VT-d detected .{0,40}Time-?out",
         r"(?P<device>audit): audit_backlog=",
+        r"(?P<device>tipc): Resetting link ",  # net/tipc/link.c and drivers/block/rbd.c: warnings, at a lower level
+        r"(?P<device>nf_queue): full at ",
+        r"(?P<device>mpt[23]sas_cm[0-9]{1,2}): log_info\(0x31",  # its own firmware aborted what it was asked
+        r"rbd: (?P<device>rbd[0-9]{1,4}): .{1,80} result -[0-9]+",
         r"(?P<device>Route cache) is full",
         r"(?P<device>dst cache) overflow",
         r"(?P<device>[^\s:]{1,15}): received packet on \S{1,15} with own address as source",

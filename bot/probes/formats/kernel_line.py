@@ -70,6 +70,8 @@ class KernelEventKind(enum.StrEnum):
     NIC_LINK_DOWN = "nic-link-down"  # a cable or a switch: the link of a card went down
     DEVICE_LOST = "device-lost"  # given up by its driver or by the bus, until somebody resets or replaces it
     COMPLAINT = "complaint"  # a driver or a part of the kernel says that something failed; it counts if it repeats
+    ERROR = "error"  # no words are known for the line, but the kernel calls it an error; it counts if it repeats
+    GRAVE = "grave"  # the same, and the kernel calls it critical or worse
     CGROUP_EXHAUSTED = "cgroup-exhausted"  # ENOSPC on making a cgroup, fork rejected by pids
     CLOCKSOURCE = "clocksource"
     GPU_ERROR = "gpu-error"

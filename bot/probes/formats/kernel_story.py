@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from bot.probes.formats.ena_events import VERSION, ena_event
 from bot.probes.formats.kernel_events import frame, kernel_event, on_core, stalled_core
+from bot.probes.formats.kernel_habits import is_habit
 from bot.probes.formats.kernel_line import LOCKUPS, RESETS, KernelEvent, KernelLine
 from bot.probes.formats.kernel_line import KernelEventKind as Kind
 
@@ -61,6 +62,8 @@ class _Story:
             self._nic(replace(ena[0], device=self.names.get(ena[0].device, ena[0].device)))
         elif event := kernel_event(line):
             self.end_trace()
+            if event.kind is Kind.COMPLAINT and is_habit(line.says):
+                return
             self.events.append(event)
             if event.kind in _TRACED:
                 self.head = event

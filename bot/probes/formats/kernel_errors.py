@@ -1,0 +1,63 @@
+"""Lines that the kernel itself calls errors, and of which nothing else is known.
+
+Defined in: Linux, include/linux/kern_levels.h: 3 is an error, 2 to 0 are critical, alert and emergency. Words of
+drivers never end; their levels are eight.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+
+from bot.probes.formats.ena_events import ena_event
+from bot.probes.formats.kernel_events import kernel_event
+from bot.probes.formats.kernel_habits import is_habit
+from bot.probes.formats.kernel_line import KernelEvent, KernelLine
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
+
+_LEVEL = re.compile(r"<([0-3])>(\[.*)")
+_FIGURE = re.compile(r"[0-9]+")
+_CRITICAL = 2
+_BOOT = timedelta(minutes=5)  # drivers look for what is not there, once
+_BELONGS = timedelta(seconds=5)  # a fault that is known prints many lines
+# These end something, or count by themselves: a line beside them tells of something else.
+_ALONE = (Kind.COMPLAINT, Kind.MOUNTED, Kind.LINK_BACK, Kind.HEAT_OFF, Kind.NFS_ANSWERS)
+
+
+def without_level(line: str) -> tuple[int | None, str]:
+    """Return the level that the node's filter put before a line, None without one, and the line.
+
+    Example:
+    >>> without_level("<3>[ 12.5] node kernel: it hurts"), without_level("[ 12.5] node kernel: it runs")
+    ((3, '[ 12.5] node kernel: it hurts'), (None, '[ 12.5] node kernel: it runs'))
+    """
+    found = _LEVEL.fullmatch(line)
+    return (int(found[1]), found[2]) if found else (None, line)
+
+
+def unlisted(lines: Sequence[tuple[int, KernelLine]], known: Sequence[KernelEvent]) -> tuple[KernelEvent, ...]:
+    """Return the known events and one for each error that belongs to none of them, oldest first.
+
+    Shape: `lines` holds each error with its level; an event's `device` is whoever the line says that it speaks for.
+    """
+    beside = [at for event in known if event.kind not in _ALONE and (at := event.since_boot) is not None]
+    found = [
+        KernelEvent(Kind.GRAVE if level <= _CRITICAL else Kind.ERROR, line.raw, at, _speaker(line.says))
+        for level, line in lines
+        if (at := line.since_boot) is not None
+        and at >= _BOOT
+        and not is_habit(line.says)
+        and all(abs(at - other) > _BELONGS for other in beside)
+        and kernel_event(line) is None
+        and ena_event(line, "") is None
+    ]
+    if not found:
+        return tuple(known)
+    return tuple(sorted((*known, *found), key=lambda event: event.since_boot or timedelta(0)))
+
+
+def _speaker(says: str) -> str:
+    """Who speaks: what stands before a colon, or else the line's beginning, without figures, which may change."""
+    before, colon, _ = says[:80].partition(": ")
+    return _FIGURE.sub("#", before if colon else says[:40])

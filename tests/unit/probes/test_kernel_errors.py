@@ -1,0 +1,154 @@
+"""Lines that the kernel calls errors: kept with their level, weighed where they repeat, silent where they must be."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from bot.probes.formats.kernel_filter import BEFORE, FILTER, GRAVE, MOST_OF_A_SORT, WHOLE
+from bot.probes.formats.kernel_habits import HABITS
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
+from bot.probes.kernel_log import PROBE, KernelLogReading, parse
+from tests.contract.level_rows import rows
+from tests.readings.recorded import once
+
+AWKS = [way for way in (["mawk"], ["gawk"], ["busybox", "awk"]) if shutil.which(way[0])]
+STRANGE = "zyx 0000:3b:00.0: mailbox not served, try {n}"
+
+
+def line(at: float, says: str) -> str:
+    return f"[{at:12.6f}] node kernel: {says}"
+
+
+def sent(log: list[str], errors: list[str], grave: list[str], awk: list[str] = AWKS[0]) -> str:
+    """What the node sends of a journal and of the two listings of its errors."""
+    text = "".join(f"{each}\n" for each in (*log, WHOLE, *errors, GRAVE, *grave))
+    argv = [*awk, "-v", "o=journal", FILTER]
+    return subprocess.run(argv, input=text, capture_output=True, text=True, timeout=30, check=True).stdout
+
+
+def read(errors: list[str], grave: list[str] | None = None, others: list[str] | None = None) -> KernelLogReading:
+    """Read a journal of these lines, oldest first by their time."""
+    everything = sorted([*errors, *(grave or []), *(others or [])])
+    return parse(once("log", sent(everything, sorted([*errors, *(grave or [])]), grave or [])))
+
+
+def test_errors_of_three_minutes_repeat_and_are_shown() -> None:
+    again = [line(1000 + 60 * n, STRANGE.format(n=n)) for n in range(3)]
+    reading = read(again)
+    assert [event.kind for event in reading.events] == [Kind.ERROR] * 3
+    assert reading.last_complaint_seconds == 1120
+    assert reading.lines_of("last_complaint_seconds") == tuple(again)
+    assert read(again[:2]).last_complaint_seconds < 0
+
+
+def test_errors_of_several_speakers_do_not_add_up() -> None:
+    said = [line(1000 + 60 * n, f"{name}: not served") for n, name in enumerate(("one way", "other way", "third way"))]
+    assert read(said).last_complaint_seconds < 0
+
+
+def test_one_critical_line_counts_alone() -> None:
+    reading = read([], [line(1000, "zyx: the board is at its end")])
+    assert (reading.last_grave_seconds, reading.last_complaint_seconds) == (1000, -1e12)
+    assert reading.lines_of("last_grave_seconds") == (line(1000, "zyx: the board is at its end"),)
+
+
+def test_errors_of_the_first_minutes_are_a_boots() -> None:
+    assert read([line(60 * n, STRANGE.format(n=n)) for n in range(5)], [line(200, "zyx: not here")]).events == ()
+
+
+def test_errors_beside_a_fault_that_is_known_belong_to_it() -> None:
+    known = line(1000, "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [kubelet:1]")
+    reading = read([], [known, line(1001, "zyx: registers of the core")])
+    assert reading.kinds == (Kind.SOFT_LOCKUP.value,)
+    assert read([], [known, line(1006, "zyx: registers of the core")]).kinds == ("soft-lockup", "grave")
+
+
+@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
+def test_node_sends_errors_in_their_place_with_their_level(awk: list[str]) -> None:
+    habit = line(340, "kvm [41]: vcpu0, guest rIP: 0x0 ignored rdmsr: 0x1a2")
+    known = line(350, "nf_conntrack: nf_conntrack: table full, dropping packet")
+    errors = [line(330, STRANGE), habit, line(360, STRANGE)]
+    grave = [line(370, "zyx: the board is at its end")]
+    log = [line(1, "it starts"), *errors[:2], known, errors[2], *grave, line(380, "it goes on")]
+    assert sent(log, sorted([*errors, known, *grave]), grave, awk).splitlines() == [
+        f"<3>{errors[0]}",
+        f"<3>{known}",
+        f"<3>{errors[2]}",
+        f"<2>{grave[0]}",
+        "-- journal: 7 lines, 0 left out --",
+    ]
+
+
+@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
+def test_dmesg_prints_levels_itself(awk: list[str]) -> None:
+    log = "[  400.000000] zyx: not served\n[  401.000000] zyx: at its end\n"
+    levels = "kern  :err   : [  400.000000] zyx: not served\nkern  :emerg : [  401.000000] zyx: at its end\n"
+    argv = [*awk, "-v", "o=dmesg", FILTER]
+    done = subprocess.run(argv, input=f"{log}{WHOLE}\n{levels}", capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.splitlines()[:2] == ["<3>[  400.000000] zyx: not served", "<2>[  401.000000] zyx: at its end"]
+    assert [event.kind for event in parse(once("log", done.stdout)).events] == [Kind.ERROR, Kind.GRAVE]
+
+
+@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
+def test_what_a_device_wrote_half_a_day_ago_as_well_is_its_habit(awk: list[str]) -> None:
+    now = [line(60_000 + 60 * n, STRANGE.format(n=n)) for n in range(9)]
+    others = [each.replace("3b:00.0", "3c:00.0") for each in now]
+    text = "".join(f"{each}\n" for each in (*now, *others, WHOLE, *now, *others, GRAVE, BEFORE, line(16_000, STRANGE.format(n=7))))
+    done = subprocess.run([*awk, "-v", "o=journal", FILTER], input=text, capture_output=True, text=True, check=True)
+    assert parse(once("log", done.stdout)).lines_of("last_complaint_seconds") == tuple(others)
+
+
+def test_dmesg_holds_its_own_habits() -> None:
+    says = [(60 * n, f"[{60.0 * n:12.6f}] zyx 0000:3b:00.0: not served") for n in range(6, 1000)]
+    before, now = [text for at, text in says if at < 16_800], [text for at, text in says if at > 59_000]
+    for log, kinds in ((now, ("error",)), ([*before, *now], ())):
+        levels = (f"kern  :err   : {text}" for text in log)
+        text = "".join(f"{each}\n" for each in (*log, WHOLE, *levels))
+        argv = [*AWKS[0], "-v", "o=dmesg", FILTER]
+        done = subprocess.run(argv, input=text, capture_output=True, text=True, check=True)
+        assert parse(once("log", done.stdout)).kinds == kinds
+
+
+def test_habits_take_no_place_from_errors() -> None:
+    noise = [line(1000 + n / 10, f"kvm [41]: vcpu0, guest rIP: 0x{n} ignored rdmsr: 0x1a2") for n in range(900)]
+    reading = read([line(900, STRANGE), *noise])
+    assert [event.text for event in reading.events] == [line(900, STRANGE)]
+
+
+def test_a_flood_of_errors_is_cut_to_its_newest() -> None:
+    reading = read([line(1000 + n, STRANGE.format(n=n)) for n in range(900)])
+    assert len(reading.events) == MOST_OF_A_SORT
+    assert reading.last_complaint_seconds == 1899
+
+
+def test_log_without_levels_is_read_as_before() -> None:
+    log = [line(1000 + 60 * n, STRANGE.format(n=n)) for n in range(9)]
+    text = "".join(f"{each}\n" for each in (*log, WHOLE))
+    argv = [*AWKS[0], "-v", "o=journal", FILTER]
+    done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=30, check=True)
+    assert parse(once("log", done.stdout)).events == ()
+
+
+def test_ordinary_lines_of_many_containers_are_counted_and_hide_nothing() -> None:
+    veths = [line(1000 + n, f"cni0: port {n}(veth0a{n}) entered blocking state") for n in range(50)]
+    fault = line(1020.5, "cni0: received packet on eth0 with own address as source address")
+    reading = read([], others=[*veths, fault])
+    assert (reading.lines_seen, [event.text for event in reading.events]) == (51, [fault])
+
+
+def test_every_way_asks_for_levels_and_lives_without_them() -> None:
+    (command,) = PROBE.commands
+    for way in (command.argv, *command.alternatives):
+        main, levels = way[2].partition("| awk")[0].split(f" && echo '{WHOLE}' && ")
+        assert levels.rstrip().endswith("; } 2>/dev/null; }")
+        assert ("-p err" in levels and "-p crit" in levels) != ("-l emerg,alert,crit,err" in levels)
+        assert "-p err" not in main
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_every_habit_is_shown_by_an_ordinary_node(habit: str) -> None:
+    """A habit without a node of its own could hide a fault, and nobody would see it."""
+    said = [text for asked in rows("ordinary.txt", "healthy") for _, text in asked.machine.facts.log]
+    assert any(re.match(habit, text[3:]) for text in said), habit
