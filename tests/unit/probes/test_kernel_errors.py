@@ -95,7 +95,9 @@ def test_dmesg_prints_levels_itself(awk: list[str]) -> None:
 def test_what_a_device_wrote_half_a_day_ago_as_well_is_its_habit(awk: list[str]) -> None:
     now = [line(60_000 + 60 * n, STRANGE.format(n=n)) for n in range(9)]
     others = [each.replace("3b:00.0", "3c:00.0") for each in now]
-    text = "".join(f"{each}\n" for each in (*now, *others, WHOLE, *now, *others, GRAVE, BEFORE, line(16_000, STRANGE.format(n=7))))
+    said = [*now, *others]
+    before = line(16_000, STRANGE.format(n=7))
+    text = "".join(f"{each}\n" for each in (*said, WHOLE, *said, GRAVE, BEFORE, before))
     done = subprocess.run([*awk, "-v", "o=journal", FILTER], input=text, capture_output=True, text=True, check=True)
     assert parse(once("log", done.stdout)).lines_of("last_complaint_seconds") == tuple(others)
 
