@@ -57,10 +57,10 @@ class CommandHandler:
         background: Background,
         channels: Collection[str],
         askers: Askers,
-        chat_requests: ChatRequests | None = None,
-        fleet: FleetCards | None = None,
-        profiles: SlackProfiles | None = None,
-        captures: CaptureCards | None = None,
+        chat_requests: ChatRequests,
+        fleet: FleetCards,
+        profiles: SlackProfiles,
+        captures: CaptureCards,
     ) -> None:
         self._profiles = profiles
         self._captures = captures
@@ -84,7 +84,7 @@ class CommandHandler:
         asked = await asyncio.to_thread(parse, request.text, self._known)  # the search for near names takes time
         try:
             body = self._kept(request, asked)
-            if self._chat_requests is not None and not await self._chat_requests.keep(request.key, body):
+            if not await self._chat_requests.keep(request.key, body):
                 return
         except LedgerError:
             # Without a ledger checks are read and the brake is tried. Anything else could be a repetition.
@@ -92,9 +92,8 @@ class CommandHandler:
                 await self._ephemeral.say(request, NOT_KNOWN)
                 return
         await self._handle(request, asked)
-        if self._chat_requests is not None:
-            with contextlib.suppress(LedgerError):
-                await self._chat_requests.done(request.key)
+        with contextlib.suppress(LedgerError):
+            await self._chat_requests.done(request.key)
 
     def _kept(self, request: CommandRequest, asked: Request) -> str:
         """What the next run needs to begin a check that a crash breaks off; empty for anything else."""
@@ -115,10 +114,10 @@ class CommandHandler:
         elif isinstance(asked, FleetAsk):
             await self._sweep(request, asked)
         elif isinstance(asked, ProfileRequest):
-            if await self._may_ask(request, (asked.node,)) and self._profiles is not None:
+            if await self._may_ask(request, (asked.node,)):
                 await self._profiles.ask(asked.node, asked.capture, request.target, request.key, request.by)
         elif isinstance(asked, RecordRequest):
-            if await self._may_ask(request, (asked.node,)) and self._captures is not None:
+            if await self._may_ask(request, (asked.node,)):
                 await self._captures.begin(asked.node, asked.rolling, request.target, request.key, request.by)
         elif await self._may_ask(request, asked.nodes):
             if asked.asks:
@@ -146,7 +145,7 @@ class CommandHandler:
 
     async def _sweep(self, request: CommandRequest, ask: FleetAsk) -> None:
         """Begin a request about many nodes; a person who may not ask learns no node's name."""
-        if self._fleet is None or not await self._may_ask(request, ask.words):
+        if not await self._may_ask(request, ask.words):
             return
         try:
             await self._fleet.ask(ask, request.key, request.target, request.by)

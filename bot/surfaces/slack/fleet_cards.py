@@ -25,6 +25,7 @@ from bot.surfaces.slack import fleet_card
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.check_opener import CheckOpener
+from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.parts import CARD, MessageTarget, request_id
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.poster import Poster
@@ -50,11 +51,11 @@ class FleetCards:
         askers: Askers,
         background: Background,
         log: Log,
-        chat_requests: ChatRequests | None = None,
-        waves: WaveCards | None = None,
+        chat_requests: ChatRequests,
+        waves: WaveCards,
         looks_every: float = LOOKS_EVERY,
     ) -> None:
-        """`waves` propose cures; None where nothing is cured. `looks_every`: seconds between looks for a stop."""
+        """`waves` propose cures. `looks_every`: seconds between looks for a stop."""
         self._desk = desk
         self._poster = poster
         self._opener = opener
@@ -72,20 +73,17 @@ class FleetCards:
         Raises: UsageError when a selector matches no node or a cause is unknown.
         """
         run = await self._desk.prepared(ask)
-        name = _named(spot, key)
         if ask.kind == "check":
             if len(run.nodes) <= MANY_CHECKS:
                 await self._check(ask, run, key, spot, by)
-                return
-            card = fleet_card.many_card(ask, len(run.nodes), SECONDS_A_CHECK * len(run.nodes) / 10, name, by)
-        elif not self._desk.is_many(run):
+            else:
+                await self._confirm(ask, run, SECONDS_A_CHECK * len(run.nodes) / 10, key, spot, by)
+        elif self._desk.is_many(run):
+            await self._confirm(ask, run, self._desk.takes(run), key, spot, by)
+        else:
+            name = _named(spot, key)
             await self._keep(name, ask, spot, by)
             self._begin(name, ask, run, spot, by)
-            return
-        else:
-            card = fleet_card.many_card(ask, len(run.nodes), self._desk.takes(run), name, by)
-        await self._poster.enqueue(name, CARD, spot, card)
-        self._poster.finished(name)
 
     async def clicked(self, click: Click) -> None:
         """Do what a button on a sweep's card, or *Who else?*, asks for.
@@ -113,7 +111,7 @@ class FleetCards:
             if ask.kind == "check":
                 await self._check(ask, run, click.key, spot, by)
                 return
-            if ask.kind == "wave" and self.waves is not None:
+            if ask.kind == "wave":
                 await self.waves.begin(ask, run.nodes, click.key, click.channel, by)
                 return
             name, spot = await self._card_of(click)
@@ -135,7 +133,7 @@ class FleetCards:
 
     def takes(self, kept: ChatRequest) -> bool:
         """Go on with a stored sweep or a wave's card; False for any other request."""
-        if self.waves is not None and self.waves.takes(kept):
+        if self.waves.takes(kept):
             return True
         if not kept.key.startswith(PREFIX):
             return False
@@ -167,15 +165,22 @@ class FleetCards:
 
         Raises: UsageError where a selector matches no node; LedgerError.
         """
-        if self.waves is None:
-            raise UsageError("This bot does not act on nodes.", "[policy] acting in zombie.toml")
         run = await self._desk.prepared(ask)
         if len(run.nodes) <= MANY_CHECKS:
             await self.waves.begin(ask, run.nodes, key, spot.channel, by)
-            return
-        name, seconds = _named(spot, key), SECONDS_A_CHECK * len(run.nodes) / 10
-        card = fleet_card.many_card(ask, len(run.nodes), seconds, name, by)
-        await self._poster.enqueue(name, CARD, spot, card)
+        else:
+            await self._confirm(ask, run, SECONDS_A_CHECK * len(run.nodes) / 10, key, spot, by)
+
+    async def _confirm(
+        self, ask: FleetAsk, run: FleetRun, seconds: float, key: str, spot: MessageTarget, by: str
+    ) -> None:
+        """Ask whether so many nodes are meant."""
+        name = _named(spot, key)
+        await self._post(name, spot, fleet_card.many_card(ask, len(run.nodes), seconds, name, by))
+
+    async def _post(self, name: str, spot: MessageTarget, message: Message) -> None:
+        """Post what does not change any more."""
+        await self._poster.enqueue(name, CARD, spot, message)
         self._poster.finished(name)
 
     async def _check(self, ask: FleetAsk, run: FleetRun, key: str, spot: MessageTarget, by: str) -> None:
@@ -183,7 +188,7 @@ class FleetCards:
 
     async def _keep(self, name: str, ask: FleetAsk, spot: MessageTarget, by: str) -> None:
         body = {"ask": ask.text, "channel": spot.channel, "thread_ts": spot.thread_ts, "by": by}
-        if self._chat_requests is not None and ask.text:
+        if ask.text:
             with contextlib.suppress(LedgerError):  # a failure only means that a crash ends it
                 await self._chat_requests.keep(name, json.dumps(body))
 
@@ -227,10 +232,8 @@ class FleetCards:
         except UsageError as no:
             ended = str(no)
         self._log("swept", sweep=ask.says, kind="asked", **run.report.figures)
-        cured = self._desk.cured if self.waves is not None else frozenset[str]()
-        card = fleet_card.report_card(ask, run.report, by, ended, cured)
-        await self._poster.enqueue(name, CARD, spot, card)
-        self._poster.finished(name)
+        card = fleet_card.report_card(ask, run.report, by, ended, self._desk.cured)
+        await self._post(name, spot, card)
         await self._done(name)
 
     async def _compare(self, ask: FleetAsk, key: str, spot: MessageTarget) -> None:
@@ -239,16 +242,14 @@ class FleetCards:
             message = fleet_card.comparison_message(await self._desk.compared(ask))
         except UsageError as no:
             message = fleet_card.broken_off_card(ask, str(no), "")
-        await self._poster.enqueue(name, CARD, spot, message)
-        self._poster.finished(name)
+        await self._post(name, spot, message)
 
     async def _stop(self, name: str, person: Person) -> None:
         """Stop a sweep here, or tell the program that runs it to stop. Raises: NothingProposed, LedgerError."""
         if not self._stop_here(name):
-            chat_requests = self._chat_requests if name.startswith(PREFIX) else None
-            if chat_requests is None or not await chat_requests.is_open(name):
+            if not (name.startswith(PREFIX) and await self._chat_requests.is_open(name)):
                 raise NothingProposed("That is no longer running.")
-            await chat_requests.keep(_stop_of(name))
+            await self._chat_requests.keep(_stop_of(name))
         self._log("sweep_stopped", card=one_line(name, 80), by=person.by)
 
     def _stop_here(self, name: str) -> bool:
@@ -262,17 +263,14 @@ class FleetCards:
         return True
 
     async def _is_stopped_elsewhere(self, name: str) -> bool:
-        if self._chat_requests is None:
-            return False
         with contextlib.suppress(LedgerError):
             return await self._chat_requests.is_open(_stop_of(name))
         return False
 
     async def _done(self, name: str) -> None:
-        if self._chat_requests is not None:
-            with contextlib.suppress(LedgerError):
-                await self._chat_requests.done(name)
-                await self._chat_requests.done(_stop_of(name))
+        with contextlib.suppress(LedgerError):
+            await self._chat_requests.done(name)
+            await self._chat_requests.done(_stop_of(name))
 
 
 def _stop_of(name: str) -> str:

@@ -44,7 +44,7 @@ class WaveCards:
         background: Background,
         watching: Background,
         log: Log,
-        chat_requests: ChatRequests | None = None,
+        chat_requests: ChatRequests,
         looks_every: float = LOOKS_EVERY,
     ) -> None:
         self.desk = desk
@@ -60,9 +60,7 @@ class WaveCards:
     async def begin(self, ask: FleetAsk, nodes: Sequence[Node], key: str, channel: str, by: str) -> None:
         """Check the nodes and propose the wave, on a new card. Raises: LedgerError."""
         name = PREFIX + hashlib.sha256(f"{channel}/{key}".encode()).hexdigest()[:16]
-        if self._chat_requests is not None and not await self._chat_requests.keep(
-            name, json.dumps({"channel": channel, "by": by})
-        ):
+        if not await self._chat_requests.keep(name, json.dumps({"channel": channel, "by": by})):
             return  # another delivery of the same click
         spot = MessageTarget(channel)
         await self._poster.enqueue(name, CARD, spot, checking_card(ask, len(nodes), by))
@@ -147,5 +145,4 @@ class WaveCards:
 
     async def _done(self, name: str) -> None:
         self._poster.finished(name)
-        if self._chat_requests is not None:
-            await self._chat_requests.done(name)
+        await self._chat_requests.done(name)

@@ -64,7 +64,7 @@ class WavePlans:
         await self._fleet.propose(ask, key, MessageTarget(intent.channel, intent.thread_ts), person.by)
 
     def _checked(self, ask: FleetAsk) -> FleetAsk:
-        if self._fleet.waves is None or ask.kind != "wave" or not ask.causes:
+        if ask.kind != "wave" or not ask.causes:
             raise UsageError(UNKNOWN)
         return ask
 
