@@ -26,7 +26,7 @@ from bot.domain.verdict import Verdict, without_secrets
 from bot.probes.profile import profiled
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
-from bot.response.diagnosis.what_if import Judge, WhatIf, in_short, what_ifs
+from bot.response.diagnosis.what_if import Judge, Why, in_short, what_ifs
 from bot.transport import case_file
 from bot.transport.recorder import RecordingTransport
 from bot.transport.replay import ReplayTransport
@@ -81,16 +81,6 @@ class Replayed:
         return one_line(f"{path}: recorded {when} by {head.program}, content {case.digest[:16]}…", 300)
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
-    """A case's verdict, and the smallest changes of its readings that would change it, the smallest first.
-
-    Shape: the verdicts of the changes are without snapshot and evidence.
-    """
-
-    case: Case
-    verdict: Verdict
-    changes: tuple[WhatIf, ...]
 
 
 async def replayed(

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.actions import ACTIONS
-from bot.app.cases import Why, awaited, replayed_in_short, why
+from bot.app.cases import awaited, replayed_in_short, why
 from bot.domain.case import Case
 from bot.domain.errors import ZombieError
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import Redactor
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.playbook_once import judging_once, parsing_once
-from bot.response.diagnosis.what_if import WhatIf, outcome
+from bot.response.diagnosis.what_if import WhatIf, Why, outcome
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.what_if_words import sentence
 

@@ -12,7 +12,7 @@ from bot.app.parts import sudoers
 from bot.lab.lab import SETTINGS, Lab
 from bot.lab.recipe import Recipe
 from bot.response.execution.privilege import acting_text, capture_text
-from bot.settings import Settings
+from bot.settings import Settings, state_folder
 from bot.settings.tables import ActSettings
 
 LOGIN = "zombie"
@@ -25,13 +25,8 @@ def lab(environment: Mapping[str, str]) -> Lab:
     """
     home = Path(environment.get("HOME") or Path.home())
     cache = Path(environment.get("XDG_CACHE_HOME") or "")
-    if named := environment.get("ZOMBIE_STATE_DIR"):
-        state = Path(named).absolute()
-    else:
-        xdg = Path(environment.get("XDG_STATE_HOME") or "")
-        state = (xdg if xdg.is_absolute() else home / ".local" / "state") / "zombie"
     images = (cache if cache.is_absolute() else home / ".cache") / "zombie" / "lab"
-    return Lab(state / "lab", images, say)
+    return Lab(state_folder(environment) / "lab", images, say)
 
 
 def recipe(suite: str) -> Recipe:

@@ -75,9 +75,9 @@ def toolbox_of(
         PlanWords(ACTIONS),
         now,
         incident_id,
+        Explainer(playbooks),
         ledger,
         cases,
-        Explainer(playbooks),
     )
     return Toolbox(answers, log, time.monotonic, settings.mcp.calls, settings.mcp.nodes_per_call)
 

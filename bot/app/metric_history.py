@@ -31,17 +31,14 @@ def profiled_by(settings: Settings, nodes: Iterable[Node]) -> PyroscopeHistory |
     set_up = settings.pyroscope
     if not set_up.url:
         return None
-    checked_base("PYROSCOPE_URL", set_up.url)
+    check_base("PYROSCOPE_URL", set_up.url)
     from bot.sources.pyroscope import PyroscopeHistory
 
     return PyroscopeHistory(set_up.url, nodes, set_up.label, set_up.profile, set_up.tenant)
 
 
-def checked_base(variable: str, url: str) -> str:
-    """Return the address.
-
-    Raises: SettingsError, naming the variable, when it is not an address.
-    """
+def check_base(variable: str, url: str) -> None:
+    """Raises: SettingsError, naming the variable, when it is not an address."""
     try:
         parts = urlsplit(url)
         is_base = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
@@ -50,7 +47,6 @@ def checked_base(variable: str, url: str) -> str:
     if not is_base:
         service = variable.partition("_")[0].lower()
         raise SettingsError(f"{variable} is not an address.", f"Write its base: {variable}=https://{service}.example")
-    return url
 
 
 def history_of(settings: Settings, nodes: Iterable[Node]) -> PrometheusHistory | None:
@@ -58,10 +54,9 @@ def history_of(settings: Settings, nodes: Iterable[Node]) -> PrometheusHistory |
 
     Raises: SettingsError when PROMETHEUS_URL is not an address.
     """
-    url = settings.prometheus_url
-    if not url:
+    if not (url := settings.prometheus_url):
         return None
-    checked_base("PROMETHEUS_URL", url)
+    check_base("PROMETHEUS_URL", url)
     from bot.sources.prometheus import PrometheusHistory
 
     return PrometheusHistory(url, nodes)
@@ -90,8 +85,3 @@ def with_history(diagnose: Diagnose, settings: Settings, known: Inventory) -> tu
     if (profiled := profiled_by(settings, known.nodes)) is not None:
         diagnose = with_past(diagnose, profiled, now, PROFILED)
     return (diagnose, None) if history is None else (with_past(diagnose, history, now), history)
-
-
-def history_counts(history: PrometheusHistory | None, known: Inventory) -> InventoryHistory | None:
-    """Return the source of these nodes' earlier counts; None where no Prometheus is set."""
-    return None if history is None else InventoryHistory(history, known)

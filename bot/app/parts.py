@@ -22,6 +22,7 @@ from bot.probes import PROBES
 if TYPE_CHECKING:
     from bot.domain.script_session import ScriptTransport
     from bot.inventory import Inventory
+    from bot.transport.ssh_options import Keyring
 
 
 def now() -> datetime:
@@ -87,22 +88,26 @@ def _home(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("HOME") or Path.home())
 
 
+def _keyring(environment: Mapping[str, str]) -> Keyring:
+    from bot.transport.ssh_options import Keyring
+
+    return Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK"))
+
+
 def ssh_transport(environment: Mapping[str, str]) -> ActingTransport:
     """The transport to nodes of an inventory; loads asyncssh."""
     from bot.transport.ssh import SshTransport
-    from bot.transport.ssh_options import Keyring
 
     # It warns about each write to a broken connection, which the node's verdict reports already.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
-    return SshTransport(Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK")), nonce)
+    return SshTransport(_keyring(environment), nonce)
 
 
 def ssh_scripts(environment: Mapping[str, str]) -> ScriptTransport:
     """Interactive sessions with nodes of an inventory; loads asyncssh."""
-    from bot.transport.ssh_options import Keyring
     from bot.transport.ssh_script import SshScriptTransport
 
-    return SshScriptTransport(Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK")))
+    return SshScriptTransport(_keyring(environment))
 
 
 def ssh_key(key: Path, environment: Mapping[str, str]) -> None:
@@ -110,9 +115,7 @@ def ssh_key(key: Path, environment: Mapping[str, str]) -> None:
 
     Raises: MissingFile, with why not.
     """
-    from bot.transport.ssh_options import Keyring
-
-    Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK")).login_with(key)
+    _keyring(environment).login_with(key)
 
 
 def runner_name() -> str:

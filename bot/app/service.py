@@ -20,7 +20,7 @@ from bot.app.json_log import JsonLog
 from bot.app.listings import Renewal
 from bot.app.machines import note_machines
 from bot.app.mcp import serving_mcp
-from bot.app.metric_history import history_counts, with_history
+from bot.app.metric_history import InventoryHistory, with_history
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
 from bot.app.parts import inventory, now, ssh_transport
@@ -137,7 +137,7 @@ class Service:
             log,
             stores.kept_cases,
             stores.readings,
-            history_counts(self._history, known),
+            None if self._history is None else InventoryHistory(self._history, known),
         )
         self._diagnosis = Diagnosis(
             self._scheduler,

@@ -25,21 +25,19 @@ from bot.ledger.inbox import KNOWN_FOR
 from bot.ledger.inbox import Inbox as BlockingInbox
 from bot.ledger.leases import Presence
 from bot.surfaces import SURFACES
-from bot.surfaces.pagerduty import PARTS
 
 THREADS = 4
 DOORS = 2  # threads that only store deliveries, so that senders need not wait
 # The surface that takes all other posts takes none of these.
 PARTS_OF_OTHERS = tuple(surface.parts for surface in SURFACES if surface.parts)
-PAGES_LENT_FOR = timedelta(seconds=60)  # longer than a post to PagerDuty may take
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
     """The ledger and the other stores.
 
-    Shape: `runner` is this program's name among all that share the database; `pages` is the outbox for posts to
-    PagerDuty; `database` and `threads` are for other stores.
+    Shape: `runner` is this program's name among all that share the database; `database` and `threads` are for other
+    stores.
     """
 
     runner: str
@@ -48,7 +46,6 @@ class Stores:
     leases: Leases
     inbox: Inbox
     cases: DedupStore
-    pages: Outbox
     chat_requests: ChatRequests
     waves: WaveLedger
     kept_cases: CaseStore
@@ -78,7 +75,6 @@ def open_stores(database_url: str, known_for: timedelta = KNOWN_FOR) -> Iterator
             on_threads(leases, threads),
             on_threads(BlockingInbox(database, runner, leases=leases, known_for=known_for), threads, {"keep": doors}),
             on_threads(BlockingCases(database), threads),
-            on_threads(BlockingOutbox(database, PAGES_LENT_FOR, parts=PARTS, at_once=1), threads),
             on_threads(ChatRequestStore(database, leases), threads, {"keep": doors}),
             on_threads(BlockingWaves(database), threads),
             on_threads(BlockingKeptCases(database), threads),

@@ -12,7 +12,7 @@ from bot.commands import options
 from bot.commands.replay import add_playbook
 
 if TYPE_CHECKING:
-    from bot.app.cases import Why
+    from bot.response.diagnosis.what_if import Why
 
 EXAMPLES = """examples:
   zombie why said/node-123.jsonl           the smallest changes of readings that would change the verdict

@@ -49,6 +49,15 @@ def safe(text: str) -> str:
     return _UNSAFE.sub(_escape, text)
 
 
+def safe_value(value: Any) -> Any:
+    """Return a JSON value in which every text, also as a name, is safe."""
+    if isinstance(value, str):
+        return safe(value)
+    if isinstance(value, Mapping):
+        return {safe(name): safe_value(held) for name, held in value.items()}
+    return [safe_value(held) for held in value] if isinstance(value, list) else value
+
+
 def decode(raw: bytes) -> str:
     """Decode a node's bytes as UTF-8, with invalid bytes as visible escapes, and make the text safe.
 

@@ -14,7 +14,18 @@ from typing import Any
 from bot.domain.alert import AlertGroup, CaseEvent, Delivery, SourceAlert
 from bot.domain.errors import MalformedDelivery
 from bot.domain.setting import secret
-from bot.sources.body import MOST_SIGNALS, TITLE, any_alike, harmless, inner, instant, labels, read_body, table, text
+from bot.sources.body import (
+    MOST_SIGNALS,
+    TITLE,
+    harmless,
+    inner,
+    instant,
+    is_bearer,
+    labels,
+    read_body,
+    table,
+    text,
+)
 from bot.sources.source import Body, ParsedFile, Source
 
 NAME, PATH = "alertmanager", "/alertmanager"
@@ -39,8 +50,7 @@ class AlertmanagerWebhook:
 
     def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
         """True when the request carries our token."""
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        return any_alike([given.strip()], [self._token]) and scheme.lower() == "bearer"
+        return is_bearer(headers.get("authorization", ""), self._token)
 
     def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
         """Return the request's group of alerts.

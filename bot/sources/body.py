@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from bot.domain.errors import MalformedDelivery
-from bot.domain.safe_text import one_line, redacted, safe
+from bot.domain.safe_text import one_line, redacted, safe_value
 
 DEEPEST = 32  # levels; known bodies nest ten deep
 MOST_SIGNALS = 1000
@@ -86,17 +86,7 @@ def instant(body: Mapping[str, Any], key: str) -> datetime | None:
 
 def harmless(value: Any) -> Any:
     """Return JSON whose texts are safe to show and hold no secrets."""
-    return redacted(_safe(value))
-
-
-def _safe(value: Any) -> Any:
-    if isinstance(value, str):
-        return safe(value)
-    if isinstance(value, dict):
-        return {safe(key): _safe(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_safe(item) for item in value]
-    return value
+    return redacted(safe_value(value))
 
 
 def _bounded(body: Any) -> None:
@@ -123,6 +113,12 @@ MOST_SIGNATURES = 10  # during a secret's rotation there are two
 def signed(secret: str, body: bytes) -> str:
     """Return HMAC-SHA256 of a body, in hex."""
     return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def is_bearer(header: str, token: str) -> bool:
+    """True when an Authorization header carries this token, which is not empty; compared in constant time."""
+    scheme, _, given = header.partition(" ")
+    return any_alike([given.strip()], [token]) and bool(token) and scheme.lower() == "bearer"
 
 
 def any_alike(given: Sequence[str], expected: Sequence[str]) -> bool:

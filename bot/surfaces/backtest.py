@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from bot.domain.safe_text import one_line, redacted_text
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.backtest import Cell, ChangedOutcome, ItemOutcome
-from bot.surfaces.text import wrapped
+from bot.surfaces.text import table_lines, wrapped
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.words import cause_words
 
@@ -57,7 +57,7 @@ class BacktestTable:
         """Return the cases that flip as a table, and why each flips."""
         lines = [self.headline()]
         if self._told_of:
-            lines += ["", *_table(("CASE", *self._playbooks), list(self._rows()))]
+            lines += ["", *table_lines([("CASE", *self._playbooks), *self._rows()])]
         for cell in self._told_of:
             before, after, *because = self._told(cell)
             lines += ["", one_line(f"{cell.case}, by {cell.playbook}", 200)]
@@ -181,12 +181,6 @@ def _said(text: str) -> str:
 
 def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[at]) for row in (titles, *rows)) for at in range(len(titles))]
-    for row in (titles, *rows):
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _row(cells: Iterable[str]) -> str:

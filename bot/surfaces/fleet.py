@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from bot.domain.safe_text import listed, safe
+from bot.domain.safe_text import listed, safe, safe_value
 from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.report import CauseCount, FleetReport
 from bot.surfaces.text import wrapped
@@ -52,7 +52,7 @@ def fleet_body(report: FleetReport, *, verdicts: bool = False) -> dict[str, Any]
         body["remarks"] = list(remarks(report))
     if verdicts:
         body["nodes"] = [_node(answer) for answer in report.answers]
-    cleaned: dict[str, Any] = _safe(body)
+    cleaned: dict[str, Any] = safe_value(body)
     return cleaned
 
 
@@ -76,14 +76,6 @@ def _node(answer: NodeAnswer) -> dict[str, Any]:
         "confidence": answer.confidence or None,
         "summary": answer.because,
     }
-
-
-def _safe(value: Any) -> Any:
-    if isinstance(value, str):
-        return safe(value)
-    if isinstance(value, Mapping):
-        return {safe(key): _safe(held) for key, held in value.items()}
-    return [_safe(held) for held in value] if isinstance(value, list) else value
 
 
 def remarks(report: FleetReport) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from bot.domain.duration import span
@@ -28,8 +28,8 @@ from bot.domain.events import (
     ValidationStarted,
 )
 from bot.domain.incident import Incident, IncidentSummary
-from bot.domain.safe_text import one_line, safe
-from bot.surfaces.text import headline, verdict_text, wrapped
+from bot.domain.safe_text import one_line, safe, safe_value
+from bot.surfaces.text import headline, table_lines, verdict_text, wrapped
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.growth_words import sparkline
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
@@ -64,7 +64,7 @@ def incident_body(incident: Incident, entries: Sequence[Entry]) -> dict[str, Any
         {"seq": entry.seq, "at": instant_text(entry.at), "by": entry.by, "kind": entry.kind, "body": entry.body}
         for entry in entries
     ]
-    body: dict[str, Any] = _safe(_summary(incident.summary) | {"entries": cells})
+    body: dict[str, Any] = safe_value(_summary(incident.summary) | {"entries": cells})
     return body
 
 
@@ -77,10 +77,7 @@ def incidents_text(summaries: Sequence[IncidentSummary]) -> str:
     """
     if not summaries:
         return "No incidents.\n"
-    rows = [_TITLES, *(_row(summary) for summary in summaries)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(_TITLES))]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+    return "".join(f"{line}\n" for line in table_lines([_TITLES, *map(_row, summaries)]))
 
 
 def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80, context: ViewContext = NOTHING) -> str:
@@ -176,12 +173,3 @@ def _row(summary: IncidentSummary) -> tuple[str, ...]:
     source = f"{summary.source} {summary.source_id}" if summary.source_id else summary.source
     cells = (summary.id, summary.node or "?", summary.state.value, summary.cause or "", source)
     return (*(one_line(cell, 40) for cell in cells), f"{summary.opened_at:%Y-%m-%d %H:%M:%S}")
-
-
-def _safe(value: Any) -> Any:
-    """Make every text in a JSON value safe: people and sources wrote some of it."""
-    if isinstance(value, str):
-        return safe(value)
-    if isinstance(value, Mapping):
-        return {safe(name): _safe(inner) for name, inner in value.items()}
-    return [_safe(inner) for inner in value] if isinstance(value, list) else value

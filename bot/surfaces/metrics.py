@@ -8,7 +8,6 @@ Format: https://prometheus.io/docs/instrumenting/exposition_formats/ and OpenMet
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Status
 from bot.domain.wave import WaveState
 from bot.domain.wave_events import TurnOutcome
+from bot.sources.body import is_bearer
 from bot.surfaces.remembered import Remembered
 
 ACK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0)  # Slack waits 3 s, PagerDuty 16
@@ -291,9 +291,7 @@ class Scrape:
         return web.Response(body=body, headers={"Content-Type": content_type, "Cache-Control": "no-store"})
 
     def _has_token(self, request: web.Request) -> bool:
-        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-        known = bool(self._token) and scheme.lower() == "bearer"
-        return known and hmac.compare_digest(given.strip().encode(), self._token.encode())
+        return is_bearer(request.headers.get("Authorization", ""), self._token)
 
 
 def _is_from_here(request: web.Request) -> bool:

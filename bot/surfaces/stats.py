@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bot.domain.entry import instant_text
 from bot.domain.feedback import Score
 from bot.domain.safe_text import one_line
-from bot.surfaces.text import wrapped
+from bot.surfaces.text import table_lines, wrapped
 
 SCHEMA_VERSION = 1
 _UNCOUNTED = "Not counted: {} by logins that [policy] terminal_approvers does not name."
@@ -48,9 +48,7 @@ def stats_text(scores: Sequence[Score], uncounted: int = 0, width: int = 80) -> 
     if not scores:
         nobody = "Nobody has marked a verdict yet: zombie mark ID right|wrong, or the buttons of a closed card."
         return "".join(f"{line}\n" for line in left_out or [nobody])
-    rows = [_TITLES, *map(_row, scores)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(_TITLES))]
-    lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = table_lines([_TITLES, *map(_row, scores)])
     for score in scores:
         if score.in_doubt:
             lines += ["", *wrapped(one_line(score.doubt, 400), width, "")]

@@ -59,6 +59,12 @@ def wrapped(text: str, width: int, indent: str, first: str | None = None) -> lis
     )
 
 
+def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines whose columns stand below each other; the first row is the headings."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
 def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords) -> Iterator[str]:
     yield headline(verdict, colour)
     yield from wrapped(verdict.summary, width, "  ")

@@ -8,6 +8,7 @@ from bot.app.metric_history import history_of, profiled_by
 from bot.domain.contracts import Clock
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import CannotRead
+from bot.domain.metric_history import MetricHistory
 from bot.domain.node import Node
 from bot.settings import Settings
 
@@ -20,20 +21,11 @@ async def prometheus(settings: Settings, nodes: Sequence[Node], now: Clock) -> t
     history = history_of(settings, nodes)
     if history is None:
         return (DoctorFinding("Prometheus", Mark.NOT_SET, "no PROMETHEUS_URL: verdicts come without the past"),)
+    hint = "Is it reachable, and does its label instance hold the inventory's names, addresses or labels?"
     try:
-        for node in nodes[:1]:
-            evidence = await history.before(node, now())
-            return (
-                DoctorFinding(
-                    "Prometheus", Mark.OK, f"of {node.name}: {evidence[0].says if evidence else 'no past found'}"
-                ),
-            )
-    except CannotRead as no:
-        hint = "Is it reachable, and does its label instance hold the inventory's names, addresses or labels?"
-        return (DoctorFinding("Prometheus", Mark.WRONG, str(no), hint),)
+        return (await _of_a_node("Prometheus", history, nodes, now, hint),)
     finally:
         await history.close()
-    return (DoctorFinding("Prometheus", Mark.NOTE, "not tried: there are no nodes"),)
 
 
 async def pyroscope(settings: Settings, nodes: Sequence[Node], now: Clock) -> tuple[DoctorFinding, ...]:
@@ -44,11 +36,15 @@ async def pyroscope(settings: Settings, nodes: Sequence[Node], now: Clock) -> tu
     profiled = profiled_by(settings, nodes)
     if profiled is None:
         return ()
+    hint = "Is it reachable, and which label names nodes there? [pyroscope] label in zombie.toml"
+    return (await _of_a_node("Pyroscope", profiled, nodes, now, hint),)
+
+
+async def _of_a_node(name: str, history: MetricHistory, nodes: Sequence[Node], now: Clock, hint: str) -> DoctorFinding:
+    if not nodes:
+        return DoctorFinding(name, Mark.NOTE, "not tried: there are no nodes")
     try:
-        for node in nodes[:1]:
-            (evidence,) = await profiled.before(node, now())
-            return (DoctorFinding("Pyroscope", Mark.OK, f"of {node.name}: {evidence.says}"),)
+        evidence = await history.before(nodes[0], now())
     except CannotRead as no:
-        hint = "Is it reachable, and which label names nodes there? [pyroscope] label in zombie.toml"
-        return (DoctorFinding("Pyroscope", Mark.WRONG, str(no), hint),)
-    return (DoctorFinding("Pyroscope", Mark.NOTE, "not tried: there are no nodes"),)
+        return DoctorFinding(name, Mark.WRONG, str(no), hint)
+    return DoctorFinding(name, Mark.OK, f"of {nodes[0].name}: {evidence[0].says if evidence else 'no past found'}")

@@ -16,6 +16,7 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from bot.domain.action import Action
+from bot.domain.case import Case
 from bot.domain.cause import Weighing
 from bot.domain.change import NONE, Change
 from bot.domain.conclude import concluded, weighings
@@ -54,6 +55,18 @@ class WhatIf:
             return 1.0
         was, now = number(self.was), float(self.change.value)
         return abs(was - now) / max(abs(was), abs(now), 1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A case's verdict, and the smallest changes of its readings that would change it, the smallest first.
+
+    Shape: the verdicts of the changes are without snapshot and evidence.
+    """
+
+    case: Case
+    verdict: Verdict
+    changes: tuple[WhatIf, ...]
 
 
 @dataclass(frozen=True, slots=True)

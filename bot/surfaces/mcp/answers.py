@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot.domain.case import Case, CaseStore, read_case
-from bot.domain.contracts import ActingLedger, Clock, Listener, NodeDirectory, Progress
+from bot.domain.contracts import ActingLedger, Clock, Fresh, Listener, NodeDirectory, Progress
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
 from bot.domain.fold import fold, triaged_in
 from bot.domain.house_events import WishRefused
@@ -19,7 +19,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.recorder import VerdictRecorder
-from bot.response.diagnosis.what_if import WhatIf
+from bot.response.diagnosis.what_if import Why
 from bot.response.record import IncidentRecord, Opening, received, unheard
 from bot.surfaces.document import documents
 from bot.surfaces.incidents import incident_body, incident_text, incidents_body, incidents_text
@@ -42,32 +42,10 @@ class Reads(Protocol):
         ...
 
 
-class Names(Protocol):
-    """Makes a fresh name for each request."""
-
-    def __call__(self) -> str:
-        """Return a unique name."""
-        ...
-
-
-class Explained(Protocol):
-    """A case's verdict, and what would change it."""
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict, judged again."""
-        ...
-
-    @property
-    def changes(self) -> Sequence[WhatIf]:
-        """The smallest changes first; a replay confirmed each."""
-        ...
-
-
 class Explains(Protocol):
     """Judges cases again."""
 
-    async def told(self, case: Case, /) -> Explained:
+    async def told(self, case: Case, /) -> Why:
         """Return what would change a case's verdict. Raises: CaseError; PlaybookError."""
         ...
 
@@ -85,7 +63,7 @@ class RecordedAnswers:
     """Answers from nodes and from the record; without a ledger checks are not recorded, and there are no incidents.
 
     Shape: each check opens an incident of the kind `mcp` for each node; its plan is never offered. `cases` keeps what
-    the nodes said; without `cases` and an `explainer` nothing is explained.
+    the nodes said; without `cases` nothing is explained.
     """
 
     asker: Asker
@@ -94,10 +72,10 @@ class RecordedAnswers:
     playbooks: Playbooks
     words: PlanWords
     clock: Clock
-    fresh: Names
+    fresh: Fresh
+    explainer: Explains
     ledger: ActingLedger | None = None
     cases: CaseStore | None = None
-    explainer: Explains | None = None
 
     async def check(self, nodes: Sequence[str]) -> Answer:
         """Read the nodes, put the verdicts on record, and return them in the order asked for.
@@ -163,7 +141,7 @@ class RecordedAnswers:
         text = None
         if self.cases is not None and triaged.case:
             text = await self.cases.text(incident_id, triaged.case)
-        if text is None or self.explainer is None:
+        if text is None:
             raise UsageError(
                 f"What the node of incident {incident_id} said is not kept.",
                 "Check the node again, and explain that incident.",

@@ -10,7 +10,6 @@ the Origin header); https://asgi.readthedocs.io/en/latest/specs/www.html.
 from __future__ import annotations
 
 import asyncio
-import hmac
 from collections.abc import MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +18,7 @@ from aiohttp import web
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
+from bot.sources.body import is_bearer
 from bot.surfaces.mcp.member import PATH
 from bot.surfaces.mcp.server import mcp_server
 from bot.surfaces.mcp.tools import Toolbox
@@ -35,7 +35,7 @@ class McpEndpoint:
         """`token` is never empty: without a token there is no endpoint."""
         if not token:
             raise ValueError("an endpoint without a token would be open to everybody")
-        self._token = token.encode()
+        self._token = token
         # Host and Origin are checked here, before anything is read.
         unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._manager = StreamableHTTPSessionManager(
@@ -60,7 +60,7 @@ class McpEndpoint:
         """Answer a request: 403 for a foreign origin, 401 without the token, else as MCP defines."""
         if not _is_local_origin(request.headers.getall("Origin", [])):
             return web.Response(status=403, text="foreign origin")
-        if not self._may(request.headers.get("Authorization", "")):
+        if not is_bearer(request.headers.get("Authorization", ""), self._token):
             return web.Response(status=401, text="bad credentials", headers={"WWW-Authenticate": "Bearer"})
         body = await body_of(request)
         if self._inside >= MOST_AT_ONCE or not self._started.is_set() or self._stop.is_set():
@@ -70,12 +70,6 @@ class McpEndpoint:
             return await self._handed_on(request, body)
         finally:
             self._inside -= 1
-
-    def _may(self, header: str) -> bool:
-        kind, _, given = header.partition(" ")
-        return kind.lower() == "bearer" and hmac.compare_digest(
-            given.strip().encode("utf-8", "surrogateescape"), self._token
-        )
 
     async def _run(self) -> None:
         """Hold the package's task group open: it has to be closed by the task that opened it."""

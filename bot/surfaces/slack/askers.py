@@ -7,27 +7,17 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import Protocol
 
 from bot.domain.allowance import CHECKS_PER_PERSON, Allowance
 from bot.domain.contracts import Seconds
 from bot.domain.duration import span
 from bot.domain.errors import CannotTell, NotAllowedToAsk, NotAnApprover, TooManyRequests
 from bot.surfaces.remembered import Remembered
-from bot.surfaces.slack.people import People, Person, Workspace
+from bot.surfaces.slack.people import Installed, People, Person
 
 _REMEMBERED_SECONDS = 60.0  # how long a person's profile is kept: many checks at once cost a single call
 _PEOPLE = 2000
 _HINT = "Ask a person who may: [policy] askers in zombie.toml."
-
-
-class Installed(Protocol):
-    """Says in which workspace this app is installed, once Slack has said so."""
-
-    @property
-    def workspace(self) -> Workspace:
-        """The workspace; empty before Slack was reached."""
-        ...
 
 
 @dataclass(slots=True)

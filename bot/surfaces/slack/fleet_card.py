@@ -30,6 +30,7 @@ from bot.surfaces.slack.message import (
     paragraph,
 )
 from bot.surfaces.slack.newer_blocks import data_table
+from bot.surfaces.view.words import badness
 
 GO, STOP, CHECK, DIFF, PLAN = "fleet-go", "fleet-stop", "fleet-check", "fleet-diff", "fleet-plan"
 WHO_ELSE = "who-else"
@@ -42,7 +43,6 @@ DIFFERENCES = 8
 GROUPS = 5
 CAUSES = 6
 ROOM_BESIDE = 3_500  # of a message's characters, for all that is not the table
-_ORDER = {Status.CRITICAL: 0, Status.DEGRADED: 1, Status.UNKNOWN: 2, Status.UNREACHABLE: 3, Status.HEALTHY: 4}
 SURPRISE = "Surprise 3 is a chance of 1 in 1,000. Telling: unlikely by chance, even among all facts compared."
 _COLUMNS = ("az", "role")
 _WHAT = {
@@ -153,7 +153,7 @@ def _title(ask: FleetAsk, report: FleetReport) -> str:
 def _shown(report: FleetReport) -> list[NodeAnswer]:
     """Every node that is not healthy, the gravest first; the healthy ones are counted above."""
     shown = [answer for answer in report.answers if answer.found or answer.outcome is not NodeOutcome.ANSWERED]
-    return sorted(shown, key=lambda answer: (_ORDER[Status(answer.status)], answer.node))
+    return sorted(shown, key=lambda answer: (badness(Status(answer.status)), answer.node))
 
 
 def _labels(report: FleetReport) -> Sequence[str]:

@@ -60,5 +60,13 @@ def _has_data_table(message: Message) -> bool:
 def _plain(block: Block) -> Block:
     if block.get("type") != _KIND:
         return block
-    rows = list(block["rows"])[:ROWS]
-    return {"type": _PLAIN_KIND, "rows": rows, "column_settings": [{"is_wrapped": True}] * len(rows[0])}
+    return _wrapped(block["rows"][:ROWS])
+
+
+def wrapped_table(rows: Sequence[Sequence[str]]) -> Block:
+    """Return a table of the older kind, whose cells are wrapped; the first row is the heading."""
+    return _wrapped([[_cell(word) for word in row] for row in rows])
+
+
+def _wrapped(rows: Sequence[Sequence[Mapping[str, str]]]) -> Block:
+    return {"type": _PLAIN_KIND, "rows": list(rows), "column_settings": [{"is_wrapped": True}] * len(rows[0])}

@@ -35,6 +35,7 @@ from bot.surfaces.slack.message import (
     record_line,
     titled,
 )
+from bot.surfaces.slack.newer_blocks import wrapped_table
 from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.report_file import REPORT
@@ -49,7 +50,6 @@ SAID = 300
 PIECE = 1500  # characters of a preformatted block
 WORD = 160
 MOST_ROWS = 20
-CELL = 120
 NAMED = 10  # nodes of a yes that are named
 MOST_WHY, WHY = 3, 600  # sentences, and characters of each
 TOGETHER = timedelta(seconds=10)  # between the entries of the same yes to several nodes
@@ -206,14 +206,9 @@ def _before_and_after(view: IncidentView) -> Message:
     assert view.resolved is not None
     compared = view.resolved.compared
     rows = [("", "before", "after"), *((row.name, row.before, row.after) for row in compared[:MOST_ROWS])]
-    table: Block = {
-        "type": "table",
-        "column_settings": [{"is_wrapped": True}] * 3,  # a thread is narrow
-        "rows": [[{"type": "raw_text", "text": one_line(cell, CELL) or " "} for cell in row] for row in rows],
-    }
     words = "; ".join(f"{row.name}: {row.before} → {row.after}" for row in compared)
     said = f"{view.node} before and after. {one_line(view.resolved.summary, SAID)} {one_line(words, TEXT)}"
-    return Message(clipped(escaped(said), TEXT), (titled(f"{view.node}: before and after"), table))
+    return Message(clipped(escaped(said), TEXT), (titled(f"{view.node}: before and after"), wrapped_table(rows)))
 
 
 def _not_fixed(view: IncidentView) -> Message:
