@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -64,6 +65,7 @@ def listing_words(status: ListingStatus, at: datetime) -> str:
     return f"{status.place}: {nodes}, {age}" + (f"; {status.complaint}" if status.complaint else "")
 
 
+@dataclass(slots=True, eq=False)
 class Renewal:
     """Keeps an inventory in step with its clouds while the bot serves.
 
@@ -71,53 +73,45 @@ class Renewal:
     incident stays, listed or not.
     """
 
-    def __init__(
-        self,
-        known: Inventory,
-        load: Callable[[], Inventory],
-        ledger: Ledger,
-        log: Log,
-        heard: Sequence[Callable[[Sequence[Node]], None]],
-    ) -> None:
-        self._known = known
-        self._load = load
-        self._ledger = ledger
-        self._log = log
-        self._heard = heard
-        self._said: tuple[tuple[str, str], ...] = ()
+    known: Inventory
+    load: Callable[[], Inventory]
+    ledger: Ledger
+    log: Log
+    heard: Sequence[Callable[[Sequence[Node]], None]]
+    _said: tuple[tuple[str, str], ...] = ()
 
     async def begin(self) -> None:
         """Restore the nodes of open incidents that were listed before the start."""
-        if self._known.refresh is not None:
-            await self._take(self._known)
+        if self.known.refresh is not None:
+            await self._take(self.known)
 
     async def run(self) -> None:
         """Read it again and again; returns at once if nothing in it comes from a cloud."""
-        while (every := self._known.refresh) is not None:
+        while (every := self.known.refresh) is not None:
             await asyncio.sleep(every.total_seconds())
             await self.renew()
 
     async def renew(self) -> None:
         """Read it again once; if that fails it stays as it was, and the failure is logged."""
         try:
-            await self._take(await asyncio.to_thread(self._load))
+            await self._take(await asyncio.to_thread(self.load))
         except (UsageError, OSError) as no:
-            self._log("inventory_kept", because=str(no))
+            self.log("inventory_kept", because=str(no))
 
     async def _take(self, fresh: Inventory) -> None:
         try:
-            needed = {summary.node for summary in await self._ledger.incidents(only_open=True)}
+            needed = {summary.node for summary in await self.ledger.incidents(only_open=True)}
         except LedgerError as error:  # open incidents are not known, so no node is dropped
-            self._log("ledger_unavailable", error=str(error))
-            needed = set(self._known.names)
-        before = self._known.by_name
-        kept = self._known.take(fresh, needed)
-        if self._known.by_name != before or fresh is self._known:
-            for hear in self._heard:
-                hear(self._known.nodes)
-            self._log("inventory", nodes=len(self._known.by_name), kept_for_open_incidents=list(kept))
-        amiss = tuple((status.place, status.complaint) for status in self._known.listings if status.complaint)
+            self.log("ledger_unavailable", error=str(error))
+            needed = set(self.known.names)
+        before = self.known.by_name
+        kept = self.known.take(fresh, needed)
+        if self.known.by_name != before or fresh is self.known:
+            for hear in self.heard:
+                hear(self.known.nodes)
+            self.log("inventory", nodes=len(self.known.by_name), kept_for_open_incidents=list(kept))
+        amiss = tuple((status.place, status.complaint) for status in self.known.listings if status.complaint)
         if amiss != self._said:
             self._said = amiss
             for place, complaint in amiss:
-                self._log("inventory_partial", place=place, because=complaint)
+                self.log("inventory_partial", place=place, because=complaint)

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from bot.causes import CAUSES
@@ -44,6 +45,7 @@ def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[Sc
     return tuple(found)
 
 
+@dataclass(slots=True, eq=False)
 class Sweeps:
     """Runs due sweeps.
 
@@ -51,58 +53,47 @@ class Sweeps:
     `tells` posts a digest in its channel.
     """
 
-    def __init__(
-        self,
-        sweeps: Sequence[ScheduledSweep],
-        desk: FleetRunner,
-        chat_requests: ChatRequests,
-        readings: Readings,
-        store: SweepReports,
-        tells: Tells,
-        now: Clock,
-        log: Log,
-    ) -> None:
-        self._sweeps = sweeps
-        self._desk = desk
-        self._chat_requests = chat_requests
-        self._readings = readings
-        self._store = store
-        self._tells = tells
-        self._now = now
-        self._log = log
+    sweeps: Sequence[ScheduledSweep]
+    desk: FleetRunner
+    chat_requests: ChatRequests
+    readings: Readings
+    store: SweepReports
+    tells: Tells
+    now: Clock
+    log: Log
 
     async def run(self) -> None:
         """Run due sweeps until cancelled; returns at once where no sweep is configured."""
-        while self._sweeps:
+        while self.sweeps:
             await self.due()
             await asyncio.sleep(LOOKS_EVERY)
 
     async def due(self) -> None:
         """Run each due sweep that no other program runs or ran."""
-        for sweep in self._sweeps:
-            key = f"sweep-{sweep.name}-{sweep.slot(self._now())}"
+        for sweep in self.sweeps:
+            key = f"sweep-{sweep.name}-{sweep.slot(self.now())}"
             try:
-                if await self._chat_requests.keep(key):
+                if await self.chat_requests.keep(key):
                     await self._swept(sweep, key)
-                    await self._chat_requests.done(key)
+                    await self.chat_requests.done(key)
             except LedgerError as no:
-                self._log("ledger_unavailable", error=str(no))
+                self.log("ledger_unavailable", error=str(no))
 
     async def _swept(self, sweep: ScheduledSweep, key: str) -> None:
         try:
-            run = await self._desk.prepared(sweep.ask)
+            run = await self.desk.prepared(sweep.ask)
         except UsageError as no:
-            self._log("sweep_failed", sweep=sweep.ask.says, error=str(no))
+            self.log("sweep_failed", sweep=sweep.ask.says, error=str(no))
             return
         try:
-            await self._desk.run(run, lambda answer: None)
+            await self.desk.run(run, lambda answer: None)
         except UsageError as no:  # of some nodes: what the others said is no less worth a warning
-            self._log("sweep_failed", sweep=sweep.ask.says, error=str(no))
+            self.log("sweep_failed", sweep=sweep.ask.says, error=str(no))
             if not run.answers:
                 return
-        found = digest(_of(await self._store.told(sweep.name)), run.report, await self._growths(run.answers))
-        is_told = found.is_news and (found.is_urgent or not sweep.is_quiet(self._now()))
-        self._log(
+        found = digest(_of(await self.store.told(sweep.name)), run.report, await self._growths(run.answers))
+        is_told = found.is_news and (found.is_urgent or not sweep.is_quiet(self.now()))
+        self.log(
             "swept",
             sweep=sweep.ask.says,
             kind="scheduled",
@@ -112,20 +103,20 @@ class Sweeps:
             told=is_told,
         )
         if is_told:
-            await self._tells(key, sweep, found)
+            await self.tells(key, sweep, found)
         if is_told or not found.is_news:  # in quiet hours news waits
-            await self._store.tell(sweep.name, json.dumps(plain(found.told)))
+            await self.store.tell(sweep.name, json.dumps(plain(found.told)))
 
     async def _growths(self, answers: Sequence[NodeAnswer]) -> Mapping[tuple[str, str], Growth]:
         found: dict[tuple[str, str], Growth] = {}
-        at: datetime = self._now()
+        at: datetime = self.now()
         for answer in answers:
             for counted in answer.counted:
                 cause = CAUSES.get(counted.cause)
                 if cause is None or cause.grows is None:
                     continue
-                await self._readings.keep(answer.node, counted.cause, CountSample(at, counted.value, counted.boot))
-                looks = await self._readings.looks(answer.node, counted.cause)
+                await self.readings.keep(answer.node, counted.cause, CountSample(at, counted.value, counted.boot))
+                looks = await self.readings.looks(answer.node, counted.cause)
                 if (trend := growth(counted.cause, cause.grows, looks, counted.harm)) is not None:
                     found[answer.node, counted.cause] = trend
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from bot.domain.contracts import Log, Seconds
@@ -62,6 +62,7 @@ class NoticeBoard:
         return is_new
 
 
+@dataclass(slots=True, eq=False)
 class JobQueue:
     """Named jobs: each at its time, never twice at once, a limited number at a time.
 
@@ -69,25 +70,16 @@ class JobQueue:
     `failed` and tried again, less and less often; `named` is the log field for its name.
     """
 
-    def __init__(
-        self,
-        do: Do,
-        at_once: int,
-        clock: Seconds,
-        log: Log,
-        failed: str,
-        named: str = "group",
-    ) -> None:
-        self._do = do
-        self._at_once = at_once
-        self._clock = clock
-        self._log = log
-        self._failed = failed
-        self._named = named
-        self._due: dict[str, float] = {}
-        self._failures: dict[str, int] = {}
-        self._running: dict[str, asyncio.Task[None]] = {}
-        self._closed = False
+    do: Do
+    at_once: int
+    clock: Seconds
+    log: Log
+    failed: str
+    named: str = "group"
+    _due: dict[str, float] = field(default_factory=dict)
+    _failures: dict[str, int] = field(default_factory=dict)
+    _running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _closed: bool = False
 
     @property
     def running(self) -> frozenset[str]:
@@ -100,7 +92,7 @@ class JobQueue:
 
     def want(self, name: str, after: float = 0.0) -> None:
         """Schedule the job; if it runs, again after its end."""
-        self._due[name] = min(self._due.get(name, float("inf")), self._clock() + after)
+        self._due[name] = min(self._due.get(name, float("inf")), self.clock() + after)
 
     def drop(self, name: str) -> None:
         """Do not run the job again; a running job finishes."""
@@ -111,9 +103,9 @@ class JobQueue:
         """Begin due jobs, as far as there is room."""
         if self._closed:
             return
-        now = self._clock()
+        now = self.clock()
         for name in [name for name, at in self._due.items() if at <= now and name not in self._running]:
-            if len(self._running) >= self._at_once:
+            if len(self._running) >= self.at_once:
                 return
             del self._due[name]
             self._running[name] = asyncio.create_task(self._run(name), name=f"engine {name}")
@@ -131,14 +123,14 @@ class JobQueue:
     async def _run(self, name: str) -> None:
         again: float | None = None
         try:
-            again = await self._do(name)
+            again = await self.do(name)
             self._failures.pop(name, None)
         except Exception as error:  # noqa: BLE001 - the serving loop: a failed job must not end the others
             failures = self._failures[name] = self._failures.get(name, 0) + 1
             again = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(failures - 1, 16))
             sentence = one_line(str(error) or repr(error), 300)
-            fields = {self._named: name, "error": sentence, "kind": type(error).__name__, "again_in_seconds": again}
-            self._log(self._failed, **fields)
+            fields = {self.named: name, "error": sentence, "kind": type(error).__name__, "again_in_seconds": again}
+            self.log(self.failed, **fields)
         finally:
             del self._running[name]
             if again is not None:

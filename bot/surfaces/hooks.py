@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass
 from typing import TypeAlias
 
 from aiohttp import web
@@ -23,6 +24,7 @@ SMALL_BODY_BYTES = 16 * 1024  # a larger body is parsed in a thread, so that no 
 Counted: TypeAlias = Callable[[str, str, float], None]  # a source, the outcome of its request, and the seconds it took
 
 
+@dataclass(slots=True, eq=False)
 class Hooks:
     """Answers sources: 202 once a delivery is stored, also when repeated; 401 only for bad credentials.
 
@@ -30,25 +32,15 @@ class Hooks:
     three of those disables the webhook. `arrivals` is set when something new was stored.
     """
 
-    def __init__(
-        self,
-        inbox: Inbox,
-        now: Clock,
-        log: Log,
-        arrivals: asyncio.Event,
-        counted: Counted | None = None,
-        clock: Seconds = time.monotonic,
-        *,
-        most_at_once: int = MOST_AT_ONCE,
-    ) -> None:
-        self._inbox = inbox
-        self._now = now
-        self._log = log
-        self._arrivals = arrivals
-        self._counted = counted
-        self._clock = clock
-        self._most_at_once = most_at_once
-        self._inside = 0
+    inbox: Inbox
+    now: Clock
+    log: Log
+    arrivals: asyncio.Event
+    counted: Counted | None = None
+    clock: Seconds = time.monotonic
+    _: KW_ONLY
+    most_at_once: int = MOST_AT_ONCE
+    _inside: int = 0
 
     def posts(self, sources: Iterable[Webhook]) -> list[tuple[str, Handler]]:
         """Return the routes of these sources, for the web edge."""
@@ -56,7 +48,7 @@ class Hooks:
 
     def _taking(self, source: Webhook) -> Handler:
         async def take(request: web.Request) -> web.StreamResponse:
-            began = self._clock()
+            began = self.clock()
             outcome, answer = "failed", web.Response(status=500)
             try:
                 outcome, answer = await self._take(source, request)
@@ -64,15 +56,15 @@ class Hooks:
                 outcome = UNREAD.get(no.status_code, outcome)
                 raise
             finally:
-                if self._counted is not None:
-                    self._counted(source.kind, outcome, self._clock() - began)
+                if self.counted is not None:
+                    self.counted(source.kind, outcome, self.clock() - began)
             return answer
 
         return take
 
     async def _take(self, source: Webhook, request: web.Request) -> tuple[str, web.Response]:
         body = await body_of(request)
-        if self._inside >= self._most_at_once:
+        if self._inside >= self.most_at_once:
             return "busy", _later("too many requests at once")
         self._inside += 1  # only after the body: a slow sender takes no place
         try:
@@ -82,7 +74,7 @@ class Hooks:
 
     async def _kept(self, source: Webhook, request: web.Request, body: bytes) -> tuple[str, web.Response]:
         headers = {name.lower(): value for name, value in request.headers.items()}
-        if not source.is_genuine(headers, body, self._now()):
+        if not source.is_genuine(headers, body, self.now()):
             return "unauthorized", web.Response(status=401, text="bad credentials")
         try:
             if len(body) > SMALL_BODY_BYTES:
@@ -90,23 +82,23 @@ class Hooks:
             else:
                 delivery = source.delivery(headers, body)
         except MalformedDelivery as no:
-            self._log("delivery_refused", source=source.kind, because=one_line(no.sentence))
+            self.log("delivery_refused", source=source.kind, because=one_line(no.sentence))
             return "malformed", web.Response(status=400, text=one_line(no.sentence))
         return await self._on_disk(delivery)
 
     async def _on_disk(self, delivery: Delivery) -> tuple[str, web.Response]:
         if delivery.alarm is None:
-            self._log("delivery", source=delivery.source, id=delivery.id, what=delivery.what, outcome="ignored")
+            self.log("delivery", source=delivery.source, id=delivery.id, what=delivery.what, outcome="ignored")
             return "ignored", web.Response(status=202, text="ignored")
         try:
-            is_new = await self._inbox.keep(delivery)
+            is_new = await self.inbox.keep(delivery)
         except LedgerError as error:
-            self._log("ledger_unavailable", error=one_line(str(error)))
+            self.log("ledger_unavailable", error=one_line(str(error)))
             return "unavailable", _later("it cannot be stored now")
         outcome = "accepted" if is_new else "repeated"
-        self._log("delivery", source=delivery.source, id=delivery.id, what=delivery.what, outcome=outcome)
+        self.log("delivery", source=delivery.source, id=delivery.id, what=delivery.what, outcome=outcome)
         if is_new:
-            self._arrivals.set()
+            self.arrivals.set()
         return outcome, web.Response(status=202, text=outcome)
 
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -38,6 +39,7 @@ PROGRESS_EVERY = timedelta(seconds=10)  # while nodes of a page are still being 
 REMEMBERED = 2000
 
 
+@dataclass(slots=True, eq=False)
 class PagerDutySurface:
     """Keeps the notes up to date with the incidents: a `Surface`.
 
@@ -47,54 +49,44 @@ class PagerDutySurface:
     the policy and the words for plans.
     """
 
-    def __init__(
-        self,
-        pagerduty: PageWriter,
-        outbox: Outbox,
-        ledger: Ledger,
-        now: Clock,
-        log: Log,
-        *,
-        fields: Mapping[str, str] = MappingProxyType({}),
-        raises: bool = False,
-        writes: bool = True,
-        context: ViewContext = NOTHING,
-    ) -> None:
-        self._pagerduty = pagerduty
-        self._outbox = outbox
-        self._ledger = ledger
-        self._now = now
-        self._log = log
-        self._fields = fields
-        self._raises = raises
-        self._writes = writes
-        self._context = context
-        self._kept: Remembered[tuple[str, str], str] = Remembered(REMEMBERED)  # what was last kept of each part
-        self._raised: set[str] = set()
-        self._progress: dict[str, datetime] = {}  # when reading for a page began, or when progress was last sent
-        self._wake = asyncio.Event()
-        self._closed_until: datetime | None = None
-        self._failures = 0
-        self.card_of: Callable[[str], Awaitable[str]] | None = None  # a group's card, once Slack is connected
-        self.trouble = ""  # what PagerDuty refuses at present, as a sentence
+    pagerduty: PageWriter
+    outbox: Outbox
+    ledger: Ledger
+    now: Clock
+    log: Log
+    _: KW_ONLY
+    fields: Mapping[str, str] = MappingProxyType({})
+    raises: bool = False
+    writes: bool = True
+    context: ViewContext = NOTHING
+    # What was last kept of each part.
+    _kept: Remembered[tuple[str, str], str] = field(default_factory=lambda: Remembered(REMEMBERED))
+    _raised: set[str] = field(default_factory=set)
+    # When reading for a page began, or when progress was last sent.
+    _progress: dict[str, datetime] = field(default_factory=dict)
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _closed_until: datetime | None = None
+    _failures: int = 0
+    card_of: Callable[[str], Awaitable[str]] | None = None  # a group's card, once Slack is connected
+    trouble: str = ""  # what PagerDuty refuses at present, as a sentence
 
     async def show(self, group: Sequence[Incident]) -> None:
         """Bring PagerDuty up to date: once this returns, it happens even after a restart.
 
         Raises: LedgerError when it cannot be kept.
         """
-        pages = pages_of(group) if self._writes else {}
-        head = (await self._ledger.head(HOUSE)).noted if pages and all(incident.ended for incident in group) else ""
+        pages = pages_of(group) if self.writes else {}
+        head = (await self.ledger.head(HOUSE)).noted if pages and all(incident.ended for incident in group) else ""
         card = await self.card_of(group_of(group[0])) if pages and self.card_of is not None else ""
         for page, incidents in pages.items():
             first = min(_of_page(group, incidents, page), key=lambda incident: (incident.opened_at, incident.id)).id
-            text = note_text(incidents, first, head, self._context, card)
+            text = note_text(incidents, first, head, self.context, card)
             if text and (is_read(incidents) or self._may_progress(page)):
-                known = facts(incidents, self._context)
-                values = {self._fields[name]: fact for name, fact in known.items() if name in self._fields}
+                known = facts(incidents, self.context)
+                values = {self.fields[name]: fact for name, fact in known.items() if name in self.fields}
                 await self._keep(Post(first, _part(page), page, {"text": text, "fields": values}), without_head(text))
         for incident in group:
-            if self._raises and (raised := not_fixed(incident, self._context)) is not None:
+            if self.raises and (raised := not_fixed(incident, self.context)) is not None:
                 await self._raise(incident, raised)
         self._wake.set()
 
@@ -107,7 +99,7 @@ class PagerDutySurface:
                 unavailable = False
             except LedgerError as error:
                 if not unavailable:
-                    self._log("outbox_unavailable", error=one_line(str(error)))
+                    self.log("outbox_unavailable", error=one_line(str(error)))
                 unavailable = True
             self._wake.clear()
             with contextlib.suppress(TimeoutError):
@@ -120,8 +112,8 @@ class PagerDutySurface:
         Raises: LedgerError when the outbox cannot be asked.
         """
         sent = 0
-        while self._closed_until is None or self._now() >= self._closed_until:
-            due = await self._outbox.due(self._now())
+        while self._closed_until is None or self.now() >= self._closed_until:
+            due = await self.outbox.due(self.now())
             for post in due:
                 sent += await self._send(post)
             if not due:
@@ -132,7 +124,7 @@ class PagerDutySurface:
 
     def _may_progress(self, page: str) -> bool:
         """True when it is time to report how far the reading of many nodes is: each report costs three calls."""
-        now = self._now()
+        now = self.now()
         if len(self._progress) > REMEMBERED:
             self._progress.clear()
         if now - self._progress.setdefault(page, now) < PROGRESS_EVERY:
@@ -144,14 +136,14 @@ class PagerDutySurface:
         key = (post.incident, post.part)
         if self._kept.get(key) == (whole := f"{wording}\n{sorted(post.content['fields'].items())}"):
             return
-        await self._outbox.keep(post)
+        await self.outbox.keep(post)
         self._kept[key] = whole
 
     async def _raise(self, incident: Incident, raised: OutgoingAlert) -> None:
         """Queue an alert, once in an incident's life: a person may have resolved it meanwhile."""
         if incident.id in self._raised:
             return
-        if await self._outbox.place(incident.id, RAISED) is None:
+        if await self.outbox.place(incident.id, RAISED) is None:
             content = {
                 "key": raised.key,
                 "summary": raised.summary,
@@ -159,7 +151,7 @@ class PagerDutySurface:
                 "severity": raised.severity,
                 "details": dict(raised.details),
             }
-            await self._outbox.keep(Post(incident.id, RAISED, "events", {"raised": content}))
+            await self.outbox.keep(Post(incident.id, RAISED, "events", {"raised": content}))
         self._raised.add(incident.id)
 
     # --- what is sent
@@ -169,7 +161,7 @@ class PagerDutySurface:
             async with asyncio.timeout(SEND_SECONDS):
                 ts = await self._done(due)
         except asyncio.CancelledError:  # stopped: free the post, or the next run waits for its lease to end
-            await asyncio.shield(self._outbox.failed(due.id, self._now(), "stopped"))
+            await asyncio.shield(self.outbox.failed(due.id, self.now(), "stopped"))
             raise
         except (PagerDutyUnavailable, TimeoutError) as error:
             asked = error.retry_after_seconds if isinstance(error, PagerDutyUnavailable) else 0.0
@@ -178,11 +170,11 @@ class PagerDutySurface:
             if error.status in (401, 403):
                 await self._later(due, error, REFUSED_PAUSE)
             else:
-                self._log("pagerduty_refused", page=due.post.channel, incident=due.post.incident, error=str(error))
-                await self._outbox.dropped(due.id, str(error))
+                self.log("pagerduty_refused", page=due.post.channel, incident=due.post.incident, error=str(error))
+                await self.outbox.dropped(due.id, str(error))
         else:
             self._failures, self.trouble = 0, ""
-            await self._outbox.taken(due.id, due.post.channel, ts)
+            await self.outbox.taken(due.id, due.post.channel, ts)
             return True
         return False
 
@@ -190,22 +182,22 @@ class PagerDutySurface:
         """Try again later, the failed post before any other, so that the order stays."""
         says = one_line(str(error) or "PagerDuty took too long.")
         pause = max(asked, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self._failures, 10)))
-        now = self._now()
+        now = self.now()
         if not self.trouble:
-            self._log("pagerduty_unavailable", page=due.post.channel, error=says)
+            self.log("pagerduty_unavailable", page=due.post.channel, error=says)
         self._failures += 1
         self._closed_until, self.trouble = now + pause, says
         set_aside = due.attempts and not due.attempts % SET_ASIDE_AFTER
-        await self._outbox.failed(due.id, now + SET_ASIDE if set_aside else now, says)
+        await self.outbox.failed(due.id, now + SET_ASIDE if set_aside else now, says)
 
     async def _done(self, due: DuePost) -> str:
         """Do what a post asks for, unless it is done already; return the note's id or the alert's key."""
         post = due.post
         if post.part == RAISED:
             raised = OutgoingAlert(**post.content["raised"])
-            await self._pagerduty.raise_alert(raised)
+            await self.pagerduty.raise_alert(raised)
             return raised.key
-        page = await self._pagerduty.page(post.channel)  # before writing: does the page exist, and in which state
+        page = await self.pagerduty.page(post.channel)  # before writing: does the page exist, and in which state
         stood = due.place.ts if due.place is not None else ""
         note = await self._note(page.id, post.incident, str(post.content["text"]), stood)
         if values := post.content.get("fields"):
@@ -213,12 +205,12 @@ class PagerDutySurface:
         return note
 
     async def _note(self, page_id: str, incident: str, text: str, stood: str) -> str:
-        found = _marked(await self._pagerduty.notes(page_id), mark(incident), stood)
+        found = _marked(await self.pagerduty.notes(page_id), mark(incident), stood)
         if found is None:
-            return (await self._pagerduty.add_note(page_id, text)).id
+            return (await self.pagerduty.add_note(page_id, text)).id
         if without_head(found.content) != without_head(text):
             try:
-                await self._pagerduty.edit_note(page_id, found.id, text)
+                await self.pagerduty.edit_note(page_id, found.id, text)
             except PagerDutyRefused as error:
                 if error.status == 404:  # somebody removed it just now
                     raise PagerDutyUnavailable("The note was removed meanwhile.") from error
@@ -228,14 +220,14 @@ class PagerDutySurface:
     async def _set_fields(self, page_id: str, values: Mapping[str, Any]) -> None:
         """Set custom fields; a field that the account lacks does not hold up the note."""
         try:
-            known = await self._pagerduty.custom_fields(page_id)
+            known = await self.pagerduty.custom_fields(page_id)
             changed = {name: str(value) for name, value in values.items() if name in known and known[name] != value}
             if missing := sorted(values.keys() - known.keys()):
-                self._log("pagerduty_field_missing", page=page_id, fields=missing)
+                self.log("pagerduty_field_missing", page=page_id, fields=missing)
             if changed:
-                await self._pagerduty.set_custom_fields(page_id, changed)
+                await self.pagerduty.set_custom_fields(page_id, changed)
         except PagerDutyRefused as error:
-            self._log("pagerduty_refused", page=page_id, error=str(error))
+            self.log("pagerduty_refused", page=page_id, error=str(error))
 
 
 def _of_page(group: Sequence[Incident], shown: Sequence[Incident], page: str) -> Sequence[Incident]:

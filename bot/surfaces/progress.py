@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TextIO
 
 from bot.domain.contracts import Concluded, ProbeAnswered, Progress, ReadingStarted, Seconds
@@ -10,22 +11,22 @@ from bot.domain.contracts import Concluded, ProbeAnswered, Progress, ReadingStar
 SHOWN_NODES = 8
 
 
+@dataclass(slots=True, eq=False)
 class TerminalProgress:
     """Keeps the lines below the cursor; `clear` removes them before anything else is printed.
 
     `elapsed` returns the seconds since the check began; `nodes` is how many are checked, where known.
     """
 
-    def __init__(self, stream: TextIO, width: Callable[[], int], elapsed: Seconds, nodes: int = 0) -> None:
-        self._stream = stream
-        self._width = width
-        self._elapsed = elapsed
-        self._nodes = nodes
-        self._asked: dict[str, int] = {}
-        self._answered: dict[str, list[str]] = {}
-        self._unread: dict[str, int] = {}
-        self._concluded = 0
-        self._drawn = 0
+    stream: TextIO
+    width: Callable[[], int]
+    elapsed: Seconds
+    nodes: int = 0
+    _asked: dict[str, int] = field(default_factory=dict)
+    _answered: dict[str, list[str]] = field(default_factory=dict)
+    _unread: dict[str, int] = field(default_factory=dict)
+    _concluded: int = 0
+    _drawn: int = 0
 
     def heard(self, event: Progress) -> None:
         """Take in a progress event; `draw` shows it."""
@@ -47,18 +48,18 @@ class TerminalProgress:
         lines = [self._line(node) for node in list(self._asked)[:SHOWN_NODES]]
         if len(self._asked) > SHOWN_NODES:
             lines.append(f"  … and {len(self._asked) - SHOWN_NODES} more")
-        if self._nodes > SHOWN_NODES:
-            lines.append(f"  {self._concluded:,} of {self._nodes:,} nodes done, {self._elapsed():.0f} s")
-        width = max(20, self._width() - 1)
-        self._stream.write("".join(line[:width] + "\n" for line in lines))
-        self._stream.flush()
+        if self.nodes > SHOWN_NODES:
+            lines.append(f"  {self._concluded:,} of {self.nodes:,} nodes done, {self.elapsed():.0f} s")
+        width = max(20, self.width() - 1)
+        self.stream.write("".join(line[:width] + "\n" for line in lines))
+        self.stream.flush()
         self._drawn = len(lines)
 
     def clear(self) -> None:
         """Remove the drawn lines."""
         if self._drawn:
-            self._stream.write(f"\x1b[{self._drawn}A\x1b[0J")
-            self._stream.flush()
+            self.stream.write(f"\x1b[{self._drawn}A\x1b[0J")
+            self.stream.flush()
             self._drawn = 0
 
     def _line(self, node: str) -> str:
@@ -66,4 +67,4 @@ class TerminalProgress:
         parts = [f"{len(answered)} of {self._asked[node]} probes", *answered[-1:]]
         if self._unread.get(node):
             parts.append(f"{self._unread[node]} unread")
-        return f"  reading {node}: {', '.join(parts)}, {self._elapsed():.0f} s"
+        return f"  reading {node}: {', '.join(parts)}, {self.elapsed():.0f} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from bot.domain.contracts import Log, Seconds
@@ -18,21 +19,21 @@ class CountUnauthorized(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class RefusedRequests:
     """Counts every request answered 401, and logs each peer once a minute at most."""
 
-    def __init__(self, log: Log, clock: Seconds, count: CountUnauthorized | None = None) -> None:
-        self._log = log
-        self._clock = clock
-        self._count = count
-        self._said: dict[str, float] = {}  # peers that were logged, and when; the earliest first
-        self._unsaid = 0
+    log: Log
+    clock: Seconds
+    count: CountUnauthorized | None = None
+    _said: dict[str, float] = field(default_factory=dict)  # peers that were logged, and when; the earliest first
+    _unsaid: int = 0
 
     def note(self, path: str, peer: str) -> None:
         """Note a refused request."""
-        if self._count is not None:
-            self._count(path)
-        now = self._clock()
+        if self.count is not None:
+            self.count(path)
+        now = self.clock()
         while self._said and now - next(iter(self._said.values())) >= SAID_EVERY_SECONDS:
             del self._said[next(iter(self._said))]
         if peer in self._said or len(self._said) >= MOST_PEERS:
@@ -40,5 +41,5 @@ class RefusedRequests:
             return
         self._said[peer] = now
         # How many requests, of any peer, were not logged since the previous line.
-        self._log("request_refused", path=path, peer=peer, because="bad credentials", others=self._unsaid)
+        self.log("request_refused", path=path, peer=peer, because="bad credentials", others=self._unsaid)
         self._unsaid = 0

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.domain.chat_request import ChatRequest, ChatRequests
@@ -22,6 +22,7 @@ from bot.domain.rolling import RollingRequest
 from bot.domain.rolling_record import RollingCapture, RollingState
 from bot.domain.safe_text import one_line
 from bot.response.capture.look_turns import LookTurns
+from bot.response.capture.rolling_control import RollingControl
 from bot.response.capture.rolling_watch import RollingNews, RollingWatch
 from bot.response.capture.symptom_incident import incident_of
 from bot.response.record import short_id
@@ -45,36 +46,27 @@ MOST_TOLD = 25  # symptoms of a capture in its thread; the terminal shows all
 _FIGURES = 200  # captures whose figures are remembered
 
 
+@dataclass(slots=True, eq=False)
 class CaptureCards:
     """Begins captures and shows them. `watching` ends with the bot; `slack` finds cards."""
 
-    def __init__(
-        self,
-        watch: RollingWatch,
-        turns: LookTurns,
-        known: NodeDirectory,
-        ledger: ActingLedger,
-        poster: Poster,
-        outbox: Outbox,
-        slack: SlackConnection,
-        background: Background,
-        watching: Background,
-        log: Log,
-        chat_requests: ChatRequests,
-    ) -> None:
-        self.watch = watch
-        self.control = watch.control
-        self.chat_requests = chat_requests
-        self._turns = turns
-        self._known = known
-        self._ledger = ledger
-        self._poster = poster
-        self._outbox = outbox
-        self._slack = slack
-        self._background = background
-        self._watching = watching
-        self._log = log
-        self._figures: Remembered[str, RollingNews] = Remembered(_FIGURES)
+    watch: RollingWatch
+    turns: LookTurns
+    known: NodeDirectory
+    ledger: ActingLedger
+    poster: Poster
+    outbox: Outbox
+    slack: SlackConnection
+    background: Background
+    watching: Background
+    log: Log
+    chat_requests: ChatRequests
+    _figures: Remembered[str, RollingNews] = field(default_factory=lambda: Remembered(_FIGURES))
+
+    @property
+    def control(self) -> RollingControl:
+        """What begins and ends captures."""
+        return self.watch.control
 
     async def begin(self, node: Node, request: RollingRequest, target: MessageTarget, key: str, by: str) -> None:
         """Ask for a capture, on a new card; `key` is the request's, so that a repeated delivery does nothing.
@@ -85,14 +77,14 @@ class CaptureCards:
         body = {"channel": target.channel, "thread_ts": target.thread_ts, "node": node.name, "by": by}
         if not await self.chat_requests.keep(card_name(capture), json.dumps(body)):
             return  # another delivery of the same command
-        await self._poster.enqueue(card_name(capture), CARD, target, looking_card(node, request))
-        self._background.begin(self._ask(node, request, target, capture, by), f"capture {capture}")
+        await self.poster.enqueue(card_name(capture), CARD, target, looking_card(node, request))
+        self.background.begin(self._ask(node, request, target, capture, by), f"capture {capture}")
 
     def takes(self, kept: ChatRequest) -> bool:
         """Go on with the card of a capture; False for any other request."""
         if not (capture := capture_of(kept.key)):
             return False
-        self._watching.begin(self._again(capture, kept), f"{kept.key} carried on")
+        self.watching.begin(self._again(capture, kept), f"{kept.key} carried on")
         return True
 
     def news(self, news: RollingNews) -> None:
@@ -104,49 +96,49 @@ class CaptureCards:
 
     async def is_its_card(self, capture: str, channel: str, ts: str) -> bool:
         """True for the capture's card itself, False for a copy of it. Raises: LedgerError."""
-        place = await self._poster.place(card_name(capture))
+        place = await self.poster.place(card_name(capture))
         return place is not None and (place.channel, place.ts) == (channel, ts)
 
     async def look(self, rolling: RollingCapture) -> RollingNews:
         """Look at it on its node now; raises what `RollingWatch.look` raises, and InventoryError."""
         if not rolling.is_on_node:
             return self._figures.get(rolling.id) or RollingNews(rolling)
-        news = await self.watch.look(self._known.find(rolling.node), rolling)
+        news = await self.watch.look(self.known.find(rolling.node), rolling)
         self.news(news)
         return self._figures[rolling.id]
 
     async def stop(self, rolling: RollingCapture, by: str) -> RollingNews:
         """Stop it, then look: the last samples are read before the ring is removed; raises as `RollingControl.stop`."""
         if not rolling.is_over:
-            rolling = await self.control.stop(self._known.find(rolling.node), rolling, by)
+            rolling = await self.control.stop(self.known.find(rolling.node), rolling, by)
         return await self.look(rolling)
 
     def node(self, rolling: RollingCapture) -> Node:
         """Return the node of a capture. Raises: InventoryError."""
-        return self._known.find(rolling.node)
+        return self.known.find(rolling.node)
 
     # --- the card
 
     async def _ask(self, node: Node, request: RollingRequest, target: MessageTarget, capture: str, by: str) -> None:
         try:
-            await self._turns.take(capture)  # who shows the card looks: its figures are the look's own
+            await self.turns.take(capture)  # who shows the card looks: its figures are the look's own
             await self.control.ask(node, request, by, capture=capture)
         except (CannotRead, Unreachable, Refused, LedgerError) as no:
             named = f" ({type(no).__name__})" if isinstance(no, Refused) else ""
             because = f"{no.sentence.rstrip('.')}. {no.try_next}".strip()
             await self._end(card_name(capture), target, node.name, f"{because}{named}", by)
             return
-        self._watching.begin(self._show(capture, target), card_name(capture))
+        self.watching.begin(self._show(capture, target), card_name(capture))
 
     async def _again(self, capture: str, kept: ChatRequest) -> None:
-        self._log("capture_card_carried_on", key=one_line(kept.key, 80))
+        self.log("capture_card_carried_on", key=one_line(kept.key, 80))
         body: Mapping[str, Any] = json.loads(kept.body)
         target = MessageTarget(str(body["channel"]), str(body.get("thread_ts", "")))
-        await self._poster.adopt(kept.key, target)
+        await self.poster.adopt(kept.key, target)
         rolling: RollingCapture | None = None
         while True:
             try:
-                await self._turns.take(capture)
+                await self.turns.take(capture)
                 rolling = (await self.control.all()).get(capture)
                 if rolling is not None and rolling.state is RollingState.APPROVED:
                     rolling = await self.control.over(rolling, "the bot was restarted before it began", "")
@@ -169,9 +161,9 @@ class CaptureCards:
                 news = replace(figures, rolling=rolling) if figures is not None else RollingNews(rolling)
                 card = capture_card(news)
                 if rolling.state is not state:  # a new state has to arrive; figures in between are progress
-                    await self._poster.enqueue(name, CARD, target, card)
+                    await self.poster.enqueue(name, CARD, target, card)
                 elif card != shown:
-                    self._poster.show(name, target, lambda card=card: card)  # type: ignore[misc]
+                    self.poster.show(name, target, lambda card=card: card)  # type: ignore[misc]
                 state, shown = rolling.state, card
                 for caught in rolling.caught[:MOST_TOLD]:
                     await self._tell(name, target, rolling, caught, shown_parts)
@@ -180,7 +172,7 @@ class CaptureCards:
                     await self._done(name)
                     return
             except (LedgerError, UsageError) as error:
-                self._log("ledger_unavailable", error=one_line(str(error)), card=name)
+                self.log("ledger_unavailable", error=one_line(str(error)), card=name)
             await asyncio.sleep(LOOKS_EVERY)
 
     async def _found(self, capture: str) -> RollingCapture:
@@ -197,20 +189,20 @@ class CaptureCards:
         part = f"caught-{caught.symptom}-{round(10 * caught.at_mono)}"
         if part in shown_parts:
             return
-        if await self._outbox.place(name, part) is None:
-            found = incident_of(await self._ledger.incidents(node=rolling.node), rolling.node, caught.at)
-            place = await self._poster.place(found.card) if found is not None else None
-            address = self._slack.workspace.permalink(place) if place is not None else ""
-            await self._poster.enqueue(name, part, target, caught_reply(caught, found, address), under=CARD)
+        if await self.outbox.place(name, part) is None:
+            found = incident_of(await self.ledger.incidents(node=rolling.node), rolling.node, caught.at)
+            place = await self.poster.place(found.card) if found is not None else None
+            address = self.slack.workspace.permalink(place) if place is not None else ""
+            await self.poster.enqueue(name, part, target, caught_reply(caught, found, address), under=CARD)
         shown_parts.add(part)
         drawn = await self.watch.sketches.find(rolling.id, caught.sketch) if self.watch.sketches is not None else None
-        await attach_pictures(self._poster, name, target, drawn)
+        await attach_pictures(self.poster, name, target, drawn)
 
     async def _end(self, name: str, target: MessageTarget, node: str, because: str, by: str) -> None:
-        await self._poster.enqueue(name, CARD, target, not_recorded(node, because, by))
+        await self.poster.enqueue(name, CARD, target, not_recorded(node, because, by))
         await self._done(name)
 
     async def _done(self, name: str) -> None:
-        self._poster.finished(name)
+        self.poster.finished(name)
         with contextlib.suppress(ZombieError):
             await self.chat_requests.done(name)

@@ -60,31 +60,23 @@ class _Board:
         self.group = (*group, *(mine for mine in self.group if mine.id in self.reading - known))
 
 
+@dataclass(slots=True, eq=False)
 class CheckCards:
-    """Keeps the cards of checks: a `Follower` of diagnoses, and a `Surface`."""
+    """Keeps the cards of checks: a `Follower` of diagnoses, and a `Surface`.
 
-    def __init__(
-        self,
-        poster: Poster,
-        storms: StormBoard,
-        words: PlanWords,
-        links: Mapping[str, str] | None = None,
-        why: WhyReplies | None = None,
-        pictures: Pictures | None = None,
-    ) -> None:
-        """`why` adds to the details what would have changed a verdict; None: nobody does.
+    Shape: `why` adds to the details what would have changed a verdict; None: nobody does. `pictures` get ready while
+    nodes are read.
+    """
 
-        `pictures` get ready while nodes are read.
-        """
-        self._links = links or {}
-        self._poster = poster
-        self._storms = storms
-        self._words = words
-        self._why = why
-        self._pictures = pictures
-        self._boards: dict[str, _Board] = {}
-        self._asked_at: Remembered[str, MessageTarget] = Remembered(REMEMBERED)
-        self._shown: Remembered[str, str] = Remembered(REMEMBERED)
+    poster: Poster
+    storms: StormBoard
+    words: PlanWords
+    links: Mapping[str, str] = field(default_factory=dict)
+    why: WhyReplies | None = None
+    pictures: Pictures | None = None
+    _boards: dict[str, _Board] = field(default_factory=dict)
+    _asked_at: Remembered[str, MessageTarget] = field(default_factory=lambda: Remembered(REMEMBERED))
+    _shown: Remembered[str, str] = field(default_factory=lambda: Remembered(REMEMBERED))
 
     def expect(self, group: str, spot: MessageTarget) -> None:
         """Note where the card of a request belongs, and where the asker is answered in private."""
@@ -109,18 +101,18 @@ class CheckCards:
         if board is not None:
             board.shows(ours)
         if board is not None and not has_grown:
-            self._poster.show(name, board.spot, board.message)
+            self.poster.show(name, board.spot, board.message)
         elif spot is not None and all(member.triage is not None for member in ours):
-            view = group_view(ours, ViewContext(words=self._words, links=self._links))
+            view = group_view(ours, ViewContext(words=self.words, links=self.links))
             if view.shows_verdicts:  # `surface.py` shows everything else
-                await self._poster.adopt(name, spot)
+                await self.poster.adopt(name, spot)
                 await self._owe(name, spot, incident_card(view), once=True)
                 if has_grown and view.incidents[0].growth is not None:
-                    self._poster.illustrate(name, spot, ours[0].id, ours[0].node, view.incidents[0].growth)
+                    self.poster.illustrate(name, spot, ours[0].id, ours[0].node, view.incidents[0].growth)
                 if board is None:
-                    self._poster.finished(name)
+                    self.poster.finished(name)
         for storm in dict.fromkeys(member.storm for member in ours if member.storm):
-            self._storms.heard(storm)
+            self.storms.heard(storm)
 
     # --- while nodes are read
 
@@ -130,18 +122,18 @@ class CheckCards:
         spot = self._asked_at.get(name) or spot_of(group[0])
         if spot is None:
             return
-        if self._pictures is not None:
-            self._pictures.prepare()
+        if self.pictures is not None:
+            self.pictures.prepare()
         board, stands = self._boards.get(name), True
         if board is None:
-            stands = await self._poster.adopt(name, spot)
+            stands = await self.poster.adopt(name, spot)
             if (board := self._boards.get(name)) is None:
-                board = self._boards[name] = _Board(tuple(group), spot, self._words, self._links)
-                self._poster.hold(name)  # `surface.py` may be done with the card before its nodes are read
+                board = self._boards[name] = _Board(tuple(group), spot, self.words, self.links)
+                self.poster.hold(name)  # `surface.py` may be done with the card before its nodes are read
         board.reading |= {member.id for member in reading}
         board.shows(tuple(group))
         if stands:
-            self._poster.show(name, board.spot, board.message)
+            self.poster.show(name, board.spot, board.message)
         else:
             await self._owe(name, board.spot, board.message())
 
@@ -151,7 +143,7 @@ class CheckCards:
         board = self._boards.get(name)
         if board is not None and node not in board.live:
             board.progress[node] = underway
-            self._poster.show(name, board.spot, board.message)
+            self.poster.show(name, board.spot, board.message)
 
     async def concluded(self, incident: Incident, verdict: Verdict) -> None:
         """Show a verdict and its details; the last verdict has to arrive, so it is not mere progress."""
@@ -161,10 +153,10 @@ class CheckCards:
             return
         board.live[verdict.node] = verdict
         if not board.is_final:
-            self._poster.show(name, board.spot, board.message)
+            self.poster.show(name, board.spot, board.message)
         else:
             if verdict.heat is not None and len(board.group) == 1:  # begun at once; the card does not wait for it
-                self._poster.illustrate(name, board.spot, incident.id, verdict.node, verdict.heat)
+                self.poster.illustrate(name, board.spot, incident.id, verdict.node, verdict.heat)
             await self._owe(name, board.spot, board.message())
             if is_alarm(incident.alert):
                 await self._told_again(name, board)
@@ -173,10 +165,10 @@ class CheckCards:
             of_several = len(board.group) > 1
             blocks = details(verdict, incident.id, of_several=of_several)
             for reply in blocks:
-                await self._poster.enqueue(name, reply.part, board.spot, reply.message, under=CARD)
-            if self._why is not None and len(board.group) <= FEW:
+                await self.poster.enqueue(name, reply.part, board.spot, reply.message, under=CARD)
+            if self.why is not None and len(board.group) <= FEW:
                 again = partial(details, verdict, incident.id, of_several=of_several)
-                self._why.begin(name, board.spot, verdict, blocks, again, lambda: name in self._boards)
+                self.why.begin(name, board.spot, verdict, blocks, again, lambda: name in self._boards)
 
     def ended(self, incident: Incident) -> None:
         """Release a card once none of its nodes is being read."""
@@ -186,8 +178,8 @@ class CheckCards:
             board.reading.discard(incident.id)
             if not board.reading:
                 del self._boards[name]
-                self._poster.let_go(name)
-                self._poster.finished(name)
+                self.poster.let_go(name)
+                self.poster.finished(name)
 
     async def _told_again(self, name: str, board: _Board) -> None:
         """Announce in the card's thread what came back or came late: Slack does not notify about edits."""
@@ -198,11 +190,11 @@ class CheckCards:
         if again or late:
             new = f"Also on this card: {', '.join(member.node for member in late[:FEW])}. " if late else ""
             message = Message(clipped(new + board.message().text, TEXT), broadcast=True)
-            await self._poster.enqueue(name, f"again-{(again or late)[0].id}", board.spot, message, under=CARD)
+            await self.poster.enqueue(name, f"again-{(again or late)[0].id}", board.spot, message, under=CARD)
 
     async def _owe(self, name: str, spot: MessageTarget, message: Message, *, once: bool = False) -> None:
         wording = wording_of(message)
         if once and self._shown.get(name) == wording:
             return
-        await self._poster.enqueue(name, CARD, spot, message)
+        await self.poster.enqueue(name, CARD, spot, message)
         self._shown[name] = wording

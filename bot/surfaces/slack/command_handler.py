@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Collection
+from dataclasses import dataclass, field
 
 from bot.domain.chat_request import ChatRequests
 from bot.domain.errors import LedgerError, Refused, UsageError
@@ -40,60 +41,47 @@ REQUESTS_REMEMBERED = 1000
 NOT_KNOWN = "CannotTell: The ledger cannot be read or written now, so nothing was done. Try again."
 
 
+@dataclass(slots=True, eq=False)
 class CommandHandler:
     """Takes what people type, each delivery once.
 
     Shape: `channels` is where checks may be asked for, anywhere if empty, and always in a direct message, because they
     only look. `opener` begins them; `fleet` takes requests about many nodes at once. `chat_requests` know what any
-    program has taken before; None where nothing is stored.
+    program has taken before.
     """
 
-    def __init__(
-        self,
-        known: KnownNodes,
-        opener: CheckOpener,
-        replies: CommandReplies,
-        ephemeral: Ephemeral,
-        background: Background,
-        channels: Collection[str],
-        askers: Askers,
-        chat_requests: ChatRequests,
-        fleet: FleetCards,
-        profiles: SlackProfiles,
-        captures: CaptureCards,
-    ) -> None:
-        self._profiles = profiles
-        self._captures = captures
-        self._known = known
-        self._opener = opener
-        self._replies = replies
-        self._ephemeral = ephemeral
-        self._background = background
-        self._channels = channels
-        self._askers = askers
-        self._chat_requests = chat_requests
-        self._fleet = fleet
-        self._seen = Seen(REQUESTS_REMEMBERED)
+    known: KnownNodes
+    opener: CheckOpener
+    replies: CommandReplies
+    ephemeral: Ephemeral
+    background: Background
+    channels: Collection[str]
+    askers: Askers
+    chat_requests: ChatRequests
+    fleet: FleetCards
+    profiles: SlackProfiles
+    captures: CaptureCards
+    _seen: Seen = field(default_factory=lambda: Seen(REQUESTS_REMEMBERED))
 
     def take(self, request: CommandRequest) -> None:
         """Begin to handle a request; returns at once, so that Slack gets its acknowledgement first."""
         if self._seen.is_new(request.key):  # Slack delivers at least once
-            self._background.begin(self._once(request), f"request {request.key}")
+            self.background.begin(self._once(request), f"request {request.key}")
 
     async def _once(self, request: CommandRequest) -> None:
-        asked = await asyncio.to_thread(parse, request.text, self._known)  # the search for near names takes time
+        asked = await asyncio.to_thread(parse, request.text, self.known)  # the search for near names takes time
         try:
             body = self._kept(request, asked)
-            if not await self._chat_requests.keep(request.key, body):
+            if not await self.chat_requests.keep(request.key, body):
                 return
         except LedgerError:
             # Without a ledger checks are read and the brake is tried. Anything else could be a repetition.
             if isinstance(asked, Subcommand) and not asked.on:
-                await self._ephemeral.say(request, NOT_KNOWN)
+                await self.ephemeral.say(request, NOT_KNOWN)
                 return
         await self._handle(request, asked)
         with contextlib.suppress(LedgerError):
-            await self._chat_requests.done(request.key)
+            await self.chat_requests.done(request.key)
 
     def _kept(self, request: CommandRequest, asked: Request) -> str:
         """What the next run needs to begin a check that a crash breaks off; empty for anything else."""
@@ -102,32 +90,32 @@ class CommandHandler:
         return kept_text(request, [node.name for node in asked.nodes])
 
     def _is_here(self, channel: str) -> bool:
-        return not self._channels or channel in self._channels or channel.startswith("D")
+        return not self.channels or channel in self.channels or channel.startswith("D")
 
     async def _handle(self, request: CommandRequest, asked: Request) -> None:
         if isinstance(asked, HelpRequest):
-            await self._ephemeral.say(request, help_words(asked))
+            await self.ephemeral.say(request, help_words(asked))
         elif isinstance(asked, Subcommand | CapturesRequest):
-            await self._replies.reply(request, asked)
+            await self.replies.reply(request, asked)
         elif not self._is_here(request.channel):
-            await self._ephemeral.say(request, not_here(self._channels))
+            await self.ephemeral.say(request, not_here(self.channels))
         elif isinstance(asked, FleetAsk):
             await self._sweep(request, asked)
         elif isinstance(asked, ProfileRequest):
             if await self._may_ask(request, (asked.node,)):
-                await self._profiles.ask(asked.node, asked.capture, request.target, request.key, request.by)
+                await self.profiles.ask(asked.node, asked.capture, request.target, request.key, request.by)
         elif isinstance(asked, RecordRequest):
             if await self._may_ask(request, (asked.node,)):
-                await self._captures.begin(asked.node, asked.rolling, request.target, request.key, request.by)
+                await self.captures.begin(asked.node, asked.rolling, request.target, request.key, request.by)
         elif await self._may_ask(request, asked.nodes):
             if asked.asks:
-                await self._ephemeral.quote(request, ASKS, [find_node_block()])
+                await self.ephemeral.quote(request, ASKS, [find_node_block()])
             if asked.unknown:
-                quoted = self._ephemeral.quote(request, unknown_words(asked), meant_blocks(asked.near))
-                self._background.begin(quoted, f"answer to {request.key}")
+                quoted = self.ephemeral.quote(request, unknown_words(asked), meant_blocks(asked.near))
+                self.background.begin(quoted, f"answer to {request.key}")
             if asked.nodes:
                 nodes = [node.name for node in asked.nodes]
-                await self._opener.begin(request.key, request.target, request.by, request.text, nodes)
+                await self.opener.begin(request.key, request.target, request.by, request.text, nodes)
 
     async def _may_ask(self, request: CommandRequest, counts: object) -> bool:
         """Return whether this person may ask for checks; a person who may not is told so, without any node's name.
@@ -135,11 +123,11 @@ class CommandHandler:
         Shape: where `counts` is empty, nothing is read and nothing is counted.
         """
         try:
-            await self._askers.admit(request.person)
+            await self.askers.admit(request.person)
             if counts:
-                self._askers.count(request.person)
+                self.askers.count(request.person)
         except Refused as no:
-            await self._replies.refuse(request, "check", no)
+            await self.replies.refuse(request, "check", no)
             return False
         return True
 
@@ -148,6 +136,6 @@ class CommandHandler:
         if not await self._may_ask(request, ask.words):
             return
         try:
-            await self._fleet.ask(ask, request.key, request.target, request.by)
+            await self.fleet.ask(ask, request.key, request.target, request.by)
         except UsageError as no:  # it may quote what was typed
-            await self._ephemeral.quote(request, redacted_text(str(no)))
+            await self.ephemeral.quote(request, redacted_text(str(no)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.errors import Refused, UnknownIncident
@@ -30,81 +31,76 @@ class Subscription(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class CommandReplies:
     """Does what a subcommand asks for, and answers in private.
 
     Shape: `pagerduty` is None where the bot does not talk to PagerDuty, `captures` where nothing is recorded.
     """
 
-    def __init__(
-        self,
-        context: SlackContext,
-        pagerduty: Subscription | None = None,
-        captures: CaptureDecisions | None = None,
-    ) -> None:
-        self._captures = captures
-        self._context = context
-        self._subscription = pagerduty
+    context: SlackContext
+    pagerduty: Subscription | None = None
+    captures: CaptureDecisions | None = None
 
     async def reply(self, request: CommandRequest, asked: Subcommand | CapturesRequest) -> None:
         """Do what was asked, and answer the person in private."""
         person = request.person
         about = asked.capture if isinstance(asked, CapturesRequest) else asked.incident or asked.node
-        async with self._context.answering(asked.verb, person, request.channel, request.thread_ts, about):
+        async with self.context.answering(asked.verb, person, request.channel, request.thread_ts, about):
             try:
                 if isinstance(asked, Subcommand):
                     words = await self._words(request, person, asked)
-                elif self._captures is not None:
-                    words = await self._captures.typed(asked.verb, asked.capture, person)
+                elif self.captures is not None:
+                    words = await self.captures.typed(asked.verb, asked.capture, person)
                 else:
                     words = "This bot records no captures."
             except (_OnRecord, UnknownIncident) as no:
                 words = refusal_words(no.refusal if isinstance(no, _OnRecord) else no)
-            await self._context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
+            await self.context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
 
     async def refuse(self, request: CommandRequest, action: str, no: Refused) -> None:
         """Tell a person in private why their request is refused, and record that."""
-        await self._context.note(action, request.by, no)
+        await self.context.note(action, request.by, no)
         words = refusal_words(no)
-        await self._context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
+        await self.context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
 
     async def _words(self, request: CommandRequest, person: Person, asked: Subcommand) -> str:
         if asked.verb == "status":
-            self._context.check_workspace(person)
+            self.context.check_workspace(person)
             return await self._status()
         if asked.verb == "policy":
-            self._context.check_workspace(person)
+            self.context.check_workspace(person)
             return await self._policy(person, asked)
         if asked.verb == "brake" and asked.on:
-            return await self._context.pull(person, asked.reason, request.key)
-        approval = await self._context.approval(person, asked.reason, by_group=asked.verb in ("brake", "pagerduty"))
+            return await self.context.pull(person, asked.reason, request.key)
+        approval = await self.context.approval(person, asked.reason, by_group=asked.verb in ("brake", "pagerduty"))
         if asked.verb == "pagerduty":
             return await self._pagerduty(approval)
         try:
             if asked.verb == "brake":
                 return brake_words(
-                    await self._context.responder.brake(False, approval, pull=asked.pull, asked_at=request.asked_at)
+                    await self.context.responder.brake(False, approval, pull=asked.pull, asked_at=request.asked_at)
                 )
             if asked.verb == "cancel":
-                await self._context.responder.cancel(asked.incident, approval)
-                self._context.notices.decided(asked.incident)
+                await self.context.responder.cancel(asked.incident, approval)
+                self.context.notices.decided(asked.incident)
                 return f"Incident {asked.incident} is cancelled."
-            opened = await self._context.responder.undo(asked.incident, approval)
+            opened = await self.context.responder.undo(asked.incident, approval)
         except Refused as no:
             raise _OnRecord(no) from no
-        self._context.notices.decided(opened.id)
+        self.context.notices.decided(opened.id)
         return f"Proposed as incident {opened.id}; another person has to approve it."
 
     async def _pagerduty(self, approval: Approval) -> str:
-        is_named(self._context.policy, approval)
-        if self._subscription is None:
+        is_named(self.context.policy, approval)
+        if self.pagerduty is None:
             return "The bot does not talk to PagerDuty: PAGERDUTY_API_TOKEN is not set."
-        self._context.log("subscription_wanted", by=approval.by)
-        return one_line(await self._subscription.enable(), 500)
+        self.context.log("subscription_wanted", by=approval.by)
+        return one_line(await self.pagerduty.enable(), 500)
 
     async def _status(self) -> str:
-        summaries = await self._context.ledger.incidents(only_open=True)
-        braked = await self._context.ledger.braked()
+        summaries = await self.context.ledger.incidents(only_open=True)
+        braked = await self.context.ledger.braked()
         words = [f"{len(summaries)} open incidents." if summaries else "Nothing is open."]
         ordered = sorted(summaries, key=_urgency)
         words += [status_line(summary) for summary in ordered[:MOST_LISTED]]
@@ -119,7 +115,7 @@ class CommandReplies:
     async def _policy(self, person: Person, asked: Subcommand) -> str:
         user = asked.person
         if not is_user_id(user):
-            user = await self._context.people.called(user, {*ids_of(self._context.policy.approvers), person.user})
+            user = await self.context.people.called(user, {*ids_of(self.context.policy.approvers), person.user})
         if not user:
             who = one_line(asked.person, 40)
             return (
@@ -127,11 +123,11 @@ class CommandReplies:
             )
         about = Person(user, person.team, person.enterprise)
         try:
-            await self._context.people.admit(user)
+            await self.context.people.admit(user)
         except Refused as no:
             return f"No: {refusal_words(no)}"
-        member = await self._context.people.membership(user)
-        lines = await self._context.responder.explain(about.by, member.groups, asked.action, asked.node)
+        member = await self.context.people.membership(user)
+        lines = await self.context.responder.explain(about.by, member.groups, asked.action, asked.node)
         return "\n".join([*lines, *(f"not read: {why}" for why in member.unread)])
 
 

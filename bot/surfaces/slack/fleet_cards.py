@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bot.domain.chat_request import ChatRequest, ChatRequests
@@ -40,46 +41,37 @@ LOOKS_EVERY = 1.0  # seconds between looks for a stop made in another program
 STOPPED = "Stopped by a person; the answers until then are counted."
 
 
+@dataclass(slots=True, eq=False)
 class FleetCards:
-    """Takes requests and clicks. `askers` says who may ask; a click counts as a request."""
+    """Takes requests and clicks. `askers` says who may ask; a click counts as a request.
 
-    def __init__(
-        self,
-        desk: FleetRunner,
-        poster: Poster,
-        opener: CheckOpener,
-        askers: Askers,
-        background: Background,
-        log: Log,
-        chat_requests: ChatRequests,
-        waves: WaveCards,
-        looks_every: float = LOOKS_EVERY,
-    ) -> None:
-        """`waves` propose cures. `looks_every`: seconds between looks for a stop."""
-        self._desk = desk
-        self._poster = poster
-        self._opener = opener
-        self._askers = askers
-        self._background = background
-        self._log = log
-        self._chat_requests = chat_requests
-        self.waves = waves
-        self._looks_every = looks_every
-        self._running: dict[str, tuple[asyncio.Task[None], list[str]]] = {}
+    Units: `looks_every` is in seconds, between looks for a stop.
+    """
+
+    desk: FleetRunner
+    poster: Poster
+    opener: CheckOpener
+    askers: Askers
+    background: Background
+    log: Log
+    chat_requests: ChatRequests
+    waves: WaveCards
+    looks_every: float = LOOKS_EVERY
+    _running: dict[str, tuple[asyncio.Task[None], list[str]]] = field(default_factory=dict)
 
     async def ask(self, ask: FleetAsk, key: str, spot: MessageTarget, by: str) -> None:
         """Begin what a person asked for; for very many nodes they have to confirm first.
 
         Raises: UsageError when a selector matches no node or a cause is unknown.
         """
-        run = await self._desk.prepared(ask)
+        run = await self.desk.prepared(ask)
         if ask.kind == "check":
             if len(run.nodes) <= MANY_CHECKS:
                 await self._check(ask, run, key, spot, by)
             else:
                 await self._confirm(ask, run, SECONDS_A_CHECK * len(run.nodes) / 10, key, spot, by)
-        elif self._desk.is_many(run):
-            await self._confirm(ask, run, self._desk.takes(run), key, spot, by)
+        elif self.desk.is_many(run):
+            await self._confirm(ask, run, self.desk.takes(run), key, spot, by)
         else:
             name = _named(spot, key)
             await self._keep(name, ask, spot, by)
@@ -90,24 +82,24 @@ class FleetCards:
 
         Raises: NotAllowedToAsk, TooManyRequests, UsageError, CannotTell.
         """
-        await self._askers.admit(click.person)
+        await self.askers.admit(click.person)
         if click.action == fleet_card.STOP:
             await self._stop(click.value, click.person)
             return
-        self._askers.count(click.person)
+        self.askers.count(click.person)
         spot = MessageTarget(click.channel, click.thread_ts or click.ts)
         by = click.person.by
         if click.action == fleet_card.CHECK:
-            node = self._desk.nodes.find(click.value).name
-            await self._opener.begin(click.key, spot, by, f"check {node}", [node])
+            node = self.desk.nodes.find(click.value).name
+            await self.opener.begin(click.key, spot, by, f"check {node}", [node])
         elif click.action == fleet_card.DIFF:
             ask = FleetAsk.of(click.value)
             if not ask.causes:
                 raise UsageError("There is no cause to compare by.")
-            self._background.begin(self._compare(ask, click.key, spot), "comparison")
+            self.background.begin(self._compare(ask, click.key, spot), "comparison")
         else:
             ask = FleetAsk.of(click.value)
-            run = await self._desk.prepared(ask)
+            run = await self.desk.prepared(ask)
             if ask.kind == "check":
                 await self._check(ask, run, click.key, spot, by)
                 return
@@ -123,12 +115,12 @@ class FleetCards:
 
         Raises: NotAllowedToAsk, TooManyRequests, UsageError; NothingProposed where no cause was found.
         """
-        await self._askers.admit(click.person)
+        await self.askers.admit(click.person)
         verdict = incident.verdict
         if verdict is None or verdict.cause is None:
             raise NothingProposed("No cause was found on this node, so there is nothing to look for on others.")
-        self._askers.count(click.person)
-        ask = self._desk.peers(incident.node, verdict.cause)
+        self.askers.count(click.person)
+        ask = self.desk.peers(incident.node, verdict.cause)
         await self.ask(ask, click.key, MessageTarget(click.channel, click.thread_ts or click.ts), click.person.by)
 
     def takes(self, kept: ChatRequest) -> bool:
@@ -137,7 +129,7 @@ class FleetCards:
             return True
         if not kept.key.startswith(PREFIX):
             return False
-        self._background.begin(self._again(kept), "sweep carried on")
+        self.background.begin(self._again(kept), "sweep carried on")
         return True
 
     async def _again(self, kept: ChatRequest) -> None:
@@ -145,17 +137,17 @@ class FleetCards:
             body = json.loads(kept.body)
             ask = FleetAsk.of(body["ask"])
             spot = MessageTarget(str(body["channel"]), str(body["thread_ts"]))
-            run = await self._desk.prepared(ask)
+            run = await self.desk.prepared(ask)
         except (ValueError, KeyError, TypeError, UsageError) as no:
-            self._log("sweep_unreadable", key=one_line(kept.key, 80), error=one_line(str(no)))
+            self.log("sweep_unreadable", key=one_line(kept.key, 80), error=one_line(str(no)))
             await self._done(kept.key)
             return
-        self._log("sweep_carried_on", key=one_line(kept.key, 80))
+        self.log("sweep_carried_on", key=one_line(kept.key, 80))
         self._begin(kept.key, ask, run, spot, str(body.get("by", "")))
 
     async def _card_of(self, click: Click) -> tuple[str, MessageTarget]:
         """Return the name and place of the clicked card. Raises: NothingProposed for a copy of it."""
-        place = await self._poster.place(click.block) if click.block.startswith(PREFIX) else None
+        place = await self.poster.place(click.block) if click.block.startswith(PREFIX) else None
         if place is None or (place.channel, place.ts) != (click.channel, click.ts) or click.block in self._running:
             raise NothingProposed("This is not the card that asked, or it has been answered.")
         return click.block, MessageTarget(click.channel, click.thread)
@@ -165,7 +157,7 @@ class FleetCards:
 
         Raises: UsageError where a selector matches no node; LedgerError.
         """
-        run = await self._desk.prepared(ask)
+        run = await self.desk.prepared(ask)
         if len(run.nodes) <= MANY_CHECKS:
             await self.waves.begin(ask, run.nodes, key, spot.channel, by)
         else:
@@ -180,28 +172,28 @@ class FleetCards:
 
     async def _post(self, name: str, spot: MessageTarget, message: Message) -> None:
         """Post what does not change any more."""
-        await self._poster.enqueue(name, CARD, spot, message)
-        self._poster.finished(name)
+        await self.poster.enqueue(name, CARD, spot, message)
+        self.poster.finished(name)
 
     async def _check(self, ask: FleetAsk, run: FleetRun, key: str, spot: MessageTarget, by: str) -> None:
-        await self._opener.begin(key, spot, by, f"check {ask.says}", [node.name for node in run.nodes])
+        await self.opener.begin(key, spot, by, f"check {ask.says}", [node.name for node in run.nodes])
 
     async def _keep(self, name: str, ask: FleetAsk, spot: MessageTarget, by: str) -> None:
         body = {"ask": ask.text, "channel": spot.channel, "thread_ts": spot.thread_ts, "by": by}
         if ask.text:
             with contextlib.suppress(LedgerError):  # a failure only means that a crash ends it
-                await self._chat_requests.keep(name, json.dumps(body))
+                await self.chat_requests.keep(name, json.dumps(body))
 
     def _begin(self, name: str, ask: FleetAsk, run: FleetRun, spot: MessageTarget, by: str) -> None:
         stopped: list[str] = []
         task = asyncio.create_task(self._sweep(name, ask, run, spot, by, stopped), name=f"sweep {name}")
         self._running[name] = task, stopped
-        self._background.begin(self._until(name, task), f"sweep {name}")
+        self.background.begin(self._until(name, task), f"sweep {name}")
 
     async def _until(self, name: str, task: asyncio.Task[None]) -> None:
         """Wait for a sweep; if this is cancelled first, the bot is stopping, and the next run continues it."""
         try:
-            while not (await asyncio.wait({task}, timeout=self._looks_every))[0]:
+            while not (await asyncio.wait({task}, timeout=self.looks_every))[0]:
                 if await self._is_stopped_elsewhere(name):
                     self._stop_here(name)
         finally:
@@ -210,36 +202,36 @@ class FleetCards:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
             elif not task.cancelled() and (error := task.exception()) is not None:
-                self._log("sweep_failed", card=name, error=repr(error))
+                self.log("sweep_failed", card=name, error=repr(error))
 
     async def _sweep(
         self, name: str, ask: FleetAsk, run: FleetRun, spot: MessageTarget, by: str, stopped: list[str]
     ) -> None:
-        if not await self._poster.adopt(name, spot):
+        if not await self.poster.adopt(name, spot):
             # Stored, so that the card is found again after a restart; updates until the end are progress.
-            await self._poster.enqueue(name, CARD, spot, fleet_card.running_card(ask, run.report, name, by))
+            await self.poster.enqueue(name, CARD, spot, fleet_card.running_card(ask, run.report, name, by))
 
         def heard(_: NodeAnswer) -> None:
-            self._poster.show(name, spot, lambda: fleet_card.running_card(ask, run.report, name, by))
+            self.poster.show(name, spot, lambda: fleet_card.running_card(ask, run.report, name, by))
 
         ended = ""
         try:
-            await self._desk.run(run, heard)
+            await self.desk.run(run, heard)
         except asyncio.CancelledError:
             if not stopped:
                 raise  # the bot is stopping
             ended = stopped[0]
         except UsageError as no:
             ended = str(no)
-        self._log("swept", sweep=ask.says, kind="asked", **run.report.figures)
-        card = fleet_card.report_card(ask, run.report, by, ended, self._desk.cured)
+        self.log("swept", sweep=ask.says, kind="asked", **run.report.figures)
+        card = fleet_card.report_card(ask, run.report, by, ended, self.desk.cured)
         await self._post(name, spot, card)
         await self._done(name)
 
     async def _compare(self, ask: FleetAsk, key: str, spot: MessageTarget) -> None:
         name = _named(spot, f"diff {key}")
         try:
-            message = fleet_card.comparison_message(await self._desk.compared(ask))
+            message = fleet_card.comparison_message(await self.desk.compared(ask))
         except UsageError as no:
             message = fleet_card.broken_off_card(ask, str(no), "")
         await self._post(name, spot, message)
@@ -247,10 +239,10 @@ class FleetCards:
     async def _stop(self, name: str, person: Person) -> None:
         """Stop a sweep here, or tell the program that runs it to stop. Raises: NothingProposed, LedgerError."""
         if not self._stop_here(name):
-            if not (name.startswith(PREFIX) and await self._chat_requests.is_open(name)):
+            if not (name.startswith(PREFIX) and await self.chat_requests.is_open(name)):
                 raise NothingProposed("That is no longer running.")
-            await self._chat_requests.keep(_stop_of(name))
-        self._log("sweep_stopped", card=one_line(name, 80), by=person.by)
+            await self.chat_requests.keep(_stop_of(name))
+        self.log("sweep_stopped", card=one_line(name, 80), by=person.by)
 
     def _stop_here(self, name: str) -> bool:
         running = self._running.get(name)
@@ -264,13 +256,13 @@ class FleetCards:
 
     async def _is_stopped_elsewhere(self, name: str) -> bool:
         with contextlib.suppress(LedgerError):
-            return await self._chat_requests.is_open(_stop_of(name))
+            return await self.chat_requests.is_open(_stop_of(name))
         return False
 
     async def _done(self, name: str) -> None:
         with contextlib.suppress(LedgerError):
-            await self._chat_requests.done(name)
-            await self._chat_requests.done(_stop_of(name))
+            await self.chat_requests.done(name)
+            await self.chat_requests.done(_stop_of(name))
 
 
 def _stop_of(name: str) -> str:

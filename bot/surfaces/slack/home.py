@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from bot.domain.contracts import Outbox
@@ -91,61 +91,53 @@ class Deliveries(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class HomePublisher:
     """Collects what a person's App Home shows, and shows it. `nodes` is how many the inventory has."""
 
-    def __init__(
-        self,
-        context: SlackContext,
-        background: Background,
-        outbox: Outbox,
-        nodes: int,
-        readings: Readings,
-        deliveries: Deliveries,
-        pagerduty: Troubled | None = None,
-    ) -> None:
-        self._context = context
-        self._background = background
-        self._outbox = outbox
-        self._nodes = nodes
-        self._readings = readings
-        self._deliveries = deliveries
-        self._pagerduty = pagerduty
-        self._direct: Remembered[str, str] = Remembered(MOST_PEOPLE)  # people's direct messages with the bot
+    context: SlackContext
+    background: Background
+    outbox: Outbox
+    nodes: int
+    readings: Readings
+    deliveries: Deliveries
+    pagerduty: Troubled | None = None
+    # People's direct messages with the bot.
+    _direct: Remembered[str, str] = field(default_factory=lambda: Remembered(MOST_PEOPLE))
 
     def open(self, user: str, channel: str = "") -> None:
         """Begin to bring a person's App Home up to date; returns at once. `channel` is their direct message."""
         if channel:
             self._direct[user] = channel
-        self._background.begin(self._show(user), f"home {user}")
+        self.background.begin(self._show(user), f"home {user}")
 
     async def _show(self, user: str) -> None:
         try:
-            waiting, state = await self._outbox.waiting(), await self.state(user)
-            given_up = await self._deliveries.given_up()
+            waiting, state = await self.outbox.waiting(), await self.state(user)
+            given_up = await self.deliveries.given_up()
         except LedgerError:
             waiting, state, given_up = None, None, ()
-        trouble = self._pagerduty.trouble if self._pagerduty is not None else ""
-        view = home_view(self._nodes, self._readings.running, waiting, state, trouble, given_up)
-        if self._context.suggestions is not None and (channel := self._direct.get(user)):
+        trouble = self.pagerduty.trouble if self.pagerduty is not None else ""
+        view = home_view(self.nodes, self.readings.running, waiting, state, trouble, given_up)
+        if self.context.suggestions is not None and (channel := self._direct.get(user)):
             # Signed, so that the answer to a choice goes to the person who opened it and to nobody else.
-            view["private_metadata"] = self._context.slack.signer.sign(Intent(HOME, user, {}, channel))
+            view["private_metadata"] = self.context.slack.signer.sign(Intent(HOME, user, {}, channel))
             view["blocks"].insert(AFTER_WELCOME, find_node_block())
-        await self._context.slack.calls.publish_home(user, view)
+        await self.context.slack.calls.publish_home(user, view)
 
     async def state(self, user: str) -> HomeState:
         """Return what this person may decide, what runs, and the brake.
 
         Raises: LedgerError when the record cannot be read.
         """
-        ours = self._context.slack.workspace
+        ours = self.context.slack.workspace
         viewer = Person(user, ours.team, ours.enterprise)
-        still_open = await self._context.ledger.incidents(only_open=True)
-        braked = await self._context.ledger.braked()
+        still_open = await self.context.ledger.incidents(only_open=True)
+        braked = await self.context.ledger.braked()
         running = [summary for summary in still_open if summary.state in RUNNING]
         try:
-            approval = await self._context.approval(viewer, "to look")
-            guards.is_approver(self._context.policy, approval)
+            approval = await self.context.approval(viewer, "to look")
+            guards.is_approver(self.context.policy, approval)
         except Refused as no:
             return HomeState((), running, braked, f"You cannot decide anything here. {refusal_words(no)}")
         pending: dict[str, list[Incident]] = {}
@@ -155,13 +147,13 @@ class HomePublisher:
             if incident is not None:
                 pending.setdefault(group_of(incident), []).append(incident)
         cards = [Pending(tuple(plans)) for plans in pending.values()]
-        return HomeState(cards, running, braked, words=self._context.words)
+        return HomeState(cards, running, braked, words=self.context.words)
 
     async def _decidable(self, incident_id: str, approval: Approval) -> Incident | None:
         """The incident, if it still waits and this person may decide it."""
         try:
-            incident = await self._context.find(incident_id)
-            guards.is_not_the_asker(self._context.policy, incident, approval)
+            incident = await self.context.find(incident_id)
+            guards.is_not_the_asker(self.context.policy, incident, approval)
         except (UnknownIncident, Refused):
             return None
         return incident if incident.state is State.PROPOSED else None

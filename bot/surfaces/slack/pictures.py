@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -58,20 +58,20 @@ class _Owed:
     drawn: Drawn
 
 
+@dataclass(slots=True, eq=False)
 class Pictures:
     """Draws pictures, uploads each once, and puts them into messages."""
 
-    def __init__(self, uploads: Uploads, outbox: Outbox, timing: Timing, now: Clock, log: Log) -> None:
-        self._uploads = uploads
-        self._outbox = outbox
-        self._timing = timing
-        self._now = now
-        self._log = log
-        # By card and name; None: Slack rejects it, or does not show it.
-        self._known: Remembered[tuple[str, str], _Picture | None] = Remembered(REMEMBERED)
-        self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
-        self._turns = asyncio.Semaphore(AT_ONCE)
-        self._is_loaded = False
+    uploads: Uploads
+    outbox: Outbox
+    timing: Timing
+    now: Clock
+    log: Log
+    # By card and name; None: Slack rejects it, or does not show it.
+    _known: Remembered[tuple[str, str], _Picture | None] = field(default_factory=lambda: Remembered(REMEMBERED))
+    _tasks: dict[tuple[str, str], asyncio.Task[None]] = field(default_factory=dict)
+    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    _is_loaded: bool = False
 
     def begin(self, card: str, channel: str, incident: str, node: str, drawn: Drawn, redraw: Redraw) -> None:
         """Begin to draw and upload an incident's picture, unless it exists; then `redraw` is called with its card."""
@@ -137,16 +137,16 @@ class Pictures:
         if self._tasks.get(key) is task:
             del self._tasks[key]
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log("picture_failed", picture=key[1], error=one_line(repr(error), 500))
+            self.log("picture_failed", picture=key[1], error=one_line(repr(error), 500))
 
     async def _begun(self, key: tuple[str, str], owed: _Owed, redraw: Redraw) -> None:
         if await self._picture(key) is not None:
             return
         content = {**kept(owed.drawn), "node": owed.node}
         try:
-            post_id = (await self._outbox.keep(Post(key[0], PICTURE + key[1], owed.channel, content, UNDER))).id
+            post_id = (await self.outbox.keep(Post(key[0], PICTURE + key[1], owed.channel, content, UNDER))).id
         except LedgerError as error:  # drawn all the same; only a restart would lose it
-            self._log("outbox_unavailable", card=key[0], error=one_line(str(error)))
+            self.log("outbox_unavailable", card=key[0], error=one_line(str(error)))
             post_id = ""
         await self._bring(key, replace(owed, post_id=post_id), redraw)
 
@@ -157,7 +157,7 @@ class Pictures:
         except NotOfForm as no:
             await self._given_up(key, due.id, one_line(str(no)))
             return
-        if self._now() - due.kept_at > TOO_LATE:
+        if self.now() - due.kept_at > TOO_LATE:
             await self._given_up(key, due.id, "it is too late for it")
             return
         owed = _Owed(due.id, due.post.channel, str(content.get("node", "")), drawn)
@@ -170,7 +170,7 @@ class Pictures:
         except asyncio.CancelledError:  # the bot ends: the next run need not wait until nobody can be at it any more
             if owed.post_id:
                 with suppress(LedgerError):
-                    await self._outbox.failed(owed.post_id, self._now(), "the bot ended")
+                    await self.outbox.failed(owed.post_id, self.now(), "the bot ended")
             raise
 
     async def _brought(self, key: tuple[str, str], owed: _Owed, redraw: Redraw) -> None:
@@ -178,7 +178,7 @@ class Pictures:
         shows = alt_text(owed.drawn)
         error = ""
         for attempt in range(TRIES):
-            outcome = await self._uploads.upload(name, png, shows)
+            outcome = await self.uploads.upload(name, png, shows)
             if isinstance(outcome, Uploaded):
                 self._known[key] = _Picture(outcome.file, shows)
                 await self._on_record(owed, outcome.file)
@@ -187,13 +187,13 @@ class Pictures:
             error = outcome.error
             if not isinstance(outcome, RetryLater):
                 break
-            pause = max(outcome.seconds, self._timing.first_pause * 4**attempt)
-            self._log("picture_delayed", picture=key[1], error=error, again_in_seconds=pause)
+            pause = max(outcome.seconds, self.timing.first_pause * 4**attempt)
+            self.log("picture_delayed", picture=key[1], error=error, again_in_seconds=pause)
             await asyncio.sleep(pause)
         await self._given_up(key, owed.post_id, error)
 
     async def _offer_again(self, key: tuple[str, str], picture: _Picture, redraw: Redraw) -> None:
-        await asyncio.sleep(self._timing.first_pause * 2 ** (picture.refused + 1))
+        await asyncio.sleep(self.timing.first_pause * 2 ** (picture.refused + 1))
         self._known[key] = picture
         self._tasks.pop(key, None)  # another refusal starts over
         await redraw(key[0])
@@ -202,18 +202,18 @@ class Pictures:
         """Store the file id in the field of a message's time stamp."""
         if owed.post_id:
             try:
-                await self._outbox.taken(owed.post_id, owed.channel, file)
+                await self.outbox.taken(owed.post_id, owed.channel, file)
             except LedgerError as error:
-                self._log("outbox_unavailable", post=owed.post_id, error=one_line(str(error)))
+                self.log("outbox_unavailable", post=owed.post_id, error=one_line(str(error)))
 
     async def _given_up(self, key: tuple[str, str], post_id: str, because: str) -> None:
-        self._log("picture_given_up", picture=key[1], because=because)
+        self.log("picture_given_up", picture=key[1], because=because)
         self._known[key] = None
         if post_id:
             try:
-                await self._outbox.dropped(post_id, because)
+                await self.outbox.dropped(post_id, because)
             except LedgerError as error:
-                self._log("outbox_unavailable", post=post_id, error=one_line(str(error)))
+                self.log("outbox_unavailable", post=post_id, error=one_line(str(error)))
 
     # --- what is known
 
@@ -228,7 +228,7 @@ class Pictures:
     async def _kept(self, key: tuple[str, str]) -> _Picture | None:
         card, part = key[0], PICTURE + key[1]
         try:
-            posts = await self._outbox.card(card, part)
+            posts = await self.outbox.card(card, part)
             drawn = of_kept(posts.standing) if posts.standing is not None else None
         except (LedgerError, NotOfForm):
             return None

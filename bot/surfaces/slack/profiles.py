@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import re
+from dataclasses import dataclass
 
 from bot.domain.capture import CaptureRequest
 from bot.domain.chat_request import ChatRequest, ChatRequests
@@ -27,17 +28,15 @@ ROOM = 4000  # characters of the table
 _NAME = re.compile(rf"{PROFILE}[0-9a-f]{{20}}\Z")
 
 
+@dataclass(slots=True, eq=False)
 class SlackProfiles:
     """Shows profiles in channels and in the threads of cards; `chat_requests` know which have no answer yet."""
 
-    def __init__(
-        self, desk: ProfileRunner, poster: Poster, chat_requests: ChatRequests, background: Background, log: Log
-    ) -> None:
-        self._desk = desk
-        self._poster = poster
-        self._chat_requests = chat_requests
-        self._background = background
-        self._log = log
+    desk: ProfileRunner
+    poster: Poster
+    chat_requests: ChatRequests
+    background: Background
+    log: Log
 
     async def ask(
         self, node: Node, request: CaptureRequest, target: MessageTarget, key: str, by: str, incident: str = ""
@@ -48,38 +47,38 @@ class SlackProfiles:
         """
         name = PROFILE + hashlib.sha256(key.encode(errors="replace")).hexdigest()[:20]
         body = {"channel": target.channel, "thread_ts": target.thread_ts, "node": node.name}
-        if not await self._chat_requests.keep(name, json.dumps(body)):
+        if not await self.chat_requests.keep(name, json.dumps(body)):
             return  # another delivery of the same request
-        await self._poster.enqueue(name, CARD, target, _begun(node, request))
+        await self.poster.enqueue(name, CARD, target, _begun(node, request))
         drawn = None
         try:
-            answer = await self._desk.profile(node, request, incident, by)
+            answer = await self.desk.profile(node, request, incident, by)
             message, drawn = _message(node, answer), answer.sketch
         except ZombieError as no:
             message = _said(why_not(node.name, no))
         await self._end(name, target, message)
         with contextlib.suppress(LedgerError):  # the words are there already, so nothing is lost without pictures
-            await attach_pictures(self._poster, name, target, drawn)
+            await attach_pictures(self.poster, name, target, drawn)
 
     def takes(self, kept: ChatRequest) -> bool:
         """End the message of a profile that a crash broke off; False for any other wish."""
         if _NAME.match(kept.key) is None:
             return False
-        self._background.begin(self._broken_off(kept), f"{kept.key} broken off")
+        self.background.begin(self._broken_off(kept), f"{kept.key} broken off")
         return True
 
     async def _broken_off(self, kept: ChatRequest) -> None:
-        self._log("profile_broken_off", key=one_line(kept.key, 80))
+        self.log("profile_broken_off", key=one_line(kept.key, 80))
         body = json.loads(kept.body)
         target, node = MessageTarget(str(body["channel"]), str(body["thread_ts"])), one_line(str(body["node"]), 80)
-        await self._poster.adopt(kept.key, target)
+        await self.poster.adopt(kept.key, target)
         await self._end(kept.key, target, _said(f"The bot was restarted while {node} was profiled. Ask again."))
 
     async def _end(self, name: str, target: MessageTarget, message: Message) -> None:
-        await self._poster.enqueue(name, CARD, target, message)
-        self._poster.finished(name)
+        await self.poster.enqueue(name, CARD, target, message)
+        self.poster.finished(name)
         with contextlib.suppress(LedgerError):
-            await self._chat_requests.done(name)
+            await self.chat_requests.done(name)
 
 
 def _said(words: str) -> Message:

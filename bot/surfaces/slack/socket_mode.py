@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
@@ -30,6 +31,7 @@ Open = Callable[[], Awaitable[str]]
 Bring = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 
 
+@dataclass(slots=True, eq=False)
 class SocketMode:
     """Keeps `LINES` connections open until it is stopped; it replaces each that ends.
 
@@ -37,25 +39,16 @@ class SocketMode:
     payload of its acknowledgement, or None to send no acknowledgement.
     """
 
-    def __init__(
-        self,
-        session: aiohttp.ClientSession,
-        proxy: str | None,
-        open_address: Open,
-        bring: Bring,
-        timing: Timing,
-        log: Log,
-    ) -> None:
-        self._session = session
-        self._proxy = proxy
-        self._open_address = open_address
-        self._bring = bring
-        self._timing = timing
-        self._log = log
-        self._lines: set[asyncio.Task[None]] = set()
-        self._acknowledging: set[asyncio.Task[None]] = set()
-        self._live = 0
-        self._changed = asyncio.Condition()
+    session: aiohttp.ClientSession
+    proxy: str | None
+    open_address: Open
+    bring: Bring
+    timing: Timing
+    log: Log
+    _lines: set[asyncio.Task[None]] = field(default_factory=set)
+    _acknowledging: set[asyncio.Task[None]] = field(default_factory=set)
+    _live: int = 0
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     @property
     def is_connected(self) -> bool:
@@ -89,35 +82,35 @@ class SocketMode:
     def _line_ended(self, line: asyncio.Task[None]) -> None:
         self._lines.discard(line)
         if not line.cancelled() and (error := line.exception()) is not None:
-            self._log("slack_line_failed", error=repr(error))
-            asyncio.get_running_loop().call_later(self._timing.first_pause, self._begin_line)
+            self.log("slack_line_failed", error=repr(error))
+            asyncio.get_running_loop().call_later(self.timing.first_pause, self._begin_line)
 
     async def _hold(self) -> None:
         """Open one connection after another; ends when another line has replaced this line."""
         failures = 0
         while True:
-            began, asked = self._timing.clock(), 0.0
+            began, asked = self.timing.clock(), 0.0
             try:
-                async with asyncio.timeout(self._timing.call_limit):
-                    address = await self._open_address()
-                    socket = await self._session.ws_connect(
+                async with asyncio.timeout(self.timing.call_limit):
+                    address = await self.open_address()
+                    socket = await self.session.ws_connect(
                         address,
-                        proxy=self._proxy,
-                        heartbeat=self._timing.ping_every,
-                        timeout=aiohttp.ClientWSTimeout(ws_close=self._timing.hang_up / 2),
+                        proxy=self.proxy,
+                        heartbeat=self.timing.ping_every,
+                        timeout=aiohttp.ClientWSTimeout(ws_close=self.timing.hang_up / 2),
                         max_msg_size=LONGEST_BYTES,
                     )
                 async with socket:
                     if await self._listen(socket):
                         return
-                self._log("slack_line_lost")
+                self.log("slack_line_lost")
             except SlackApiError as error:
                 asked = retry_after(error)
-                self._log("slack_line_failed", error=error_name(error))
+                self.log("slack_line_failed", error=error_name(error))
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-                self._log("slack_line_failed", error=one_line(repr(error)))
-            failures = 1 if self._timing.clock() - began > STEADY_SECONDS else failures + 1
-            pause = min(self._timing.longest_pause, self._timing.first_pause * 2 ** min(failures - 1, 16))
+                self.log("slack_line_failed", error=one_line(repr(error)))
+            failures = 1 if self.timing.clock() - began > STEADY_SECONDS else failures + 1
+            pause = min(self.timing.longest_pause, self.timing.first_pause * 2 ** min(failures - 1, 16))
             await asyncio.sleep(max(asked, pause))
 
     async def _listen(self, socket: aiohttp.ClientWebSocketResponse) -> bool:
@@ -134,7 +127,7 @@ class SocketMode:
                         await self._count(+1)
                     elif kind == "disconnect" and not replaced:
                         reason = one_line(str(envelope.get("reason")))
-                        self._log("slack_line_refreshed", because=reason)
+                        self.log("slack_line_refreshed", because=reason)
                         if not is_live or reason not in REFRESHED:
                             return False
                         replaced = True
@@ -156,7 +149,7 @@ class SocketMode:
 
     def _acknowledge(self, socket: aiohttp.ClientWebSocketResponse, envelope: Mapping[str, Any]) -> None:
         if len(self._acknowledging) >= MOST_UNDERWAY:
-            self._log("slack_envelope_dropped")  # Slack delivers it again later
+            self.log("slack_envelope_dropped")  # Slack delivers it again later
             return
         task = asyncio.create_task(self._take(socket, envelope), name="slack envelope")
         self._acknowledging.add(task)
@@ -165,10 +158,10 @@ class SocketMode:
     def _acknowledged(self, task: asyncio.Task[None]) -> None:
         self._acknowledging.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log("slack_envelope_failed", error=one_line(repr(error), 500))
+            self.log("slack_envelope_failed", error=one_line(repr(error), 500))
 
     async def _take(self, socket: aiohttp.ClientWebSocketResponse, envelope: Mapping[str, Any]) -> None:
-        payload = await self._bring(envelope)
+        payload = await self.bring(envelope)
         if payload is not None:
             body: dict[str, Any] = {"envelope_id": envelope["envelope_id"]}
             await socket.send_str(json.dumps(body | ({"payload": payload} if payload else {})))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from bot.domain.contracts import Leases, Log
 from bot.domain.errors import LedgerError
@@ -28,59 +29,47 @@ Labels = Mapping[str, Mapping[str, str]]
 LOOK_SECONDS = 2.0
 
 
+@dataclass(slots=True, eq=False)
 class StormBoard:
     """Shows storms; `why` says why nothing is offered during a storm."""
 
-    def __init__(
-        self,
-        cases: DedupStore,
-        brakes: StormLimits,
-        leases: Leases,
-        poster: Poster,
-        channel: str,
-        why: str,
-        labels: Labels,
-        background: Background,
-        log: Log,
-        look_seconds: float = LOOK_SECONDS,
-    ) -> None:
-        self._cases = cases
-        self._brakes = brakes
-        self._leases = leases
-        self._poster = poster
-        self._channel = channel
-        self._why = why
-        self._labels = labels
-        self._background = background
-        self._log = log
-        self._look_seconds = look_seconds
-        self._shown: set[str] = set()
+    cases: DedupStore
+    brakes: StormLimits
+    leases: Leases
+    poster: Poster
+    channel: str
+    why: str
+    labels: Labels
+    background: Background
+    log: Log
+    look_seconds: float = LOOK_SECONDS
+    _shown: set[str] = field(default_factory=set)
 
     def heard(self, name: str) -> None:
         """Show a storm from now on, if no other bot does."""
-        if self._channel and name not in self._shown:
+        if self.channel and name not in self._shown:
             self._shown.add(name)
-            self._background.begin(self._see_through(name), f"storm {name}")
+            self.background.begin(self._see_through(name), f"storm {name}")
 
     async def _see_through(self, name: str) -> None:
         said: Message | None = None
         try:
-            while await self._leases.take(name):
-                storm = await self._cases.storm(name, self._brakes)
-                message = storm_card(storm, self._why, self._labels)
+            while await self.leases.take(name):
+                storm = await self.cases.storm(name, self.brakes)
+                message = storm_card(storm, self.why, self.labels)
                 if message != said:
-                    spot = MessageTarget(self._channel, patient=True)
-                    await self._poster.adopt(name, spot)
-                    await self._poster.enqueue(name, CARD, spot, message, rank=SUMMARY)
+                    spot = MessageTarget(self.channel, patient=True)
+                    await self.poster.adopt(name, spot)
+                    await self.poster.enqueue(name, CARD, spot, message, rank=SUMMARY)
                     said = message
                 if not storm.is_on and not any(line.state is State.OPENED for line in storm.incidents):
                     return
-                await asyncio.sleep(self._look_seconds)
+                await asyncio.sleep(self.look_seconds)
         except LedgerError as error:  # the storm's next event starts this again
-            self._log("storm_unseen", storm=name, error=one_line(str(error)))
+            self.log("storm_unseen", storm=name, error=one_line(str(error)))
         finally:
             self._shown.discard(name)
-            self._poster.finished(name)
+            self.poster.finished(name)
 
 
 def storm_card(storm: Storm, why: str, labels: Labels) -> Message:

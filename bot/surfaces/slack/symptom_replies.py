@@ -6,6 +6,8 @@ people look then. A capture that was asked for in Slack tells it on its own card
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Leases, Log, Outbox
 from bot.domain.errors import LedgerError
@@ -26,36 +28,26 @@ MOST_TOLD = 25  # symptoms of a capture; the terminal shows all
 _PREFIX = "caught-"
 
 
+@dataclass(slots=True, eq=False)
 class SymptomReplies:
     """Posts it once, however many programs serve, and however often they restart."""
 
-    def __init__(
-        self,
-        sketches: Sketches,
-        ledger: ActingLedger,
-        poster: Poster,
-        outbox: Outbox,
-        leases: Leases,
-        chat_requests: ChatRequests,
-        background: Background,
-        log: Log,
-    ) -> None:
-        self._sketches = sketches
-        self._ledger = ledger
-        self._poster = poster
-        self._outbox = outbox
-        self._leases = leases
-        self._chat_requests = chat_requests
-        self._background = background
-        self._log = log
-        self._told: dict[str, set[str]] = {}  # by capture, while it is looked at
-        self._telling: set[str] = set()
+    sketches: Sketches
+    ledger: ActingLedger
+    poster: Poster
+    outbox: Outbox
+    leases: Leases
+    chat_requests: ChatRequests
+    background: Background
+    log: Log
+    _told: dict[str, set[str]] = field(default_factory=dict)  # by capture, while it is looked at
+    _telling: set[str] = field(default_factory=set)
 
     def news(self, news: RollingNews) -> None:
         """Tell what a look brought; what belongs to no incident yet is tried again with the next look."""
         if news.rolling.caught and news.rolling.id not in self._telling:  # what came since is told after the next look
             self._telling.add(news.rolling.id)
-            self._background.begin(self._tell(news.rolling), f"caught by {news.rolling.id}")
+            self.background.begin(self._tell(news.rolling), f"caught by {news.rolling.id}")
 
     async def _tell(self, rolling: RollingCapture) -> None:
         posted = self._told.setdefault(rolling.id, set())
@@ -66,7 +58,7 @@ class SymptomReplies:
                     if name not in posted and await self._told_of(name, rolling, caught):
                         posted.add(name)
         except LedgerError as error:
-            self._log("ledger_unavailable", error=one_line(str(error)), capture=rolling.id)
+            self.log("ledger_unavailable", error=one_line(str(error)), capture=rolling.id)
         finally:
             self._telling.discard(rolling.id)
             if rolling.is_over:
@@ -74,18 +66,18 @@ class SymptomReplies:
 
     async def _has_card(self, capture: str) -> bool:
         name = card_name(capture)
-        return await self._chat_requests.is_open(name) or await self._outbox.place(name, CARD) is not None
+        return await self.chat_requests.is_open(name) or await self.outbox.place(name, CARD) is not None
 
     async def _told_of(self, name: str, rolling: RollingCapture, caught: SymptomCaught) -> bool:
         """Say it; False while there is no card to say it under."""
-        if await self._outbox.place(name, CARD) is not None:
+        if await self.outbox.place(name, CARD) is not None:
             return True  # an earlier run did
-        found = incident_of(await self._ledger.incidents(node=rolling.node), rolling.node, caught.at)
-        card = await self._poster.place(found.card) if found is not None else None
-        if card is None or not await self._leases.take(name):  # else another program's sweep may send it as well
+        found = incident_of(await self.ledger.incidents(node=rolling.node), rolling.node, caught.at)
+        card = await self.poster.place(found.card) if found is not None else None
+        if card is None or not await self.leases.take(name):  # else another program's sweep may send it as well
             return False
         target = MessageTarget(card.channel, card.ts)
-        await self._poster.enqueue(name, CARD, target, caught_reply(caught, None, ""))
-        self._poster.finished(name)
-        await attach_pictures(self._poster, name, target, await self._sketches.find(rolling.id, caught.sketch))
+        await self.poster.enqueue(name, CARD, target, caught_reply(caught, None, ""))
+        self.poster.finished(name)
+        await attach_pictures(self.poster, name, target, await self.sketches.find(rolling.id, caught.sketch))
         return True

@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.domain.chat_request import ChatRequest, ChatRequests
@@ -32,50 +33,39 @@ MOST_PLANS = 25  # plans that are read to say what a yes does
 Start: TypeAlias = Callable[[str, FleetAsk, Sequence[Node], str, str], Awaitable[Wave]]  # id, …, by, channel
 
 
+@dataclass(slots=True, eq=False)
 class WaveCards:
     """Begins waves and shows them. `start` checks the nodes and proposes the wave; `watching` ends with the bot."""
 
-    def __init__(
-        self,
-        desk: Waves,
-        start: Start,
-        words: PlanWords,
-        poster: Poster,
-        background: Background,
-        watching: Background,
-        log: Log,
-        chat_requests: ChatRequests,
-        looks_every: float = LOOKS_EVERY,
-    ) -> None:
-        self.desk = desk
-        self._start = start
-        self._words = words
-        self._poster = poster
-        self._background = background
-        self._watching = watching
-        self._log = log
-        self._chat_requests = chat_requests
-        self._looks_every = looks_every
+    desk: Waves
+    start: Start
+    words: PlanWords
+    poster: Poster
+    background: Background
+    watching: Background
+    log: Log
+    chat_requests: ChatRequests
+    looks_every: float = LOOKS_EVERY
 
     async def begin(self, ask: FleetAsk, nodes: Sequence[Node], key: str, channel: str, by: str) -> None:
         """Check the nodes and propose the wave, on a new card. Raises: LedgerError."""
         name = PREFIX + hashlib.sha256(f"{channel}/{key}".encode()).hexdigest()[:16]
-        if not await self._chat_requests.keep(name, json.dumps({"channel": channel, "by": by})):
+        if not await self.chat_requests.keep(name, json.dumps({"channel": channel, "by": by})):
             return  # another delivery of the same click
         spot = MessageTarget(channel)
-        await self._poster.enqueue(name, CARD, spot, checking_card(ask, len(nodes), by))
-        self._background.begin(self._propose(name, ask, nodes, spot, by), f"proposal of {name}")
+        await self.poster.enqueue(name, CARD, spot, checking_card(ask, len(nodes), by))
+        self.background.begin(self._propose(name, ask, nodes, spot, by), f"proposal of {name}")
 
     def takes(self, kept: ChatRequest) -> bool:
         """Go on with the card of a wave; False for any other request."""
         if not kept.key.startswith(PREFIX):
             return False
-        self._watching.begin(self._again(kept), f"{kept.key} carried on")
+        self.watching.begin(self._again(kept), f"{kept.key} carried on")
         return True
 
     async def is_its_card(self, wave: str, channel: str, ts: str) -> bool:
         """True for the wave's card itself, False for a copy of it. Raises: LedgerError."""
-        place = await self._poster.place(wave)
+        place = await self.poster.place(wave)
         return place is not None and (place.channel, place.ts) == (channel, ts)
 
     async def does(self, wave: Wave) -> str:
@@ -84,7 +74,7 @@ class WaveCards:
         for member in wave.proposal.members[:MOST_PLANS]:
             incident = await self.desk.record.find(member.incident)
             if incident.proposal is not None:
-                found.setdefault(self._words.plan(incident.proposal.plan), []).append(member.node)
+                found.setdefault(self.words.plan(incident.proposal.plan), []).append(member.node)
         more = len(wave.proposal.members) - MOST_PLANS
         lines = (
             next(iter(found), "")
@@ -95,17 +85,17 @@ class WaveCards:
 
     async def _propose(self, name: str, ask: FleetAsk, nodes: Sequence[Node], spot: MessageTarget, by: str) -> None:
         try:
-            await self._start(name, ask, nodes, by, spot.channel)
+            await self.start(name, ask, nodes, by, spot.channel)
         except (UsageError, LedgerError) as no:
             await self._end(name, spot, str(no), by)
             return
-        self._watching.begin(self._show(name, spot), name)
+        self.watching.begin(self._show(name, spot), name)
 
     async def _again(self, kept: ChatRequest) -> None:
-        self._log("wave_card_carried_on", key=one_line(kept.key, 80))
+        self.log("wave_card_carried_on", key=one_line(kept.key, 80))
         body = json.loads(kept.body)
         spot = MessageTarget(str(body["channel"]))
-        await self._poster.adopt(kept.key, spot)
+        await self.poster.adopt(kept.key, spot)
         while True:
             try:
                 await self.desk.find(kept.key)
@@ -115,7 +105,7 @@ class WaveCards:
                 await self._end(kept.key, spot, because, str(body.get("by", "")))
                 return
             except LedgerError:
-                await asyncio.sleep(self._looks_every)
+                await asyncio.sleep(self.looks_every)
         await self._show(kept.key, spot)
 
     async def _show(self, name: str, spot: MessageTarget) -> None:
@@ -127,22 +117,22 @@ class WaveCards:
                 if wave.state is WaveState.PROPOSED and not does:
                     does = await self.does(wave)
                 if wave.state is not state:  # a new state has to arrive; turns in between are progress
-                    await self._poster.enqueue(name, CARD, spot, wave_card(wave, does))
+                    await self.poster.enqueue(name, CARD, spot, wave_card(wave, does))
                 elif wave.seq != shown:
                     card = wave_card(wave, does)
-                    self._poster.show(name, spot, lambda card=card: card)  # type: ignore[misc]
+                    self.poster.show(name, spot, lambda card=card: card)  # type: ignore[misc]
                 shown, state = wave.seq, wave.state
                 if wave.ended:
                     await self._done(name)
                     return
             except LedgerError as error:
-                self._log("ledger_unavailable", error=one_line(str(error)), card=name)
-            await asyncio.sleep(self._looks_every)
+                self.log("ledger_unavailable", error=one_line(str(error)), card=name)
+            await asyncio.sleep(self.looks_every)
 
     async def _end(self, name: str, spot: MessageTarget, because: str, by: str) -> None:
-        await self._poster.enqueue(name, CARD, spot, no_wave_card(because, by))
+        await self.poster.enqueue(name, CARD, spot, no_wave_card(because, by))
         await self._done(name)
 
     async def _done(self, name: str) -> None:
-        self._poster.finished(name)
-        await self._chat_requests.done(name)
+        self.poster.finished(name)
+        await self.chat_requests.done(name)
