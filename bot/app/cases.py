@@ -81,8 +81,6 @@ class Replayed:
         return one_line(f"{path}: recorded {when} by {head.program}, content {case.digest[:16]}…", 300)
 
 
-
-
 async def replayed(
     case: Case, playbook: Playbook, changes: Sequence[Change] = (), redactor: Redactor | None = None
 ) -> Verdict:

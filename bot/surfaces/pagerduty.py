@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Any
 
 from bot.domain.contracts import Clock, Ledger, Log, Outbox
@@ -55,7 +54,7 @@ class PagerDutySurface:
     now: Clock
     log: Log
     _: KW_ONLY
-    fields: Mapping[str, str] = MappingProxyType({})
+    fields: Mapping[str, str] = field(default_factory=dict)
     raises: bool = False
     writes: bool = True
     context: ViewContext = NOTHING
