@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from bot.domain.contracts import Clock, Ledger, Log, Outbox
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
@@ -36,6 +36,7 @@ REFUSED_PAUSE = timedelta(seconds=60)  # a wrong token or a missing scope: a per
 SET_ASIDE_AFTER, SET_ASIDE = 40, timedelta(minutes=10)  # a post that always fails must not block the rest
 PROGRESS_EVERY = timedelta(seconds=10)  # while nodes of a page are still being read; their end is sent at once
 REMEMBERED = 2000
+AddressOf: TypeAlias = Callable[[str], Awaitable[str]]  # of the card with that name, empty where there is none
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +67,7 @@ class PagerDutySurface:
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _closed_until: datetime | None = None
     _failures: int = 0
-    card_of: Callable[[str], Awaitable[str]] | None = None  # a group's card, once Slack is connected
+    card_of: AddressOf | None = None  # a group's card, once Slack is connected
     trouble: str = ""  # what PagerDuty refuses at present, as a sentence
 
     async def show(self, group: Sequence[Incident]) -> None:
