@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from bot.demo.machine.command import Answer, CommandRunner
+from bot.demo.wire import Request, Way, end, frame, read_script
 from bot.domain.batch_shell import STDERR_LIMIT_BYTES
-from bot.domain.wire import Request, Way, end, frame, read_script
 
 LAUNCH = re.compile(r"""exec /bin/sh -c 's=\$\(head -c (\d+)\) && eval "\$s"'\Z""")
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.demo.wire import Way, read_script
 from bot.domain.batch import Batch, Sampling, Unframer, launch_command
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.root_command import root_argv
-from bot.domain.wire import Way, read_script
 
 NONCE = "0123456789abcdef01234567"
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.demo.wire import end, frame
 from bot.domain.batch import Batch, Sampling, Unframer
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.errors import ConnectionLost
 from bot.domain.safe_text import decode
-from bot.domain.wire import end, frame
 
 NONCE = "0123456789abcdef01234567"
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

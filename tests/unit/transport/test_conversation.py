@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.demo.wire import end, frame
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed
 from bot.domain.errors import ConnectionLost, ShellStalled
-from bot.domain.wire import end, frame
 from bot.transport.conversation import CHATTER_LIMIT_BYTES, Conversation, lifetime
 from bot.transport.patience import Heartbeat
 
