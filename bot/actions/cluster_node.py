@@ -45,6 +45,11 @@ def look_at_node(args: Args) -> Command:
     return Command("node", ("GET", f"/api/v1/nodes/{name_of(args)}"), output_limit_bytes=_LIMIT_BYTES)
 
 
+def looks(args: Args) -> tuple[Command, ...]:
+    """Return what tells the node's state alone."""
+    return (look_at_node(args),)
+
+
 def cordoning(args: Args) -> str:
     """Return the call that keeps new pods from the node."""
     return f'PATCH /api/v1/nodes/{name_of(args)} {{"spec":{{"unschedulable":true}}}}'

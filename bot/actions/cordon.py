@@ -7,7 +7,6 @@ from datetime import timedelta
 from bot.actions import cluster_node, uncordon
 from bot.actions.cluster_node import CLUSTER, NODE, UNSCHEDULABLE
 from bot.domain.action import Action, Args, ByCalls, Facts, Proof, RemedyRules, Step
-from bot.domain.command import Command, Outputs
 from bot.domain.probe import Snapshot
 
 
@@ -20,19 +19,6 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     ('PATCH /api/v1/nodes/n1 {"spec":{"unschedulable":true}}',)
     """
     return (cluster_node.cordoning(args),)
-
-
-def looks(args: Args) -> tuple[Command, ...]:
-    """Return the call that reads the node."""
-    return (cluster_node.look_at_node(args),)
-
-
-def facts(args: Args, outputs: Outputs) -> Facts:
-    """Return the node's state.
-
-    Raises: CannotRead when the cluster does not say.
-    """
-    return cluster_node.node_facts(args, outputs)
 
 
 def judge(args: Args, before: Facts, now: Facts) -> Proof:
@@ -72,8 +58,8 @@ ACTION = Action(
     note="It cures nothing: afterwards a person must see to the node. `zombie undo` lets pods come again.",
     targets=(NODE, CLUSTER),
     commands=commands,
-    looks=looks,
-    facts=facts,
+    looks=cluster_node.looks,
+    facts=cluster_node.node_facts,
     judge=judge,
     patience=lambda before: timedelta(minutes=1),
     inverse=inverse,

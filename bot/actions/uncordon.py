@@ -9,7 +9,6 @@ from bot.actions import cluster_node
 from bot.actions.cluster_node import BOOT, CLUSTER, CLUSTER_BOOT, NODE, READY, UNSCHEDULABLE, WHY
 from bot.domain.action import Action, Args, ByCalls, Facts, Proof, RemedyRules
 from bot.domain.call import remarked
-from bot.domain.command import Command, Outputs
 from bot.domain.probe import Snapshot
 
 LEFT_SO = "cordoned_before"  # it was cordoned before the drain, so we must not uncordon it
@@ -34,19 +33,6 @@ def once_ready(args: Args) -> str:
 def call(args: Args) -> str:
     """Return the call that lets pods come."""
     return f'PATCH /api/v1/nodes/{cluster_node.name_of(args)} {{"spec":{{"unschedulable":null}}}}'
-
-
-def looks(args: Args) -> tuple[Command, ...]:
-    """Return the call that reads the node."""
-    return (cluster_node.look_at_node(args),)
-
-
-def facts(args: Args, outputs: Outputs) -> Facts:
-    """Return the node's state.
-
-    Raises: CannotRead when the cluster does not say.
-    """
-    return cluster_node.node_facts(args, outputs)
 
 
 def given(facts: Facts, earlier: Mapping[str, Facts]) -> Facts:
@@ -87,8 +73,8 @@ ACTION = Action(
     impact="pods may come again",
     targets=(NODE, CLUSTER),
     commands=commands,
-    looks=looks,
-    facts=facts,
+    looks=cluster_node.looks,
+    facts=cluster_node.node_facts,
     judge=judge,
     rights=(("get", "nodes"), ("patch", "nodes")),
     settles=False,

@@ -5,13 +5,13 @@ Defined in: systemctl(1), org.freedesktop.systemd1(5).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import timedelta
 
 from bot.domain.action import Args, Facts, Proof
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
+from bot.probes.formats.systemd_span import systemd_span
 
 PROPERTIES = ("Id", "Names", "LoadState", "ActiveState", "SubState", "UnitFileState", "NRestarts", "RestartUSec")
 SHORTEST = timedelta(seconds=15)
@@ -19,8 +19,7 @@ _RUNS = {"active", "activating", "reloading", "refreshing"}
 _ON = {"active", "activating", "deactivating", "reloading", "refreshing", "maintenance"}
 _STARTS_AT_BOOT = {"enabled", "enabled-runtime", "linked", "linked-runtime", "alias"}
 _MASKED = {"masked", "masked-runtime"}
-_SPAN = re.compile(r"([0-9]+)(us|ms|s|min|h|d|w)(?: |\Z)")
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_LONGEST_REST = timedelta(hours=1)
 
 
 def looks(args: Args) -> tuple[Command, ...]:
@@ -79,6 +78,5 @@ def patience(before: Facts) -> timedelta:
     >>> patience({"RestartUSec": "1min 30s"}), patience({"RestartUSec": "100ms"})
     (datetime.timedelta(seconds=135), datetime.timedelta(seconds=15))
     """
-    parts = _SPAN.findall(before.get("RestartUSec", ""))
-    rests = timedelta(seconds=min(sum(int(number) * _SECONDS[name] for number, name in parts), 3600.0))
-    return max(SHORTEST, 1.5 * rests)
+    rests = systemd_span(before.get("RestartUSec", "")) or timedelta(0)
+    return max(SHORTEST, 1.5 * min(rests, _LONGEST_REST))

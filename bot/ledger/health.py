@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from bot.domain.entry import Head, instant_of
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE
-from bot.ledger.database import _NOW, Database, _file, _parsed, _postgresql, _reason, _try_next
+from bot.ledger.database import _NOW, Database, _file, _parsed, _postgresql, _reason, _try_next, is_there
 from bot.ledger.entries import head_of
 from bot.ledger.inbox import GIVEN_UP
 from bot.ledger.leases import live
@@ -71,21 +71,13 @@ def holds_ledger(url: str, patience: timedelta = PATIENCE) -> bool:
 
     Raises: SettingsError; LedgerUnavailable when it cannot be read, or holds something else.
     """
-    parsed = _parsed(url)
-    path = _file(parsed)
-    if path is not None and not path.exists():
+    if not is_there(url):
         return False
-    engine = _read_only(path, patience) if path is not None else _postgresql(parsed, patience)
-    try:
-        with _reading(engine) as connection:
-            tables = inspect(connection).get_table_names()
-        if tables and _VERSION_TABLE not in tables:
-            raise LedgerUnavailable(f"{named(url)} is a database without a ledger.", _NAME_IT)
-        return bool(tables)
-    except SQLAlchemyError as no:
-        raise LedgerUnavailable(f"The ledger at {named(url)} cannot be read: {_reason(no)}.", _try_next(no)) from no
-    finally:
-        engine.dispose()
+    with _reading(url, patience) as connection:
+        tables = inspect(connection).get_table_names()
+    if tables and _VERSION_TABLE not in tables:
+        raise LedgerUnavailable(f"{named(url)} is a database without a ledger.", _NAME_IT)
+    return bool(tables)
 
 
 def is_served(database: Database) -> bool:
@@ -102,29 +94,20 @@ def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
 
     Raises: SettingsError; LedgerUnavailable when it cannot be read, or is not a ledger.
     """
-    parsed = _parsed(url)
-    path = _file(parsed)
-    name = path or parsed.render_as_string(hide_password=True)
-    engine = _read_only(path, patience) if path is not None else _postgresql(parsed, patience)
-    try:
-        with _reading(engine) as connection:
-            if not inspect(connection).has_table(_VERSION_TABLE):
-                raise LedgerUnavailable(f"{name} is a database without a ledger.")
-            version = int(connection.exec_driver_sql("SELECT version FROM zombie_schema").scalar_one())
-            is_ours = version == VERSION  # older tables may lack what is read
-            return Condition(
-                version,
-                VERSION,
-                int(connection.execute(_OPEN).scalar_one()),
-                head_of(connection, HOUSE)[0],
-                int(connection.execute(_GIVEN_UP).scalar_one()) if is_ours else 0,
-                instant_of(str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())),
-                names_of_machines(connection) if version == VERSION else {},
-            )
-    except SQLAlchemyError as no:
-        raise LedgerUnavailable(f"The ledger at {name} cannot be read: {_reason(no)}.", _try_next(no)) from no
-    finally:
-        engine.dispose()
+    with _reading(url, patience) as connection:
+        if not inspect(connection).has_table(_VERSION_TABLE):
+            raise LedgerUnavailable(f"{named(url)} is a database without a ledger.")
+        version = int(connection.exec_driver_sql("SELECT version FROM zombie_schema").scalar_one())
+        is_ours = version == VERSION  # older tables may lack what is read
+        return Condition(
+            version,
+            VERSION,
+            int(connection.execute(_OPEN).scalar_one()),
+            head_of(connection, HOUSE)[0],
+            int(connection.execute(_GIVEN_UP).scalar_one()) if is_ours else 0,
+            instant_of(str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())),
+            names_of_machines(connection) if is_ours else {},
+        )
 
 
 def _read_only(path: Path, patience: timedelta) -> Engine:
@@ -135,6 +118,14 @@ def _read_only(path: Path, patience: timedelta) -> Engine:
 
 
 @contextmanager
-def _reading(engine: Engine) -> Iterator[Connection]:
-    with engine.connect().execution_options(zombie_writes=False) as connection, connection.begin():
-        yield connection
+def _reading(url: str, patience: timedelta) -> Iterator[Connection]:
+    parsed = _parsed(url)
+    path = _file(parsed)
+    engine = _read_only(path, patience) if path is not None else _postgresql(parsed, patience)
+    try:
+        with engine.connect().execution_options(zombie_writes=False) as connection, connection.begin():
+            yield connection
+    except SQLAlchemyError as no:
+        raise LedgerUnavailable(f"The ledger at {named(url)} cannot be read: {_reason(no)}.", _try_next(no)) from no
+    finally:
+        engine.dispose()

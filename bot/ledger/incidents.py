@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, func, insert, or_, select, update
@@ -150,18 +151,8 @@ def _readable(rows: Sequence[Row[Any]]) -> Iterator[IncidentSummary]:
 def line_of(incident: Incident) -> dict[str, Any]:
     """Return an incident's row."""
     summary = incident.summary
-    return {
-        "id": summary.id,
-        "node": summary.node,
-        "group": summary.group,
-        "state": summary.state.value,
-        "cause": summary.cause,
-        "source": summary.source,
-        "source_id": summary.source_id,
-        "opened_at": instant_text(summary.opened_at),
-        "updated_at": instant_text(summary.updated_at),
-        "ended": summary.ended,
-    }
+    times = {"opened_at": instant_text(summary.opened_at), "updated_at": instant_text(summary.updated_at)}
+    return asdict(summary) | times | {"state": summary.state.value}
 
 
 def nodes_of(connection: Connection, group: str) -> frozenset[str]:

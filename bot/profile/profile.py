@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from bot.domain.safe_text import decode
@@ -42,6 +42,10 @@ class HotFunction:
     function: str
     samples: int
     share: float
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON's own types."""
+        return asdict(self) | {"share": round(self.share, 4)}
 
 
 @dataclass(frozen=True)
@@ -134,28 +138,10 @@ class Profile:
             "skipped_lines": self.skipped_lines,
             "skipped_events": self.skipped_events,
             "cut": self.is_cut,
-            "cores": [{"core": core.core, "samples": core.samples, "idle": core.idle} for core in self.cores],
-            "hot": None
-            if hot is None
-            else {
-                "core": hot.core,
-                "process": hot.process,
-                "pid": hot.pid,
-                "function": hot.function,
-                "share": round(hot.share, 4),
-            },
+            "cores": [asdict(core) for core in self.cores],
+            "hot": hot and {name: said for name, said in hot.document().items() if name != "samples"},
             "reading": None if meant is None or meant.signature is None else meant.document(),
-            "top": [
-                {
-                    "core": burner.core,
-                    "process": burner.process,
-                    "pid": burner.pid,
-                    "function": burner.function,
-                    "samples": burner.samples,
-                    "share": round(burner.share, 4),
-                }
-                for burner in top
-            ],
+            "top": [burner.document() for burner in top],
             "heatmap": {"rows": ROWS, "counts": list(self.heatmap())},
         }
 
