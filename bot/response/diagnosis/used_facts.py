@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from bot.domain.cause import Cause, Weighing
@@ -44,6 +44,7 @@ class UsedFacts:
     by_plan: Set[str]
     unwatched: Set[str]
     parted: Set[str]
+    _named: dict[tuple[str, str, str], frozenset[str]] = field(default_factory=dict, init=False, repr=False)
 
     def cause_hangs_on(self, cause: Cause, change: Change) -> bool:
         """False if a cause weighs the same again, because it did not look at what is changed."""
@@ -55,7 +56,7 @@ class UsedFacts:
 
     def figures_kept(self, figures: Mapping[Figure, Any], change: Change) -> dict[Figure, Any]:
         """Return the figures that stay the same, with all entries that they may hold."""
-        whole, by_figure = replace(change, part=""), self.by_figure
+        whole, by_figure = Change(change.probe, change.field, change.entry), self.by_figure
         kept = (name for name in figures if name in by_figure and not self._touches(whole, by_figure[name]))
         return {name: figures[name] for name in kept}
 
@@ -64,12 +65,19 @@ class UsedFacts:
         return self._touches(change, self.by_plan)
 
     def _touches(self, change: Change, seen: Set[str]) -> bool:
+        key = change.probe, change.field, change.part
+        if key not in self._named:
+            self._named[key] = self._names(change)
+        return not self._named[key].isdisjoint(seen)
+
+    def _names(self, change: Change) -> frozenset[str]:
+        """Return what a weighing has to have looked at for the change to touch it."""
         if not change.field or change.probe in self.unwatched:
-            return change.probe in seen
-        field = f"{change.probe}.{change.field}"
-        if change.part and field in self.parted and f"{field}_later" not in seen:
-            field = f"{field}.{change.part}"
-        return field in seen or f"{field}_later" in seen  # both looks move
+            return frozenset((change.probe,))
+        name = f"{change.probe}.{change.field}"
+        if change.part and name in self.parted:
+            return frozenset((f"{name}_later", f"{name}.{change.part}", f"{name}.{change.part}_later"))
+        return frozenset((name, f"{name}_later"))  # both looks move
 
 
 def looked_at(snapshot: Snapshot, judge: Judges, verdict: Verdict) -> UsedFacts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -63,7 +63,7 @@ def _keeping(name: str, work_out: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class _Hanging:
+class Hanging:
     """What depends on a thing that may be changed: indices of causes and conditions; `figures` do not depend on it."""
 
     causes: tuple[int, ...]
@@ -79,33 +79,38 @@ class Weighings:
         self._playbook = playbook
         self.found = weighings(self._snapshot, playbook)
         self.decides = tuple(map(_decides, self.found))
-        self._hanging: dict[str, _Hanging] = {}
+        self._hanging: dict[str, Hanging] = {}
 
-    def changed(self, reading: Any, change: Change, looks: UsedFacts) -> list[Weighing | None]:
-        """Return the weighings after a change; `reading` is the changed reading."""
-        before, playbook, hanging = self._snapshot, self._playbook, self._on(change, looks)
+    def changed(
+        self, reading: Any, change: Change, looks: UsedFacts, among: Set[int] | None = None
+    ) -> list[Weighing | None]:
+        """Return the weighings after a change; `reading` is the changed reading.
+
+        Shape: with `among` only the weighings at these places are redone.
+        """
+        before, playbook, hanging = self._snapshot, self._playbook, self.on(change, looks)
         readings = {**before.readings, change.probe: reading}
         figures = dict(hanging.figures)
         now = RememberingSnapshot(before.node, before.taken_at, before.window, readings, figures=figures)
         found = [*self.found]
         for at in hanging.causes:
-            found[at] = weighed(playbook.causes[at], now)
+            if among is None or at in among:
+                found[at] = weighed(playbook.causes[at], now)
         for at in hanging.conditions:
-            found[len(playbook.causes) + at] = held(playbook.conditions[at], now)
+            if among is None or len(playbook.causes) + at in among:
+                found[len(playbook.causes) + at] = held(playbook.conditions[at], now)
         return found
 
     def decided(self, found: Sequence[Weighing | None]) -> tuple[tuple[Any, ...], ...]:
         """Return what decides the verdict, weighing by weighing; equal to `decides` if only wording differs."""
-        return tuple(
-            decides if now is before else _decides(now)
-            for now, before, decides in zip(found, self.found, self.decides, strict=True)
-        )
+        told = zip(found, self.found, self.decides, strict=True)
+        return tuple([decides if now is before else _decides(now) for now, before, decides in told])
 
-    def _on(self, change: Change, looks: UsedFacts) -> _Hanging:
+    def on(self, change: Change, looks: UsedFacts) -> Hanging:
         """Return what depends on the changed thing, whatever its new value."""
         if change.what not in self._hanging:
             playbook = self._playbook
-            self._hanging[change.what] = _Hanging(
+            self._hanging[change.what] = Hanging(
                 tuple(at for at, used in enumerate(playbook.causes) if looks.cause_hangs_on(used.cause, change)),
                 tuple(at for at in range(len(playbook.conditions)) if looks.condition_hangs_on(at, change)),
                 looks.figures_kept(self._snapshot.figures, change),

@@ -7,13 +7,12 @@ entry that the verdict names. Nothing is random, so the same case always has the
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import Any
 
 from bot.domain.action import Action
 from bot.domain.case import Case
@@ -30,7 +29,6 @@ from bot.response.diagnosis.planning import DrainSettings, with_plan
 from bot.response.diagnosis.used_facts import looked_at
 from bot.response.diagnosis.weighing_cache import Weighings
 
-_Flip: TypeAlias = tuple[Snapshot, Sequence[Weighing | None]]
 FAR = 1_000_000  # how far up a number is moved, beside a thousand times what was read
 FINE = 2e-3  # of a number: precise enough, unless there is a threshold in between
 
@@ -124,8 +122,8 @@ class _Search:
         self._outcome = outcome(before)
         self._looks = looked_at(snapshot, judge, before)
         self._facts = self._looks.facts
-        self._is_other: dict[tuple[str, tuple[Any, ...]], bool] = {}  # by what is changed and what the weighings decide
-        self._edges: dict[Sequence[bool], tuple[Number, ...]] = {}
+        self._is_other: dict[tuple[Any, ...], bool] = {}  # by what the weighings decide
+        self._edges: dict[tuple[Sequence[int], Sequence[int]], tuple[Number, ...]] = {}
         self._limits: dict[tuple[str, str, Number, Number], tuple[Number, Number]] = {}
 
     def left_out(self) -> Iterator[WhatIf]:
@@ -168,7 +166,20 @@ class _Search:
         yield from self._proven(fact.at(_written(other)), fact.was, _written(same) if same != was else None)
 
     def _limit(self, fact: Fact, same: Number, other: Number) -> tuple[Number, Number]:
-        """Return two numbers next to each other, of which the first changes nothing and the other does."""
+        """Return two numbers next to each other, of which the first changes nothing and the other does.
+
+        Shape: on the way only those are weighed that the other end made decide differently, for the others mostly
+        decide as before all along. What comes of that counts if it holds with all of them; if not, all are weighed.
+        """
+        among = self._deciding(fact.at(_written(other)))
+        found = self._bisected(fact, same, other, among)
+        if not self._flips(fact.at(_written(found[0]))) and self._flips(fact.at(_written(found[1]))):
+            return found
+        return self._bisected(fact, same, other)
+
+    def _bisected(
+        self, fact: Fact, same: Number, other: Number, among: Set[int] | None = None
+    ) -> tuple[Number, Number]:
         was = same
         least, most = min(same, other), max(same, other)
         edges = [edge for edge in self._edges_of(fact) if least < edge < most and isinstance(edge, type(was))]
@@ -177,13 +188,13 @@ class _Search:
         first, last = 0, len(edges)  # those before `first` change nothing, those from `last` on do
         while first < last:
             middle = (first + last) // 2
-            if self._flips(fact.at(_written(edges[middle]))):
+            if self._flips(fact.at(_written(edges[middle])), among):
                 last, other = middle, edges[middle]
             else:
                 first, same = middle + 1, edges[middle]
         while abs(other - same) > max(FINE * max(abs(same), abs(other), FINE), isinstance(was, int)):
             half = _between(same, other)
-            if self._flips(fact.at(_written(half))):
+            if self._flips(fact.at(_written(half)), among):
                 other = half
             else:
                 same = half
@@ -191,14 +202,10 @@ class _Search:
 
     def _edges_of(self, fact: Fact) -> tuple[Number, ...]:
         """Return the thresholds of what looks at a fact, and the numbers next to them, in order."""
-        playbook, looks, change = self._judge.playbook, self._looks, fact.change
-        weigh = [looks.cause_hangs_on(used.cause, change) for used in playbook.causes]
-        ask = [looks.condition_hangs_on(at, change) for at in range(len(playbook.conditions))]
-        if (those := (*weigh, *ask)) not in self._edges:
-            causes, conditions = (
-                itertools.compress(playbook.causes, weigh),
-                itertools.compress(playbook.conditions, ask),
-            )
+        playbook, hanging = self._judge.playbook, self._weighings.on(fact.change, self._looks)
+        if (those := (hanging.causes, hanging.conditions)) not in self._edges:
+            causes = [playbook.causes[at] for at in hanging.causes]
+            conditions = [playbook.conditions[at] for at in hanging.conditions]
             self._edges[those] = _edges(causes, conditions)
         return self._edges[those]
 
@@ -206,11 +213,19 @@ class _Search:
         self, change: Change, was: Number | bool | timedelta | None = None, still: str | None = None
     ) -> Iterator[WhatIf]:
         if (flip := self._tried_with(change)) is not None:
-            yield WhatIf(change, self._judge.concluded(*flip), was, still)
+            yield WhatIf(change, flip.verdict or self._judge.concluded(flip.snapshot, flip.found), was, still)
 
-    def _flips(self, change: Change) -> bool:
-        """True if the change gives another verdict."""
-        return self._tried_with(change) is not None
+    def _flips(self, change: Change, among: Set[int] | None = None) -> bool:
+        """True if the change gives another verdict; with `among`, if all weighings at other places stay the same."""
+        return (self._tried_with(change) if among is None else self._with(change, among)) is not None
+
+    def _deciding(self, change: Change) -> Set[int]:
+        """Return the places of the weighings that decide otherwise after a change; all if something else decides."""
+        flip, decides = self._tried_with(change), self._weighings.decides
+        if flip is None or self._looks.plan_hangs_on(change):
+            return frozenset(range(len(decides)))
+        now = self._weighings.decided(flip.found)
+        return frozenset(at for at, before in enumerate(decides) if now[at] != before)
 
     def _tried_with(self, change: Change) -> _Flip | None:
         """Return the changed snapshot and its weighings if they give another verdict."""
@@ -218,23 +233,34 @@ class _Search:
             self._tried[change] = self._with(change)
         return self._tried[change]
 
-    def _with(self, change: Change) -> _Flip | None:
+    def _with(self, change: Change, among: Set[int] | None = None) -> _Flip | None:
         readings = self._snapshot.readings
         try:
             reading = change.applied(readings[change.probe])
         except UsageError:
             return None
-        found = self._weighings.changed(reading, change, self._looks)
+        found = self._weighings.changed(reading, change, self._looks, among)
         decided = self._weighings.decided(found)
         if not change.field or self._looks.plan_hangs_on(change):
             decided = ((str(change),),)  # here the snapshot decides too
         elif decided == self._weighings.decides:
             return None
-        snapshot = replace(self._snapshot, readings={**readings, change.probe: reading})
-        known = change.what, decided
-        if known not in self._is_other:
-            self._is_other[known] = outcome(self._judge.concluded(snapshot, found)) != self._outcome
-        return (snapshot, found) if self._is_other[known] else None
+        if self._is_other.get(decided) is False:
+            return None
+        snapshot, verdict = replace(self._snapshot, readings={**readings, change.probe: reading}), None
+        if decided not in self._is_other:
+            verdict = self._judge.concluded(snapshot, found)
+            self._is_other[decided] = outcome(verdict) != self._outcome
+        return _Flip(snapshot, found, verdict) if self._is_other[decided] else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Flip:
+    """A changed snapshot with another verdict, and its weighings; `verdict` None: not yet put together."""
+
+    snapshot: Snapshot
+    found: Sequence[Weighing | None]
+    verdict: Verdict | None
 
 
 def _no_lines(_: Snapshot) -> tuple[str, ...]:
