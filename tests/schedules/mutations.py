@@ -15,7 +15,7 @@ from bot.ledger import Ledger, holds
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.response.decision import braking, guards
 from bot.response.execution.node_access import NodeAccess
-from bot.response.execution.step_executor import StepExecutor
+from bot.response.execution.step_proof import StepProof
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ def key_not_demanded(patch: pytest.MonkeyPatch) -> None:
 
 
 def sent_again_at_once(patch: pytest.MonkeyPatch) -> None:
-    whole = StepExecutor._again
+    whole = StepProof._again
 
-    async def again(self: StepExecutor, incident: Any, node: Any, step: Any, record: Any, *rest: Any) -> Any:
-        self._attempts.unsent.add((incident.id, record.number, record.attempt))
+    async def again(self: StepProof, incident: Any, node: Any, step: Any, record: Any, *rest: Any) -> Any:
+        self.steps.attempts.unsent.add((incident.id, record.number, record.attempt))
         return await whole(self, incident, node, step, record, *rest)
 
-    patch.setattr(StepExecutor, "_again", again)
+    patch.setattr(StepProof, "_again", again)
 
 
 def held_by_name(patch: pytest.MonkeyPatch) -> None:

@@ -29,8 +29,8 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.safe_text import redacted_text
 from bot.domain.transitions import State
-from bot.response.execution.attempts import pause_of
-from bot.response.execution.step_executor import Outcome, StepExecutor
+from bot.response.execution.step_executor import Outcome, StepExecutor, pause_of
+from bot.response.execution.step_proof import StepProof
 from bot.response.execution.validation import MOST_BETWEEN, Diagnose, next_sample, not_yet, resolved
 from bot.response.record import IncidentRecord, cured_since, handed_over, plan_of, rest_of, stopped
 
@@ -140,7 +140,7 @@ class Remediation:
             at_work = await self.stepping.at_work(incident) if incident.step_under_way is not None else None
             return at_work or stopped(incident, no.sentence)
         if (under_way := incident.step_under_way) is not None:
-            return await self.stepping.finish(incident, node, under_way, now)
+            return await StepProof(self.stepping).finish(incident, node, under_way, now)
         last = incident.steps[-1].outcome if incident.steps else None
         if isinstance(last, StepFailed):
             try_next = f"{_OUT_OF_BAND} {rest_of(incident)}".rstrip()

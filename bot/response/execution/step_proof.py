@@ -1,0 +1,209 @@
+"""The end of a step that has begun: only what the node then shows proves it, or says that it failed.
+
+A step without effect is sent again, at most `MOST_ATTEMPTS` times, once its earlier command can no longer run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from bot.domain.action import Action, Facts, Proof, Step
+from bot.domain.contracts import AdvanceLater
+from bot.domain.errors import (
+    Braked,
+    CannotRead,
+    HostKeyRejected,
+    ProtectedUnit,
+    QuietHours,
+    Unreachable,
+    WouldStopProtected,
+)
+from bot.domain.events import StepFailed, StepVerified
+from bot.domain.incident import Incident, StepRecord
+from bot.domain.node import Node
+from bot.response.decision import guards
+from bot.response.decision.preflight import another_machine, further_reach
+from bot.response.execution.node_access import NodeStatus, TooLate
+from bot.response.execution.step_executor import (
+    HELD_UP,
+    POLL,
+    SILENT,
+    Attempt,
+    Outcome,
+    StepExecutor,
+    fence_of,
+    pause_of,
+)
+from bot.response.record import as_evidence, asked, plan_of, recorded
+
+MOST_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class StepProof:
+    """Ends steps that `steps`, or another program, has begun."""
+
+    steps: StepExecutor
+
+    async def finish(self, incident: Incident, node: Node, record: StepRecord, now: datetime) -> Outcome:
+        """Look for the proof of a step that has begun, also if another program began it."""
+        key = (incident.id, record.number, record.attempt)
+        if strange := self.steps.attempts.strange.pop(key, ""):
+            return asked(strange)
+        ours = key in self.steps.attempts.ran
+        if not ours and (at_work := await self.steps.at_work(incident)) is not None:
+            return at_work
+        await self.steps.ledger.beat(incident.id, self.steps.runner)
+        plan, bound = plan_of(incident)
+        step = plan.steps[record.number - 1]
+        action, before = self.steps.reach.actions[step.action], recorded(record, {})
+        patience = action.patience(before) or self.steps.policy.reboot_deadline
+        try:
+            seen = await self.steps.reach.look(node, (step,))
+            if others := another_machine(bound, node, seen):
+                return asked(f"Another machine answers: {'; '.join(others)}.")
+            proven = action.judge(step.args, before, seen.facts[0]) is Proof.PROVEN
+            if proven and action.settles:
+                seen, proven = await self._settled(incident, node, step, before, seen, patience)
+        except HostKeyRejected as no:
+            return asked(no.sentence)
+        except (Unreachable, CannotRead) as no:
+            return self._unread(record, step, patience, no.sentence, now)
+        if proven:
+            took = max(timedelta(0), incident.clamped(self.steps.clock()) - record.started_at)
+            return StepVerified(record.number, (as_evidence(action, step, seen.facts[0]),), took)
+        return await self._unproven(incident, node, record, seen, patience)
+
+    async def _settled(
+        self, incident: Incident, node: Node, step: Step, before: Facts, first: NodeStatus, gap: timedelta
+    ) -> tuple[NodeStatus, bool]:
+        """Look again after the time in which systemd would have started the unit again."""
+        rest = gap
+        while rest > timedelta(0):
+            pause = min(rest, SILENT / 3)
+            await self.steps.sleep(pause.total_seconds())
+            rest -= pause
+            await self.steps.ledger.beat(incident.id, self.steps.runner)
+        later = await self.steps.reach.look(node, (step,))
+        proven = self.steps.reach.actions[step.action].judge(step.args, before, later.facts[0]) is Proof.PROVEN
+        flat = first.facts[0].get("NRestarts") == later.facts[0].get("NRestarts")
+        return later, proven and flat and not another_machine(plan_of(incident)[1], node, later)
+
+    def _unread(self, record: StepRecord, step: Step, patience: timedelta, why: str, now: datetime) -> Outcome:
+        action = self.steps.reach.actions[step.action]
+        if now < record.started_at + patience + (action.limit if action.settles else timedelta(0)):
+            return AdvanceLater(pause_of(record.started_at, now), why)
+        if not action.reboots:
+            return asked(f"It is not known whether “{action.title_of(step.args)}” took effect: {why}")
+        return StepFailed(record.number, f"the node did not come back: {why}")
+
+    async def _unproven(
+        self, incident: Incident, node: Node, record: StepRecord, seen: NodeStatus, patience: timedelta
+    ) -> Outcome:
+        step = plan_of(incident)[0].steps[record.number - 1]
+        action, now = self.steps.reach.actions[step.action], incident.clamped(self.steps.clock())
+        key = (incident.id, record.number, record.attempt)
+        ours, failure = key in self.steps.attempts.ran, self.steps.attempts.ran.get(key)
+        seen_now = (as_evidence(action, step, seen.facts[0]),)
+        unheard = ours and failure is None
+        late = now >= record.started_at + patience + (action.limit if action.settles and unheard else timedelta(0))
+        if failure and (not action.reboots or now >= record.started_at + SILENT):
+            return StepFailed(record.number, f"its command failed: {failure}", seen_now)
+        in_rounds = ours and action.by_calls is not None
+        if late and (action.by_calls is not None or failure == ""):
+            return StepFailed(record.number, self._too_late(key, action, step, record, seen), seen_now)
+        if in_rounds:
+            return await self._once_more(incident, node, step, record, now)
+        # Also when it is late: what stopped its next attempt, such as the brake, may be over only now.
+        if key not in self.steps.attempts.ended and self._may_run_again(incident, record, seen, now):
+            return await self._again(incident, node, step, record, seen, now)
+        if late:
+            return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
+        return AdvanceLater(pause_of(record.started_at, now), "no sign of its effect yet")
+
+    def _may_run_again(self, incident: Incident, record: StepRecord, seen: NodeStatus, now: datetime) -> bool:
+        """True if its end was not heard, and approval, plan and attempts left allow another attempt."""
+        until = self.steps.policy.may_begin_until(incident)
+        in_time = record.attempt < MOST_ATTEMPTS and until is not None and now < until
+        return in_time and self._is_as_approved(incident, record, seen)
+
+    async def _again(
+        self, incident: Incident, node: Node, step: Step, record: StepRecord, seen: NodeStatus, now: datetime
+    ) -> Outcome:
+        """Send a step without effect again, once its earlier command can no longer begin.
+
+        Its connection was cut or its runner died, so only the fence tells whether it can still run. It is a new
+        effect, so the brake, quiet hours and the hold on its node apply as to the first attempt.
+        """
+        assert record.started is not None
+        key, until = (incident.id, record.number, record.attempt), record.started.until_uptime
+        if key not in self.steps.attempts.unsent and until and (seen.uptime is None or seen.uptime < until):
+            return AdvanceLater(
+                POLL, "no sign of its effect yet: it is sent again once the first command can no longer run"
+            )
+        action, bound = self.steps.reach.actions[step.action], plan_of(incident)[1]
+        try:
+            guards.has_no_protected_alias(action, seen.facts[0])
+            guards.is_not_quiet(self.steps.policy, now)
+            around = seen
+            if action.around is not None:
+                around = await self.steps.reach.look(node, (), (step,), record.number)
+        except (ProtectedUnit, WouldStopProtected) as no:
+            return StepFailed(record.number, no.sentence, (as_evidence(action, step, seen.facts[0]),))
+        except QuietHours as no:
+            return AdvanceLater(pause_of(record.started_at, now), f"{no.name}: {no.sentence}")
+        except HostKeyRejected as no:
+            return asked(no.sentence)
+        except (Unreachable, CannotRead) as no:
+            return AdvanceLater(pause_of(record.started_at, now), no.sentence)
+        if others := another_machine(bound, node, around):
+            return asked(f"Another machine answers: {'; '.join(others)}.")
+        if others := further_reach(bound, around):
+            return StepFailed(record.number, f"it would now stop something else: {'; '.join(others)}")
+        started = replace(record.started, attempt=record.attempt + 1, runner=self.steps.runner)
+        return await self.steps.run(incident, node, step, seen, started)
+
+    async def _once_more(
+        self, incident: Incident, node: Node, step: Step, record: StepRecord, now: datetime
+    ) -> Outcome:
+        """Send the next round of a step in rounds, while it holds the node.
+
+        A round has new effects, so a brake pulled meanwhile stops it. The node stays as it is, even half drained: to
+        allow pods again would be an effect too.
+        """
+        key = (incident.id, record.number, record.attempt)
+        pause, in_time = pause_of(record.started_at, now), self.steps.in_time()
+        held = await self.steps.ledger.hold(node.name)
+        if held is None or (held.incident, held.step) != (incident.id, record.number):
+            return AdvanceLater(pause, "another program went on with it")
+        try:
+            assert record.started is not None
+            fence, before = fence_of(plan_of(incident)[1], record.started), recorded(record, {})
+            await self.steps.released()
+            ended = await self.steps.reach.run(node, step, fence, before, in_time, self.steps.released)
+            self.steps.attempts.heard(key, ended)
+        except TooLate:
+            return AdvanceLater(pause, HELD_UP)
+        except Braked as no:
+            return self.steps.attempts.braked(key, pause, no)
+        except Unreachable as no:
+            return AdvanceLater(pause, no.sentence)
+        return AdvanceLater(pause, self.steps.attempts.said[key] or "no sign of its effect yet")
+
+    def _is_as_approved(self, incident: Incident, record: StepRecord, seen: NodeStatus) -> bool:
+        """True if this program acts, policy and plan are as approved, and the boot is that in which it began."""
+        proposal, started = incident.proposal, record.started
+        policy = self.steps.policy
+        is_plan = proposal is not None and proposal.is_whole and proposal.binds.get("policy") == policy.digest
+        return policy.acting and is_plan and started is not None and started.boot_id == seen.boot_id
+
+    def _too_late(self, key: Attempt, action: Action, step: Step, record: StepRecord, seen: NodeStatus) -> str:
+        """Say that there was no proof in time, what was heard last, and what stays as it is now."""
+        leaves = action.by_calls.leaves if action.by_calls is not None else lambda args, before, now: ""
+        words = (
+            "no sign of its effect by its deadline",
+            self.steps.attempts.said.get(key, "") if action.by_calls else "",
+            leaves(step.args, recorded(record, {}), seen.facts[0]),
+        )
+        return "; ".join(filter(None, words))
