@@ -7,6 +7,7 @@ drivers never end; their levels are eight.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -41,20 +42,27 @@ def unlisted(lines: Sequence[tuple[int, KernelLine]], known: Sequence[KernelEven
 
     Shape: `lines` holds each error with its level; an event's `device` is whoever the line says that it speaks for.
     """
-    beside = [at for event in known if event.kind not in _ALONE and (at := event.since_boot) is not None]
+    beside = sorted(at for event in known if event.kind not in _ALONE and (at := event.since_boot) is not None)
+    told = {event.text for event in known}
     found = [
         KernelEvent(Kind.GRAVE if level <= _CRITICAL else Kind.ERROR, line.raw, at, _speaker(line.says))
         for level, line in lines
         if (at := line.since_boot) is not None
         and at >= _BOOT
+        and line.raw not in told
+        and not _is_near(at, beside)
         and not is_habit(line.says)
-        and all(abs(at - other) > _BELONGS for other in beside)
         and kernel_event(line) is None
         and ena_event(line, "") is None
     ]
     if not found:
         return tuple(known)
     return tuple(sorted((*known, *found), key=lambda event: event.since_boot or timedelta(0)))
+
+
+def _is_near(at: timedelta, beside: Sequence[timedelta]) -> bool:
+    place = bisect_left(beside, at - _BELONGS)
+    return place < len(beside) and beside[place] <= at + _BELONGS
 
 
 def _speaker(says: str) -> str:

@@ -10,7 +10,7 @@ import re
 
 HABITS = (
     # Who asked was refused, and nothing failed.
-    "kvm( \\[[0-9]+\\])?: ",  # arch/x86/kvm: a guest reads what its processor lacks; KVM is not there at all
+    "kvm[a-z_]*( \\[[0-9]+\\])?: ",  # arch/x86/kvm: a guest reads what its processor lacks; KVM is not there at all
     "[A-Za-z0-9_-]+: (Unknown parameter|Bad value for|[Uu]nrecognized mount option)",  # fs/fs_context.c
     "cgroup1: ",  # kernel/cgroup/cgroup-v1.c: mounts that containers try
     "overlayfs: (unrecognized mount option|failed to resolve|missing |[a-z]+dir is in-use)",  # fs/overlayfs
@@ -22,9 +22,10 @@ HABITS = (
     "device-mapper: (ioctl|table): |device-mapper: thin: Deletion of thin",  # drivers/md/dm-ioctl.c
     "IPVS: ",  # net/netfilter/ipvs: a service without a backend
     "(x_tables|ip6?_tables|ip_set|ebtables|nft_compat|xt_[A-Za-z0-9]+): ",  # a rule that was refused
-    "SELinux: |netlink: |audit: (kauditd|rate limit|backlog limit|printk limit)",  # security/selinux, kernel/audit.c
+    "SELinux: |netlink: |audit: (kauditd|rate limit|backlog limit|printk limit|error in)",  # kernel/audit.c
     "Loading of |PKCS|[A-Za-z0-9_-]+: (version magic|disagrees about version|module is already)",  # kernel/module
-    "CIFS:? VFS: .*(smb2_get_dfs_refer|Autodisabling|No writable handle|Close unmatched|get interface list)",  # fs/cifs
+    # fs/cifs: what the server does not offer
+    "CIFS:? VFS: .*(smb2_get_dfs_refer|Autodisabling|No writable handle|get interface list|auth_key.response)",
     "NVRM: .*NV_ERR_NO_MEMORY",  # NVIDIA's driver: a program asked for more memory than a GPU has
     "bnxt_en .*hwrm req_type 0x|mlx5_core .*status bad parameter",  # a collector asks a card for what it lacks
     "[a-z0-9]+ [^ ]+ VF [0-9]+ failed opcode",  # a virtual machine asks its card for what it may not
@@ -35,8 +36,9 @@ HABITS = (
     "(usb|hub|hid[a-z-]*|input|[xeou]hci[a-z_-]*|cdc_[a-z]+|rndis_host|uvcvideo|ftdi_sio|thunderbolt) ",
     "(i915|nouveau|ast|mgag200|qxl|vmwgfx|virtio_gpu|hyperv_drm|bochs[a-z-]*|cirrus|vboxvideo|snd[a-z_]*) |EDID",
     "\\[drm(\\]|:(drm|intel|qxl|vmw|ast|mgag200)_)",
-    "Bluetooth: |(iwlwifi|ath1?[0-9]k[a-z_]*|brcmfmac|rtw[a-z0-9_]*|mt7[0-9]+[a-z]*) ",
-    "(ipmi_[a-z]+|hpilo|dcdbas|mei[a-z_]*|tpm[a-z_]*|rtc[a-z_-]*|i2c[a-z_-]*|i801_smbus) |nvidia-gpu .*i2c timeout",
+    "Bluetooth: |(ieee80211|iwlwifi|ath1?[0-9]k[a-z_]*|brcmfmac|rtw[a-z0-9_]*|mt7[0-9]+[a-z]*) ",
+    "(ipmi_[a-z]+|hpilo|dcdbas|mei[a-z_]*|tpm[a-z_]*|rtc[a-z_-]*|power_meter|i2c[a-z_-]*|i801_smbus) ",
+    "nvidia-gpu .*i2c timeout",
     "ACPI (Error|BIOS Error|Exception)",  # drivers/acpi/acpica: a collector asks a sensor that the firmware lost
     "serial8250: ",  # drivers/tty/serial/8250
     "([a-z_]+: |Buffer )*I.O error,? (on )?dev(ice)? (fd|sr|loop)[0-9]",  # no medium, or a file that was taken away
