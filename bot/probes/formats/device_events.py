@@ -114,6 +114,7 @@ DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"(?P<device>DMAR): VT-d detected .{0,40}Time-?out",
         r"(?P<device>audit): audit_backlog=",
         r"(?P<device>tipc): Resetting link ",  # net/tipc/link.c and drivers/block/rbd.c: warnings, at a lower level
+        r"qla2xxx (?P<device>\[[0-9a-f:.]{7,12}\])-[0-9a-f]{4}:[0-9]+: Dropped frame",
         r"(?P<device>nf_queue): full at ",
         r"(?P<device>mpt[23]sas_cm[0-9]{1,2}): log_info\(0x31",  # its own firmware aborted what it was asked
         r"rbd: (?P<device>rbd[0-9]{1,4}): .{1,80} result -[0-9]+",

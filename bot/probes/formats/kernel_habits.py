@@ -28,7 +28,7 @@ HABITS = (
     "CIFS:? VFS: .*(smb2_get_dfs_refer|Autodisabling|No writable handle|get interface list|auth_key.response)",
     "NVRM: .*NV_ERR_NO_MEMORY",  # NVIDIA's driver: a program asked for more memory than a GPU has
     "bnxt_en .*hwrm req_type 0x|mlx5_core .*status bad parameter",  # a collector asks a card for what it lacks
-    "[a-z0-9]+ [^ ]+ VF [0-9]+ failed opcode",  # a virtual machine asks its card for what it may not
+    "[a-z0-9]+ [^ ]+ VF [0-9]+ failed opcode|i40e .*AQ_RC_ENOSPC",  # a guest asks for what it may not, or for too much
     "cma: ",  # mm/cma.c: the caller takes other memory
     "UBSAN: ",  # lib/ubsan.c: a slip in the kernel's own text, once for each place
     "x86.PAT: ",  # arch/x86/mm/pat: two drivers map the same memory in different ways
