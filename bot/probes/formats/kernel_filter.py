@@ -68,7 +68,8 @@ _COMPLAINT_SORT = (
     "espon|omplete|atal|[Ee]rror|ERROR|[Ff]ault|ockup|TIMEOUT|[Nn]ever|nable to|iving up|ithdr|nconsis|nexpected|"
     "[Ll]ost|not a head)|(CIFS|Lustre|LNet|libceph|GFS2|dlm|o2net|bcache|drbd|NFSv4).*([Ee]rror|[Ff]ail|[Tt]imed|idle)|"
     "amdgpu.*ERROR|Completion-Wait|VT-d detected|audit_backlog=|Route cache is full|dst cache overflow|"
-    "tipc: Resetting link|rbd: rbd[0-9]+: .* result -|nf_queue: full at|qla2xxx .*Dropped frame|sas_cm[0-9]+: log_info.0x31|"
+    "tipc: Resetting link|rbd: rbd[0-9]+: .* result -|nf_queue: full at|qla2xxx .*Dropped frame|"
+    "sas_cm[0-9]+: log_info.0x31|"
     "own address as source|allocation deadlock|EEH: |CMCI storm detected|NMI received for unknown"
 )
 _TRACE_SORT = (
