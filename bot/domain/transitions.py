@@ -58,13 +58,11 @@ class Back(enum.Enum):
 BACK: Final = Back.BACK
 Row: TypeAlias = Mapping[type[Any], State | Back]
 
-# A state that is not a key of this table is final: only a source's news may follow. AlertReceived is always the first
-# entry.
-TRANSITIONS: Mapping[State, Row] = {
+# News from a source and profiles do not change an incident's state, and may come after its end.
+AFTER_THE_END: tuple[type[Any], ...] = (AlertJoined, AlertCleared, ProfileTaken)
+
+_MOVES: Mapping[State, Row] = {
     State.OPENED: {
-        AlertJoined: State.OPENED,
-        AlertCleared: State.OPENED,
-        ProfileTaken: State.OPENED,
         NodePicked: State.OPENED,
         Triaged: State.TRIAGED,
         QuestionAsked: State.UNKNOWN,
@@ -72,9 +70,6 @@ TRANSITIONS: Mapping[State, Row] = {
         Escalated: State.ESCALATED,
     },
     State.TRIAGED: {
-        AlertJoined: State.TRIAGED,
-        AlertCleared: State.TRIAGED,
-        ProfileTaken: State.TRIAGED,
         PlanWithheld: State.TRIAGED,
         PlanProposed: State.PROPOSED,
         Expired: State.EXPIRED,
@@ -82,9 +77,6 @@ TRANSITIONS: Mapping[State, Row] = {
         Escalated: State.ESCALATED,
     },
     State.PROPOSED: {
-        AlertJoined: State.PROPOSED,
-        AlertCleared: State.PROPOSED,
-        ProfileTaken: State.PROPOSED,
         Endorsed: State.PROPOSED,
         Approved: State.APPROVED,
         Declined: State.DECLINED,
@@ -93,9 +85,6 @@ TRANSITIONS: Mapping[State, Row] = {
         Escalated: State.ESCALATED,
     },
     State.APPROVED: {
-        AlertJoined: State.APPROVED,
-        AlertCleared: State.APPROVED,
-        ProfileTaken: State.APPROVED,
         StepStarted: State.ACTING,
         StepSkipped: State.ACTING,
         QuestionAsked: State.UNKNOWN,
@@ -104,9 +93,6 @@ TRANSITIONS: Mapping[State, Row] = {
         Escalated: State.ESCALATED,
     },
     State.ACTING: {
-        AlertJoined: State.ACTING,
-        AlertCleared: State.ACTING,
-        ProfileTaken: State.ACTING,
         StepStarted: State.ACTING,
         StepSkipped: State.ACTING,
         StepVerified: State.ACTING,
@@ -117,9 +103,6 @@ TRANSITIONS: Mapping[State, Row] = {
         Escalated: State.ESCALATED,
     },
     State.VERIFYING: {
-        AlertJoined: State.VERIFYING,
-        AlertCleared: State.VERIFYING,
-        ProfileTaken: State.VERIFYING,
         SampleTaken: State.VERIFYING,
         StepStarted: State.ACTING,  # a step that waited for the cure to hold
         StepSkipped: State.ACTING,
@@ -128,9 +111,6 @@ TRANSITIONS: Mapping[State, Row] = {
         Escalated: State.ESCALATED,
     },
     State.UNKNOWN: {
-        AlertJoined: State.UNKNOWN,
-        AlertCleared: State.UNKNOWN,
-        ProfileTaken: State.UNKNOWN,
         NodePicked: State.OPENED,
         QuestionAnswered: BACK,
         Cancelled: State.CANCELLED,
@@ -138,6 +118,8 @@ TRANSITIONS: Mapping[State, Row] = {
     },
 }
 
-
-# News from a source and profiles do not change an incident's state, and may come after its end.
-AFTER_THE_END: tuple[type[Any], ...] = (AlertJoined, AlertCleared, ProfileTaken)
+# A state that is not a key of this table is final: only a source's news may follow. AlertReceived is always the first
+# entry.
+TRANSITIONS: Mapping[State, Row] = {
+    state: dict.fromkeys(AFTER_THE_END, state) | dict(moves) for state, moves in _MOVES.items()
+}
