@@ -7,7 +7,6 @@ the middle of a transaction, and commands without an event loop need none.
 from __future__ import annotations
 
 from bot.ledger.audit import Audit, audit
-from bot.ledger.chain import Broken
 from bot.ledger.database import Database, is_there, on_threads
 from bot.ledger.export import exported
 from bot.ledger.kept_cases import KeptCases
@@ -21,7 +20,6 @@ from bot.ledger.waves import Waves
 
 __all__ = [
     "Audit",
-    "Broken",
     "Database",
     "KeptCases",
     "Leases",

@@ -11,16 +11,13 @@ connection, plain or gzip:
     profile.folded()                               # the lines that stackcollapse-perf.pl prints
 """
 
-from bot.profile.profile import CoreCount, HotFunction, Profile
+from bot.profile.profile import Profile
 from bot.profile.reader import Reader, Sample, TimesFallBack
 from bot.profile.selection import Selection
-from bot.profile.signatures import ProfileMeaning, meaning
+from bot.profile.signatures import meaning
 
 __all__ = [
-    "CoreCount",
-    "HotFunction",
     "Profile",
-    "ProfileMeaning",
     "Reader",
     "Sample",
     "Selection",
