@@ -7,8 +7,8 @@ people whom the policy names: no group, and no channel.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.domain.incident import Incident
@@ -45,33 +45,6 @@ class Reminder:
         return Message(clipped(marked_up(said), TEXT), (line(*drawn(said)),))
 
 
-class ReminderTimes:
-    """Remembers when to look at which card; rebuilt from what is shown after a restart."""
-
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-        self._due: dict[str, datetime] = {}
-        self._said: dict[str, set[str]] = {}
-
-    def heard(self, name: str, group: Sequence[Incident]) -> None:
-        """Note the state of a card."""
-        found = list(reminders(group, self._policy))
-        times = [reminder.at for reminder in found if reminder.part not in self._said.get(name, ())]
-        self._due.pop(name, None)
-        if times:
-            self._due[name] = min(times)
-        elif not found:
-            self._said.pop(name, None)
-
-    def due(self, now: datetime, mine: Collection[str]) -> list[str]:
-        """Return the cards among these that are due."""
-        return [name for name, at in self._due.items() if at <= now and name in mine]
-
-    def said(self, name: str, part: str) -> None:
-        """Note that a reminder was sent, here or by an earlier run."""
-        self._said.setdefault(name, set()).add(part)
-
-
 def reminders(group: Sequence[Incident], policy: Policy) -> Iterator[Reminder]:
     """Yield the reminders of a card whose plans still wait, due or not; a wave's plans get none.
 
@@ -102,37 +75,12 @@ def _called(waiting: Sequence[Incident], policy: Policy) -> list[str]:
     return [by for by in sorted(policy.approvers) if slack_user(by) and slack_user(by) not in away][:MOST_NAMED]
 
 
-@dataclass(slots=True)
-class RunningSteps:
-    """Remembers on which cards a step runs, and the seconds shown; rebuilt from what is shown after a restart.
+def seconds_moved(group: Sequence[Incident], now: datetime, shown: datetime | None) -> bool:
+    """True if a card says otherwise at this instant how long its steps have run than it did at the instant `shown`.
 
-    Shape: by card, `since` is when its steps began, `looked_at` the instant up to which their seconds are counted.
+    A card that also waits for people is left alone until it changes.
     """
-
-    since: dict[str, tuple[datetime, ...]] = field(default_factory=dict)
-    looked_at: dict[str, datetime] = field(default_factory=dict)
-
-    def heard(self, name: str, group: Sequence[Incident]) -> None:
-        """Note the state of a card; a card that also waits for people is left alone until it changes."""
-        steps = [step for incident in group if (step := incident.step_under_way) is not None]
-        if steps and all(incident.ended or incident.state in PROGRESS for incident in group):
-            self.since[name] = tuple(step.started_at for step in steps)
-        else:
-            self.since.pop(name, None)
-            self.looked_at.pop(name, None)
-
-    def due(self, now: datetime, mine: Collection[str]) -> list[str]:
-        """Return the cards among these whose shown seconds are out of date."""
-        return [
-            name
-            for name, starts in self.since.items()
-            if name in mine and _said(starts, now) != _said(starts, self.looked_at.get(name))
-        ]
-
-    def looked(self, name: str, now: datetime) -> None:
-        """Count a card's seconds up to this instant."""
-        self.looked_at[name] = now
-
-
-def _said(starts: Sequence[datetime], now: datetime | None) -> list[timedelta]:
-    return [lasting(since, now) for since in starts]
+    if not all(incident.ended or incident.state in PROGRESS for incident in group):
+        return False
+    starts = [step.started_at for incident in group if (step := incident.step_under_way) is not None]
+    return any(lasting(since, now) != lasting(since, shown) for since in starts)

@@ -21,9 +21,10 @@ from bot.domain.post import CardPosts, CardRecord, MessageRef
 from bot.domain.transitions import State
 from bot.response.execution.usual import UsualTimes
 from bot.response.record import readable, undoable
+from bot.surfaces.remembered import Remembered
 from bot.surfaces.slack.calls import FIRST
 from bot.surfaces.slack.card import acting_card
-from bot.surfaces.slack.card_times import PROGRESS, ReminderTimes, RunningSteps, reminders
+from bot.surfaces.slack.card_times import PROGRESS, Reminder, reminders, seconds_moved
 from bot.surfaces.slack.message import Message, stands_so, wording_of
 from bot.surfaces.slack.parts import CARD, MessageTarget, spot_of
 from bot.surfaces.slack.poster import Poster
@@ -73,8 +74,9 @@ class SlackSurface:
         self._heads: dict[str, str] = {}
         self._thread = ThreadReplies(poster, outbox, ledger, self.words)
         self._checking: dict[str, str] = {}
-        self._reminders = ReminderTimes(policy)
-        self._running = RunningSteps()
+        self._open: Remembered[str, Sequence[Incident]] = Remembered(REMEMBERED)  # as last shown, for the clock
+        self._seconds_at: Remembered[str, datetime] = Remembered(REMEMBERED)  # up to when a card's seconds are counted
+        self._reminded: Remembered[str, None] = Remembered(REMEMBERED)
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def show(self, group: Sequence[Incident]) -> None:
@@ -93,17 +95,13 @@ class SlackSurface:
 
     async def _show(self, group: Sequence[Incident], read: CardRecord | None = None) -> None:
         """Show a group; `read` is its card as it was just read, if it was."""
-        name, was_planned = group_of(group[0]), any(incident.proposal is not None for incident in group)
-        group = newest(group)
-        if was_planned:
-            self._reminders.heard(name, group)
-        if any(incident.steps for incident in group):
-            self._running.heard(name, group)
+        name, group = group_of(group[0]), newest(group)
         as_of = max(incident.updated_at for incident in group)
         async with self._alone(name):
             if as_of < self._as_of.get(name, as_of):
                 return  # something newer was shown while this waited
             self._as_of[name] = as_of
+            self._open[name] = () if all(incident.ended for incident in group) else group
             spot = await self._spot(group)
             message = await self._drawn(name, group, read) if spot is not None else None
             if spot is None or message is None or self._shown.get(name) == (wording := wording_of(message)):
@@ -158,29 +156,27 @@ class SlackSurface:
 
         Raises: LedgerError when the record cannot be read.
         """
-        for name in self._running.due(now, mine) if self._running.since else ():
-            group = await self.group(name)
-            self._running.looked(name, now)
-            self._running.heard(name, group)
-            await self.show(group)
+        for name, group in [*self._open.items()]:
+            if name in mine and seconds_moved(group, now, self._seconds_at.get(name)):
+                self._seconds_at[name] = now
+                await self.show(await self.group(name))
 
     async def remind(self, now: datetime, mine: Collection[str]) -> None:
         """Remind, in these cards' threads, of plans that have waited for half of their time to decide.
 
         Raises: LedgerError when the record cannot be read.
         """
-        for name in self._reminders.due(now, mine):
+        for name in [name for name, group in self._open.items() if name in mine and self._due(group, now)]:
             group = await self.group(name)
             spot = await self._spot(group) if group else None
-            for reminder in reminders(group, self._policy):
-                if spot is None or reminder.at > now:
-                    continue
+            if spot is None:
+                continue
+            for reminder in self._due(group, now):
                 if await self._outbox.place(name, reminder.part) is None:
                     await self._poster.adopt(name, spot)
                     await self._poster.enqueue(name, reminder.part, spot, reminder.message(self._policy), under=CARD)
                     self._poster.finished(name)
-                self._reminders.said(name, reminder.part)
-            self._reminders.heard(name, group)
+                self._reminded[reminder.part] = None  # here, or by an earlier run
 
     async def group(self, name: str) -> tuple[Incident, ...]:
         """Return a card's incidents; none without such a card. Raises: LedgerError when the record cannot be read."""
@@ -198,6 +194,10 @@ class SlackSurface:
     async def place(self, name: str, posts: CardPosts | None = None) -> MessageRef | None:
         """Return the place of a card; `posts`, if just read. Raises: LedgerError when the outbox cannot be read."""
         return await self._poster.place(name, posts)
+
+    def _due(self, group: Sequence[Incident], now: datetime) -> list[Reminder]:
+        found = reminders(group, self._policy)
+        return [each for each in found if each.at <= now and each.part not in self._reminded]
 
     # --- what is shown
 
@@ -246,7 +246,7 @@ class SlackSurface:
             undoable=frozenset(each.id for each in group if each.ended and undoable(each, self._actions)),
             links=self._links,
             usual=await self._usual.under_way(rebooting) if self._usual is not None and rebooting else {},
-            now=self._running.looked_at.get(name),
+            now=self._seconds_at.get(name),
             on_call=await self._on_call.read() if self._on_call is not None and needs_a_person(group) else None,
         )
 

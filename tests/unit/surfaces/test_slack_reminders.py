@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
-from bot.surfaces.slack.card_times import ReminderTimes, reminders
+from bot.surfaces.slack.card_times import reminders, seconds_moved
 from tests.record.incidents import WAYS
 from tests.unit.surfaces.cards import POLICY, told
 from tests.unit.surfaces.test_slack_card import taken_by_slack
@@ -65,16 +65,14 @@ def test_what_is_decided_or_part_of_a_wave_is_not_reminded_of() -> None:
     assert list(reminders([replace(waiting(1), wave="wave-1")], POLICY)) == []
 
 
-def test_card_is_due_once_and_only_where_it_is_seen_to() -> None:
-    times, incident = ReminderTimes(POLICY), waiting(1)
-    assert incident.proposed_at is not None
-    half = incident.proposed_at + HALF
-    times.heard("card", [incident])
-    assert times.due(half - timedelta(seconds=1), {"card"}) == []
-    assert times.due(half, {"another"}) == []
-    assert times.due(half, {"card"}) == ["card"]
-    times.said("card", "nudge-incident-1")
-    times.heard("card", [incident])
-    assert times.due(half + HALF, {"card"}) == []
-    times.heard("card", [waiting(1, state=State.DECLINED)])
-    assert times.due(half + HALF, {"card"}) == []
+def test_seconds_move_at_a_calm_pace_and_only_while_nobody_is_waited_for() -> None:
+    running = told(*WAYS[State.ACTING])
+    began = running.steps[-1].started_at
+    assert not seconds_moved([running], began + timedelta(seconds=9), None)
+    assert seconds_moved([running], began + timedelta(seconds=41), None)
+    assert not seconds_moved([running], began + timedelta(seconds=49), began + timedelta(seconds=41))
+    assert not seconds_moved([running, waiting(1)], began + timedelta(seconds=41), None)
+    assert seconds_moved([running, told(*WAYS[State.RESOLVED])], began + timedelta(seconds=41), None)
+    before = began - timedelta(seconds=35)  # the seconds of an earlier step were counted up to then
+    assert not seconds_moved([running], began + timedelta(seconds=9), before)
+    assert not seconds_moved([told(*WAYS[State.VERIFYING])], began + timedelta(hours=1), None)
