@@ -273,10 +273,7 @@ class Service:
         self.address = ""  # where the web edge listens, once it does
         self._not_yet = "starting"
         self._stopping = asyncio.Event()
-        self._sweeping: asyncio.Task[None] | None = None
-        self._renewing: asyncio.Task[None] | None = None
-        self._keeping: asyncio.Task[None] | None = None
-        self._scheduled: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def run(self) -> None:
         """Start, serve until SIGTERM or Ctrl-C, and end cleanly."""
@@ -306,11 +303,11 @@ class Service:
             self._log("playbook_left_out", playbook=name, says=str(fault))
         await note_policy(self._acting.policy, self._stores.ledger, self._log)
         await self._renewal.begin()
-        self._renewing = asyncio.create_task(self._renewal.run(), name="inventory")
+        self._begin(self._renewal.run(), "inventory")
         await note_machines(self._known, self._stores.ledger, self._log)
         acting = self._slack_acting
         self._slack.listeners.bind(self._desk, acting.home, acting.clicks, acting.submissions)
-        self._keeping = asyncio.create_task(self._captures.keeper.run(), name="captures")
+        self._begin(self._captures.keeper.run(), "captures")
         self._engine.start()  # approved plans go on even without Slack
         self._waves.start()
         self._alerts.start()
@@ -332,9 +329,8 @@ class Service:
             self._engine.drain(self._timing.drain),
         )
         await self._mcp.stop()
-        for task in (self._sweeping, self._renewing, self._keeping, self._scheduled):
-            if task is not None:
-                task.cancel()
+        for task in self._tasks:
+            task.cancel()
         await self._poster.drain(self._timing.post_drain)
         if self._pagerduty is not None:
             await self._pagerduty.stop()
@@ -361,8 +357,11 @@ class Service:
             attempt += 1
         self._not_yet = ""
         self._log("ready", by="socket" if self._slack.by_socket else "http")
-        self._sweeping = asyncio.create_task(self._upkeep.run(), name="upkeep")
-        self._scheduled = asyncio.create_task(self._sweeps.run(), name="scheduled sweeps")
+        self._begin(self._upkeep.run(), "upkeep")
+        self._begin(self._sweeps.run(), "scheduled sweeps")
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self._tasks.append(asyncio.create_task(work, name=name))
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
         doing, stopped = asyncio.create_task(work), asyncio.create_task(self._stopping.wait())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -168,7 +167,7 @@ def _print_list(arguments: argparse.Namespace, captures: list[RollingCapture]) -
     from bot.response.capture.rolling_words import document, line
 
     if arguments.json:
-        print(json.dumps({"captures": [document(rolling) for rolling in captures]}, ensure_ascii=False, indent=2))
+        print(options.as_json({"captures": [document(rolling) for rolling in captures]}))
         return
     for rolling in captures:
         print(line(rolling))
@@ -181,7 +180,7 @@ async def _show(arguments: argparse.Namespace, watch: RollingWatch) -> int:
 
     news = await _looked(arguments, watch)
     if arguments.json:
-        print(json.dumps({"schema": 1, **document(news.rolling, news)}, ensure_ascii=False, indent=2))
+        print(options.as_json({"schema": 1, **document(news.rolling, news)}))
     else:
         print("\n".join(lines(news)))
     return 0

@@ -54,7 +54,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    from bot.surfaces.difference import difference_document, difference_text
+    from bot.surfaces.difference import difference_body, difference_text
 
     what, here = _what(arguments)
     asyncio.run(what.run(lambda answer: None))
@@ -62,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not comparison.here:
         print(f"zombie: {comparison.left_out[0].because}", file=sys.stderr)
         return 4
-    print(difference_document(comparison) if arguments.json else difference_text(comparison, options.width()).rstrip())
+    text = difference_text(comparison, options.width()).rstrip()
+    print(options.as_json(difference_body(comparison)) if arguments.json else text)
     return 0 if comparison.there else 3
 
 

@@ -63,7 +63,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot.app.fleet import exit_status
-    from bot.surfaces.fleet import fleet_document, fleet_text
+    from bot.surfaces.fleet import fleet_body, fleet_text
 
     what = _what(arguments)
     interrupted = False
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"zombie: interrupted, {len(what.answers)} of {len(what.nodes)} nodes are done", file=sys.stderr)
     finally:
         if arguments.json:
-            print(fleet_document(what.report, verdicts=what.sweep.is_full))
+            print(options.as_json(fleet_body(what.report, verdicts=what.sweep.is_full)))
         else:
             print(fleet_text(what.report, options.width()), end="")
     return 130 if interrupted else exit_status(what.report)

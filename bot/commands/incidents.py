@@ -52,10 +52,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run_list(arguments: argparse.Namespace) -> int:
     """Print the list."""
     from bot.commands import record
-    from bot.surfaces.incidents import incidents_document, incidents_text
+    from bot.surfaces.incidents import incidents_body, incidents_text
 
     summaries = record.incidents(arguments.environ, arguments.open)
-    print(incidents_document(summaries) + "\n" if arguments.json else incidents_text(summaries), end="")
+    print(options.as_json(incidents_body(summaries)) + "\n" if arguments.json else incidents_text(summaries), end="")
     return 0
 
 
@@ -66,13 +66,13 @@ def run_show(arguments: argparse.Namespace) -> int:
     """
     from bot.commands import record
     from bot.domain.fold import fold
-    from bot.surfaces.incidents import incident_document, incident_text
+    from bot.surfaces.incidents import incident_body, incident_text
     from bot.surfaces.view.context import ViewContext
 
     entries = record.story(arguments.environ, record.whole_id(arguments.environ, arguments.id))
     incident = fold(entries)
     if arguments.json:
-        print(incident_document(incident, entries))
+        print(options.as_json(incident_body(incident, entries)))
     else:
         print(incident_text(incident, entries, context=ViewContext(words=options.plan_words())), end="")
     return 0

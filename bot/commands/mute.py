@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -102,7 +101,7 @@ def _list(arguments: argparse.Namespace) -> int:
             }
             for mute in found
         ]
-        print(json.dumps({"mutes": rows}, ensure_ascii=False, indent=2))
+        print(options.as_json({"mutes": rows}))
         return 0
     for mute in found:
         until = f"{mute.until:%Y-%m-%d %H:%M} UTC"

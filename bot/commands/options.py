@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import textwrap
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot.commands.parser import as_called, called
 from bot.domain.errors import UsageError
@@ -112,6 +113,11 @@ def width(elsewhere: int = 80) -> int:
     from bot.app.watching import terminal_width
 
     return min(100, terminal_width()) if sys.stdout.isatty() else elsewhere
+
+
+def as_json(document: Any) -> str:
+    """Return a document as JSON, laid out for people."""
+    return json.dumps(document, ensure_ascii=False, indent=2)
 
 
 def plan_words() -> PlanWords:

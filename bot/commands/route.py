@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.file} starts nothing: {parsed.delivery.what or 'it contains no alert'}.")
     named, route = explained(alarm, parsed.signals, rules, options.inventory(arguments, settings).nodes)
     document = _document(alarm, named, route)
-    print(json.dumps(document, indent=2, ensure_ascii=False) if arguments.json else _text(alarm, named, route))
+    print(options.as_json(document) if arguments.json else _text(alarm, named, route))
     return 0
 
 

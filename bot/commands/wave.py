@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -89,7 +88,7 @@ def _share(text: str) -> str:
 def _show(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.commands import record
     from bot.ledger import Waves
-    from bot.surfaces.waves import wave_body, wave_document, wave_headline
+    from bot.surfaces.waves import wave_body, wave_headline
 
     if len(words) > 1:
         raise UsageError(f"Name a single wave, or a verb: {', '.join(_VERBS)}.", "zombie wave --help")
@@ -98,12 +97,12 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
         if words:
             wave = waves.find(_whole(waves.ids(), words[0]))
             assert wave is not None
-            print(wave_document(wave) if arguments.json else _text(wave))
+            print(options.as_json(wave_body(wave)) if arguments.json else _text(wave))
             return 0
         found = [wave for name in waves.ids() if (wave := waves.find(name)) is not None]
     found.sort(key=lambda wave: wave.opened_at, reverse=True)
     if arguments.json:
-        print(json.dumps({"waves": [wave_body(wave) for wave in found]}, ensure_ascii=False, indent=2))
+        print(options.as_json({"waves": [wave_body(wave) for wave in found]}))
     else:
         print("\n".join(map(wave_headline, found)) or "No waves.")
     return 0
@@ -114,7 +113,7 @@ def _start(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.app.waves import known_causes, start_wave
     from bot.commands.login import terminal_user
     from bot.response.fleet.waves import WaveRequest
-    from bot.surfaces.waves import proposal_lines, wave_document
+    from bot.surfaces.waves import proposal_lines, wave_body
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
@@ -131,7 +130,7 @@ def _start(words: list[str], arguments: argparse.Namespace) -> int:
             print(options.to_type(arguments, "        `zombie wave` does not list."), file=sys.stderr)
             raise
     if arguments.json:
-        print(wave_document(wave))
+        print(options.as_json(wave_body(wave)))
         return 0
     print("\n".join(proposal_lines(wave)))
     how = f"zombie wave approve {wave.id} --approve-as NAME --reason TEXT"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     playbook = options.library(settings).get(arguments.playbook or case.head.playbook)
     explanation = explained(case, playbook)
     print(
-        json.dumps(_document(explanation), ensure_ascii=False, indent=2)
+        options.as_json(_document(explanation))
         if arguments.json
         else options.to_type(arguments, _text(arguments.case, explanation))
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import InitVar, dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -26,47 +27,43 @@ OVER_FOR = 2.0  # a lease taken for an incident that is about to be opened is ke
 ADVANCED_AT_ONCE, SHOWN_AT_ONCE = 20, 10
 
 
+@dataclass(slots=True, eq=False)
 class Engine:
     """A runner's loop.
 
     Shape: `advance` does the next thing for an incident, `surfaces` show its group; `notices` say what happened here.
     """
 
-    def __init__(
-        self,
-        advance: Advance,
-        ledger: Ledger,
-        leases: Leases,
-        groups: Groups,
-        surfaces: Sequence[Surface],
-        log: Log,
-        clock: Seconds,
-        sleep: Sleep = asyncio.sleep,
-        notices: NoticeBoard | None = None,
-    ) -> None:
-        self._advance = advance
-        self._ledger = ledger
-        self._leases = leases
-        self._groups = groups
-        self._log = log
-        self._clock = clock
-        self._sleep = sleep
-        self._notices = notices or NoticeBoard()
+    advance: Advance
+    ledger: Ledger
+    leases: Leases
+    groups: Groups
+    surfaces: InitVar[Sequence[Surface]]
+    log: Log
+    clock: Seconds
+    sleep: Sleep = asyncio.sleep
+    notices: NoticeBoard = field(default_factory=NoticeBoard)
+    _advancing: JobQueue = field(init=False)
+    _showing: list[JobQueue] = field(init=False)
+    _cursor: int | None = None
+    _open: dict[str, dict[str, IncidentSummary]] = field(default_factory=dict)  # the open incidents of each group
+    _mine: set[str] = field(default_factory=set)
+    _taken: set[str] = field(default_factory=set)  # leases taken since the last look at the leases
+    _over: dict[str, float] = field(default_factory=dict)  # own groups that are over, and since when that is known
+    _beat_at: float = float("-inf")
+    _claim_at: float = float("-inf")
+    _reads: dict[str, asyncio.Future[Sequence[Incident]]] = field(default_factory=dict)  # groups, to be shown
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _draining: bool = False
+    _unavailable: str = ""
+    _beside: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self, surfaces: Sequence[Surface]) -> None:
+        clock, log = self.clock, self.log
         self._advancing = JobQueue(self._carry_on, ADVANCED_AT_ONCE, clock, log, "advance_failed", "incident")
         self._showing = [
             JobQueue(partial(self._show, surface), SHOWN_AT_ONCE, clock, log, "show_failed") for surface in surfaces
         ]
-        self._cursor: int | None = None
-        self._open: dict[str, dict[str, IncidentSummary]] = {}  # the open incidents of each group, of all runners
-        self._mine: set[str] = set()
-        self._taken: set[str] = set()  # leases taken since the last look at the leases
-        self._over: dict[str, float] = {}  # own groups that are over, and since when that is known
-        self._beat_at = self._claim_at = float("-inf")
-        self._reads: dict[str, asyncio.Future[Sequence[Incident]]] = {}  # the groups that are being read to be shown
-        self._wake = asyncio.Event()
-        self._draining = False
-        self._unavailable = ""
-        self._beside: set[asyncio.Task[None]] = set()
 
     @property
     def advancing(self) -> frozenset[str]:
@@ -91,7 +88,7 @@ class Engine:
         """Show a group that changed here, also after its end, unless another live runner owns it."""
 
         async def take() -> None:
-            if await self._leases.take(group):
+            if await self.leases.take(group):
                 self._is_ours(group)
                 await self._look()
                 self._want(group)
@@ -102,11 +99,11 @@ class Engine:
     async def drain(self, seconds: float) -> None:
         """Begin nothing more, and wait for running work, at most so many seconds; the leases are kept meanwhile."""
         self._draining = True
-        until = self._clock() + seconds
+        until = self.clock() + seconds
         await self._advancing.finish(seconds)
         await self._quietly(self._look)
         self._begin_showing()
-        rest = max(1.0, until - self._clock())
+        rest = max(1.0, until - self.clock())
         await asyncio.gather(*(work.finish(rest) for work in self._showing))
 
     async def leave(self) -> None:
@@ -118,7 +115,7 @@ class Engine:
         for work in (self._advancing, *self._showing):
             await work.finish(0)
         await self._quietly(self._let_go)
-        await self._quietly(self._leases.leave)
+        await self._quietly(self.leases.leave)
 
     async def tick(self) -> None:
         """Do a turn of the loop: heartbeat, take unowned groups, read changes, begin due work."""
@@ -130,7 +127,7 @@ class Engine:
     async def _run(self) -> None:
         while True:
             await self.tick()
-            pauses = [asyncio.ensure_future(pause) for pause in (self._sleep(TICK), self._wake.wait())]
+            pauses = [asyncio.ensure_future(pause) for pause in (self.sleep(TICK), self._wake.wait())]
             try:
                 await asyncio.wait(pauses, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -140,11 +137,11 @@ class Engine:
             self._wake.clear()
 
     async def _seen_to(self) -> None:
-        now = self._clock()
+        now = self.clock()
         # A change may have been decided elsewhere, with an owner there by now: then it is not begun here as well.
         concerns_us = await self._look()
         if now - self._beat_at >= BEAT_EVERY:
-            await self._leases.beat()
+            await self.leases.beat()
             self._beat_at = now
             await self._let_go()
         if concerns_us or now - self._claim_at >= CLAIM_EVERY:
@@ -154,38 +151,38 @@ class Engine:
     async def _share(self) -> None:
         """Take unowned groups, and read which groups this runner owns now."""
         self._taken.clear()
-        claimed = () if self._draining else await self._leases.claim()
-        mine = set(await self._leases.mine()) | self._taken  # groups taken during the read are owned too
+        claimed = () if self._draining else await self.leases.claim()
+        mine = set(await self.leases.mine()) | self._taken  # groups taken during the read are owned too
         for group in self._mine - mine:
             self._over.pop(group, None)
             for work in self._showing:
                 work.drop(group)
             for incident in self._open.get(group, ()):
                 self._advancing.drop(incident)
-                self._notices.waits(incident, "")
+                self.notices.waits(incident, "")
             if group in self._open:
-                self._log("lease_lost", group=group)
+                self.log("lease_lost", group=group)
         # Also what was opened here: it may have changed, or even ended, before this runner knew that it owns it.
         new = dict.fromkeys((*claimed, *sorted(mine - self._mine)))
         self._mine = mine
         for group in claimed:
             if unread := [line for line in self._open.get(group, {}).values() if line.state is State.OPENED]:
-                self._log("resumed", group=group, checks=len(unread))
+                self.log("resumed", group=group, checks=len(unread))
         for group in new:
             self._want(group)
         if claimed:
-            self._log("claimed", groups=len(claimed))
+            self.log("claimed", groups=len(claimed))
 
     async def _let_go(self) -> None:
         """Release groups that are over, once that is shown."""
-        known_since = self._clock() - OVER_FOR
+        known_since = self.clock() - OVER_FOR
         over = {
             group
             for group, since in self._over.items()
             if since <= known_since and not any(work.is_owed(group) for work in self._showing)
         }
         if over:
-            await self._leases.let_go(over)
+            await self.leases.let_go(over)
 
     def _is_ours(self, group: str) -> None:
         self._mine.add(group)
@@ -193,7 +190,7 @@ class Engine:
 
     def _is_over(self, group: str) -> None:
         if group not in self._open:
-            self._over.setdefault(group, self._clock())
+            self._over.setdefault(group, self.clock())
 
     def _group_of(self, incident_id: str) -> str:
         return next((group for group, members in self._open.items() if incident_id in members), "")
@@ -222,14 +219,14 @@ class Engine:
     async def _look(self) -> bool:
         """Note what changed since the last look; True if some of it is owned here, as far as known."""
         concerns_us = False
-        changes = await self._ledger.changed(self._cursor)
+        changes = await self.ledger.changed(self._cursor)
         self._cursor = changes.cursor
         for line in changes.incidents:
             members = self._open.setdefault(line.card, {})
             if line.ended:
                 members.pop(line.id, None)
                 self._advancing.drop(line.id)
-                self._notices.waits(line.id, "")
+                self.notices.waits(line.id, "")
             else:
                 members[line.id] = line
             if not members:
@@ -250,7 +247,7 @@ class Engine:
             await do()
         except Exception as error:  # noqa: BLE001 - the serving loop goes on, whatever a turn raises
             if self._unavailable != (sentence := one_line(str(error) or repr(error), 300)):
-                self._log("ledger_unavailable", error=sentence, kind=type(error).__name__)
+                self.log("ledger_unavailable", error=sentence, kind=type(error).__name__)
             self._unavailable = sentence
         else:
             self._unavailable = ""
@@ -259,7 +256,7 @@ class Engine:
 
     async def _listen(self) -> None:
         while True:
-            match await self._notices.next():
+            match await self.notices.next():
                 case Decided(incident=incident):
                     self.kick(incident)
                 case Changed(group=group):
@@ -273,9 +270,9 @@ class Engine:
     async def _kicked(self, incident_id: str) -> None:
         async def take() -> None:
             if not (group := self._group_of(incident_id)):  # it may have ended, or be newer than the last look
-                incident = await self._ledger.incident(incident_id)
+                incident = await self.ledger.incident(incident_id)
                 group = incident.summary.card if incident is not None else incident_id
-            await self._leases.take(group, by_force=True)
+            await self.leases.take(group, by_force=True)
             if group not in self._mine:  # the decision may have been read already, as another runner's
                 self._want_shown(group)
             self._is_ours(group)
@@ -288,10 +285,10 @@ class Engine:
 
     async def _carry_on(self, incident_id: str) -> float | None:
         """Advance an incident until it has to wait for something."""
-        while (again := await self._advance(incident_id)) is not None:
+        while (again := await self.advance(incident_id)) is not None:
             self._wake.set()  # so that it is shown at once
             group = self._group_of(incident_id)
-            if group in self._mine and self._notices.waits(incident_id, again.because):
+            if group in self._mine and self.notices.waits(incident_id, again.because):
                 self._want_shown(group)
             if group and group not in self._mine:
                 return None  # another runner owns it now; if it comes back, it is scheduled again
@@ -302,7 +299,7 @@ class Engine:
 
     async def _show(self, surface: Surface, group: str) -> float | None:
         if (reading := self._reads.get(group)) is None:  # surfaces that show it at the same time share a read
-            reading = self._reads[group] = asyncio.ensure_future(self._groups.together(group))
+            reading = self._reads[group] = asyncio.ensure_future(self.groups.together(group))
         try:
             incidents = await asyncio.shield(reading)
         finally:

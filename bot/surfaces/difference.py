@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,11 +12,6 @@ from bot.surfaces.text import wrapped
 SCHEMA_VERSION = 1
 NAMED = 8
 TOLD = 12  # in text; the JSON has all
-
-
-def difference_document(comparison: Comparison) -> str:
-    """Return the whole document as text."""
-    return json.dumps(difference_body(comparison), ensure_ascii=False, indent=2)
 
 
 def difference_body(comparison: Comparison) -> dict[str, Any]:

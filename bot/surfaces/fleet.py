@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,11 +13,6 @@ from bot.surfaces.text import wrapped
 SCHEMA_VERSION = 1
 NODES_NAMED = 8  # of a cause, in text; the JSON names all
 GROUPS_TOLD = 6
-
-
-def fleet_document(report: FleetReport, *, verdicts: bool = False) -> str:
-    """Return the whole document as text; with `verdicts` also each node's."""
-    return json.dumps(fleet_body(report, verdicts=verdicts), ensure_ascii=False, indent=2)
 
 
 def fleet_body(report: FleetReport, *, verdicts: bool = False) -> dict[str, Any]:

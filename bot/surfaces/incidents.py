@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,19 +42,9 @@ _TITLES = ("INCIDENT", "NODE", "STATE", "CAUSE", "SOURCE", "OPENED (UTC)")
 _WORDS = ("because", "reason", "summary", "answer", "node", "sentence")
 
 
-def incidents_document(summaries: Sequence[IncidentSummary]) -> str:
-    """Return the list as JSON."""
-    return json.dumps(incidents_body(summaries), ensure_ascii=False, indent=2)
-
-
 def incidents_body(summaries: Sequence[IncidentSummary]) -> list[dict[str, Any]]:
     """Return the list as JSON values."""
     return [_summary(summary) for summary in summaries]
-
-
-def incident_document(incident: Incident, entries: Sequence[Entry]) -> str:
-    """Return an incident with all its entries as JSON text."""
-    return json.dumps(incident_body(incident, entries), ensure_ascii=False, indent=2)
 
 
 def incident_body(incident: Incident, entries: Sequence[Entry]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -66,11 +65,6 @@ def _end(wave: Wave, ended: WaveEnded) -> str:
     cured = len(wave.having(TurnOutcome.CURED))
     says = f"At the end {cured} of {len(wave.proposal.members)} were cured."
     return says if wave.proposal.controls else f"{says} No nodes were left alone, so chance cannot be ruled out."
-
-
-def wave_document(wave: Wave) -> str:
-    """Return the wave as JSON."""
-    return json.dumps(wave_body(wave), ensure_ascii=False, indent=2)
 
 
 def wave_body(wave: Wave) -> dict[str, Any]:

@@ -113,7 +113,7 @@ class Runner:
     @property
     def claimed(self) -> list[str]:
         """The groups that became this runner's because nobody saw to them."""
-        leases: Any = self.engine._leases
+        leases: Any = self.engine.leases
         return list(leases.claimed)
 
     async def tick(self, *, after: float = 0.0) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from bot.app.acting import acting_login, acting_rights
@@ -18,6 +19,7 @@ from bot.domain.contracts import Transport
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import SettingsError, ZombieError
 from bot.domain.node import Node
+from bot.domain.policy import Policy
 from bot.domain.setting import rows_of
 from bot.inventory import Inventory
 from bot.inventory.kind import ListingStatus
@@ -33,51 +35,45 @@ AT_ONCE = 20  # nodes
 _LISTING = "Until it answers, its last list of nodes is used; new nodes are not known."
 
 
+@dataclass(slots=True, eq=False)
 class Doctor:
     """Checks everything and changes nothing.
 
-    Shape: `url` is the record's. `sources` and `surfaces` declare what to check; `transport` replaces the real one in
-    tests.
+    Shape: `url` is the record's, `nodes` how many nodes are checked. `sources` and `surfaces` declare what to check;
+    `transport` replaces the real one in tests.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        known: Inventory,
-        url: str,
-        environment: Mapping[str, str],
-        nodes: int = NODES,
-        *,
-        seconds: float = SECONDS,
-        transport: Transport | None = None,
-        sources: Sequence[Source] = SOURCES,
-        surfaces: Sequence[SurfaceMember] = SURFACES,
-    ) -> None:
-        self._settings = settings
-        self._known = known
-        self._url = url
-        self._environment = environment
-        self._nodes = sample(known.nodes, nodes)
-        self._seconds = seconds
-        self._transport = transport
-        self._sources = sources
-        self._surfaces = surfaces
-        self._policy = rules_of_acting(settings, len(known.nodes))
-        self._gate = asyncio.Semaphore(AT_ONCE)
+    settings: Settings
+    known: Inventory
+    url: str
+    environment: Mapping[str, str]
+    nodes: int = NODES
+    _: KW_ONLY
+    seconds: float = SECONDS
+    transport: Transport | None = None
+    sources: Sequence[Source] = SOURCES
+    surfaces: Sequence[SurfaceMember] = SURFACES
+    _sample: tuple[Node, ...] = field(init=False)
+    _policy: Policy = field(init=False)
+    _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    def __post_init__(self) -> None:
+        self._sample = sample(self.known.nodes, self.nodes)
+        self._policy = rules_of_acting(self.settings, len(self.known.nodes))
 
     async def examined(self) -> tuple[DoctorFinding, ...]:
         """Return all results, always in the same order."""
-        here = LocalBot(self._settings.listen)
+        here = LocalBot(self.settings.listen)
         looks: list[tuple[str, DoctorCheck]] = [
-            ("database", lambda: own_state.record(self._url, now)),
-            ("disk", lambda: own_state.disk(self._url)),
-            ("policy", lambda: own_state.policy(self._policy, self._surfaces)),
-            ("playbooks", lambda: own_state.playbooks(self._settings)),
+            ("database", lambda: own_state.record(self.url, now)),
+            ("disk", lambda: own_state.disk(self.url)),
+            ("policy", lambda: own_state.policy(self._policy, self.surfaces)),
+            ("playbooks", lambda: own_state.playbooks(self.settings)),
             ("bot here", here.examined),
-            *(look for surface in self._surfaces for look in surface.looks(self._settings, self._policy, now)),
-            *((source.title, self._of_source(source, here)) for source in self._sources),
-            ("Prometheus", lambda: prometheus(self._settings, self._nodes, now)),
-            ("Pyroscope", lambda: pyroscope(self._settings, self._nodes, now)),
+            *(look for surface in self.surfaces for look in surface.looks(self.settings, self._policy, now)),
+            *((source.title, self._of_source(source, here)) for source in self.sources),
+            ("Prometheus", lambda: prometheus(self.settings, self._sample, now)),
+            ("Pyroscope", lambda: pyroscope(self.settings, self._sample, now)),
             ("inventory", self._inventory),
             *self._of_nodes(),
         ]
@@ -86,17 +82,17 @@ class Doctor:
 
     async def _bounded(self, name: str, look: DoctorCheck) -> Sequence[DoctorFinding]:
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self.seconds):
                 return await look()
         except TimeoutError:
-            return (DoctorFinding(name, Mark.WRONG, f"did not answer within {self._seconds:g} s"),)
+            return (DoctorFinding(name, Mark.WRONG, f"did not answer within {self.seconds:g} s"),)
         except ZombieError as no:
             return (DoctorFinding(name, Mark.WRONG, no.sentence, no.try_next),)
         except OSError as no:
             return (DoctorFinding(name, Mark.WRONG, no.strerror or str(no)),)
 
     def _of_source(self, source: Source, here: LocalBot) -> DoctorCheck:
-        said = self._settings.of(source.settings)
+        said = self.settings.of(source.settings)
 
         async def look() -> Sequence[DoctorFinding]:
             if source.examine is not None:
@@ -110,11 +106,11 @@ class Doctor:
         return look
 
     async def _inventory(self) -> Sequence[DoctorFinding]:
-        seen = f"{self._known.says}, of which {len(self._nodes)} are checked"
-        if not self._known.nodes:
+        seen = f"{self.known.says}, of which {len(self._sample)} are checked"
+        if not self.known.nodes:
             none = DoctorFinding("inventory", Mark.WRONG, "it has no nodes", "Add a node: [nodes.NAME], address = …")
-            return (none, *(self._of_place(said) for said in self._known.listings))
-        return (DoctorFinding("inventory", Mark.OK, seen), *(self._of_place(said) for said in self._known.listings))
+            return (none, *(self._of_place(said) for said in self.known.listings))
+        return (DoctorFinding("inventory", Mark.OK, seen), *(self._of_place(said) for said in self.known.listings))
 
     @staticmethod
     def _of_place(said: ListingStatus) -> DoctorFinding:
@@ -122,19 +118,19 @@ class Doctor:
         return DoctorFinding("inventory", mark, listing_words(said, now()), "" if mark is Mark.OK else _LISTING)
 
     def _of_nodes(self) -> list[tuple[str, DoctorCheck]]:
-        if not self._nodes:
+        if not self._sample:
             return []
-        probes = {probe.name: probe for book in library(self._settings.playbooks).playbooks for probe in book.probes}
+        probes = {probe.name: probe for book in library(self.settings.playbooks).playbooks for probe in book.probes}
         acting: dict[str, Any] = {}
         acts: tuple[tuple[str, ...], ...] = ()
         looks: list[tuple[str, DoctorCheck]] = []
         if self._policy.acting:
             try:
-                acting, acts = acting_login(self._settings, self._environment), acting_rights(self._settings)
+                acting, acts = acting_login(self.settings, self.environment), acting_rights(self.settings)
             except SettingsError as no:
                 wrong = DoctorFinding("login that acts", Mark.WRONG, no.sentence, no.try_next)
                 looks.append(("login that acts", lambda: _told(wrong)))
-        transport = self._transport or ssh_transport(self._environment)
+        transport = self.transport or ssh_transport(self.environment)
         examination = NodeExamination(transport, tuple(probes.values()), acting, acts)
 
         def of(node: Node) -> DoctorCheck:
@@ -144,7 +140,7 @@ class Doctor:
 
             return look
 
-        return [*looks, *((f"node {node.name}", of(node)) for node in self._nodes)]
+        return [*looks, *((f"node {node.name}", of(node)) for node in self._sample)]
 
 
 async def _told(examined: DoctorFinding) -> Sequence[DoctorFinding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -27,7 +26,7 @@ from bot.domain.transitions import State
 from bot.response.diagnosis.progress import Underway
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.document import node_document
-from bot.surfaces.incidents import incident_document, incident_text
+from bot.surfaces.incidents import incident_body, incident_text
 from bot.surfaces.pagerduty_note import note_text
 from bot.surfaces.slack.card import incident_card
 from bot.surfaces.view.context import ViewContext
@@ -215,7 +214,7 @@ def test_no_surface_loses_headline_plan_or_choices(state: State, unit: str, undo
                 assert any(name.startswith(choice.kind) for name in buttons(card))
             else:
                 assert choice.words in text, surface
-    record: dict[str, Any] = json.loads(incident_document(incident, entries(WAYS[state], incident.id)))
+    record: dict[str, Any] = incident_body(incident, entries(WAYS[state], incident.id))
     assert (record["node"], record["state"]) == (shown.node, shown.state.value), "a choice follows from the state"
     if shown.verdict is not None:
         body = node_document(shown.verdict)
