@@ -22,10 +22,11 @@ class ChatRequests(Protocol):
     Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
-    async def keep(self, key: str, body: str = "") -> bool:
+    async def keep(self, key: str, body: str = "", *, done: bool = False) -> bool:
         """Take a request; False if it was taken before and is done, or if a live program is handling it.
 
-        Shape: a request with a body is continued after a crash (`left`); without a body only its key is known.
+        Shape: a request with a body is continued after a crash (`left`); without a body only its key is known. With
+        `done` it counts as done at once, for what nobody would go on with.
         """
 
     async def done(self, key: str) -> None:

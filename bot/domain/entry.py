@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias, get_args
 
+from bot.domain.alert import BOT
 from bot.domain.errors import UnreadableEntry
 from bot.domain.events import AlertReceived, Approved, Endorsed, IncidentEvent, StepStarted
 from bot.domain.house_events import HouseEvent
@@ -27,6 +28,7 @@ NOTED_DIGITS = (
     32  # of a hash that is noted outside the ledger: half of SHA-256, enough that nobody finds a second text for it
 )
 _content = json.JSONEncoder(separators=(",", ":")).encode  # built once: building it costs more than running it
+_WHO = re.compile(r"[a-z][a-z0-9-]{0,31}:[^\s\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,128}\Z")
 _STREAM = re.compile(r"[a-z0-9][a-z0-9-]{0,63}\Z")
 _WAVE = re.compile(r"wave-[a-z0-9]{4,40}\Z")
 _NOTED = re.compile(rf"(?:([1-9]\d{{0,17}}):([0-9a-fA-F]{{{NOTED_DIGITS},64}})|([0-9a-fA-F]{{12,64}}))\Z", re.ASCII)
@@ -153,6 +155,16 @@ def instant_of(text: str) -> datetime:
     if instant.utcoffset() != timedelta(0):
         raise ValueError(f"{text!r} is not in UTC")
     return instant.astimezone(UTC)
+
+
+def is_who(text: str) -> bool:
+    """True when `text` can name the author of an entry: `bot`, or a kind of people, a colon and a name.
+
+    Example:
+    >>> is_who("bot"), is_who("slack:T024/U123"), is_who("terminal:ann"), is_who("ann")
+    (True, True, True, False)
+    """
+    return text == BOT or _WHO.match(text) is not None
 
 
 def is_stream(text: str) -> bool:

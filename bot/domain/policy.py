@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from bot.domain.alert import BOT
 from bot.domain.defaults import APPROVAL_EXPIRES, APPROVALS, AT_ONCE, REBOOT_DEADLINE, VALIDATION, WAVE_EXPIRES
 
 if TYPE_CHECKING:
@@ -18,17 +16,6 @@ if TYPE_CHECKING:
 
 SAME_AGAIN = timedelta(hours=24)  # the same plan is not run on a node twice within that time
 _TERMINAL = "terminal:"
-_WHO = re.compile(r"[a-z][a-z0-9-]{0,31}:[^\s\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,128}\Z")
-
-
-def is_who(text: str) -> bool:
-    """True when `text` can name the author of an entry: `bot`, or a kind of people, a colon and a name.
-
-    Example:
-    >>> is_who("bot"), is_who("slack:T024/U123"), is_who("terminal:ann"), is_who("ann")
-    (True, True, True, False)
-    """
-    return text == BOT or _WHO.match(text) is not None
 
 
 def person_of(who: str) -> str:

@@ -46,9 +46,9 @@ class ChatRequestStore:
         self._time = time
         self._swept_at: datetime | None = None
 
-    def keep(self, key: str, body: str = "") -> bool:
+    def keep(self, key: str, body: str = "", *, done: bool = False) -> bool:
         """Note a request; False if it is done, or a live runner handles it."""
-        row: dict[str, Any] = {"id": _id(key), "key": _plain(key), "body": body, "done": False}
+        row: dict[str, Any] = {"id": _id(key), "key": _plain(key), "body": body, "done": done}
         row["runner"] = self._leases.runner
         with self._database.adding() as connection:
             row["kept_at"] = instant_text(self._database.instant(connection, self._time))

@@ -26,6 +26,7 @@ from bot.domain.entry import (
     instant_text,
     is_stream,
     is_wave,
+    is_who,
     kind_of,
 )
 from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest
@@ -42,7 +43,6 @@ from bot.domain.house_events import (
     WishRefused,
 )
 from bot.domain.incident import Changes, Incident, IncidentSummary
-from bot.domain.policy import is_who
 from bot.domain.post import CardRecord
 from bot.ledger import holds
 from bot.ledger.database import Database

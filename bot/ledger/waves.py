@@ -9,10 +9,9 @@ from sqlalchemy import Connection, select
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
 from bot.domain.contracts import Clock
-from bot.domain.entry import WAVE_EVENTS, Entry, instant_of, instant_text, is_wave, kind_of
+from bot.domain.entry import WAVE_EVENTS, Entry, instant_of, instant_text, is_wave, is_who, kind_of
 from bot.domain.errors import Braked, ImpossibleEvent
 from bot.domain.house_events import HOUSE, EntryAnchored
-from bot.domain.policy import is_who
 from bot.domain.wave import Wave, fold_wave
 from bot.domain.wave_events import WaveEvent
 from bot.domain.wave_rules import NodeAlarm

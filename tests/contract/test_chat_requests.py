@@ -51,6 +51,16 @@ def test_request_is_taken_once_whoever_hears_of_it(database: Database, clock: Cl
     assert two.keep("cmd-2")
 
 
+def test_request_that_counts_as_done_at_once_is_taken_once_for_good(database: Database, clock: Clock) -> None:
+    one = chat_requests(database, clock)
+    assert one.keep("click-1", done=True)
+    assert not one.is_open("click-1")
+    clock.now += DEAD
+    two = chat_requests(database, clock, "two")
+    assert not two.keep("click-1", done=True)
+    assert two.left() == ()
+
+
 def test_request_of_a_runner_that_died_over_it_is_taken_when_it_is_told_again(database: Database, clock: Clock) -> None:
     one = chat_requests(database, clock)
     assert one.keep("cmd-1")

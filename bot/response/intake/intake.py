@@ -19,10 +19,10 @@ from bot.domain.alert import Alert, AlertGroup, CaseEvent, Delivery, Reporter, S
 from bot.domain.contracts import Clock, Log
 from bot.domain.duration import written
 from bot.domain.engine_contracts import Notices
+from bot.domain.entry import is_who
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyUnavailable
 from bot.domain.intake_contracts import Correlation, DedupStore, Inbox, KeptDelivery, Recurrence, StormLimits
 from bot.domain.node import Node
-from bot.domain.policy import is_who
 from bot.domain.safe_text import one_line
 from bot.response.intake.alert_recorder import MOST_OPTIONS, AlertRecorder, IncidentSeed, group_name
 from bot.response.intake.routing import Named, Names, Places, Route, Routes

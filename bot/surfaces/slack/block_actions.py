@@ -98,13 +98,12 @@ class BlockActions:
         """Handle a click that no other program has taken."""
         if self._context.chat_requests is not None:
             try:
-                if not await self._context.chat_requests.keep(click.key):
+                if not await self._context.chat_requests.keep(click.key, done=True):  # nobody goes on with a click
                     return
             except LedgerError as error:  # everything it leads to needs the ledger, too
                 action = one_line(click.action, 40)
                 self._context.log("ledger_unavailable", error=one_line(str(error)), action=action)
         await self._handle(click)
-        await self._context.done(click.key)
 
     async def _handle(self, click: Click) -> None:
         """Open the dialog of a click, or tell the person why not."""

@@ -11,7 +11,7 @@ from typing import Protocol
 from bot.domain.alert import BOT
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Log
-from bot.domain.entry import Entry
+from bot.domain.entry import Entry, is_who
 from bot.domain.errors import (
     AlreadyDecided,
     CannotTell,
@@ -27,7 +27,7 @@ from bot.domain.errors import (
 )
 from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
-from bot.domain.policy import Approval, Policy, is_who, person_of
+from bot.domain.policy import Approval, Policy, person_of
 from bot.domain.post import CardPosts
 from bot.domain.safe_text import one_line
 from bot.response.decision.responder import Responder

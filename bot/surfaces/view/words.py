@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias, TypeVar
 
+from bot.domain.entry import is_who
 from bot.domain.incident import Incident
-from bot.domain.policy import is_who
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.relapse import Relapse
 from bot.domain.safe_text import one_line, safe

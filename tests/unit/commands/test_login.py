@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.commands.login import complete, os_login, terminal_user
-from bot.domain.policy import is_who
+from bot.domain.entry import is_who
 
 UNSET = str(2**32 - 1)
 NOBODY = pwd.getpwnam("nobody").pw_uid
