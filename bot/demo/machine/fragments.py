@@ -221,7 +221,7 @@ def kubelet_complaints(context: CommandContext, argv: Sequence[str]) -> Answer:
 
 
 _SORT = re.compile(r"if \(/(.+?)/\) c = \d+")
-_HABITS = re.compile(r"if \(t !~ /\^(.+?)/\)")
+_HABITS = re.compile(r"says\(g\[j\]\) !~ /\^(.+?)/\)")
 _ERROR, _UNLISTED = 3, -1  # the level from which the kernel calls a line an error; their own sort
 _MOST_OF_A_SORT = 80
 

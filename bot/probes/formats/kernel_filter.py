@@ -116,10 +116,10 @@ _ORDINARY = (
 # After the log come the lines that the kernel itself calls errors. Those that no sort knows are kept too, but for
 # habits: those of every healthy kernel, and those of this machine, which wrote the same half a day ago. Each line of
 # the answer whose level is known begins with it, as in the kernel's own buffer.
-_SHAPE = (
-    'function shape(t, i, r) { sub(/^\\[[^]]*\\](\\[[^]]*\\])? ([^ ]+ kernel: )?/, "", t); '
-    'i = index(substr(t, 1, 80), ": "); r = substr(t, i + 1, 40); gsub(/[0-9a-f]+/, "#", r); '
-    "return substr(t, 1, i) r } "
+_FUNCTIONS = (
+    'function says(t) { sub(/^\\[[^]]*\\](\\[[^]]*\\])? ([^ ]+ kernel: )?/, "", t); return t } '
+    'function shape(t, i, r) { t = says(t); i = index(substr(t, 1, 80), ": "); '
+    'r = substr(t, i + 1, 40); gsub(/[0-9a-f]+/, "#", r); return substr(t, 1, i) r } '
 )
 _LEVELS = (
     "w == 1 { before[shape($0)]; next } "
@@ -131,13 +131,12 @@ _UNLISTED = (
     "for (j = 1; j <= h; j++) { a = substr(g[h], 2) - substr(g[j], 2); "
     f"if (a >= {BEFORE_SECONDS[0]} && a <= {BEFORE_SECONDS[1]}) before[shape(g[j])] }} "
     f"for (j = h; j > 0 && u < {MOST_OF_A_SORT}; j--) "
-    "if (!(g[j] in p) && !(e[g[j]] == 3 && (shape(g[j]) in before))) { t = g[j]; "
-    'sub(/^\\[[^]]*\\](\\[[^]]*\\])? ([^ ]+ kernel: )?/, "", t); '
-    f"if (t !~ /^({'|'.join(HABITS)})/) {{ m[j]; u++ }} }} j = 1; "
+    "if (!(g[j] in p) && !(e[g[j]] == 3 && (shape(g[j]) in before)) && "
+    f"says(g[j]) !~ /^({'|'.join(HABITS)})/) {{ m[j]; u++ }} j = 1; "
 )
 _TELL_UNLISTED = 'for (; j <= h && {until}; j++) if (j in m) print "<" e[g[j]] ">" g[j]; '
 FILTER = (
-    f'{_SHAPE}$0 == "{WHOLE}" {{ w = 3; next }} $0 == "{GRAVE}" && w {{ w = 2; next }} '
+    f'{_FUNCTIONS}$0 == "{WHOLE}" {{ w = 3; next }} $0 == "{GRAVE}" && w {{ w = 2; next }} '
     f'$0 == "{BEFORE}" && w {{ w = 1; next }} {_LEVELS}'
     f"{{ n++; c = 0; {COUNT} }} /{_ORDINARY}/ {{ f = 0; next }} "
     f"{_PER_PACKET} {{ if (++f < 4) c = 1 }} "
