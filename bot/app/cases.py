@@ -26,7 +26,8 @@ from bot.domain.verdict import Verdict, without_secrets
 from bot.probes.profile import profiled
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
-from bot.response.diagnosis.what_if import Judge, Why, in_short, what_ifs
+from bot.response.diagnosis.weighing_cache import as_read
+from bot.response.diagnosis.what_if import Judge, Why, alone, what_ifs
 from bot.transport import case_file
 from bot.transport.recorder import RecordingTransport
 from bot.transport.replay import ReplayTransport
@@ -86,7 +87,7 @@ async def replayed(
 ) -> Verdict:
     """Return the verdict on a case, made like that of a live check, from the transport up.
 
-    Shape: to replay a case many times, hand in the same redactor, and a playbook from `parsing_once`.
+    Shape: to replay a case many times, hand in the same redactor, and a playbook from `judging_once`.
     Raises: CaseError when the case holds settings that cannot be read; UsageError when a change does not fit.
     """
     return without_secrets(await _judged(case, playbook, changes), redactor)
@@ -94,9 +95,7 @@ async def replayed(
 
 async def replayed_in_short(case: Case, playbook: Playbook, changes: Sequence[Change], redactor: Redactor) -> Verdict:
     """Return status, cause, confidence and plan alone: enough to see whether it is another verdict. Raises the same."""
-    found = await _judged(case, playbook, changes)
-    short = Verdict(found.node, found.status, found.cause, found.confidence, summary="", plan=found.plan)
-    return without_secrets(short, redactor)
+    return without_secrets(alone(await _judged(case, playbook, changes)), redactor)
 
 
 async def _judged(case: Case, playbook: Playbook, changes: Sequence[Change]) -> Verdict:
@@ -161,18 +160,20 @@ def _not_asked(_: Outputs) -> NoReturn:
     raise CannotRead("it was not asked when the case was recorded")
 
 
-def why(case: Case, playbook: Playbook) -> Why:
+def why(case: Case, playbook: Playbook, replays: Playbook | None = None) -> Why:
     """Return what would change the verdict on a case; nothing where the node was not reached.
 
+    Shape: for further replays hand in `replays`, the same playbook from `judging_once`; it remembers the first replay.
     Raises: CaseError when the case holds settings that cannot be read.
     """
     redactor = Redactor()
-    verdict = awaited(replayed(case, playbook, redactor=redactor))
+    verdict = awaited(replayed(case, replays or playbook, redactor=redactor))
     node, draining = surroundings(case.head)
     if verdict.snapshot is None:
         return Why(case, verdict, ())
-    found = what_ifs(verdict.snapshot, Judge(as_asked(case, playbook), ACTIONS, node, draining))
-    clean = (replace(each, verdict=without_secrets(in_short(each.verdict), redactor)) for each in found)
+    verdict = replace(verdict, snapshot=(snapshot := as_read(verdict.snapshot)))
+    found = what_ifs(snapshot, Judge(as_asked(case, playbook), ACTIONS, node, draining))
+    clean = (replace(each, verdict=without_secrets(alone(each.verdict), redactor)) for each in found)
     return Why(case, verdict, tuple(clean))
 
 

@@ -13,7 +13,7 @@ from bot.domain.errors import ZombieError
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import Redactor
 from bot.domain.verdict import Verdict
-from bot.response.diagnosis.playbook_once import judging_once, parsing_once
+from bot.response.diagnosis.playbook_once import judging_once
 from bot.response.diagnosis.what_if import WhatIf, Why, outcome
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.what_if_words import sentence
@@ -22,21 +22,22 @@ WORDS = PlanWords(ACTIONS)
 MOST_PROVEN = 6  # a thread shows three and counts the others
 
 
-def proven(explanation: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
+def proven(explanation: Why, replays: Playbook, most: int) -> tuple[WhatIf, ...]:
     """Return the first `most` changes that a replay confirms; all others are left out.
+
+    Shape: `replays` is the playbook, best as `judging_once` returns it.
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
-    return awaited(_proven(explanation, playbook, most))
+    return awaited(_proven(explanation, replays, most))
 
 
-async def _proven(explanation: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
+async def _proven(explanation: Why, replays: Playbook, most: int) -> tuple[WhatIf, ...]:
     redactor, found = Redactor(), list[WhatIf]()
-    playbook = judging_once(playbook)
     for each in explanation.changes:
         if len(found) == most:
             break
-        again = await replayed_in_short(explanation.case, playbook, [each.change], redactor)
+        again = await replayed_in_short(explanation.case, replays, [each.change], redactor)
         if outcome(again) == outcome(each.verdict):
             found.append(each)
     return tuple(found)
@@ -47,9 +48,8 @@ def explained(case: Case, playbook: Playbook) -> Why:
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
-    playbook = parsing_once(playbook)
-    explanation = why(case, playbook)
-    return replace(explanation, changes=proven(explanation, playbook, len(explanation.changes)))
+    explanation = why(case, playbook, replays := judging_once(playbook))
+    return replace(explanation, changes=proven(explanation, replays, len(explanation.changes)))
 
 
 def is_as_shown(explanation: Why, shown: Verdict) -> bool:
@@ -84,10 +84,10 @@ class Explainer:
 
     def _told(self, case: Case, verdict: Verdict) -> Sequence[str]:
         try:
-            playbook = parsing_once(self.playbooks.get(case.head.playbook))
-            explanation = why(case, playbook)
+            playbook = self.playbooks.get(case.head.playbook)
+            explanation = why(case, playbook, replays := judging_once(playbook))
             if playbook.digest != case.head.playbook_digest or not is_as_shown(explanation, verdict):
                 return ()
-            return [sentence(each, explanation.verdict, WORDS) for each in proven(explanation, playbook, MOST_PROVEN)]
+            return [sentence(each, explanation.verdict, WORDS) for each in proven(explanation, replays, MOST_PROVEN)]
         except ZombieError:  # it cannot be judged again, so nothing is said
             return ()

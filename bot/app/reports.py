@@ -27,7 +27,7 @@ from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.ledger import Database, KeptCases, Ledger
 from bot.ledger.excerpt import excerpt
-from bot.response.diagnosis.playbook_once import parsing_once
+from bot.response.diagnosis.playbook_once import judging_once
 from bot.surfaces.report.page import page
 from bot.surfaces.report.parts import Picture
 from bot.surfaces.report.report import whole_report
@@ -168,10 +168,10 @@ def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, .
     A replay has confirmed each change.
     """
     try:
-        playbook = parsing_once(playbooks.get(case.head.playbook))
+        playbook = playbooks.get(case.head.playbook)
         if playbook.digest != case.head.playbook_digest:
             return (), f"The playbook {case.head.playbook} has changed since, so it is not weighed again.", None
-        explanation = why(case, playbook)
+        explanation = why(case, playbook, replays := judging_once(playbook))
     except (PlaybookError, CaseError) as no:
         return (), no.sentence, None
     if not is_as_shown(explanation, shown):
@@ -182,5 +182,5 @@ def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, .
         )
     if not explanation.changes:
         return (), "No single change of a reading would change this verdict.", explanation.verdict
-    found = proven(explanation, playbook, MOST_CHANGES)
+    found = proven(explanation, replays, MOST_CHANGES)
     return tuple(sentence(each, explanation.verdict, WORDS) for each in found), "", explanation.verdict

@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead, UsageError
@@ -24,6 +24,9 @@ from bot.domain.safe_text import one_line
 UNREAD, NONE = "unread", "none"
 NAMES = ("name", "core", "path", "image", "irq", "pid", "kind", "unit", "id")  # fields that identify an entry
 _FORM = re.compile(r"(\w+)(?:\.(\w+)(?:\[([^\[\]\n]{1,300})\])?(?:\.(\w+))?)?=(.{0,300})", re.ASCII)
+
+
+Places: TypeAlias = dict[tuple[int, str], tuple[int, ...]]  # of the entries with a name, by the id of their tuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +67,11 @@ class Change:
             raise UsageError(f"{one_line(text, 80)!r} is not a change of a reading.", EXAMPLES)
         return change
 
-    def applied(self, reading: Any) -> Any:
+    def applied(self, reading: Any, places: Places | None = None) -> Any:
         """Return the reading with the change made.
 
+        Shape: for many changes of one reading, hand in the same `places`, empty at first; it must not outlive the
+        reading.
         Raises: UsageError when the reading has no such field or entry, or the value does not fit.
         """
         if not self.field:
@@ -84,7 +89,7 @@ class Change:
         if not self.part and self.value != NONE:
             raise UsageError(f"{self.what} is a whole entry: {self.what}=none leaves it out.", EXAMPLES)
         names = [each for each in (name, f"{name}_later") if isinstance(getattr(reading, each, None), tuple)]
-        makes = _Entries(self)
+        makes = _Entries(self, {} if places is None else places)
         changed = {each: makes.of(getattr(reading, each)) for each in names}
         if all(changed[each] is getattr(reading, each) for each in names):
             known = sorted(_entries(held))
@@ -117,24 +122,32 @@ class Change:
 class _Entries:
     """Makes a change in entries; what it takes for a kind of entry is found out once."""
 
-    def __init__(self, change: Change) -> None:
-        self._change, self._number = change, _number(change.entry)
+    def __init__(self, change: Change, places: Places) -> None:
+        self._change, self._number, self._places = change, _number(change.entry), places
         self._set: dict[type[Any], tuple[str, Any]] = {}  # the field and its value, by the kind of entry
 
     def of(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the entries with the change made; the same object if no entry has that name."""
-        kept: list[Any] = []
-        is_there, name, number = False, self._change.entry, self._number
-        for entry in entries:
+        at = self._places.get((id(entries), name := self._change.entry))
+        if at is None:
+            at = tuple(
+                number
+                for number, entry in enumerate(entries)
+                if (self.of(entry) is not entry if isinstance(entry, tuple) else _goes_by(entry, name, self._number))
+            )
+            self._places[id(entries), name] = at
+        if not at:
+            return entries
+        kept = list(entries)
+        for number in reversed(at):
+            entry = entries[number]
             if isinstance(entry, tuple):
-                kept.append(self.of(entry))
-                is_there = is_there or kept[-1] is not entry
-            elif _goes_by(entry, name, number):
-                is_there = True
-                kept += [self._changed(entry)] if self._change.part else []
+                kept[number] = self.of(entry)
+            elif self._change.part:
+                kept[number] = self._changed(entry)
             else:
-                kept.append(entry)
-        return tuple(kept) if is_there else entries
+                del kept[number]
+        return tuple(kept)
 
     def _changed(self, entry: Any) -> Any:
         change, kind = self._change, type(entry)

@@ -76,14 +76,13 @@ def _ordered(findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str
 
 def _is_of_the_node(finding: Finding, playbook: Playbook) -> bool:
     """True for a sure finding of a cause that concerns the node."""
-    of_one = next((used.cause.of_one for used in playbook.causes if used.cause.name == finding.cause), True)
-    return _is_sure(finding) and not of_one
+    at = playbook.places.get(finding.cause or "")
+    return _is_sure(finding) and at is not None and not playbook.causes[at].cause.of_one
 
 
 def _place(cause: str | None, playbook: Playbook) -> int:
     """A cause's position in the playbook's order of explanation; causes it does not name come last."""
-    names = [used.cause.name for used in playbook.causes]
-    return names.index(cause) if cause in names else len(names)
+    return playbook.places.get(cause or "", len(playbook.causes))
 
 
 def _status(finding: Finding) -> Status:
@@ -161,6 +160,8 @@ def _would_decide(
 
     Shape: conditions that name no cause are symptoms and are left out.
     """
+    if not undecided:
+        return ()
     looks_at = {condition.cause: condition.probes for condition in playbook.conditions if condition.cause}
     looks_at |= {used.cause.name: used.cause.probes for used in playbook.causes}
     missing = {reading.probe for reading in unread}
@@ -192,6 +193,8 @@ def _open_before(first: Finding, playbook: Playbook, undecided: Sequence[Undecid
 
 def _half_read(findings: Sequence[Finding], unread: Sequence[Unread], playbook: Playbook) -> list[Undecided]:
     """Return the causes that were found, and that a probe of theirs, not read, might show to be critical."""
+    if not unread:
+        return []
     probes = {used.cause.name: used.cause.probes for used in playbook.causes}
     return [
         Undecided(finding.cause, f"it is found, and how grave it is hangs on {', '.join(missing)}, not read")
@@ -236,7 +239,8 @@ def _is_sure(finding: Finding) -> bool:
 
 def _worst(weighing: Undecided, playbook: Playbook) -> int:
     """The gravest status that an open cause may still have."""
-    worst = next((used.cause.worst for used in playbook.causes if used.cause.name == weighing.cause), Status.CRITICAL)
+    at = playbook.places.get(weighing.cause)
+    worst = playbook.causes[at].cause.worst if at is not None else Status.CRITICAL
     return min(worst.rank, weighing.worst.rank)
 
 

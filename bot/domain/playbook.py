@@ -62,6 +62,11 @@ class Playbook:
     description: str = ""
     origin: str = ""  # the file it was read from
     labels: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, int] = field(init=False, compare=False, repr=False)  # each cause's in the order of explanation
+
+    def __post_init__(self) -> None:
+        names = [used.cause.name for used in self.causes]
+        object.__setattr__(self, "places", {name: at for at, name in reversed(list(enumerate(names)))})
 
     @property
     def digest(self) -> str:

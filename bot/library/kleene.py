@@ -97,6 +97,8 @@ class Kleene(SimpleEval):  # type: ignore[misc]  # it ships no types
             return _truth(self._eval(tree))
         except InvalidExpression as error:  # cannot happen with a checked tree
             return Unknown(str(error))
+        finally:
+            self.nodes = {}  # they hold this object, which would stay until the garbage collector finds it
 
     def _expression(self, node: ast.Expression) -> Value:
         value: Value = self._eval(node.body)

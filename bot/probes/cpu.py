@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -47,18 +48,13 @@ class CpuReading:
         """
         best: dict[int, list[CoreSecond]] = {}
         running: dict[int, list[CoreSecond]] = {}
+        share = operator.attrgetter(field)
         for second in self.seconds:
-            present = {core.core: core for core in second}
-            for number in list(running):
-                if number not in present:
-                    del running[number]
-            for number, core in present.items():
-                if getattr(core, field) >= at_least_percent:
-                    running.setdefault(number, []).append(core)
-                    if _span(running[number]) > _span(best.get(number, [])):
-                        best[number] = list(running[number])
-                else:
-                    running.pop(number, None)
+            above = [core for core in second if share(core) >= at_least_percent]
+            running = {core.core: [*running.get(core.core, ()), core] for core in above}
+            for number, run in running.items():
+                if _span(run) > _span(best.get(number, [])):
+                    best[number] = run
         held = [
             HeldCore(number, _seconds(run), _weighted(run, field), tuple(c.raw for c in run))
             for number, run in best.items()
@@ -76,17 +72,18 @@ class CpuReading:
 
     def most(self, field: str) -> float:
         """Return the most that any core had in any second, 0 if no core was seen."""
-        return max([getattr(core, field) for second in self.seconds for core in second], default=0.0)
+        share = operator.attrgetter(field)
+        return max([share(core) for second in self.seconds for core in second], default=0.0)
 
     def hottest(self, field: str) -> tuple[int, float]:
         """Return the core with the highest mean over the window, and that mean."""
         spans: dict[int, float] = {}
         spent: dict[int, float] = {}
+        told = operator.attrgetter("core", "span_seconds", field)
         for second in self.seconds:
-            for core in second:
-                number, span = core.core, core.span_seconds
+            for number, span, percent in map(told, second):
                 spans[number] = spans.get(number, 0) + span
-                spent[number] = spent.get(number, 0) + getattr(core, field) * span
+                spent[number] = spent.get(number, 0) + percent * span
         means = ((number, spent[number] / spans[number] if spans[number] else 0.0) for number in sorted(spans))
         return max(means, key=lambda pair: pair[1], default=(-1, 0.0))
 
@@ -146,7 +143,8 @@ def _seconds(run: Sequence[CoreSecond]) -> int:
 
 def _weighted(run: Sequence[CoreSecond], field: str) -> float:
     span = _span(run)
-    return sum([getattr(core, field) * core.span_seconds for core in run]) / span if span else 0.0
+    told = operator.attrgetter(field, "span_seconds")
+    return sum([percent * seconds for percent, seconds in map(told, run)]) / span if span else 0.0
 
 
 _ENDED_BY_A_SIGNAL = (124, 130, 137, 143)  # by `timeout`, or by a person on the node

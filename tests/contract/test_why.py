@@ -18,7 +18,7 @@ from bot.domain.conclude import weighings
 from bot.domain.errors import UsageError
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Status
-from bot.response.diagnosis.playbook_once import parsing_once
+from bot.response.diagnosis.playbook_once import judging_once
 from bot.response.diagnosis.used_facts import looked_at
 from bot.response.diagnosis.weighing_cache import Weighings
 from bot.response.diagnosis.what_if import Judge, outcome
@@ -32,8 +32,8 @@ FOUNDING = CAPTURES / "cases" / "form-2--leaked-memory-cgroups.jsonl.gz"
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.split(".")[0])
 def test_every_change_that_is_told_has_the_outcome_that_is_told(path: Path) -> None:
-    case, playbook = load(path), parsing_once(LIBRARY.get("node-health"))
-    told = why(case, playbook)
+    case, playbook = load(path), LIBRARY.get("node-health")
+    told, playbook = why(case, playbook), judging_once(playbook)
     assert told.changes
     for each in told.changes:
         again = replay(case, playbook, [each.change]).verdict

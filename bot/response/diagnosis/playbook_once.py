@@ -22,11 +22,6 @@ from bot.response.diagnosis.weighing_cache import reading_once
 T = TypeVar("T")
 
 
-def parsing_once(playbook: Playbook) -> Playbook:
-    """Return the playbook for replays of one case: each answer of its node is parsed once."""
-    return replace(playbook, probes=tuple(replace(probe, parse=_ParsedOnce(probe)) for probe in playbook.probes))
-
-
 def judging_once(playbook: Playbook) -> Playbook:
     """Return the playbook for replays of one case that each change a reading.
 
@@ -35,7 +30,7 @@ def judging_once(playbook: Playbook) -> Playbook:
     """
     return replace(
         playbook,
-        probes=tuple(replace(probe, parse=_ParsedOnce(probe, keeps_figures=True)) for probe in playbook.probes),
+        probes=tuple(replace(probe, parse=_ParsedOnce(probe)) for probe in playbook.probes),
         causes=tuple(map(_weighed_once, playbook.causes)),
         conditions=tuple(map(_held_once, playbook.conditions)),
     )
@@ -56,14 +51,12 @@ class _ParsedOnce:
     """A probe's parser that keeps its result."""
 
     probe: Probe
-    keeps_figures: bool = False
     outcome: Any = None
 
     def __call__(self, outputs: Outputs) -> Any:
         if self.outcome is None:
             try:
-                reading = self.probe.parse(outputs)
-                self.outcome = reading_once(reading) if self.keeps_figures else reading
+                self.outcome = reading_once(self.probe.parse(outputs))
             except CannotRead as no:
                 self.outcome = no
         if isinstance(self.outcome, CannotRead):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from bot.domain.cause import Weighing
@@ -30,10 +30,24 @@ def reading_once(reading: Any) -> Any:
     if isinstance(reading, Unread | CustomReading) or not is_dataclass(reading):
         return reading
     kind: Any = type(reading)
-    made: Any = object.__new__(_kind_once(kind))
+    made = _copied(reading, _kind_once(kind))
+    object.__setattr__(made, _KEPT, {})
+    return made
+
+
+def as_read(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with readings that cache nothing."""
+    return replace(snapshot, readings={name: _as_read(reading) for name, reading in snapshot.readings.items()})
+
+
+def _as_read(reading: Any) -> Any:
+    return _copied(reading, type(reading).__base__) if hasattr(reading, _KEPT) else reading
+
+
+def _copied(reading: Any, kind: Any) -> Any:
+    made: Any = object.__new__(kind)
     for each in fields(reading):
         object.__setattr__(made, each.name, getattr(reading, each.name))
-    object.__setattr__(made, _KEPT, {})
     return made
 
 

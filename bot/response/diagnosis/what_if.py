@@ -17,7 +17,7 @@ from typing import Any
 from bot.domain.action import Action
 from bot.domain.case import Case
 from bot.domain.cause import Weighing
-from bot.domain.change import NONE, Change
+from bot.domain.change import NONE, Change, Places
 from bot.domain.conclude import concluded, weighings
 from bot.domain.errors import UsageError
 from bot.domain.node import Node
@@ -59,7 +59,7 @@ class WhatIf:
 class Why:
     """A case's verdict, and the smallest changes of its readings that would change it, the smallest first.
 
-    Shape: the verdicts of the changes are without snapshot and evidence.
+    Shape: the verdicts of the changes are status, cause, confidence and plan alone.
     """
 
     case: Case
@@ -106,6 +106,11 @@ def in_short(verdict: Verdict) -> Verdict:
     return replace(verdict, snapshot=None, evidence=(), ruled_out=(), unread=(), undecided=(), heat=None)
 
 
+def alone(verdict: Verdict) -> Verdict:
+    """Return what a change is told by: status, cause, confidence and plan, without any sentence."""
+    return Verdict(verdict.node, verdict.status, verdict.cause, verdict.confidence, summary="", plan=verdict.plan)
+
+
 def outcome(verdict: Verdict) -> tuple[str, str | None, str | None, str | None]:
     """Return what is compared of a verdict: status, cause, confidence and the plan's digest."""
     return verdict.status, verdict.cause, verdict.confidence, verdict.plan.digest if verdict.plan is not None else None
@@ -117,6 +122,7 @@ class _Search:
     def __init__(self, snapshot: Snapshot, judge: Judge) -> None:
         self._snapshot, self._judge = snapshot, (judge := judge.without_lines())
         self._tried: dict[Change, _Flip | None] = {}
+        self._places: Places = {}  # of the snapshot's readings
         self._weighings = Weighings(snapshot, judge.playbook)
         before = judge.concluded(snapshot, self._weighings.found)
         self._outcome = outcome(before)
@@ -236,7 +242,7 @@ class _Search:
     def _with(self, change: Change, among: Set[int] | None = None) -> _Flip | None:
         readings = self._snapshot.readings
         try:
-            reading = change.applied(readings[change.probe])
+            reading = change.applied(readings[change.probe], self._places)
         except UsageError:
             return None
         found = self._weighings.changed(reading, change, self._looks, among)

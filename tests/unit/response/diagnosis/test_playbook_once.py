@@ -11,22 +11,13 @@ from bot.domain.cause import Tuning, Weighing
 from bot.domain.change import Change
 from bot.domain.playbook import WeighedCause
 from bot.domain.probe import Snapshot
-from bot.response.diagnosis.playbook_once import judging_once, parsing_once
+from bot.response.diagnosis.playbook_once import judging_once
 from bot.response.diagnosis.what_if import outcome
 from bot.transport.case_file import load
 from tests.contract.test_why import FOUNDING
 
 PLAYBOOK = app.library().get("node-health")
 CHANGES = ("cgroups.dying=900", "cpu=unread", "cgroups.dying=901", "kernel_log=unread", "host.clocksource=hpet")
-
-
-def test_answers_that_are_parsed_once_give_what_they_gave() -> None:
-    case, once = load(FOUNDING), parsing_once(PLAYBOOK)
-    for changes in ((), *((Change.parse(text),) for text in CHANGES), ()):
-        assert replay(case, once, changes).verdict == replay(case, PLAYBOOK, changes).verdict
-    without = replace(case, runs=tuple(run for run in case.runs if run.probe != "cgroups"))
-    once = parsing_once(PLAYBOOK)
-    assert replay(without, once).verdict == replay(without, once).verdict == replay(without, PLAYBOOK).verdict
 
 
 def test_what_is_kept_from_another_replay_gives_the_same_verdict() -> None:
