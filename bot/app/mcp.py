@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
@@ -26,7 +25,7 @@ from bot.surfaces.mcp.member import MCP, PATH
 from bot.surfaces.mcp.tools import Toolbox
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.view.plan_words import PlanWords
-from bot.surfaces.web import Handler, WebEdge
+from bot.surfaces.web import WebEdge
 
 if TYPE_CHECKING:
     from bot.surfaces.mcp.http import McpEndpoint
@@ -99,28 +98,6 @@ def lone_toolbox(
     return toolbox_of(settings, known, playbooks, scheduler, asker, ledger, cases, log)
 
 
-@dataclass(frozen=True, slots=True)
-class ServingMcp:
-    """MCP within `serve`; absent where no token is set."""
-
-    endpoint: McpEndpoint | None = None
-
-    @property
-    def posts(self) -> Sequence[tuple[str, Handler]]:
-        """The routes for the web edge."""
-        return ((PATH, self.endpoint.answer),) if self.endpoint is not None else ()
-
-    async def start(self) -> None:
-        """Be ready for requests."""
-        if self.endpoint is not None:
-            await self.endpoint.start()
-
-    async def stop(self) -> None:
-        """Cancel requests that are still being answered."""
-        if self.endpoint is not None:
-            await self.endpoint.stop()
-
-
 def endpoint_of(toolbox: Toolbox, token: str) -> McpEndpoint:
     """Return the endpoint; loads the official package.
 
@@ -146,17 +123,17 @@ def serving_mcp(
     ledger: ActingLedger,
     cases: CaseStore,
     log: Log,
-) -> ServingMcp:
-    """Return MCP for `serve`.
+) -> McpEndpoint | None:
+    """Return MCP for `serve`; None where no token is set.
 
     Raises: SettingsError when the token's owner may not ask, or the package is not installed.
     """
     if not settings.mcp.token:
-        return ServingMcp()
+        return None
     asker = asker_of(settings)
     toolbox = toolbox_of(settings, known, playbooks, scheduler, asker, ledger, cases, log)
     log("mcp_on", path=PATH, asker=asker.by)
-    return ServingMcp(endpoint_of(toolbox, settings.mcp.token))
+    return endpoint_of(toolbox, settings.mcp.token)
 
 
 async def serve_alone(settings: Settings, toolbox: Toolbox, json_log: JsonLog, listen: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from bot.app.slack_files import slack_files
 from bot.app.slack_waves import slack_waves
 from bot.app.stores import Stores
 from bot.app.sweeps import Sweeps, scheduled
-from bot.app.upkeep import DigestPosts, Upkeep
+from bot.app.upkeep import Upkeep, post_digest
 from bot.app.waves import WaveKeeper, wave_parts
 from bot.domain.engine_contracts import Surface
 from bot.domain.errors import LedgerError
@@ -49,6 +50,7 @@ from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES
+from bot.surfaces.mcp.member import PATH
 from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack.approver_lookup import SlackApproverLookup
 from bot.surfaces.slack.askers import Askers, groups_among
@@ -180,7 +182,7 @@ class Service:
             stores.chat_requests,
             stores.readings,
             stores.sweeps,
-            DigestPosts(self._poster).post,
+            partial(post_digest, self._poster),
             now,
             log,
         )
@@ -266,7 +268,8 @@ class Service:
         self._renewal = Renewal(known, lambda: inventory(Path(known.origin), environment), stores.ledger, log, heard)
         self._metering.looks_at(len(known.nodes), self._scheduler, self)
         gets = (("/metrics", self._metering.scrape.answer),)
-        posts = [*self._slack.routes(), *self._alerts.posts, *self._mcp.posts]
+        mcp = [(PATH, self._mcp.answer)] if self._mcp is not None else []
+        posts = [*self._slack.routes(), *self._alerts.posts, *mcp]
         self._web = WebEdge(
             settings.listen, self.why_not, posts, gets, log=log, unauthorized=self._metering.metrics.unauthorized
         )
@@ -296,7 +299,8 @@ class Service:
 
         Raises: SettingsError when Slack rejects a token, or the listen address cannot be used.
         """
-        await self._mcp.start()
+        if self._mcp is not None:
+            await self._mcp.start()
         self.address = await self._web.start()
         self._log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._stores.runner)
         for name, fault in self._acting.playbooks.left_out.items():
@@ -328,7 +332,8 @@ class Service:
             self._waves.stop(self._timing.drain),
             self._engine.drain(self._timing.drain),
         )
-        await self._mcp.stop()
+        if self._mcp is not None:
+            await self._mcp.stop()
         for task in self._tasks:
             task.cancel()
         await self._poster.drain(self._timing.post_drain)

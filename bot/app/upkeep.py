@@ -17,16 +17,10 @@ from bot.surfaces.slack.sweep_card import digest_card
 from bot.surfaces.slack.view_submissions import ViewSubmissions
 
 
-@dataclass(frozen=True, slots=True)
-class DigestPosts:
-    """Posts the digests of scheduled sweeps."""
-
-    poster: Poster
-
-    async def post(self, key: str, sweep: ScheduledSweep, found: Digest) -> None:
-        """Post a digest, once for each `key`."""
-        await self.poster.enqueue(key, CARD, MessageTarget(sweep.channel), digest_card(sweep, found))
-        self.poster.finished(key)
+async def post_digest(poster: Poster, key: str, sweep: ScheduledSweep, found: Digest) -> None:
+    """Post the digest of a scheduled sweep, once for each `key`."""
+    await poster.enqueue(key, CARD, MessageTarget(sweep.channel), digest_card(sweep, found))
+    poster.finished(key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from bot.app.check import PROGRAM
 from bot.app.parts import library, now, runner_name, ssh_transport
 from bot.domain.batch import Sampling
 from bot.domain.errors import SchedulerError
-from bot.domain.mute import MuteRecord
+from bot.domain.mute import GivenMutes, MuteRecord
 from bot.inventory import Inventory
 from bot.probes import PROBES
 from bot.response.diagnosis.triage import Triage
@@ -79,7 +79,7 @@ async def work(
     Raises: SchedulerError when the scheduler does not answer, is gone or may not be used, or `zone` is invalid.
     """
     address = address_of(settings)
-    from bot.response.fleet.chunk_worker import ChunkWorker, GivenMutes, ReadingOnly
+    from bot.response.fleet.chunk_worker import ChunkWorker, ReadingOnly
     from bot.response.fleet.roster import is_zone
 
     try:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.domain.errors import CaseError, LedgerError, LedgerUnavailable, SettingsError, UnknownIncident, UsageError
+from bot.domain.mute import GivenMutes
 from bot.domain.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -82,18 +83,7 @@ def incidents(environment: Mapping[str, str], only_open: bool) -> tuple[Incident
         return Ledger(database).incidents(only_open) if database is not None else ()
 
 
-@dataclass(frozen=True, slots=True)
-class ReadMutes:
-    """The mutes at the start of a command."""
-
-    entries: tuple[Entry, ...]
-
-    async def mutes(self) -> tuple[Entry, ...]:
-        """Return every entry that muted or unmuted a cause."""
-        return self.entries
-
-
-def mutes(environment: Mapping[str, str]) -> ReadMutes | None:
+def mutes(environment: Mapping[str, str]) -> GivenMutes | None:
     """Return what was muted; None without a record, or with an unreadable record, which stderr reports.
 
     Shape: SQLAlchemy is imported only where there may be a record. Verdicts do not depend on it: without it nothing
@@ -105,7 +95,7 @@ def mutes(environment: Mapping[str, str]) -> ReadMutes | None:
         from bot.ledger import Ledger
 
         with existing(environment) as database:
-            return ReadMutes(Ledger(database).mutes())
+            return GivenMutes(Ledger(database).mutes())
     except (LedgerError, SettingsError) as no:
         print(f"zombie: what was muted cannot be read, so nothing counts as muted: {no.sentence}", file=sys.stderr)
         return None

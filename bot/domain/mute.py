@@ -41,6 +41,17 @@ class MuteRecord(Protocol):
         """Return every entry that muted or unmuted a cause, oldest first. Raises: LedgerError."""
 
 
+@dataclass(frozen=True, slots=True)
+class GivenMutes:
+    """Mutes as they were read at a beginning, or came with an order: a `MuteRecord`."""
+
+    entries: tuple[Entry, ...]
+
+    async def mutes(self) -> tuple[Entry, ...]:
+        """Return them."""
+        return self.entries
+
+
 def valid_selector(text: str) -> str:
     """Return `text` if it is a valid selector for a mute.
 

@@ -9,7 +9,6 @@ from datetime import timedelta
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.contracts import Clock, NodeDirectory, Transport
-from bot.domain.entry import Entry
 from bot.domain.errors import InventoryError, SchedulerError, UsageError
 from bot.domain.node import Node
 from bot.domain.playbook import Playbooks
@@ -33,17 +32,6 @@ class ReadingOnly:
     def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
         """Do as `Transport.read`."""
         return self.way.read(node, batch, deadline)
-
-
-@dataclass(frozen=True, slots=True)
-class GivenMutes:
-    """Mutes that came with an order."""
-
-    entries: tuple[Entry, ...]
-
-    async def mutes(self) -> tuple[Entry, ...]:
-        """Return them."""
-        return self.entries
 
 
 @dataclass(frozen=True, slots=True)
