@@ -14,6 +14,7 @@ from tests.contract.level_rows import rows
 from tests.readings.recorded import once
 
 AWKS = [way for way in (["mawk"], ["gawk"], ["busybox", "awk"]) if shutil.which(way[0])]
+ORDINARY = {text for asked in rows("ordinary.txt", "healthy") for _, text in asked.machine.facts.log}
 STRANGE = "zyx 0000:3b:00.0: mailbox not served, try {n}"
 
 
@@ -152,5 +153,4 @@ def test_every_way_asks_for_levels_and_lives_without_them() -> None:
 @pytest.mark.parametrize("habit", HABITS)
 def test_every_habit_is_shown_by_an_ordinary_node(habit: str) -> None:
     """A habit without a node of its own could hide a fault, and nobody would see it."""
-    said = [text for asked in rows("ordinary.txt", "healthy") for _, text in asked.machine.facts.log]
-    assert any(re.match(habit, text[3:]) for text in said), habit
+    assert any(re.match(habit, text[3:]) for text in ORDINARY), habit
