@@ -40,8 +40,8 @@ from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.message import Block
 from bot.surfaces.slack.suggestions import FIND_NODE
 from bot.surfaces.slack.wave_plans import WavePlans
+from bot.surfaces.view.plan_words import PlanView
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
-from bot.surfaces.view.view import IncidentView, incident_view
 
 DELIVERIES = 2000  # clicks of which a second delivery is known here
 DIGEST = 32  # digits of the digest by which a dialog names its plan
@@ -151,7 +151,8 @@ class BlockActions:
             for incident in group:
                 guards.is_undecided(incident)  # raises: who was first, or why there is nothing to decide
             raise AlreadyDecided("Nothing on this card still waits for a decision.")
-        shown = covered([incident_view(incident, self._context.view_context) for incident in plans])
+        views = [self._context.words.of_incident(incident) for incident in plans]
+        shown = covered([view for view in views if view is not None])
         if not shown:
             raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie remediate {plans[0].id}")
         objection = self._objection(click, plans[: len(shown)], card) if click.action == APPROVE else ""
@@ -227,7 +228,7 @@ class BlockActions:
         click: Click,
         action: str,
         plans: dict[str, str],
-        shown: Sequence[IncidentView],
+        shown: Sequence[PlanView],
         words: Sequence[str] = (),
         *,
         detail: str = "",

@@ -42,7 +42,6 @@ from bot.surfaces.slack.people import People, Person
 from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.suggestions import NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
-from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 
 PULL_SECONDS = 2.0  # how long Slack is asked whether a person may pull the brake; without an answer they may
@@ -104,11 +103,6 @@ class SlackContext:
     def marker(self) -> VerdictMarker:
         """Records whether people say that verdicts were right."""
         return VerdictMarker(self.policy, self.ledger, self.responder.clock)
-
-    @property
-    def view_context(self) -> ViewContext:
-        """The context for views of incidents."""
-        return ViewContext(self.policy, self.words)
 
     @property
     def words(self) -> PlanWords:

@@ -16,7 +16,7 @@ from typing import Any
 from bot.domain.safe_text import one_line, safe
 from bot.surfaces.slack.blocks import bold, bound_words, line, moved_blocks, text
 from bot.surfaces.slack.message import Block, clipped, footnote, paragraph, plain_text, preformatted, titled
-from bot.surfaces.view.view import IncidentView
+from bot.surfaces.view.plan_words import PlanView
 
 REASON = "reason"
 PLAN_DIALOG, CONTROL = "wave-plan", "control"  # the dialog that asks how many nodes a wave leaves alone
@@ -42,7 +42,7 @@ _PLACEHOLDERS = {
 
 
 def reason_dialog(
-    action: str, sealed: str, plans: Sequence[IncidentView], words: Sequence[str] = (), objection: str = ""
+    action: str, sealed: str, plans: Sequence[PlanView], words: Sequence[str] = (), objection: str = ""
 ) -> dict[str, Any]:
     """Return the view.
 
@@ -52,10 +52,10 @@ def reason_dialog(
     title, submit = _TITLES[action]
     blocks: list[Block] = [paragraph(f"As it stands, this will be refused: {objection}")] if objection else []
     if len(plans) > 1:
-        blocks.append(titled(f"{len(plans)} nodes: {', '.join(one_line(view.node, 60) for view in plans)}"))
+        blocks.append(titled(f"{len(plans)} nodes: {', '.join(one_line(plan.node, 60) for plan in plans)}"))
     blocks += [paragraph(sentence) for sentence in words if sentence.strip()]
-    for view in plans:
-        blocks += _plan(view)
+    for plan in plans:
+        blocks += _plan(plan)
     if plans and action == "approve":
         blocks.append(footnote("Each node is read again first; a node that is not as shown here is left alone."))
     blocks.append(_input(_PLACEHOLDERS.get(action, "Why")))
@@ -70,23 +70,20 @@ def reason_dialog(
     }
 
 
-def covered(plans: Sequence[IncidentView]) -> list[IncidentView]:
+def covered(plans: Sequence[PlanView]) -> list[PlanView]:
     """Return as many of these, from the first, as a dialog shows whole: people approve only what they see."""
-    found: list[IncidentView] = []
+    found: list[PlanView] = []
     room = MOST_BLOCKS
-    for view in plans[:MOST_PLANS]:
-        room -= len(list(_plan(view)))
+    for plan in plans[:MOST_PLANS]:
+        room -= len(list(_plan(plan)))
         if room < 0:
             break
-        found.append(view)
+        found.append(plan)
     return found
 
 
-def _plan(view: IncidentView) -> Iterator[Block]:
-    plan = view.plan
-    if plan is None:
-        return
-    yield line(bold(f"{one_line(view.node, 80)}: "), text(plan.words, 500))
+def _plan(plan: PlanView) -> Iterator[Block]:
+    yield line(bold(f"{one_line(plan.node, 80)}: "), text(plan.words, 500))
     commands = "\n".join(safe(command) for command in plan.commands)
     for at in range(0, len(commands), PIECE):
         yield preformatted(commands[at : at + PIECE].split("\n"))

@@ -27,7 +27,6 @@ from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.wave_card import RESUME, STOP, dialog_words
 from bot.surfaces.slack.wave_cards import WaveCards
 from bot.surfaces.view.standing import APPROVE, DECLINE
-from bot.surfaces.view.view import incident_view
 
 if TYPE_CHECKING:
     from bot.surfaces.slack.listeners import Click
@@ -64,7 +63,8 @@ class WaveDecisions:
             does = await self._cards.does(wave)
         if click.action == APPROVE:
             first = await self._context.find(wave.proposal.members[0].incident)
-            plans = covered([incident_view(first, self._context.view_context)])
+            plan = self._context.words.of_incident(first, first.verdict)
+            plans = covered([plan]) if plan is not None else []
             if not plans:
                 raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie wave {wave.id}")
         if click.action in (APPROVE, RESUME):

@@ -60,6 +60,7 @@ class PlanView:
     `effect` is `impact` for a card that has its node in the title.
     """
 
+    node: str
     words: str
     impact: str
     digest: str
@@ -129,6 +130,7 @@ class PlanWords:
             steps.append(_done(view, records[number - 1]) if number <= len(records) else view)
         impact = "; then ".join(step.impact for step in steps)
         return PlanView(
+            plan.node,
             self.plan(plan),
             f"1 node, {one_line(plan.node, 80)}: {impact}.",
             plan.digest,
@@ -140,8 +142,8 @@ class PlanWords:
             f"{impact}.",
         )
 
-    def of_incident(self, incident: Incident, verdict: Verdict | None) -> PlanView | None:
-        """Return the proposed plan with the outcome of its steps; else what would help, or None.
+    def of_incident(self, incident: Incident, verdict: Verdict | None = None) -> PlanView | None:
+        """Return the proposed plan with the outcome of its steps; else what would help by a verdict, or None.
 
         A remedy that did not last is marked.
         """

@@ -26,7 +26,6 @@ from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.dialog import reason_dialog
 from bot.surfaces.slack.message import BLOCKS, escaped
 from bot.surfaces.slack.thread import details, replies
-from bot.surfaces.view.view import incident_view
 from tests.record import incidents
 from tests.record.incidents import BOOT, OPENING, PLAN, PROPOSED, QUESTION, STARTED, TRIAGED, VERDICT, WAYS
 from tests.unit.surfaces.cards import CONTEXT, actions, buttons, part, shown, told, words
@@ -37,15 +36,15 @@ UNTIL = datetime(2026, 11, 22, 7, tzinfo=UTC)
 
 def test_proposed_is_short_and_leaves_commands_and_fences_to_the_dialog() -> None:
     incident = told(*WAYS[State.PROPOSED])
-    message, view = shown(incident), incident_view(incident, CONTEXT)
-    dialog = " ".join(strings(reason_dialog("approve", "sealed", [view])["blocks"]))
+    message, plan = shown(incident), CONTEXT.words.of_incident(incident)
+    assert plan is not None
+    dialog = " ".join(strings(reason_dialog("approve", "sealed", [plan])["blocks"]))
     thread = " ".join(strings([list(reply.message.blocks) for reply in details(VERDICT)]))
     for command in (command for step in PLAN.steps for command in step.commands):
         assert command not in words(message)
         assert command in dialog
         assert command in thread
-    assert view.plan is not None
-    assert view.plan.digest in dialog
+    assert plan.digest in dialog
     assert "boot 3b1cd2f4" in dialog
     assert BOOT not in words(message)
     for said in (dialog, thread):

@@ -27,7 +27,7 @@ from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.dialog import covered, reason_dialog
 from bot.surfaces.slack.message import without_blocks
 from bot.surfaces.slack.thread import replies
-from bot.surfaces.view.view import IncidentView, incident_view
+from bot.surfaces.view.plan_words import PlanView
 from tests.record.incidents import APPROVED, OPENING, PLAN, PROPOSED, TRIAGED, VERDICT, WAYS, entries
 from tests.unit.surfaces.cards import CONTEXT, actions, shown, told, words
 from tests.unit.surfaces.test_slack_card import marked_up, strings, taken_by_slack
@@ -53,8 +53,9 @@ def group(*ways: tuple[IncidentEvent, ...]) -> list[Incident]:
     return found
 
 
-def views(*incidents: Incident) -> list[IncidentView]:
-    return [incident_view(incident, CONTEXT) for incident in incidents]
+def plans(*incidents: Incident) -> list[PlanView]:
+    views = [CONTEXT.words.of_incident(incident) for incident in incidents]
+    return [view for view in views if view is not None]
 
 
 def test_several_are_a_table_whose_button_covers_those_still_proposed() -> None:
@@ -116,7 +117,7 @@ def test_dialog_names_every_node_and_every_command_whole() -> None:
     long = Plan("node-00", (Step("reboot", {}, ("x" * 9000 + " END",)),))
     proposed = fold(entries((replace(OPENING, node="node-00"), TRIAGED.__class__(replace(VERDICT, node="node-00")))))
     incident = replace(proposed, state=State.PROPOSED, proposal=PlanProposed.of(long, {}))
-    several = views(incident, *group(*[WAYS[State.PROPOSED]] * 60))
+    several = plans(incident, *group(*[WAYS[State.PROPOSED]] * 60))
     view = reason_dialog("approve", "sealed", covered(several))
     check_view(json.loads(json.dumps(view)), "modal")
     told_in_view = " ".join(strings(view["blocks"]))
@@ -167,7 +168,7 @@ def test_no_incident_breaks_a_limit(state: State, steps: tuple[Step, ...], said:
         assert not re.search(r"<(?!@[UW][A-Z0-9]+>)", one.text), "the only markup is the name of whoever decided"
         assert not list(marked_up(list(one.blocks)))
     check_message(message.text, json.loads(json.dumps(list(message.blocks))))
-    check_view(json.loads(json.dumps(reason_dialog("approve", "s", covered(views(incident))))), "modal")
+    check_view(json.loads(json.dumps(reason_dialog("approve", "s", covered(plans(incident))))), "modal")
 
 
 def test_what_else_stops_stands_whole_on_the_card_and_in_the_dialog() -> None:
@@ -176,7 +177,7 @@ def test_what_else_stops_stands_whole_on_the_card_and_in_the_dialog() -> None:
     proposed = PlanProposed.of(PROPOSED.plan, {**PROPOSED.binds, "also, step 1": also})
     incident = told(OPENING, TRIAGED, proposed)
     assert f"Step 1: {also}." in words(shown(incident))
-    view = reason_dialog("approve", "sealed", covered(views(incident)))
+    view = reason_dialog("approve", "sealed", covered(plans(incident)))
     check_view(json.loads(json.dumps(view)), "modal")
     shown_as = [block["text"] for block in view["blocks"] if also in json.dumps(block, ensure_ascii=False)]
     assert [text["type"] for text in shown_as] == ["plain_text"]
