@@ -20,8 +20,7 @@ from bot.domain.node import Node
 from bot.domain.selector import Selector
 
 if TYPE_CHECKING:
-    from bot.app import Check
-    from bot.app.check import HearsVerdict
+    from bot.app.check import Check, HearsVerdict
     from bot.app.growth import KeptCounts
     from bot.app.weighing_worker import WeighedNode
     from bot.domain.growth import CountSample
@@ -110,8 +109,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _record(arguments: argparse.Namespace, what: Check) -> int:
     """Write each node's case as its verdict comes, and print its path; with --json print the verdicts."""
-    from bot import app
     from bot.app.cases import Recording
+    from bot.app.check import brief, check, exit_status
+    from bot.app.watching import shown_progress
     from bot.domain.verdict import Status
 
     recording = Recording(what, arguments.record, judges=arguments.json)
@@ -119,17 +119,17 @@ def _record(arguments: argparse.Namespace, what: Check) -> int:
     stream = _stream(arguments, what)
 
     async def recorded() -> None:
-        async with app.shown_progress(len(what.nodes)) as (heard, clear), _written(stream):
+        async with shown_progress(len(what.nodes)) as (heard, clear), _written(stream):
 
             def concluded(verdict: Verdict) -> None:
                 path = recording.keep(verdict)
                 if stream is not None:
                     stream.add(verdict)
-                verdicts.append(app.brief(verdict))
+                verdicts.append(brief(verdict))
                 clear()
                 print(path, file=sys.stderr if arguments.json else sys.stdout, flush=True)
 
-            await app.check(recording.check, heard, concluded)
+            await check(recording.check, heard, concluded)
 
     try:
         asyncio.run(recorded())
@@ -141,7 +141,7 @@ def _record(arguments: argparse.Namespace, what: Check) -> int:
             _finish(arguments, what, verdicts, False, None, stream)
     # Without --json nothing is judged: any answer of a node is a success.
     shown = verdicts if arguments.json else [verdict for verdict in verdicts if verdict.status is Status.UNREACHABLE]
-    return app.exit_status(shown, Status(arguments.fail_on))
+    return exit_status(shown, Status(arguments.fail_on))
 
 
 def _judge(arguments: argparse.Namespace, what: Check, database: Database | None) -> int:
@@ -161,7 +161,7 @@ def _judge(arguments: argparse.Namespace, what: Check, database: Database | None
         _finish(arguments, what, verdicts, colour, database, stream)
         raise
     _finish(arguments, what, verdicts, colour, database, stream)
-    from bot.app import exit_status
+    from bot.app.check import exit_status
     from bot.domain.verdict import Status
 
     return exit_status(verdicts, Status(arguments.fail_on))
@@ -182,7 +182,9 @@ def _written(stream: DocumentStream | None, opens: bool = False) -> AbstractAsyn
 
 
 def _what(arguments: argparse.Namespace) -> Check:
-    from bot import app
+    from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM, Check
+    from bot.app.kubernetes import draining
+    from bot.app.parts import local_transport, ssh_transport, this_machine
     from bot.domain.batch import Sampling
 
     settings = options.settings(arguments)
@@ -190,26 +192,26 @@ def _what(arguments: argparse.Namespace) -> Check:
     sampling = Sampling(settings.samples)
     nodes: tuple[Node, ...]
     if arguments.local:
-        nodes, transport = (app.this_machine(),), app.local_transport()
+        nodes, transport = (this_machine(),), local_transport()
     else:
         inventory = options.inventory(arguments, settings)
         nodes = options.selection(arguments, inventory, settings)[1]
-        transport = app.ssh_transport(arguments.environ)
-    deadline = settings.deadline or sampling.window + app.DEADLINE_BEYOND_WINDOW
+        transport = ssh_transport(arguments.environ)
+    deadline = settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
     if deadline <= sampling.window:
         raise UsageError(
             f"A check watches a node for {settings.samples} s, but its deadline is {deadline.total_seconds():g} s.",
             "Use a longer --deadline or fewer --samples.",
         )
-    drains = app.draining(settings)
-    program = app.PROGRAM if arguments.open else ""
+    drains = draining(settings)
+    program = PROGRAM if arguments.open else ""
     mutes = None
     if arguments.record is None:  # a case is what the node said, without people's mutes
         from bot.commands import record
 
         mutes = record.mutes(arguments.environ)
     parallel, folders = _parallel(nodes, settings), tuple(settings.playbooks)
-    return app.Check(nodes, playbook, transport, sampling, deadline, parallel, drains, mutes, program, folders)
+    return Check(nodes, playbook, transport, sampling, deadline, parallel, drains, mutes, program, folders)
 
 
 def _parallel(nodes: Sequence[Node], settings: Settings) -> int:
@@ -231,16 +233,17 @@ async def _check(
     counts: KeptCounts | None,
     opens: bool,
 ) -> None:
-    from bot import app
+    from bot.app.check import brief, check, growth_of
+    from bot.app.watching import shown_progress
 
     tell = None if stream is not None else _teller(len(what.nodes) > 1, colour)
-    async with app.shown_progress(len(what.nodes)) as (heard, clear), _written(stream, opens):
+    async with shown_progress(len(what.nodes)) as (heard, clear), _written(stream, opens):
 
         def concluded(verdict: Verdict) -> None:
             again = stream is None and verdict.status.value != "healthy"
-            verdicts.append(verdict if opens else app.brief(verdict, again))
+            verdicts.append(verdict if opens else brief(verdict, again))
             if stream is not None:
-                stream.add(verdict, app.growth_of(verdict, what.playbook, _looks(counts, verdict.node)))
+                stream.add(verdict, growth_of(verdict, what.playbook, _looks(counts, verdict.node)))
             if tell is not None:
                 clear()
                 tell(verdict)
@@ -248,7 +251,7 @@ async def _check(
         from bot.app.many_nodes import cores, how_many
 
         if opens or not (several := how_many(len(what.nodes), cores())):
-            await app.check(what, heard, concluded)
+            await check(what, heard, concluded)
             return
 
         def weighed(judged: WeighedNode) -> None:

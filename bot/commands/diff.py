@@ -69,8 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _what(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
     """Return the run, and the names of the sick nodes. `--sample` takes some of the peers."""
-    from bot import app
     from bot.app.fleet import facts_run
+    from bot.app.parts import ssh_transport
     from bot.app.selecting import drawn, selected
 
     settings = options.settings(arguments)
@@ -86,7 +86,7 @@ def _what(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
     run = facts_run(
         (*sick, *others),
         options.library(settings).get(),
-        app.ssh_transport(arguments.environ),
+        ssh_transport(arguments.environ),
         settings,
         arguments.parallel,
         options.remarked,

@@ -82,9 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _what(arguments: argparse.Namespace) -> FleetRun:
-    from bot import app
     from bot.app.fleet import sweep_run
     from bot.app.many_nodes import collect_garbage_less_often, room_for
+    from bot.app.parts import ssh_transport
     from bot.commands import record
     from bot.response.fleet.run import MOST_AT_ONCE
     from bot.response.fleet.sweep import Sweep
@@ -99,7 +99,7 @@ def _what(arguments: argparse.Namespace) -> FleetRun:
         asked,
         len(meant),
         sweep,
-        app.ssh_transport(arguments.environ),
+        ssh_transport(arguments.environ),
         settings,
         at_once,
         mutes,

@@ -127,11 +127,11 @@ def muted_now(arguments: argparse.Namespace) -> tuple[Mute, ...]:
 
 def known_cause(cause: str, settings: Settings) -> None:
     """Raises: UsageError when no playbook names it."""
-    from bot import app
+    from bot.app.parts import library
     from bot.domain.nearest import did_you_mean
     from bot.domain.safe_text import one_line
 
-    playbooks = app.library(settings.playbooks).playbooks
+    playbooks = library(settings.playbooks).playbooks
     known = {used.cause.name for playbook in playbooks for used in playbook.causes}
     known |= {condition.cause for playbook in playbooks for condition in playbook.conditions if condition.cause}
     if cause not in known:

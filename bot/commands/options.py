@@ -170,9 +170,9 @@ def library(settings: Settings) -> Library:
 
     Raises: PlaybookError when a folder cannot be read.
     """
-    from bot import app
+    from bot.app.parts import library
 
-    found = app.library(settings.playbooks, settings.playbook)
+    found = library(settings.playbooks, settings.playbook)
     for fault in dict.fromkeys(map(str, found.left_out.values())):
         print(f"zombie: {fault}\n        This playbook is left out.", file=sys.stderr)
     return found
@@ -183,7 +183,8 @@ def inventory(arguments: argparse.Namespace, settings: Settings) -> Inventory:
 
     Raises: UsageError when there is none, saying how to make it; InventoryError when it has errors.
     """
-    from bot import app
+    from bot.app.listings import listing_words
+    from bot.app.parts import inventory, now
 
     if settings.inventory is None:
         raise UsageError(
@@ -192,10 +193,10 @@ def inventory(arguments: argparse.Namespace, settings: Settings) -> Inventory:
             'Two lines are enough: [nodes.node-123] and address = "10.0.0.7". '
             "For this machine: zombie check --local",
         )
-    known = app.inventory(settings.inventory, arguments.environ)
+    known = inventory(settings.inventory, arguments.environ)
     for status in known.listings:
         if status.complaint:
-            print(f"inventory: {app.listing_words(status, app.now())}", file=sys.stderr)
+            print(f"inventory: {listing_words(status, now())}", file=sys.stderr)
     return known
 
 

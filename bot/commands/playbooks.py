@@ -60,16 +60,16 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 def run_check(arguments: argparse.Namespace) -> int:
     """Check a file, or every playbook of a folder; a fault is a usage error with file and line."""
-    from bot import app
+    from bot.app.parts import library
     from bot.library.library import is_playbook
 
     is_folder, folders = arguments.file.is_dir(), options.settings(arguments).playbooks
-    library = app.library([*folders, arguments.file] if is_folder else folders)
+    books = library([*folders, arguments.file] if is_folder else folders)
     files = sorted(path for path in arguments.file.iterdir() if is_playbook(path)) if is_folder else [arguments.file]
     faults = []
     for file in files:
         try:
-            playbook = library.check_file(file)
+            playbook = books.check_file(file)
         except PlaybookError as fault:
             faults.append(str(fault))
             continue
@@ -128,7 +128,7 @@ def run_fields(arguments: argparse.Namespace) -> int:
 
 def run_schema(arguments: argparse.Namespace) -> int:
     """Print the JSON Schema."""
-    from bot import app
+    from bot.app.parts import library
 
-    print(json.dumps(app.library().json_schema(), indent=2))
+    print(json.dumps(library().json_schema(), indent=2))
     return 0

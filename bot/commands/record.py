@@ -211,8 +211,7 @@ async def open_incidents(
 
     Raises: LedgerUnavailable when an incident cannot be written.
     """
-    from bot.app import incident_id
-    from bot.app.parts import now
+    from bot.app.parts import incident_id, now
     from bot.domain.alert import TERMINAL
     from bot.response.diagnosis.recorder import VerdictRecorder
     from bot.response.record import Opening, unheard

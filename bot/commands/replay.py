@@ -65,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: CaseError for the first case that cannot be read, before any is judged; UsageError for a wrong change.
     """
-    from bot import app
     from bot.app.cases import replay
+    from bot.app.check import exit_status
     from bot.domain.change import Change
     from bot.domain.verdict import Status
     from bot.transport import case_file
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             print(_text(path, replayed, arguments), end="", flush=True)
     _print_end(verdicts, arguments.json)
-    return app.exit_status(verdicts, Status(arguments.fail_on))
+    return exit_status(verdicts, Status(arguments.fail_on))
 
 
 def _print_end(verdicts: Sequence[Verdict], as_json: bool) -> None:

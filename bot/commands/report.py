@@ -72,8 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _report_data(arguments: argparse.Namespace) -> ReportData:
-    from bot import app
-    from bot.app.parts import now
+    from bot.app.parts import inventory, now
     from bot.app.reports import report_data
     from bot.commands import record
 
@@ -86,7 +85,7 @@ def _report_data(arguments: argparse.Namespace) -> ReportData:
         if settings.inventory is None:
             return {}
         try:
-            return app.inventory(settings.inventory, arguments.environ).find(node).labels
+            return inventory(settings.inventory, arguments.environ).find(node).labels
         except InventoryError:
             return {}
 

@@ -31,14 +31,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    from bot import app
+    from bot.app.parts import sudoers
     from bot.response.execution.privilege import capture_text
 
     if arguments.profile:
         print(capture_text(arguments.user), end="")
         return 0
     settings = options.settings(arguments)
-    print(app.sudoers(arguments.user, settings.playbooks), end="")
+    print(sudoers(arguments.user, settings.playbooks), end="")
     from bot.app.acting import acting_rights
     from bot.response.execution.privilege import acting_text
 

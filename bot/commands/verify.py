@@ -50,11 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: BundleError when it is no bundle.
     """
-    from bot import app
     from bot.app.bundles import load, verified
+    from bot.app.parts import library
     from bot.domain.safe_text import one_line
 
-    found = verified(load(arguments.bundle), app.library(arguments.playbooks), arguments.head)
+    found = verified(load(arguments.bundle), library(arguments.playbooks), arguments.head)
     for broken in found.broken:
         print(one_line(f"broken: {broken}", 600))
     if found.broken:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot import app
-from bot.app.parts import now
+from bot.app.parts import library, now
 from bot.app.reports import report_data
 from bot.surfaces.report.markdown import markdown
 from bot.surfaces.report.page import page
@@ -28,7 +27,7 @@ MOST_SECONDS, MOST_BYTES = 1.0, 200_000
 def test_report_of_the_founding_incident_is_made_in_a_moment(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    playbooks = app.library()
+    playbooks = library()
     with record_of(tmp_path) as database:
         incident = ended(database)
         gathered, drawn = list[float](), list[float]()

@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import pytest
 
-from bot import app
 from bot.actions import ACTIONS
 from bot.app.cases import as_asked, replay, surroundings
 from bot.app.explaining import explained
+from bot.app.parts import library
 from bot.demo.fleet import FLEET
 from bot.domain.case import Case, Head
 from bot.response.diagnosis.what_if import Judge, what_ifs
@@ -39,7 +39,7 @@ async def of_the_demo() -> dict[str, Case]:
 
 @pytest.mark.benchmark
 def test_why_is_said_in_a_moment(record_property: Callable[[str, object], None]) -> None:
-    playbook = app.library().get("node-health")
+    playbook = library().get("node-health")
     cases = {path.name: load(path) for path in CASES} | asyncio.run(of_the_demo())
     seconds, proven = dict[str, float](), dict[str, float]()
     for name, case in cases.items():

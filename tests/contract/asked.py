@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from bot import app
 from bot.actions import ACTIONS
+from bot.app.parts import library
 from bot.domain.case import Case
 from bot.domain.node import Node
 from bot.domain.verdict import Confidence, Verdict
@@ -54,7 +54,7 @@ def judged(asked: Asked) -> Verdict:
 def weighed(case: Case, playbook: str = "node-health") -> Verdict:
     """Return the verdict of a playbook on a node that said this."""
     triage = Triage(ReplayTransport(case), ACTIONS, lambda: datetime(2026, 11, 21, 12, 14, tzinfo=UTC))
-    return asyncio.run(triage.diagnose(Node("node", "localhost"), app.library().get(playbook)))
+    return asyncio.run(triage.diagnose(Node("node", "localhost"), library().get(playbook)))
 
 
 def without_systemd(case: Case) -> Case:

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bot import app
 from bot.__main__ import main
 from bot.app.backtest import WORTH_SHARING, Change, backtested, compared
 from bot.app.cases import replay, replayed
+from bot.app.parts import library
 from bot.domain.command import Completed
 from bot.response.diagnosis.backtest import Pair
 from bot.response.diagnosis.what_if import outcome
@@ -41,8 +41,8 @@ def planted(folder: Path, many: int) -> Path:
 
 
 async def test_every_verdict_is_that_of_a_replay() -> None:
-    playbooks = app.library().playbooks
-    usual = app.library().get("node-health")
+    playbooks = library().playbooks
+    usual = library().get("node-health")
     for path in CASES[:: len(CASES) // 8]:
         case = load(path)
         found = await compared(case, [Pair(usual, playbook) for playbook in playbooks])
@@ -55,7 +55,7 @@ def test_planted_threshold_flips_what_it_flips_and_nothing_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine = planted(tmp_path / "mine", 60_000)
-    before, after = app.library().get("node-health"), app.library([mine]).get("node-health")
+    before, after = library().get("node-health"), library([mine]).get("node-health")
     expected = {
         str(path)
         for path in CASES

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot import app
 from bot.app.bundles import exported, verified
+from bot.app.parts import library
 from bot.domain.bundle import FORM, PLAIN_FORM, Bundle, damage, read_bundle
 from bot.domain.case import Case, Head, read_case
 from bot.domain.command import Completed
@@ -23,7 +23,7 @@ from tests.record.keeping import keep
 
 
 def broken(bundle: Bundle) -> list[str]:
-    return verified(bundle.text().encode(), app.library()).broken
+    return verified(bundle.text().encode(), library()).broken
 
 
 def with_readings_before_a_step(folder: Path) -> tuple[Bundle, str]:
@@ -47,7 +47,7 @@ def test_readings_before_a_step_are_in_it_and_are_those_that_the_entry_names(tmp
     assert read_bundle(raw) == bundle
     assert "napi starved" in bundle.text()
     assert SECRET not in bundle.text()
-    found = verified(raw, app.library())
+    found = verified(raw, library())
     assert (found.broken, found.unproven) == ([], [])
     assert any("said before step 1" in each and digest[:16] in each for each in found.holds)
     (named,) = damage(raw.replace(b"napi starved", b"napi healthy"))
@@ -56,14 +56,14 @@ def test_readings_before_a_step_are_in_it_and_are_those_that_the_entry_names(tmp
     other = replace(case, runs=(replace(case.runs[0], stdout="all was well"),)).text()
     assert any("no entry names" in each for each in broken(replace(bundle, kept=(other,))))
     assert any(each.startswith("what was kept: ") for each in broken(replace(bundle, kept=("{}",))))
-    gone = verified(replace(bundle, kept=()).text().encode(), app.library())
+    gone = verified(replace(bundle, kept=()).text().encode(), library())
     assert (gone.broken, len(gone.unproven)) == ([], 1)
 
 
 def test_bundle_of_before_holds_without_them(tmp_path: Path) -> None:
     bundle, _ = with_readings_before_a_step(tmp_path)
     old = replace(bundle, kept=(), form=PLAIN_FORM)
-    found = verified(old.text().encode(), app.library())
+    found = verified(old.text().encode(), library())
     assert (found.broken, found.unproven) == ([], [])
     lines = bundle.text().replace('"bundle":2', '"bundle":1', 1)
     with pytest.raises(BundleError, match="form 1"):

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from bot import app
 from bot.__main__ import main
 from bot.app.bundles import exported, verified
+from bot.app.parts import library
 from bot.domain.bundle import FORM, Bundle, BundleHead, KeptEntry, damage, read_bundle
 from bot.domain.case import read_case
 from bot.domain.command import Completed
@@ -37,7 +37,7 @@ def bundle(tmp_path: Path) -> Bundle:
 
 def look(bundle: Bundle, *heads: str) -> list[str]:
     """What is broken of a bundle, by the program that wrote it."""
-    return verified(bundle.text().encode(), app.library(), [NotedHead.of(head) for head in heads]).broken
+    return verified(bundle.text().encode(), library(), [NotedHead.of(head) for head in heads]).broken
 
 
 def test_bundle_has_everything_and_holds(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_bundle_has_everything_and_holds(tmp_path: Path) -> None:
     assert read_case(bundle.case, "here", "n").digest == said.case
     assert SECRET not in bundle.text()
     assert bundle.house[0].seq == 2, "what was noted before its opening is not in it"
-    found = verified(raw, app.library(), [NotedHead.of(head.noted)])
+    found = verified(raw, library(), [NotedHead.of(head.noted)])
     assert (found.broken, found.unproven) == ([], [])
     assert any("derived again" in sentence for sentence in found.holds)
     assert look(bundle, f"{head.seq}:{'ab' * 16}") != []
@@ -157,7 +157,7 @@ def test_other_playbook_is_said_and_not_called_broken(bundle: Bundle, tmp_path: 
         "name: node-health\nextends: node-health\ntitle: Mine\nversion: 2\n"
         "conditions: [{name: c, when: cgroups.dying > 1, says: Some., status: degraded}]\n"
     )
-    found = verified(bundle.text().encode(), app.library([mine]))
+    found = verified(bundle.text().encode(), library([mine]))
     assert found.broken == []
     assert any("--playbooks DIR" in sentence for sentence in found.unproven)
 
@@ -166,7 +166,7 @@ def test_playbook_that_cannot_be_used_is_said_with_its_reason(bundle: Bundle, tm
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "m.yaml").write_text("name: node-health\ntitle: Of before\nversion: 2\nprobes: [cgroup]\n")
-    found = verified(bundle.text().encode(), app.library([mine]))
+    found = verified(bundle.text().encode(), library([mine]))
     assert found.broken == []
     assert any("m.yaml:4: unknown probe" in sentence for sentence in found.unproven), found.unproven
 
@@ -174,11 +174,11 @@ def test_playbook_that_cannot_be_used_is_said_with_its_reason(bundle: Bundle, tm
 def test_open_and_old_incidents_are_told_as_they_are(tmp_path: Path) -> None:
     with record_of(tmp_path) as database:
         incident_id = judged(database)
-        found = verified(exported(database, incident_id, BEGAN_AT).text().encode(), app.library())
+        found = verified(exported(database, incident_id, BEGAN_AT).text().encode(), library())
         assert (found.broken, found.unproven) == ([], [])
         with database.writing() as connection:
             connection.execute(text("DELETE FROM kept_cases"))
-        found = verified(exported(database, incident_id, BEGAN_AT).text().encode(), app.library())
+        found = verified(exported(database, incident_id, BEGAN_AT).text().encode(), library())
         assert (found.broken, found.unproven) == (
             [],
             ["no case is kept with it, so the verdict cannot be derived again"],
@@ -264,12 +264,12 @@ def test_key_that_stands_twice_is_refused_though_every_hash_fits(bundle: Bundle)
     raw = "\n".join((*lines, write({"parts": parts, "sha256": sealed}), "")).encode()
     assert damage(raw) == ()
     with pytest.raises(BundleError, match="a key stands twice"):
-        verified(raw, app.library())
+        verified(raw, library())
 
 
 def test_bundle_that_would_fill_the_memory_is_refused() -> None:
     with pytest.raises(BundleError, match="more than 8,000,000 values"):
-        verified(b'{"bundle":1}\n' + b"[]," * 4_000_001, app.library())
+        verified(b'{"bundle":1}\n' + b"[]," * 4_000_001, library())
 
 
 def test_entry_of_a_stranger_draws_nothing_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

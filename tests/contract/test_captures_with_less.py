@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from bot import app
 from bot.app.cases import replayed
+from bot.app.parts import library
 from bot.domain.conclude import conclude
 from bot.domain.probe import Unread
 from bot.domain.verdict import Status, Verdict
 from bot.transport.case_file import load
 
 NODES = sorted((Path(__file__).parents[1] / "captures" / "nodes").glob("*.jsonl.gz"))
-PLAYBOOK = app.library().get("node-health")
+PLAYBOOK = library().get("node-health")
 GRAVE = {used.cause.name for used in PLAYBOOK.causes if used.cause.worst is Status.CRITICAL}
 
 

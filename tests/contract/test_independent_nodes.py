@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bot import app
 from bot.actions import ACTIONS
+from bot.app.parts import library
 from bot.causes import CAUSES
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
@@ -37,7 +37,7 @@ def now() -> datetime:
 @cache
 def judged(label: Label) -> Verdict:
     triage = Triage(ReplayTransport(label.machine.case()), ACTIONS, now)
-    return asyncio.run(triage.diagnose(Node("node", "localhost"), app.library().get(label.playbook)))
+    return asyncio.run(triage.diagnose(Node("node", "localhost"), library().get(label.playbook)))
 
 
 @pytest.mark.parametrize("label", ALL, ids=lambda label: str(label.name))

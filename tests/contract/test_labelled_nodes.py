@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from bot import app
 from bot.__main__ import main
 from bot.actions import ACTIONS
 from bot.app.cases import replayed
+from bot.app.parts import library
 from bot.domain.batch import Batch
 from bot.domain.case import RecordedVerdict, read_case
 from bot.domain.command import Completed
@@ -62,7 +62,7 @@ async def judged(label: dict[str, Any]) -> tuple[Verdict, Changed]:
     """The verdict on a label's recording, and the recording with its changes."""
     case = load(NODES / label["file"])
     recording = Changed(ReplayTransport(case), label.get("without", []), label.get("replace", {}))
-    whole = app.library().get(label.get("playbook", "node-health"))
+    whole = library().get(label.get("playbook", "node-health"))
     # A probe that came later was not asked: what it would decide is open, and no label's business.
     playbook = replace(whole, probes=tuple(probe for probe in whole.probes if probe.name in case.probes))
     return await Triage(recording, ACTIONS, now).diagnose(Node("node", "localhost"), playbook), recording
@@ -134,7 +134,7 @@ def test_replay_gives_every_recording_its_verdict(
 async def test_taking_secrets_out_changes_no_verdict(path: Path) -> None:
     case = load(path)
     clean = read_case(case.text(), str(path), "")
-    playbook = app.library().get("node-health")
+    playbook = library().get("node-health")
     assert RecordedVerdict.of(await replayed(clean, playbook)) == RecordedVerdict.of(await replayed(case, playbook))
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bot import app
 from bot.__main__ import main
+from bot.app.parts import library
 from bot.app.unmissed import unmissed
 from tests.contract.test_why import CAPTURES, CASES
 
@@ -56,7 +56,7 @@ def test_condition_that_nothing_would_miss_is_told(capsys: pytest.CaptureFixture
 
 
 def test_change_of_a_case_counts_as_one_more_case() -> None:
-    playbook = app.library([planted()]).get("mine")
+    playbook = library([planted()]).get("mine")
     conditions = tuple(each for each in playbook.conditions if each.name == "on-a-change")
     alone = replace(playbook, causes=(), conditions=conditions)
     (found,) = unmissed([alone], [HEALTHY])
@@ -78,6 +78,6 @@ def labelled() -> set[str]:
 
 @pytest.mark.long
 def test_every_cause_that_a_recorded_node_has_would_be_missed() -> None:
-    (found,) = unmissed([app.library().get("node-health")], CASES)
+    (found,) = unmissed([library().get("node-health")], CASES)
     assert len(labelled()) > 8
     assert labelled().isdisjoint(piece.name for piece in found.unmissed)

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot import app
 from bot.actions import ACTIONS
+from bot.app.parts import library
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
 from bot.probes import PROBES
@@ -26,7 +26,7 @@ CORE = 5
 
 def judged(machine: Machine, playbook: str = "node-health") -> Verdict:
     triage = Triage(ReplayTransport(machine.case()), ACTIONS, lambda: datetime(2026, 11, 21, 12, 14, tzinfo=UTC))
-    return asyncio.run(triage.diagnose(Node("node", "localhost"), app.library().get(playbook)))
+    return asyncio.run(triage.diagnose(Node("node", "localhost"), library().get(playbook)))
 
 
 def told(machine: Machine, playbook: str = "node-health") -> tuple[str, str | None, list[str]]:

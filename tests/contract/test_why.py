@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bot import app
 from bot.__main__ import main
 from bot.actions import ACTIONS
 from bot.app.cases import as_asked, replay, surroundings, why
+from bot.app.parts import library
 from bot.domain.change import Change
 from bot.domain.conclude import weighings
 from bot.domain.errors import UsageError
@@ -26,7 +26,7 @@ from bot.transport.case_file import load
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 CASES = sorted([*(CAPTURES / "nodes").glob("*.jsonl.gz"), *(CAPTURES / "cases").glob("*.jsonl.gz")])
-LIBRARY = app.library()
+LIBRARY = library()
 FOUNDING = CAPTURES / "cases" / "form-2--leaked-memory-cgroups.jsonl.gz"
 
 

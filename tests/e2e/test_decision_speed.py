@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from bot.app import inventory
 from bot.app.acting import SHORT_LOOK, acting
-from bot.app.parts import library, now, ssh_transport
+from bot.app.parts import inventory, library, now, ssh_transport
 from bot.causes import CAUSES
 from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.domain.action import Action, Args, Facts, Proof, Step

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot import app
+from bot.app.check import Check, check
+from bot.app.parts import inventory, library, now, ssh_transport
 from bot.demo.fleet import FLEET, running
 from bot.domain.batch import Sampling
 from bot.domain.verdict import Verdict
@@ -70,16 +71,16 @@ async def checked(folder: Path) -> dict[str, Verdict]:
     def concluded(verdict: Verdict) -> None:
         verdicts[verdict.node] = verdict
 
-    async with running(FLEET, folder, app.now, asyncio.get_running_loop().time) as fleet:
-        what = app.Check(
-            nodes=tuple(app.inventory(fleet.inventory, {}).nodes),
-            playbook=app.library().get(Settings().playbook),
-            transport=app.ssh_transport({"HOME": str(folder)}),
+    async with running(FLEET, folder, now, asyncio.get_running_loop().time) as fleet:
+        what = Check(
+            nodes=tuple(inventory(fleet.inventory, {}).nodes),
+            playbook=library().get(Settings().playbook),
+            transport=ssh_transport({"HOME": str(folder)}),
             sampling=Sampling(),
             deadline=timedelta(seconds=20),
             parallel=len(FLEET),
         )
-        await app.check(what, lambda _: None, concluded)
+        await check(what, lambda _: None, concluded)
     return verdicts
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from bot import app
 from bot.__main__ import main
 from bot.app.acting import acting
 from bot.app.bundles import exported, verified
+from bot.app.check import PROGRAM
+from bot.app.parts import library
 from bot.domain.node import Node
 from bot.inventory import Inventory
 from bot.settings import Settings
@@ -34,7 +35,7 @@ async def test_incident_of_a_page_can_be_exported_and_holds(tmp_path: Path) -> N
         bundle = exported(database, incident.id, datetime.now(UTC))
     assert bundle.case is not None
     assert bundle.entries[-1].kind == "PlanWithheld"
-    told = await asyncio.to_thread(verified, bundle.text().encode(), app.library())
+    told = await asyncio.to_thread(verified, bundle.text().encode(), library())
     assert (told.broken, told.unproven) == ([], [])
 
 
@@ -43,7 +44,7 @@ def test_bot_that_serves_has_its_readings_keep_their_cases(tmp_path: Path) -> No
     settings = Settings.load({}, {}, tmp_path, tmp_path, settings_of())
     known = Inventory.load(tmp_path / "inventory.toml", home=tmp_path)
     parts = acting(settings, known, None, {"HOME": str(tmp_path)})  # type: ignore[arg-type]
-    assert parts.triage.program == app.PROGRAM
+    assert parts.triage.program == PROGRAM
 
 
 def test_why_is_said_of_an_incident(

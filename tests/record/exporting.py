@@ -11,8 +11,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from bot import app
 from bot.actions import ACTIONS
+from bot.app.check import PROGRAM
+from bot.app.parts import library
 from bot.domain.batch import Sampling
 from bot.domain.events import Approved, Escalated, PlanProposed, StepStarted
 from bot.domain.fold import fold
@@ -53,7 +54,7 @@ def judged(database: Database, at_node: Node = NODE) -> str:
 
 
 async def _judged(database: Database, at_node: Node) -> str:
-    verdict, playbook = await verdict_of(at_node), app.library().get("node-health")
+    verdict, playbook = await verdict_of(at_node), library().get("node-health")
     with ThreadPoolExecutor(1) as threads:
         ledger, cases = (on_threads(each, threads) for each in (Ledger(database), KeptCases(database)))
         recorder = VerdictRecorder(ledger, Offering(), unheard, cases)  # type: ignore[arg-type]
@@ -72,9 +73,9 @@ async def verdict_of(at_node: Node) -> Verdict:
         Sampling(said.head.samples),
         timedelta(seconds=20),
         draining=DrainSettings("", "prod"),
-        program=app.PROGRAM,
+        program=PROGRAM,
     )
-    return without_secrets(await triage.diagnose(at_node, app.library().get("node-health")))
+    return without_secrets(await triage.diagnose(at_node, library().get("node-health")))
 
 
 def ended(database: Database) -> str:

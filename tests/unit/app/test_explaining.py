@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot import app
 from bot.app.cases import replayed, why
 from bot.app.explaining import Explainer, proven
+from bot.app.parts import library
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.what_if import outcome
 from bot.transport.case_file import load
 from tests.contract.test_why import FOUNDING
 
-LIBRARY = app.library()
+LIBRARY = library()
 PLAYBOOK = LIBRARY.get("node-health")
 
 

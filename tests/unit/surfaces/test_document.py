@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from bot import app
 from bot.app.cases import replayed
+from bot.app.parts import library
 from bot.domain.probe import Unread
 from bot.domain.verdict import Verdict
 from bot.surfaces.document import document, documents, node_document
@@ -34,7 +34,7 @@ SHARED = JsonConverter()  # one for all, as in a check of a fleet
 @functools.cache
 def judged(path: Path) -> Verdict:
     case = case_file.load(path)
-    return asyncio.run(replayed(case, app.library().get(case.head.playbook or "node-health")))
+    return asyncio.run(replayed(case, library().get(case.head.playbook or "node-health")))
 
 
 def slowly(readings: Mapping[str, Any]) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from bot import app
 from bot.app.cases import replay
+from bot.app.parts import library
 from bot.domain.cause import Tuning, Weighing
 from bot.domain.change import Change
 from bot.domain.playbook import WeighedCause
@@ -16,7 +16,7 @@ from bot.response.diagnosis.what_if import outcome
 from bot.transport.case_file import load
 from tests.contract.test_why import FOUNDING
 
-PLAYBOOK = app.library().get("node-health")
+PLAYBOOK = library().get("node-health")
 CHANGES = ("cgroups.dying=900", "cpu=unread", "cgroups.dying=901", "kernel_log=unread", "host.clocksource=hpet")
 
 

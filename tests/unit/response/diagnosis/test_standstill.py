@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.actions import ACTIONS
-from bot.app import exit_status, library
+from bot.app.check import exit_status
+from bot.app.parts import library
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import StoodStill
