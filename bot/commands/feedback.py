@@ -5,13 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bot.commands import approvals, options
 from bot.domain.errors import Refused, UsageError
-
-if TYPE_CHECKING:
-    pass
 
 
 def add_verbs(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

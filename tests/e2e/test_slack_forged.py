@@ -11,7 +11,10 @@ import pytest
 
 from bot.demo.slack.delivery import Delivered
 from bot.demo.slack.server import SlackWorkspace
-from tests.slack.acting_team import BOB, CAROL, ONCALL, ActingTeam
+from bot.surfaces.slack.dialog import HOME, Intent, MetadataSigner
+from bot.surfaces.slack.listeners import Submission
+from bot.surfaces.slack.people import Person
+from tests.slack.acting_team import BOB, CAROL, ONCALL, TEAM, ActingTeam
 
 
 async def clicked(slack: SlackWorkspace, team: ActingTeam, /, **changes: Any) -> dict[str, Any]:
@@ -135,4 +138,14 @@ async def test_reason_of_blanks_is_refused_in_the_dialog(slack: SlackWorkspace, 
     sent = await slack.submit("bob", view, {"reason": "   \n "})
     assert sent.errors == {"reason": "A decision needs a reason: it goes on record. (ReasonMissing)"}
     assert slack.modal("bob") is not None
+    await team.decided_nothing()
+
+
+async def test_seal_of_the_app_home_is_no_dialog(slack: SlackWorkspace, team: ActingTeam) -> None:
+    await team.proposed("node-1")
+    (incident,) = await team.ledger.incidents()
+    sealed = MetadataSigner(slack.bot_token).sign(Intent(HOME, BOB, {incident.id: ""}, ONCALL))
+    sent = Submission("sent-home", Person(BOB, TEAM), sealed, "let me")
+    assert await team.acting.submissions.submitted(sent) == {}
+    assert (await team.told("bob", "NothingProposed")).text.startswith("This bot cannot do that.")
     await team.decided_nothing()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.house_events import HOUSE, BrakePulled
-from tests.slack.acting_team import ALICE, BOB, CAROL, GUEST, ActingTeam, acting_team, people
+from bot.surfaces.slack.listeners import Submission
+from bot.surfaces.slack.people import Person
+from tests.slack.acting_team import ALICE, BOB, CAROL, GUEST, TEAM, ActingTeam, acting_team, people
 
 WHO: dict[str, tuple[str, Callable[[SlackWorkspace], None], str, str]] = {
     "whoever asked": (
@@ -131,6 +134,39 @@ async def test_somebody_who_left_the_group_since_the_click_is_out(slack: SlackWo
     await slack.submit("bob", view, {"reason": "yes"})
     await team.told("bob", "NotAnApprover")
     await team.decided_nothing()
+
+
+async def test_yes_that_is_carried_on_after_a_crash_counts_only_for_whoever_still_may(
+    slack: SlackWorkspace, team: ActingTeam
+) -> None:
+    view = await team.dialog("bob", await team.proposed("node-1"))
+    team.is_dying = True
+    await slack.submit("bob", view, {"reason": "yes"})
+    team.is_dying = False
+    group = slack.state.groups["S0SRE00001"]
+    slack.state.groups["S0SRE00001"] = replace(group, members=(ALICE,))
+    await team.restarted("runner-2").submissions.carry_on()
+    await team.told("bob", "NotAnApprover")
+    await team.decided_nothing()
+
+
+async def test_one_person_who_says_yes_to_two_programs_at_once_is_one_voice(
+    slack: SlackWorkspace, team: ActingTeam
+) -> None:
+    team.needed, team.run_plans = 2, False
+    offer = await team.proposed("node-1")
+    sent = []
+    for key in ("sent-1", "sent-2"):
+        view = await team.dialog("bob", offer)
+        sent.append(Submission(key, Person(BOB, TEAM), view.private_metadata, "yes"))
+        await slack.close("bob", view)
+    programs = (team.acting.submissions, team.restarted("runner-2").submissions)
+    taken = await asyncio.gather(*(program.submitted(each) for program, each in zip(programs, sent, strict=True)))
+    assert taken == [{}, {}]
+    assert "You have said yes already; 1 of 2 have." in (await team.told("bob", "NotEnoughApprovers")).text
+    await team.decided_nothing()
+    (incident,) = await team.ledger.incidents()
+    assert len((await team.find(incident.id)).endorsements) == 1
 
 
 async def test_list_of_ids_serves_a_workspace_without_groups(slack: SlackWorkspace, tmp_path: Path) -> None:

@@ -151,14 +151,15 @@ class BlockActions:
             for incident in group:
                 guards.is_undecided(incident)  # raises: who was first, or why there is nothing to decide
             raise AlreadyDecided("Nothing on this card still waits for a decision.")
-        views = [self._context.words.of_incident(incident) for incident in plans]
-        shown = covered([view for view in views if view is not None])
+        views = [(each, view) for each in plans if (view := self._context.words.of_incident(each)) is not None]
+        shown = covered([view for _, view in views])
         if not shown:
             raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie remediate {plans[0].id}")
-        objection = self._objection(click, plans[: len(shown)], card) if click.action == APPROVE else ""
-        words = [f"{len(plans) - len(shown)} more wait; decide them after these."] if plans[len(shown) :] else []
-        proposals = [(incident.id, incident.proposal) for incident in plans[: len(shown)]]
-        digests = {name: proposal.digest[:DIGEST] for name, proposal in proposals if proposal is not None}
+        meant = [incident for incident, _ in views[: len(shown)]]  # each beside the plan that is shown for it
+        objection = self._objection(click, meant, card) if click.action == APPROVE else ""
+        more = len(plans) - len(shown)
+        words = [f"{more} more wait; decide them after these."] if more else []
+        digests = {each.id: each.proposal.digest[:DIGEST] for each in meant if each.proposal is not None}
         await self._open(click, click.action, digests, shown, words, objection=objection)
 
     def _objection(self, click: Click, plans: Sequence[Incident], card: CardRecord) -> str:

@@ -75,6 +75,7 @@ def test_undo_brings_back_what_was_recorded(action: str, before: dict[str, str],
     [
         ("disable_unit", UNIT, ["sudo -n systemctl disable --now -- ecs.service"]),
         ("mask_unit", {"unit": "x.service"}, ["sudo -n systemctl mask --now -- x.service"]),
+        ("mask_unit", {"unit": "{unit} $(id).service"}, ["sudo -n systemctl mask --now -- '{unit} $(id).service'"]),
         ("start_unit", {"unit": "kubelet.service"}, ["sudo -n systemctl start -- kubelet.service"]),
         ("drop_caches", {}, ["sudo -n sysctl -w vm.drop_caches=3"]),
         (
