@@ -10,6 +10,7 @@ from bot.app.pagerduty import PagerDutyParts
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Log, Outbox
 from bot.domain.engine_contracts import Notices
+from bot.domain.intake_contracts import Inbox
 from bot.domain.policy import Policy
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.progress import Readings
@@ -27,7 +28,7 @@ from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.context import NodePicker, SlackContext
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
-from bot.surfaces.slack.home import Deliveries, HomePublisher
+from bot.surfaces.slack.home import HomePublisher
 from bot.surfaces.slack.kept_checks import KeptChecks
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.profiles import SlackProfiles
@@ -62,7 +63,7 @@ def slack_acting(
     notices: Notices,
     readings: Readings,
     *,
-    deliveries: Deliveries,
+    deliveries: Inbox,
     known: NodeNames | None = None,
     askers: Askers | None = None,
     picker: NodePicker | None = None,

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TypeAlias
 
 from bot.domain.contracts import Log, Seconds
 
 SAID_EVERY_SECONDS = 60.0
 MOST_PEERS = 1000
-
-
-class CountUnauthorized(Protocol):
-    """Counts a request that was answered 401."""
-
-    def __call__(self, path: str, /) -> None:
-        """Count it by the path of its route."""
-        ...
+CountUnauthorized: TypeAlias = Callable[[str], None]  # counts a request answered 401, by the path of its route
 
 
 @dataclass(slots=True, eq=False)

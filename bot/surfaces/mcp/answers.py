@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot.domain.case import Case, CaseStore, read_case
-from bot.domain.contracts import ActingLedger, Clock, Fresh, Listener, NodeDirectory, Progress
+from bot.domain.contracts import ActingLedger, Clock, Fresh, NodeDirectory, Progress
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
 from bot.domain.fold import fold, triaged_in
 from bot.domain.house_events import WishRefused
-from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.recorder import VerdictRecorder
+from bot.response.diagnosis.scheduler import CheckScheduler
 from bot.response.diagnosis.what_if import Why
 from bot.response.record import IncidentRecord, Opening, received, unheard
 from bot.surfaces.document import documents
@@ -32,14 +32,6 @@ from bot.surfaces.why import why_body, why_text
 
 MOST_LISTED = 200  # incidents in an answer; the rest is counted
 WITHHELD = "It was asked through MCP, which offers no plan: check the node in Slack or a terminal to get its plan."
-
-
-class Reads(Protocol):
-    """Reads nodes, a few at a time: the scheduler of checks."""
-
-    async def ask(self, person: str, node: Node, playbook: Playbook, heard: Listener, /) -> Verdict | None:
-        """Return a node's verdict; None where the program stops before it is read."""
-        ...
 
 
 class Explains(Protocol):
@@ -67,7 +59,7 @@ class RecordedAnswers:
     """
 
     asker: Asker
-    reads: Reads
+    reads: CheckScheduler
     nodes: NodeDirectory
     playbooks: Playbooks
     words: PlanWords

@@ -19,9 +19,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import SettingsError
 from bot.domain.safe_text import one_line
+from bot.surfaces.hooks import Counted
 from bot.surfaces.slack.calls import FAILURES, PASSING, Calls, Timing, error_name
 from bot.surfaces.slack.dialog import MetadataSigner
-from bot.surfaces.slack.listeners import CountRequest, Listeners
+from bot.surfaces.slack.listeners import Listeners
 from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.people import People, Workspace
 from bot.surfaces.slack.signed_http import SignedHttp
@@ -50,7 +51,7 @@ class SlackConnection:
         now: Clock,
         log: Log,
         logger: logging.Logger,
-        counted: CountRequest | None = None,
+        counted: Counted | None = None,
     ) -> None:
         self._tokens = tokens
         self._counted = counted

@@ -10,11 +10,12 @@ from bot.domain.contracts import Outbox
 from bot.domain.entry import Entry
 from bot.domain.errors import LedgerError, Refused, UnknownIncident
 from bot.domain.incident import Incident, IncidentSummary
-from bot.domain.intake_contracts import GivenUpDelivery
+from bot.domain.intake_contracts import GivenUpDelivery, Inbox
 from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
+from bot.response.diagnosis.progress import Readings
 from bot.surfaces.remembered import Remembered
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import BRAKE, bold, button, choice_blocks, code, date, line, person, row, text
@@ -65,29 +66,12 @@ class HomeState:
     words: PlanWords = BY_NAME
 
 
-class Readings(Protocol):
-    """Counts the running readings."""
-
-    @property
-    def running(self) -> int:
-        """How many nodes are being read now."""
-        ...
-
-
 class Troubled(Protocol):
     """A part whose trouble people have to know."""
 
     @property
     def trouble(self) -> str:
         """What does not work at present, as a sentence; empty while all is well."""
-        ...
-
-
-class Deliveries(Protocol):
-    """The deliveries of sources."""
-
-    async def given_up(self) -> tuple[GivenUpDelivery, ...]:
-        """Return the deliveries given up in the last days, the newest first."""
         ...
 
 
@@ -100,7 +84,7 @@ class HomePublisher:
     outbox: Outbox
     nodes: int
     readings: Readings
-    deliveries: Deliveries
+    deliveries: Inbox
     pagerduty: Troubled | None = None
     # People's direct messages with the bot.
     _direct: Remembered[str, str] = field(default_factory=lambda: Remembered(MOST_PEOPLE))

@@ -21,6 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.contracts import Seconds
 from bot.domain.json_form import NotOfForm, read
 from bot.domain.safe_text import redacted_text
+from bot.surfaces.hooks import Counted
 from bot.surfaces.slack.dialog import CONTROL, PLAN_DIALOG, REASON
 from bot.surfaces.slack.message import Block
 from bot.surfaces.slack.people import Person, mapping
@@ -115,13 +116,6 @@ class AppHome(Protocol):
         """Begin to bring a person's App Home up to date; returns at once. `channel` is their direct message."""
 
 
-class CountRequest(Protocol):
-    """Counts a request from Slack."""
-
-    def __call__(self, source: str, outcome: str, seconds: float, /) -> None:
-        """Count it: its outcome, and how long the answer took."""
-
-
 class Listeners:
     """Passes what Slack delivers, by socket or HTTP, to whoever takes it.
 
@@ -129,7 +123,7 @@ class Listeners:
     """
 
     def __init__(
-        self, client: AsyncWebClient, clock: Seconds, logger: logging.Logger, counted: CountRequest | None = None
+        self, client: AsyncWebClient, clock: Seconds, logger: logging.Logger, counted: Counted | None = None
     ) -> None:
         self.is_open = False
         self.authorized: AuthorizeResult | None = None

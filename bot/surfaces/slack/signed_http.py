@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
@@ -22,14 +22,7 @@ from bot.surfaces.web_limits import body_of
 
 WINDOW = timedelta(minutes=5)  # an older request may be a replay; a repetition within it has a known key
 _DIGITS = 12
-
-
-class Dispatch(Protocol):
-    """Passes a request to its listener."""
-
-    async def __call__(self, request: AsyncBoltRequest, /) -> BoltResponse:
-        """Return the listener's answer."""
-        ...
+Dispatch: TypeAlias = Callable[[AsyncBoltRequest], Awaitable[BoltResponse]]  # passes a request to its listener
 
 
 class SignedHttp:

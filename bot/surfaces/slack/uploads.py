@@ -7,9 +7,9 @@ of the bot shows it, and nowhere else: https://docs.slack.dev/reference/block-ki
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
@@ -30,15 +30,9 @@ class Uploaded:
     file: str
 
 
+# Sends bytes to an address, and returns status and headers. Raises: OSError, aiohttp.ClientError.
+SendBytes: TypeAlias = Callable[[str, bytes], Awaitable[tuple[int, Mapping[str, str]]]]
 UploadOutcome: TypeAlias = Uploaded | RetryLater | Rejected
-
-
-class SendBytes(Protocol):
-    """Sends bytes to an address; returns status and headers."""
-
-    async def __call__(self, url: str, content: bytes) -> tuple[int, Mapping[str, str]]:
-        """Send. Raises: OSError or aiohttp.ClientError when the address cannot be reached."""
-        ...
 
 
 class Uploads:

@@ -6,25 +6,18 @@ never comes; `zombie why ID` says the same at any time.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
 
 from bot.domain.errors import ZombieError
 from bot.domain.verdict import Status, Verdict
+from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.thread import Reply
 
 Explain: TypeAlias = Callable[[Verdict], Awaitable[Sequence[str]]]
-
-
-class Tasks(Protocol):
-    """Runs work in the background."""
-
-    def begin(self, work: Coroutine[Any, Any, None], name: str, /) -> None:
-        """Start work."""
-        ...
 
 
 class Details(Protocol):
@@ -38,7 +31,7 @@ class Details(Protocol):
 class WhyReplies:
     """Adds to a verdict that names a cause why it was given; `explain` returns a sentence for each change, proven."""
 
-    def __init__(self, explain: Explain, poster: Poster, tasks: Tasks, pictures: Pictures | None = None) -> None:
+    def __init__(self, explain: Explain, poster: Poster, tasks: Background, pictures: Pictures | None = None) -> None:
         """`pictures` go first: to explain takes a tenth of a second of a processor, which slows an upload down."""
         self._explain = explain
         self._poster = poster

@@ -17,6 +17,7 @@ from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import Underway
+from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.parts import MessageTarget
@@ -212,7 +213,7 @@ async def test_why_is_added_to_the_details_once_it_is_known() -> None:
         return ["If cgroups.dying were 900, nothing would be offered.", *("More." for _ in range(4))]
 
     wall, later = Wall(), Later()
-    cards = wall.cards(WhyReplies(explain, cast("Poster", wall), later))
+    cards = wall.cards(WhyReplies(explain, cast("Poster", wall), cast("Background", later)))
     group = [incident("i1")]
     await cards.begun(group, group)
     snapshot = Snapshot(NODE, group[0].opened_at, timedelta(), case=Case(Head(NODE)))
@@ -255,7 +256,9 @@ async def test_picture_goes_before_the_reasons_and_is_prepared_while_the_node_is
         return []
 
     wall, later, brushes = Wall(), Later(), Brushes()
-    cards = wall.cards(WhyReplies(explain, cast("Poster", wall), later, cast("Pictures", brushes)), brushes)
+    cards = wall.cards(
+        WhyReplies(explain, cast("Poster", wall), cast("Background", later), cast("Pictures", brushes)), brushes
+    )
     group = [incident("i1")]
     await cards.begun(group, group)
     assert brushes.prepared == 1
