@@ -88,7 +88,9 @@ def test_line_on_its_own_floor_passes(path: str, source: str) -> None:
     assert list(violations(path, source)) == []
 
 
-@pytest.mark.parametrize("module", ["bot.__main__", "bot.app", "bot.app.weighing_pool", "bot.app.machines"])
+@pytest.mark.parametrize(
+    "module", ["bot.__main__", "bot.app.check", "bot.app.parts", "bot.app.weighing_pool", "bot.app.machines"]
+)
 def test_starting_loads_nothing_a_check_does_not_need(module: str) -> None:
     heavy = (
         "{'slack_bolt', 'slack_sdk', 'aiohttp', 'httpx', 'dbos', 'sqlalchemy', 'pytest', 'prometheus_client', 'PIL', "

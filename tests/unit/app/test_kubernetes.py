@@ -89,10 +89,10 @@ async def test_first_call_looks_for_the_kubeconfig_and_says_that_there_is_none(t
 def test_planning_a_drain_loads_no_client(tmp_path: Path) -> None:
     (tmp_path / "zombie.toml").write_text('[kubernetes]\ncontext = "prod"\n')
     program = (
-        "import sys, pathlib, bot.__main__, bot.app\n"
+        "import sys, pathlib, bot.__main__\nfrom bot.app.kubernetes import draining\n"
         "from bot.settings import Settings\n"
         f"settings = Settings.load({{}}, {{}}, pathlib.Path({str(tmp_path)!r}))\n"
-        "print(bot.app.draining(settings).cluster, *sorted({'lightkube', 'httpx2', 'httpx'} & sys.modules.keys()))\n"
+        "print(draining(settings).cluster, *sorted({'lightkube', 'httpx2', 'httpx'} & sys.modules.keys()))\n"
     )
     done = subprocess.run(
         [sys.executable, "-P", "-c", program], env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
