@@ -15,6 +15,7 @@ _TURNS = re.compile(r"^set -- ([l\d ]*)$", re.MULTILINE)
 _PAUSE = re.compile(r"next=\$\{1\}p0; shift; sleep ([0-9.]+)$", re.MULTILINE)
 _LIFETIME = re.compile(r"^  timeout ([0-9.]+) head -c 1 <&9 & h=", re.MULTILINE)
 _PART = re.compile(r"^(l\d+p(\d))\(\) \{\n(.*?)\n\}$", re.MULTILINE | re.DOTALL)
+_WORD = re.compile(r"^(W\d+)=('(?:[^']|'\"'\"')*')$", re.MULTILINE)  # what several argument lists share
 _RUN = re.compile(r"(run|try) (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
 
 
@@ -56,6 +57,7 @@ def read_script(script: str) -> Request:
     nonce = _NONCE.search(script)
     if nonce is None:
         raise ValueError("not a batch")
+    words = {f"${name}": shlex.split(word)[0] for name, word in _WORD.findall(script)}
     parts: tuple[list[tuple[str, tuple[Way, ...]]], ...] = ([], [])
     for name, look, body in _PART.findall(script):
         ways = []
@@ -63,7 +65,8 @@ def read_script(script: str) -> Request:
             found = _RUN.fullmatch(line.removesuffix(" ||"))
             if found is not None:
                 word, number, limit, size, rest = found.groups()
-                ways.append(Way(number, tuple(shlex.split(rest)), float(limit), int(size), word == "run"))
+                argv = tuple(words.get(given, given) for given in shlex.split(rest))
+                ways.append(Way(number, argv, float(limit), int(size), word == "run"))
         parts[int(look)].append((name, tuple(ways)))
     clock, pause, turns, life = (form.search(script) for form in (_CLOCK, _PAUSE, _TURNS, _LIFETIME))
     due = int(clock[1]) * float(clock[2]) + float(clock[3]) if clock else 0.0

@@ -18,11 +18,10 @@ from typing import Any
 from bot.domain.batch_lanes import Lane, lanes_script
 from bot.domain.batch_shell import (
     LANE_MARK,
-    NEEDED_TOOLS,
     NOTHING_ASKED,
-    PREAMBLE,
-    STDERR_LIMIT_BYTES,
-    WIRE_LINE_CHARS,
+    named_words,
+    preamble,
+    quoted,
 )
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.errors import ConnectionLost
@@ -125,14 +124,16 @@ class Batch:
     def _body(self) -> str:
         """The script after the preamble; it is the same for every node."""
         parts = self.parts()
-        bodies = {name: "\n".join(map(self._line, questions)) for name, questions in parts.items()}
+        named = named_words(argv for question in self.questions for argv, _ in self.ways(question.command))
+        words = [f"{name}={shlex.quote(word)}" for word, name in named.items()]
+        bodies = {name: "\n".join(self._line(each, named) for each in questions) for name, questions in parts.items()}
         functions = [f"{name}() {{\n{body}\n}}" for name, body in bodies.items()]
         lanes = [
             Lane(first[:-2], watches=not self._urgency(first)[0], looks_twice=f"{first[:-1]}1" in parts)
             for first in sorted((name for name in parts if name.endswith("p0")), key=self._urgency)
         ]
         times = self.sampling.rest_seconds, self.sampling.turn_seconds, self.sampling.stagger_seconds
-        return "\n".join(["", *functions, lanes_script(lanes, *times) if lanes else NOTHING_ASKED])
+        return "\n".join(["", *words, *functions, lanes_script(lanes, *times) if lanes else NOTHING_ASKED])
 
     def _urgency(self, part: str) -> tuple[int, int, timedelta, str]:
         """Lanes that watch throughout come first, then lanes with second looks.
@@ -154,11 +155,11 @@ class Batch:
             ways.append((root_argv(ways[0][0], seconds), seconds + 2))
         return tuple(ways)
 
-    def _line(self, question: Question) -> str:
+    def _line(self, question: Question, named: Mapping[str, str]) -> str:
         command, ways = question.command, self.ways(question.command)
         words = [
             f"{'run' if index == len(ways) - 1 else 'try'} {question.number} {limit:g} "
-            f"{command.output_limit_bytes + 1} {shlex.join(argv)}"
+            f"{command.output_limit_bytes + 1} {quoted(argv, named)}"
             for index, (argv, limit) in enumerate(ways)
         ]
         return " ||\n".join(words)
@@ -170,26 +171,6 @@ class Batch:
             word.replace("{samples}", str(self.sampling.samples)).replace("{rest}", f"{self.sampling.rest_seconds:g}")
             for word in argv
         )
-
-
-def preamble(nonce: str, lifetime: timedelta) -> str:
-    """Return the start of a script for that nonce; after `lifetime` the script ends."""
-    words = {
-        "TOOLS": " ".join(NEEDED_TOOLS),
-        "NONCE": shlex.quote(nonce),
-        "STDERR": str(STDERR_LIMIT_BYTES),
-        "WIDTH": str(WIRE_LINE_CHARS),
-        "LIFETIME": f"{lifetime.total_seconds():.1f}",
-        "MARK": LANE_MARK,
-    }
-    return filled_in(PREAMBLE, words)
-
-
-def filled_in(text: str, words: Mapping[str, str]) -> str:
-    """Return a part of a script with its `@WORD@` placeholders filled in."""
-    for word, value in words.items():
-        text = text.replace(f"@{word}@", value)
-    return text
 
 
 def launch_command(script: str) -> str:

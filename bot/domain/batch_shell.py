@@ -11,6 +11,11 @@ behind may still write), 8 the ends of looks (`batch_lanes.py`), 9 the lifeline 
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+
 NEEDED_TOOLS = ("base64", "awk", "cat", "head", "tail", "timeout", "sleep")
 STDERR_LIMIT_BYTES = 2000
 LANE_MARK = "%z"
@@ -113,3 +118,45 @@ life() {
 )
 
 NOTHING_ASKED = '\necho "%z. $N"\n'
+
+
+def preamble(nonce: str, lifetime: timedelta) -> str:
+    """Return the start of a script for that nonce; after `lifetime` the script ends."""
+    words = {
+        "TOOLS": " ".join(NEEDED_TOOLS),
+        "NONCE": shlex.quote(nonce),
+        "STDERR": str(STDERR_LIMIT_BYTES),
+        "WIDTH": str(WIRE_LINE_CHARS),
+        "LIFETIME": f"{lifetime.total_seconds():.1f}",
+        "MARK": LANE_MARK,
+    }
+    return filled_in(PREAMBLE, words)
+
+
+def filled_in(text: str, words: Mapping[str, str]) -> str:
+    """Return a part of a script with its `@WORD@` placeholders filled in."""
+    for word, value in words.items():
+        text = text.replace(f"@{word}@", value)
+    return text
+
+
+_LONG = 400  # characters: a shorter word costs less than its name is worth
+
+
+def named_words(every: Iterable[Sequence[str]]) -> dict[str, str]:
+    """Return a variable's name for each long word that several argument lists share, so that it is sent once.
+
+    >>> named_words([("awk", "x" * 400), ("timeout", "4", "awk", "x" * 400), ("y" * 400,)]) == {"x" * 400: "W0"}
+    True
+    """
+    times = Counter(word for argv in every for word in argv if len(word) >= _LONG)
+    return {word: f"W{number}" for number, word in enumerate(word for word, count in times.items() if count > 1)}
+
+
+def quoted(argv: Sequence[str], named: Mapping[str, str]) -> str:
+    """Return a shell's words for an argument list; those that have a name are called by it.
+
+    >>> print(quoted(("awk", "a b", "x y z"), {"x y z": "W0"}))
+    awk 'a b' "$W0"
+    """
+    return " ".join(f'"${named[word]}"' if word in named else shlex.quote(word) for word in argv)

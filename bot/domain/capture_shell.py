@@ -11,7 +11,7 @@ from __future__ import annotations
 import shlex
 from datetime import timedelta
 
-from bot.domain.batch import filled_in, preamble
+from bot.domain.batch_shell import filled_in, preamble
 from bot.domain.capture import (
     JOURNAL_SECONDS,
     PERF,

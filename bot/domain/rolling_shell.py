@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 from datetime import timedelta
 
-from bot.domain.batch import filled_in, preamble
+from bot.domain.batch_shell import filled_in, preamble
 from bot.domain.capture import READS_SYMBOLS, SYMBOLS_SECONDS
 from bot.domain.capture_shell import MARK, PLACE
 from bot.domain.rolling import HERE, READ_SECONDS, SEGMENT_LIMIT_MB, Places, read_argv

@@ -191,7 +191,8 @@ _END = re.compile(r"-- (journal|dmesg): ([0-9]{1,12}) lines, ([0-9]{1,12}) left 
 def _way(origin: str, said: str, errors: str) -> tuple[str, ...]:
     # Without levels, of an old sudoers row or of busybox, the log is read all the same.
     levels = f"{{ {errors}; }} 2>/dev/null"
-    return ("sh", "-c", f"{{ {said} && echo '{WHOLE}' && {levels}; }} | awk -v o={origin} {shlex.quote(FILTER)}")
+    # The filter is a word of its own, so that a script of several ways holds it once.
+    return ("sh", "-c", f"{{ {said} && echo '{WHOLE}' && {levels}; }} | awk -v o={origin} \"$1\"", "sh", FILTER)
 
 
 def _journal(as_root: bool) -> tuple[str, ...]:

@@ -234,8 +234,8 @@ def kernel_lines(context: CommandContext, argv: Sequence[str]) -> Answer:
     if "sudo -n" not in script and not context.state.reads_journal:
         return Answer.error("Hint: You are currently not seeing messages from other users and the system.", 0)
     origin = "journal" if "o=journal" in script else "dmesg"
-    sorts = [re.compile(words) for words in _SORT.findall(script)]
-    habits = re.compile(_HABITS.findall(script)[0])
+    sorts = [re.compile(words) for words in _SORT.findall(argv[-1])]
+    habits = re.compile(_HABITS.findall(argv[-1])[0])
     every = kernel_log.entries(context.state, context.now())
     kept: dict[int, list[int]] = {}
     for number, (_, level, text) in enumerate(every):

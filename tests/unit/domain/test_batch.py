@@ -30,7 +30,8 @@ SHELLS = [
 word = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\n\0"), max_size=20)
 tricky = st.sampled_from(
     ["it's", '"', "$(id)", "`id`", "${x}", "\\", "", "-n", "!!", "*", "~", "%s", "@NONCE@", "@MARK@", "{samples}", "\r",
-     "q0 () {", "}", "run q0 1 1 x", "sleep 1 | {", "N=00", "||", "\u2028", "\x85", "\x1c", "é", "🐱", "#", "=", "a=b"]
+     "q0 () {", "}", "run q0 1 1 x", "sleep 1 | {", "N=00", "||", "\u2028", "\x85", "\x1c", "é", "🐱", "#", "=", "a=b",
+     "it's $W0 \"long\" " * 30]  # sent once, however many ways hold it
 )  # fmt: skip
 argv = st.lists(word | tricky, min_size=1, max_size=6).map(tuple)
 
@@ -109,7 +110,7 @@ def test_every_shell_takes_the_script_for_a_script(shell: list[str], asked: Batc
 @settings(unhurried, max_examples=25)
 @given(asked=batch)
 def test_every_shell_hands_a_command_its_words_as_they_were(shell: list[str], asked: Batch) -> None:
-    bodies = [line for line in asked.script(NONCE).split("\n") if line.startswith(("run q", "try q"))]
+    bodies = [line for line in asked.script(NONCE).split("\n") if line.startswith(("run q", "try q", "W"))]
     shown = "\n".join(line.removesuffix(" ||") for line in bodies)
     stubs = 'show() { shift 3; printf \'%s\\0\' "$#" "$@"; }\nrun() { show "$@"; }\ntry() { show "$@"; }\n'
     said = subprocess.run([*shell], input=(stubs + shown).encode(), capture_output=True, timeout=30, check=True)
@@ -119,6 +120,16 @@ def test_every_shell_hands_a_command_its_words_as_they_were(shell: list[str], as
 
 def _in_order(asked: Batch) -> list[list[tuple[str, ...]]]:
     return [ways(asked)[question.number] for questions in asked.parts().values() for question in questions]
+
+
+def test_long_word_that_several_ways_share_is_sent_once() -> None:
+    long = 'it\'s "long" ' * 50
+    shared = Command("a", ("first", long), alternatives=(("second", "x", long),))
+    asked = Batch.of([("p", shared), ("p", Command("b", ("third", "y" * 500)))], Sampling(5))
+    script = asked.script(NONCE)
+    assert script.count(shlex.quote(long)) == 1
+    assert script.count('"$W0"') == 2
+    assert "W1=" not in script, "what is used once has no name"
 
 
 @unhurried
