@@ -95,7 +95,13 @@ async def replayed(
 
 async def replayed_in_short(case: Case, playbook: Playbook, changes: Sequence[Change], redactor: Redactor) -> Verdict:
     """Return status, cause, confidence and plan alone: enough to see whether it is another verdict. Raises the same."""
-    return without_secrets(alone(await _judged(case, playbook, changes)), redactor)
+    return _told(await _judged(case, playbook, changes), redactor)
+
+
+def _told(verdict: Verdict, redactor: Redactor) -> Verdict:
+    """Return status, cause, confidence and plan, without secrets: only in a plan there is anything that a node said."""
+    short = alone(verdict)
+    return short if short.plan is None else without_secrets(short, redactor)
 
 
 async def _judged(case: Case, playbook: Playbook, changes: Sequence[Change]) -> Verdict:
@@ -173,7 +179,7 @@ def why(case: Case, playbook: Playbook, replays: Playbook | None = None) -> Why:
         return Why(case, verdict, ())
     verdict = replace(verdict, snapshot=(snapshot := as_read(verdict.snapshot)))
     found = what_ifs(snapshot, Judge(as_asked(case, playbook), ACTIONS, node, draining))
-    clean = (replace(each, verdict=without_secrets(alone(each.verdict), redactor)) for each in found)
+    clean = (replace(each, verdict=_told(each.verdict, redactor)) for each in found)
     return Why(case, verdict, tuple(clean))
 
 

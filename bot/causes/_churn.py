@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from datetime import timedelta
 from bot.causes._figures import count, span
 from bot.causes._recent import age_by_clock
 from bot.causes._recent import uptime as uptime_of
-from bot.domain.known_agents import KNOWN_AGENTS
+from bot.domain.known_agents import KNOWN_AGENTS, KnownAgent
 from bot.domain.probe import Snapshot, Unread
 from bot.probes.agents import ECS, Agent, AgentsReading
 from bot.probes.containers import ContainersReading
@@ -124,21 +125,27 @@ def _churn(
     # One end in all that time is a deployment, or an upgrade.
     is_once = reading.exits_over is not None and exits == 1 and not (agent and agent.log_exits)
     replaced = len(mine) == 2 and not is_once and _was_replaced(*mine)
+    is_young, is_failing = all_young and agent is not None and not is_once, any(map(_fails, present))
+    is_told = bool(replaced or is_young or exits or is_failing or (agent and agent.log_exits))
     return Churn(
         image=image,
         unit=agent.unit if agent else "",
         agent=agent,
         replaced=replaced,
-        newest_age=min(ages) if all_young and agent is not None and not is_once else None,
+        newest_age=min(ages) if is_young else None,
         runs_steadily=bool(ages) and not all_young and not replaced and any(c.running for c in mine[-1]),
         exits=exits,
         exits_over=reading.exits_over,
         turns_scaled=turns,
         log_exits=agent.log_exits if agent else 0,
         log_last_at=agent.log_last_at if agent else "",
-        is_failing=any(_FAILING.match(container.status) for container in present),
-        source=_source(present, agent),
+        is_failing=is_failing,
+        source=_source(present, agent) if is_told else (),
     )
+
+
+def _fails(container: Container) -> bool:
+    return _FAILING.match(container.status) is not None
 
 
 def _aged(snapshot: Snapshot, churn: Churn, agent: Agent) -> Churn:
@@ -180,12 +187,17 @@ def _owner(image: str, agents: tuple[Agent, ...], units: UnitsReading | Unread) 
     for agent in agents:
         if _is_named(name, repository(agent.image)):
             return agent
-    for known in KNOWN_AGENTS:
-        if any(_is_named(name, own) for own in known.images):
-            found = () if isinstance(units, Unread) else filter(None, map(units.get, known.units))
-            unit = next(iter(found), None)
-            return Agent(known.name, unit.name if unit else "", image=name)
-    return None
+    known = _known(name)
+    if known is None:
+        return None
+    found = () if isinstance(units, Unread) else filter(None, map(units.get, known.units))
+    unit = next(iter(found), None)
+    return Agent(known.name, unit.name if unit else "", image=name)
+
+
+@functools.lru_cache(1024)  # `why` asks it of each image of a case hundreds of times
+def _known(name: str) -> KnownAgent | None:
+    return next((agent for agent in KNOWN_AGENTS if any(_is_named(name, own) for own in agent.images)), None)
 
 
 def _runs_besides(agent: Agent, units: UnitsReading | Unread, uptime: timedelta | None, young_seconds: float) -> bool:

@@ -202,14 +202,13 @@ def _resets(
     other, is_clear = held_by_another(snapshot, held, starved, tuning["walker_share"])
     if other and not stack:
         return Evidence("nic-starved", probe, f"{says}; not attributed to the dying cgroups: {other}", source)
-    may_be = bool(_may_be_of_now(snapshot, starved.events, tuning))
     is_now = (
         _is_of_now(snapshot, starved.events, tuning)
         or starved.rose
         or _may_hold_now(held)
         or _recurs(snapshot, starved.events, tuning)
     )
-    if not (may_be or is_now):
+    if not (is_now or _may_be_of_now(snapshot, starved.events, tuning)):
         last = f"the last was {_recent.ago(snapshot, starved.events[-1])}, " if starved.events else ""
         says += f"; {last}too long ago, or at an unknown time, to be present harm"
         return Evidence("nic-starved-earlier", probe, says, source)

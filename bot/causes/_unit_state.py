@@ -18,6 +18,9 @@ _TRANSIENT = "transient"  # systemd-run(1): there is nothing to disable, and a m
 _NOT_DISABLED_USEFULLY = ("static", "generated", "indirect", "masked")
 
 
+_OF_LINKS = ("/", "/etc")  # mounts of the links that disabling removes
+
+
 @dataclass(frozen=True, slots=True)
 class UnitState:
     """A unit's role on its node. `unit` "": no unit is known; `needed_because`: what on this node uses it."""
@@ -31,7 +34,6 @@ class UnitState:
     triggered_by: tuple[str, ...] = ()
     use_unread: str = ""  # why it is not known whether anybody needs it
     stops_protected: tuple[str, ...] = ()  # what must not be stopped and would stop with it
-    no_writes_to: str = ""  # the mount of its links, if that refuses writes: nothing can be disabled there
 
 
 def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent: Agent | None = None) -> UnitState:
@@ -53,7 +55,6 @@ def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent
         triggered_by=unit.triggered_by if unit else (),
         use_unread=_not_read(agents, snapshot.get(HostReading)),
         stops_protected=tuple(name for name in stops_too if is_protected((name, *_aliases(units, name)))),
-        no_writes_to=next((each.point for each in snapshot.once(shut_mounts) if each.point in ("/", "/etc")), ""),
     )
 
 
@@ -67,7 +68,7 @@ def _not_read(*readings: object) -> str:
     return "; ".join(f"{reading.probe}: {reading.reason}" for reading in readings if isinstance(reading, Unread))
 
 
-def keep_from_starting(unit: UnitState) -> tuple[tuple[Step, ...], str]:
+def keep_from_starting(unit: UnitState, snapshot: Snapshot) -> tuple[tuple[Step, ...], str]:
     """Return the step that stops a unit permanently, or no step and the reason."""
     if not unit.unit:
         return (), "No unit is known that starts it, so there is nothing to disable."
@@ -84,7 +85,7 @@ def keep_from_starting(unit: UnitState) -> tuple[tuple[Step, ...], str]:
         return (), f"{unit.unit} has no file: whoever runs it (systemd-run) has to stop it."
     if unit.use_unread:
         return (), f"Whether anybody here needs {unit.unit} was not read ({unit.use_unread})."
-    if unit.no_writes_to:
-        return (), f"{unit.unit} cannot be disabled: {unit.no_writes_to} takes no writes."
+    if shut := next((mount.point for mount in snapshot.once(shut_mounts) if mount.point in _OF_LINKS), ""):
+        return (), f"{unit.unit} cannot be disabled: {shut} takes no writes."
     action = "mask_unit" if unit.enabled in _NOT_DISABLED_USEFULLY or unit.triggered_by else "disable_unit"
     return (Step(action, {"unit": unit.unit}),), ""

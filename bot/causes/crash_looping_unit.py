@@ -86,6 +86,7 @@ def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: T
     critical = _loops.is_essential(loop.unit) and confidence is not Confidence.POSSIBLE
     critical = critical and not is_spare(snapshot.get(EssentialUnitsReading), (loop.unit.name, *loop.unit.aliases))
     return _finding(
+        snapshot,
         state,
         loop.unit.name,
         confidence,
@@ -111,7 +112,7 @@ def _of_churn(snapshot: Snapshot, churn: Churn, tuning: Tuning) -> Finding | Non
     says = _churn.says(churn)
     probe = "containers" if churn.image and (churn.goes_on or churn.exits) else "agents"
     evidence = Evidence("container-restarts", probe, says, churn.source)
-    return _finding(state, churn.suspect, confidence, says, evidence, Status.DEGRADED)
+    return _finding(snapshot, state, churn.suspect, confidence, says, evidence, Status.DEGRADED)
 
 
 def _of_pods(snapshot: Snapshot, tuning: Tuning) -> list[Finding]:
@@ -129,11 +130,12 @@ def _of_pods(snapshot: Snapshot, tuning: Tuning) -> list[Finding]:
             f"the kubelet has started {each.name} again {int(attempt.group(1)):,} times, the last {span(each.age)} ago"
         )
         seen = Evidence("pod-restarts", "containers", says, (each.source,))
-        found.append(_finding(UnitState(""), name, Confidence.LIKELY, says, seen, Status.DEGRADED))
+        found.append(_finding(snapshot, UnitState(""), name, Confidence.LIKELY, says, seen, Status.DEGRADED))
     return found
 
 
 def _finding(
+    snapshot: Snapshot,
     state: UnitState,
     suspect: str,
     confidence: Confidence,
@@ -142,7 +144,7 @@ def _finding(
     status: Status,
     doubt: str = "",
 ) -> Finding:
-    steps, why_not = keep_from_starting(state)
+    steps, why_not = keep_from_starting(state, snapshot)
     if steps and doubt:
         steps, why_not = (), doubt
     surely = confidence is not Confidence.POSSIBLE

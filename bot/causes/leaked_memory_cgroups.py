@@ -150,7 +150,7 @@ def _named(
     evidence: tuple[Evidence, ...],
     freed: bool,
 ) -> Finding:
-    steps, why_not = keep_from_starting(leaker.unit_state)
+    steps, why_not = keep_from_starting(leaker.unit_state, snapshot)
     if steps and leaker.steady and not leaker.unit_state.unused_because:
         steps, why_not = (), f"{leaker.name} runs steadily now: disabling it would stop a working service."
     if steps and leaker.ends_well and not leaker.unit_state.unused_because:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -46,6 +47,11 @@ class TellsLines(Protocol):
 
     def lines_of(self, field: str, /) -> tuple[str, ...]:
         """Return those lines, oldest first; empty for a field that none tells of."""
+
+
+@functools.cache  # there are as many as probes, and a weighing asks thousands of times
+def _not_asked(probe: str) -> Unread:
+    return Unread(probe, "not asked")
 
 
 R = TypeVar("R", bound=Reading)
@@ -95,7 +101,7 @@ class Snapshot:
         reading = self.readings.get(kind.probe)
         if isinstance(reading, (kind, Unread)):  # a union would be made anew at each of thousands of calls
             return reading
-        return Unread(kind.probe, "not asked")
+        return _not_asked(kind.probe)
 
     def once(self, work_out: Callable[..., F], *asked: Hashable) -> F:
         """Return `work_out(self, *asked)`, a figure that causes ask for repeatedly.

@@ -24,6 +24,7 @@ from bot.library.kleene import ARITHMETIC, FUNCTIONS, MEMBERSHIPS, ORDERS, Kleen
 LONGEST = 500
 _DEEPEST = 25
 _MOST_LINES = 3
+_VALUES = (bool, int, str, tuple)
 # `5m`, `64kB`, `90%`; but `90 % 7` is a remainder
 _WITH_UNIT = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:(?:ms|min|[smhd]|[kMGT]?i?B)\b| ?%(?=\s*(?:$|[<>=!)]|and\b|or\b)))")
 _TRUTH_WORDS = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
@@ -264,7 +265,7 @@ def _look(snapshot: Snapshot, probe: str, field: str) -> Value:
         value = reading.fields.get(field) if isinstance(reading, CustomReading) else getattr(reading, field, None)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         return Unknown(f"{probe}.{field} cannot be computed ({one_line(str(error), 60)})")
-    if isinstance(value, bool | int | str | tuple):
+    if isinstance(value, _VALUES):
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value

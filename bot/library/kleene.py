@@ -68,6 +68,10 @@ ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {"abs": abs, "min": min, "max": max, "round": _round}
 
 
+_CONSTANTS = (bool, int, float, str)
+_NUMBERS = (int, float)
+_TRUTHS = (bool, Unknown)
+
 # What simpleeval sets up, without names, operators and functions; it takes longer than to evaluate a condition.
 _BARE = vars(SimpleEval(operators={}, functions={}, names={}))
 
@@ -106,7 +110,7 @@ class Kleene(SimpleEval):  # type: ignore[misc]  # it ships no types
 
     def _constant(self, node: ast.Constant) -> Value:
         value: Any = node.value
-        return value if isinstance(value, bool | int | float | str) else Unknown("not a value")
+        return value if isinstance(value, _CONSTANTS) else Unknown("not a value")
 
     def _attribute(self, node: ast.Attribute) -> Value:
         probe = node.value.id if isinstance(node.value, ast.Name) else ""
@@ -138,14 +142,14 @@ class Kleene(SimpleEval):  # type: ignore[misc]  # it ships no types
 
 
 def _truth(value: Value) -> Truth:
-    return value if isinstance(value, bool | Unknown) else Unknown(f"{_shown(value)} is not a yes or no")
+    return value if isinstance(value, _TRUTHS) else Unknown(f"{_shown(value)} is not a yes or no")
 
 
 def _computed(function: Callable[..., Any], *operands: Value) -> Value:
     for operand in operands:
         if isinstance(operand, Unknown):
             return operand
-        if isinstance(operand, bool) or not isinstance(operand, int | float):
+        if isinstance(operand, bool) or not isinstance(operand, _NUMBERS):
             return Unknown(f"{_shown(operand)} is not a number")
     try:
         value = function(*operands)
@@ -182,7 +186,7 @@ def _member(value: Value, among: Value) -> Truth:
 def _sort(value: Value) -> str:
     if isinstance(value, bool):
         return "yes or no"
-    return "number" if isinstance(value, int | float) else type(value).__name__
+    return "number" if isinstance(value, _NUMBERS) else type(value).__name__
 
 
 def _shown(value: Value) -> str:

@@ -42,6 +42,8 @@ class Watch:
     unwatched: set[str] = field(default_factory=set)  # probes of readings that note nothing
     parted: set[str] = field(default_factory=set)  # fields whose entries are noted part by part
     by_figure: dict[Figure, set[str]] = field(default_factory=dict)
+    all_seen: set[str] = field(default_factory=set)  # in the blocks that have ended
+    _depth: int = 0
     _silent: dict[tuple[Any, str], dict[str, tuple[str, ...]]] = field(default_factory=dict)
 
     @contextmanager
@@ -49,9 +51,15 @@ class Watch:
         """Yield the set of what is seen while the block runs; a nested block counts for both."""
         before, noted = frozenset(self.seen), set[str]()
         self.seen.clear()
+        self._depth += 1
         yield noted
+        self._depth -= 1
         noted |= self.seen
-        self.seen |= before
+        if self._depth:
+            self.seen |= before
+        else:  # kept apart: by and by it is the most, and each block would copy it
+            self.all_seen |= before | noted
+            self.seen.clear()
 
     def snapshot(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with readings that are watched."""

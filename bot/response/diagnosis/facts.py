@@ -27,7 +27,8 @@ class Fact:
 
     def at(self, value: str) -> Change:
         """Return the change that gives it this value."""
-        return replace(self.change, value=value)
+        change = self.change
+        return Change(change.probe, change.field, change.entry, change.part, value)
 
 
 def number(value: Number | timedelta) -> Number:

@@ -1,10 +1,11 @@
 """A playbook for one case that is replayed many times: what is the same in every replay is worked out once.
 
-A replay of a changed case is still a whole one. The case's transport answers, each probe takes its answers, and the
-verdict is put together from all causes and conditions. But parsers, causes and conditions are functions of nothing
-than what they are handed: answers that were parsed before need no second parse, and a cause whose readings are the
-very same objects as before would weigh the same again. So only what the change may touch is done anew; and it is told
-by the readings themselves, not by what a search noted that looks closer.
+A replay of a changed case is still a whole one: the case's transport answers, each probe is handed its answers, and the
+verdict is put together from every cause and condition. But parsers, causes and conditions are functions of what they
+are handed and of nothing else (tests/contract/test_why.py holds causes to the probes that they name). So an answer
+needs no second parse, and a cause whose readings are the very same objects as before would weigh the same again. What
+a proof does anew is told by the readings alone, by none of the notes by which the search saves work: where the search
+was wrong about what a change touches, the proof finds it.
 """
 
 from __future__ import annotations

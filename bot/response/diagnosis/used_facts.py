@@ -100,7 +100,8 @@ def looked_at(snapshot: Snapshot, judge: Judges, verdict: Verdict) -> UsedFacts:
         reading = snapshot.readings.get(probe)
         if not (name.endswith("_seconds") and hasattr(reading, name.removesuffix("_seconds"))):  # once is enough
             watch.named(reading, Change(probe, name))
-    facts = tuple(fact for what, fact in sorted(watch.facts.items()) if what in watch.seen)
+    seen = watch.all_seen | watch.seen
+    facts = tuple(fact for what, fact in sorted(watch.facts.items()) if what in seen)
     return UsedFacts(
         facts,
         by_cause,

@@ -57,21 +57,34 @@ def _kind_once(kind: type[Any]) -> type[Any]:
     body = dict[str, Any](__slots__=(_KEPT,))
     for name, method in vars(kind).items():
         if isinstance(method, property):
-            body[name] = property(_keeping(name, method.fget))
+            body[name] = property(_keeping_figure(name, method.fget))
         elif inspect.isfunction(method) and not name.startswith("_"):
             body[name] = _keeping(name, method)
     return type(kind.__name__, (kind,), body)
 
 
-def _keeping(name: str, work_out: Any) -> Any:
+def _keeping_figure(name: str, work_out: Any) -> Any:
     @functools.wraps(work_out)  # a change reads the type that it returns
-    def kept(reading: Any, *asked: Any) -> Any:
+    def kept(reading: Any) -> Any:
         figures = getattr(reading, _KEPT, None)  # none in a changed copy
         if figures is None:
+            return work_out(reading)
+        if name not in figures:
+            figures[name] = work_out(reading)
+        return figures[name]
+
+    return kept
+
+
+def _keeping(name: str, work_out: Any) -> Any:
+    @functools.wraps(work_out)
+    def kept(reading: Any, *asked: Any) -> Any:
+        figures = getattr(reading, _KEPT, None)
+        if figures is None:
             return work_out(reading, *asked)
-        if (name, *asked) not in figures:
-            figures[name, *asked] = work_out(reading, *asked)
-        return figures[name, *asked]
+        if (key := (name, *asked)) not in figures:
+            figures[key] = work_out(reading, *asked)
+        return figures[key]
 
     return kept
 
