@@ -50,11 +50,11 @@ class Recording:
         self._judges = judges
 
     def keep(self, verdict: Verdict) -> Path:
-        """Write the case behind a verdict and return its path.
+        """Write the case behind a verdict, beside earlier cases of its node, and return its path.
 
         Raises: CaseError when it cannot be written.
         """
-        return case_file.write(self._folder, self.case(verdict))
+        return case_file.add(self._folder, self.case(verdict))
 
     def case(self, verdict: Verdict) -> Case:
         """Return the case behind a verdict; that works once."""

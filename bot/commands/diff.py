@@ -29,6 +29,7 @@ exit status:
   2  the command line, or a file it names, is wrong, or a selector matches no node
   3  there is nothing to compare with: no peer is healthy as far as read
   4  none of the nodes could be reached
+  130  interrupted: nothing was compared
 """
 
 
@@ -57,7 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.surfaces.difference import difference_body, difference_text
 
     what, here = _what(arguments)
-    asyncio.run(what.run(lambda answer: None))
+    try:
+        asyncio.run(what.run(lambda answer: None))
+    except KeyboardInterrupt:
+        done = f"{len(what.answers)} of {len(what.nodes)} nodes were read"
+        print(f"zombie: interrupted, {done}; nothing was compared, and nothing changed on any of them", file=sys.stderr)
+        return 130
     comparison: Comparison = what.comparison(here)
     if not comparison.here:
         print(f"zombie: {comparison.left_out[0].because}", file=sys.stderr)

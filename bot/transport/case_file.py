@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -52,7 +53,24 @@ def write(folder: Path, case: Case, of: str = "") -> Path:
 
     Raises: CaseError when it cannot be written.
     """
-    path = folder / f"{of}{'--' if of else ''}{case.head.node}.jsonl"
+    return _written(folder / f"{of}{'--' if of else ''}{case.head.node}.jsonl", case)
+
+
+def add(folder: Path, case: Case) -> Path:
+    """Write a case beside those that are there, and return its path.
+
+    Shape: NODE.jsonl, and if the folder has another case of the node, NODE--INSTANT.jsonl.
+
+    Raises: CaseError when it cannot be written.
+    """
+    node, instant = case.head.node, f"{case.head.taken_at:%Y%m%dT%H%M%SZ}"
+    later = (f"-{number}" for number in itertools.count(2))
+    names = itertools.chain((node, f"{node}--{instant}"), (f"{node}--{instant}{number}" for number in later))
+    paths = (folder / f"{name}.jsonl" for name in names)
+    return _written(next(path for path in paths if not path.exists()), case)
+
+
+def _written(path: Path, case: Case) -> Path:
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         unfinished.write_text(case.text(), encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -61,6 +62,25 @@ def test_without_json_nothing_is_judged_and_the_case_is_named(
     assert (case.judged, case.head.unreachable is not None) == (None, True)
     assert main(["replay", "said/n1.jsonl"]) == 4
     assert "UNREACHABLE" in capsys.readouterr().out
+
+
+def test_a_second_case_of_a_node_leaves_the_first_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "known_hosts").touch()
+    (tmp_path / "inventory.toml").write_text(
+        '[ssh]\nknown_hosts = "known_hosts"\n[nodes.n1]\naddress = "127.0.0.1"\nport = 1\n'
+    )
+    named = list[str]()
+    for _ in range(3):
+        assert main(["check", "n1", "--samples", "1", "--record", "said"]) == 4
+        named.append(capsys.readouterr().out.strip())
+    assert named[0] == "said/n1.jsonl"
+    assert re.fullmatch(r"said/n1--\d{8}T\d{6}Z\.jsonl", named[1])
+    first, *later = (load(tmp_path / name) for name in named)
+    assert len(set(named)) == 3
+    assert all(each.head.taken_at > first.head.taken_at for each in later)
+    assert {str(path.relative_to(tmp_path)) for path in (tmp_path / "said").iterdir()} == set(named)
+    assert main(["replay", "said"]) == 4
+    assert capsys.readouterr().out.count("UNREACHABLE") == 3
 
 
 def test_folder_that_cannot_be_made_is_said_before_a_node_is_read(
