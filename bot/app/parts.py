@@ -9,6 +9,7 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
     from bot.transport.ssh_options import Keyring
 
 
-def now() -> datetime:
-    """The clock."""
-    return datetime.now(UTC)
+now: Clock = partial(datetime.now, UTC)
 
 
 class SteadyClock:
