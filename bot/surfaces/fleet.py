@@ -59,6 +59,7 @@ def _cause(count: CauseCount, is_known: bool) -> dict[str, Any]:
         "interval": [round(bound, 6) for bound in count.prevalence.interval],
         "exact": count.prevalence.is_exact,
         "undecided": list(count.undecided),
+        "muted": list(count.muted),
     }
 
 
@@ -86,7 +87,9 @@ def answer_line(answer: NodeAnswer) -> str:
     if answer.unreachable_class:
         return f"{safe(answer.node)}  UNREACHABLE  {safe(answer.because)}"
     if answer.found:
-        causes = ", ".join(f"{found.cause} ({found.confidence})" for found in answer.found)
+        causes = ", ".join(
+            f"{found.cause} ({found.confidence}{', muted' if found.muted else ''})" for found in answer.found
+        )
         return f"{safe(answer.node)}  {answer.status.upper()}  {safe(causes)}"
     return f"{safe(answer.node)}  {answer.status.upper()}"
 
@@ -105,6 +108,9 @@ def _lines(report: FleetReport, width: int) -> Iterator[str]:
         yield f"  {count.cause}{how}"
         yield from wrapped(f"{count.prevalence.says}", width, "    ")
         yield from wrapped(listed(count.nodes, NODES_NAMED), width, "      ", first="    on ")
+        if count.muted:
+            said = f"muted on {len(count.muted):,} of them: {listed(count.muted, NODES_NAMED)}"
+            yield from wrapped(said, width, "      ", first="    ")
         for label, counts in among(report, count.cause):
             yield from wrapped(f"by {label}: {counts}", width, "      ", first="    ")
         if count.undecided:

@@ -19,13 +19,17 @@ class NodeOutcome(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A cause that a node has. `status` and `confidence` are words of `bot.domain.verdict`."""
+    """A cause that a node has; `muted`: people know and accept it there.
+
+    Shape: `status` and `confidence` are words of `bot.domain.verdict`.
+    """
 
     cause: str
     status: str
     confidence: str
     says: str
     suspects: tuple[str, ...] = ()
+    muted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class ChunkReader:
             return verdict
 
     def _told(self, verdict: Verdict, snapshot: Snapshot, seconds: float) -> NodeAnswer:
-        weighings = self.sweep.weighings(snapshot)
+        weighings, muted = self.sweep.weighings(snapshot), {mute.cause for mute in verdict.muted}
         host = snapshot.get(HostReading)
         return NodeAnswer(
             node=verdict.node,
@@ -88,6 +88,7 @@ class ChunkReader:
                     weighing.confidence.value if weighing.confidence is not None else "",
                     _shown(weighing.summary),
                     tuple(map(_shown, weighing.suspects)),
+                    weighing.cause in muted,
                 )
                 for weighing in weighings
                 if isinstance(weighing, Finding)

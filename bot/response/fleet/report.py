@@ -19,13 +19,14 @@ TRAITS = ("kernel", "distribution", "driver", "cgroup")  # from readings, beside
 
 @dataclass(frozen=True, slots=True)
 class CauseCount:
-    """A cause in the fleet. `undecided` are the nodes for which it is not known."""
+    """A cause in the fleet: `nodes` have it, on `muted` of them people accept it; of `undecided` it is not known."""
 
     cause: str
     judged: JudgedBy
     nodes: tuple[str, ...]
     prevalence: Prevalence
     undecided: tuple[str, ...] = ()
+    muted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,10 @@ def report(
         undecided = tuple(answer.node for answer in reached if cause in answer.undecided)
         # A node of which it cannot be told may have it: then not every node was read.
         share = Prevalence(len(having), len(reached), is_exact and not undecided)
-        causes.append(CauseCount(cause, how, having, share, undecided))
+        muted = tuple(
+            answer.node for answer in reached if any(found.muted and found.cause == cause for found in answer.found)
+        )
+        causes.append(CauseCount(cause, how, having, share, undecided, muted))
     causes.sort(key=lambda count: -len(count.nodes))
     return FleetReport(
         selected,
