@@ -18,7 +18,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.root_command import in_folders, root_line
 from bot.probes.formats.kernel_errors import unlisted, without_level
-from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, FILTER, GRAVE, WHOLE
+from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, FILTER, GRAVE, LEVELS_END, WHOLE
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind, kernel_line
 from bot.probes.formats.kernel_story import parse_file
 from bot.probes.formats.log_burst import LogBurst, log_burst
@@ -185,14 +185,19 @@ _ERRORS = tuple(
 )
 _DMESG = ("dmesg", "-k")
 _DMESG_ERRORS = ("dmesg", "-k", "-x", "-l", "emerg,alert,crit,err")
+_QUICK_SECONDS, _LEVELS_SECONDS = 4, 3  # together less than the command's limit
 _END = re.compile(r"-- (journal|dmesg): ([0-9]{1,12}) lines, ([0-9]{1,12}) left out --")
 
 
 def _way(origin: str, said: str, errors: str) -> tuple[str, ...]:
-    # Without levels, of an old sudoers row or of busybox, the log is read all the same.
-    levels = f"{{ {errors}; }} 2>/dev/null"
+    # Without levels, of an old sudoers row or of busybox, the log is read all the same. So it is where they would take
+    # its time: of a log that came slowly they are not asked, and they are waited for a few seconds. What asks may be
+    # sudo, which nobody but root can end: it is let go, and ends by its own limit.
+    levels = f"{{ {{ {errors}; echo '{LEVELS_END}'; }} 2>/dev/null & }} | timeout {_LEVELS_SECONDS} cat"
+    is_quick = f"[ $((${{b%.*}} - ${{a%.*}})) -lt {_QUICK_SECONDS} ]"
+    log = f"read a _ </proc/uptime; {{ {said} && echo '{WHOLE}' && read b _ </proc/uptime && {is_quick} && {levels}; }}"
     # The filter is a word of its own, so that a script of several ways holds it once.
-    return ("sh", "-c", f"{{ {said} && echo '{WHOLE}' && {levels}; }} | awk -v o={origin} \"$1\"", "sh", FILTER)
+    return ("sh", "-c", f'{log} | awk -v o={origin} "$1"', "sh", FILTER)
 
 
 def _journal(as_root: bool) -> tuple[str, ...]:

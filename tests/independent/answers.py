@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, FILTER, GRAVE, WHOLE
+from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, FILTER, GRAVE, LEVELS_END, WHOLE
 from bot.transport.case_file import load
 
 _RECORDED = Path(__file__).parents[1] / "captures" / "nodes" / "debian-12-v2--healthy.jsonl.gz"
@@ -38,7 +38,7 @@ def kernel_log(said: Iterable[tuple[float, str]], now: float) -> str:
     grave = [line for level, _, line in printed if level <= 2]
     before = [line for at, line in errors if BEFORE_SECONDS[0] <= now - at <= BEFORE_SECONDS[1]]
     newest = [line for _, line in errors[-1000:]]
-    whole = [*(line for _, _, line in printed), WHOLE, *newest, GRAVE, *grave, BEFORE, *before]
+    whole = [*(line for _, _, line in printed), WHOLE, *newest, GRAVE, *grave, BEFORE, *before, LEVELS_END]
     text = "".join(f"{line}\n" for line in whole)
     done = subprocess.run(["awk", "-v", "o=journal", FILTER], input=text, capture_output=True, text=True, check=True)
     return done.stdout

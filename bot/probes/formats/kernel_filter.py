@@ -13,6 +13,7 @@ MOST_OF_A_SORT = 80
 WHOLE = "-- whole --"  # ends the log, and begins the lines that the kernel calls errors
 GRAVE = "-- grave --"  # begins those that it calls critical or worse
 BEFORE = "-- before --"  # begins the errors of an hour half a day ago
+LEVELS_END = "-- levels --"  # ends them all: without it none counts, for a part of them may lack a habit
 BEFORE_SECONDS = (12 * 3600, 13 * 3600)  # ours: a fault that wakes somebody is not that old, and a habit has no age
 # Loose on purpose: the node only filters the log, it is parsed here. The newest lines of each sort are kept, so that a
 # storm of one sort does not push another out.
@@ -122,11 +123,13 @@ _FUNCTIONS = (
     'r = substr(t, i + 1, 40); gsub(/[0-9a-f]+/, "#", r); return substr(t, 1, i) r } '
 )
 _LEVELS = (
+    f'$0 == "{LEVELS_END}" && w {{ w = 4; next }} '
     "w == 1 { before[shape($0)]; next } "
     'w { l = w; if (sub(/^kern +:(emerg|alert|crit) *: /, "")) l = 2; else sub(/^kern +:err *: /, ""); '
     "if (!($0 in e)) g[++h] = $0; e[$0] = l; next } "
 )
 _UNLISTED = (
+    'if (w != 4) { h = 0; split("", e) } '
     "for (i in s) if (s[i] in e) p[s[i]]; "
     "for (j = 1; j <= h; j++) { a = substr(g[h], 2) - substr(g[j], 2); "
     f"if (a >= {BEFORE_SECONDS[0]} && a <= {BEFORE_SECONDS[1]}) before[shape(g[j])] }} "

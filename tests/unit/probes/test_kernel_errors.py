@@ -3,10 +3,11 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from bot.probes.formats.kernel_filter import BEFORE, FILTER, GRAVE, MOST_OF_A_SORT, WHOLE
+from bot.probes.formats.kernel_filter import BEFORE, FILTER, GRAVE, LEVELS_END, MOST_OF_A_SORT, WHOLE
 from bot.probes.formats.kernel_habits import HABITS
 from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.kernel_log import PROBE, KernelLogReading, parse
@@ -24,7 +25,7 @@ def line(at: float, says: str) -> str:
 
 def sent(log: list[str], errors: list[str], grave: list[str], awk: list[str] = AWKS[0]) -> str:
     """What the node sends of a journal and of the two listings of its errors."""
-    text = "".join(f"{each}\n" for each in (*log, WHOLE, *errors, GRAVE, *grave))
+    text = "".join(f"{each}\n" for each in (*log, WHOLE, *errors, GRAVE, *grave, LEVELS_END))
     argv = [*awk, "-v", "o=journal", FILTER]
     return subprocess.run(argv, input=text, capture_output=True, text=True, timeout=30, check=True).stdout
 
@@ -87,7 +88,8 @@ def test_dmesg_prints_levels_itself(awk: list[str]) -> None:
     log = "[  400.000000] zyx: not served\n[  401.000000] zyx: at its end\n"
     levels = "kern  :err   : [  400.000000] zyx: not served\nkern  :emerg : [  401.000000] zyx: at its end\n"
     argv = [*awk, "-v", "o=dmesg", FILTER]
-    done = subprocess.run(argv, input=f"{log}{WHOLE}\n{levels}", capture_output=True, text=True, timeout=30, check=True)
+    text = f"{log}{WHOLE}\n{levels}{LEVELS_END}\n"
+    done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=30, check=True)
     assert done.stdout.splitlines()[:2] == ["<3>[  400.000000] zyx: not served", "<2>[  401.000000] zyx: at its end"]
     assert [event.kind for event in parse(once("log", done.stdout)).events] == [Kind.ERROR, Kind.GRAVE]
 
@@ -98,7 +100,7 @@ def test_what_a_device_wrote_half_a_day_ago_as_well_is_its_habit(awk: list[str])
     others = [each.replace("3b:00.0", "3c:00.0") for each in now]
     said = [*now, *others]
     before = line(16_000, STRANGE.format(n=7))
-    text = "".join(f"{each}\n" for each in (*said, WHOLE, *said, GRAVE, BEFORE, before))
+    text = "".join(f"{each}\n" for each in (*said, WHOLE, *said, GRAVE, BEFORE, before, LEVELS_END))
     done = subprocess.run([*awk, "-v", "o=journal", FILTER], input=text, capture_output=True, text=True, check=True)
     assert parse(once("log", done.stdout)).lines_of("last_complaint_seconds") == tuple(others)
 
@@ -108,7 +110,7 @@ def test_dmesg_holds_its_own_habits() -> None:
     before, now = [text for at, text in says if at < 16_800], [text for at, text in says if at > 59_000]
     for log, kinds in ((now, ("error",)), ([*before, *now], ())):
         levels = (f"kern  :err   : {text}" for text in log)
-        text = "".join(f"{each}\n" for each in (*log, WHOLE, *levels))
+        text = "".join(f"{each}\n" for each in (*log, WHOLE, *levels, LEVELS_END))
         argv = [*AWKS[0], "-v", "o=dmesg", FILTER]
         done = subprocess.run(argv, input=text, capture_output=True, text=True, check=True)
         assert parse(once("log", done.stdout)).kinds == kinds
@@ -126,9 +128,10 @@ def test_a_flood_of_errors_is_cut_to_its_newest() -> None:
     assert reading.last_complaint_seconds == 1899
 
 
-def test_log_without_levels_is_read_as_before() -> None:
+@pytest.mark.parametrize("listed", [0, 5], ids=["none", "cut short"])
+def test_log_without_levels_is_read_as_before(listed: int) -> None:
     log = [line(1000 + 60 * n, STRANGE.format(n=n)) for n in range(9)]
-    text = "".join(f"{each}\n" for each in (*log, WHOLE))
+    text = "".join(f"{each}\n" for each in (*log, WHOLE, *log[:listed]))
     argv = [*AWKS[0], "-v", "o=journal", FILTER]
     done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=30, check=True)
     assert parse(once("log", done.stdout)).events == ()
@@ -145,9 +148,26 @@ def test_every_way_asks_for_levels_and_lives_without_them() -> None:
     (command,) = PROBE.commands
     for way in (command.argv, *command.alternatives):
         main, levels = way[2].partition("| awk")[0].split(f" && echo '{WHOLE}' && ")
-        assert levels.rstrip().endswith("; } 2>/dev/null; }")
+        assert levels.rstrip().endswith(f"; echo '{LEVELS_END}'; }} 2>/dev/null & }} | timeout 3 cat; }}")
         assert ("-p err" in levels and "-p crit" in levels) != ("-l emerg,alert,crit,err" in levels)
         assert "-p err" not in main
+
+
+@pytest.mark.parametrize(("levels_take", "kinds"), [(0, ("error",)), (5, ())], ids=["at once", "too long"])
+def test_levels_are_not_waited_for_long(tmp_path: Path, levels_take: int, kinds: tuple[str, ...]) -> None:
+    log = [line(1000 + 60 * n, STRANGE.format(n=n)) for n in range(9)]
+    (tmp_path / "log").write_text("\n".join(log) + "\n")
+    stub = tmp_path / "journalctl"
+    grave = '*--since*|*"-p crit"*) ;;'
+    errors = f'*"-p err"*) cat {tmp_path}/log; sleep {levels_take};;'
+    stub.write_text(f'#!/bin/sh\ncase "$*" in {grave} {errors} *) cat {tmp_path}/log;; esac\n')
+    stub.chmod(0o755)
+    script = PROBE.commands[0].argv[2].replace("timeout 3 ", "timeout 0.3 " if levels_take else "timeout 20 ")
+    argv = ["sh", "-c", script, *PROBE.commands[0].argv[3:]]
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(argv, env=path, capture_output=True, text=True, timeout=30, check=True)
+    reading = parse(once("log", done.stdout))
+    assert (reading.lines_seen, reading.kinds) == (9, kinds)
 
 
 @pytest.mark.parametrize("habit", HABITS)

@@ -12,7 +12,7 @@ from bot.demo.machine.files import Files
 from bot.demo.machine.fragments import kernel_lines
 from bot.demo.machine.kernel_log import entries
 from bot.demo.machine.state import Line, State
-from bot.probes.formats.kernel_filter import FILTER, GRAVE, WHOLE
+from bot.probes.formats.kernel_filter import FILTER, GRAVE, LEVELS_END, WHOLE
 from bot.probes.kernel_log import PROBE, parse
 from tests.readings.recorded import once
 from tests.unit.demo.machine.moments import moment
@@ -35,7 +35,7 @@ def filtered(state: State) -> str:
         (level, f"[{at:12.6f}] {state.name} kernel: {text}") for at, level, text in entries(state, moment(state))
     ]
     levels = [[line for level, line in printed if level <= most] for most in (3, 2)]
-    text = "\n".join([*(line for _, line in printed), WHOLE, *levels[0], GRAVE, *levels[1], ""])
+    text = "\n".join([*(line for _, line in printed), WHOLE, *levels[0], GRAVE, *levels[1], LEVELS_END, ""])
     argv = ["awk", "-v", "o=journal", FILTER]
     return subprocess.run(argv, input=text, capture_output=True, text=True, timeout=30, check=True).stdout
 
