@@ -55,6 +55,7 @@ async def test_one_look_finds_who_has_it_counts_by_zone_and_watches_nobody(tmp_p
                 "interval": [pytest.approx(low, abs=1e-6), pytest.approx(high, abs=1e-6)],
                 "exact": False,
                 "undecided": [],
+                "muted": [],
             }
         ]
         assert told["by"]["az"] == {
