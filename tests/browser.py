@@ -12,6 +12,8 @@ from typing import Literal
 from playwright.async_api import Browser, Page, async_playwright
 
 CHROMIUM = shutil.which("chromium")
+# As wide as the fonts of phones and desktops. Debian's default, DejaVu, is wider, and what fits a screen does not then.
+FONT = next(Path("/usr/share/fonts").rglob("LiberationSans-Regular.*"), None)
 ARGUMENTS = [
     "--no-sandbox",  # tests run as root in containers; what is shown comes from the test itself
     "--disable-gpu",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 from playwright.async_api import Locator
 
-from tests.browser import CHROMIUM, PHONE, Window, chromium, window
+from tests.browser import CHROMIUM, FONT, PHONE, Window, chromium, window
 from tests.conftest import missing
 from tests.e2e.test_demo_page import FOUNDING, ask, demo
 
@@ -24,6 +24,13 @@ OUTSIDE = """element => [element, ...element.querySelectorAll("*")]
         || (each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== "inline"
             && !["hidden", "auto", "scroll"].includes(getComputedStyle(each).overflowX)))
     .map(each => `${each.tagName}.${each.className}: ${each.innerText.slice(0, 60)}`)"""
+
+
+def needs_a_phone() -> None:
+    if CHROMIUM is None:
+        missing("chromium is not installed (Debian: apt install chromium)")
+    if FONT is None:
+        missing("a font as wide as a phone's is not installed (Debian: apt install fonts-liberation)")
 
 
 async def height(shown: Locator) -> float:
@@ -47,8 +54,7 @@ async def opened(phone: Window, url: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 async def test_card_dialog_and_thread_fit_a_phone(tmp_path: Path, scheme: Literal["light", "dark"]) -> None:
-    if CHROMIUM is None:
-        missing("chromium is not installed (Debian: apt install chromium)")
+    needs_a_phone()
     folder = tmp_path / "demo"
     folder.mkdir()
     async with (
@@ -107,8 +113,7 @@ async def test_card_dialog_and_thread_fit_a_phone(tmp_path: Path, scheme: Litera
 async def test_several_nodes_home_and_what_was_cured_fit_a_phone(
     tmp_path: Path, scheme: Literal["light", "dark"]
 ) -> None:
-    if CHROMIUM is None:
-        missing("chromium is not installed (Debian: apt install chromium)")
+    needs_a_phone()
     folder = tmp_path / "demo"
     folder.mkdir()
     async with (
@@ -160,8 +165,7 @@ async def test_several_nodes_home_and_what_was_cured_fit_a_phone(
 
 @pytest.mark.long
 async def test_cured_node_shows_what_changed_on_one_screen(tmp_path: Path) -> None:
-    if CHROMIUM is None:
-        missing("chromium is not installed (Debian: apt install chromium)")
+    needs_a_phone()
     folder = tmp_path / "demo"
     folder.mkdir()
     async with (
