@@ -34,6 +34,6 @@ def test_only_these_probes_ask_anybody_and_only_the_resolvers_are_not_the_node_i
 
 def test_threat_model_names_each_of_them() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    section = page.partition("## What a look asks of others")[2].partition("\n## ")[0]
+    section = page.partition("## What a check asks other machines")[2].partition("\n## ")[0]
     for word in ("resolv.conf", "127.0.0.1:10250", "127.0.0.1:10248", "chronyc", "ntpq"):
         assert word in section, word
