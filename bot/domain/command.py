@@ -75,7 +75,8 @@ class Completed:
     @property
     def failure(self) -> str | None:
         """Why the run gave no usable output, as a sentence; None when there is output to parse."""
-        said = one_line(self.stderr, 120)
+        # A command with several ways prints a line for each, often the same.
+        said = one_line("; ".join(dict.fromkeys(filter(None, map(str.strip, self.stderr.splitlines())))), 120)
         if self.exit_status is None:
             return "the answer never came (deadline or lost connection)"
         if self.exit_status in (124, 137) and not self.cut:

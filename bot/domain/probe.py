@@ -83,7 +83,7 @@ class Probe:
         try:
             return self.parse(outputs)
         except CannotRead as error:
-            return Unread(self.name, error.sentence)
+            return Unread(self.name, error.sentence.removeprefix(f"{self.name}: "))  # whoever shows it names the probe
 
 
 @dataclass(frozen=True, slots=True)

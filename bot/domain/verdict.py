@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -93,6 +94,18 @@ class Undecided:
     def says(self) -> str:
         """Why it is open, and what would decide it."""
         return f"{self.because}; {self.would_decide} would decide it" if self.would_decide else self.because
+
+    def says_beside(self, unread: Sequence[Unread]) -> str:
+        """`says`, where the reasons of what was not read are listed beside it: a dozen causes may lack one reading.
+
+        Example:
+        >>> Undecided("io-stall", "the log was not read (sudo refused)").says_beside([Unread("log", "sudo refused")])
+        'the log was not read'
+        """
+        says = self.says
+        for each in unread:
+            says = says.replace(f" ({each.reason})", "")
+        return says
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords) -> Iter
     if verdict.undecided:
         yield from _section("Undecided")
         for open_ in verdict.undecided:
-            yield from wrapped(f"{open_.cause}: {open_.says}", width, "    ", first="  - ")
+            yield from wrapped(f"{open_.cause}: {open_.says_beside(verdict.unread)}", width, "    ", first="  - ")
     if verdict.ruled_out:
         yield from _section("Ruled out")
         for ruled_out in verdict.ruled_out:

@@ -29,14 +29,15 @@ def unmissed_text(found: Sequence[UnmissedItems], cases: int, width: int = 80) -
 
     Example:
     >>> print(unmissed_text([UnmissedItems("mine", 3, (PlaybookItem(2, "never", True),))], 2), end="")
-    mine: of 3 causes and conditions, no verdict on 2 cases needs 1.
+    mine: of 3 causes and conditions, 1 changes no verdict on 2 cases.
       conditions: never
     """
     lines: list[str] = []
     for looked in found:
         name, count = one_line(looked.playbook, 120), len(looked.unmissed)
-        said = f"no verdict on {cases:,} cases needs {count:,}" if count else f"each is needed by some of {cases} cases"
-        lines += wrapped(f"{name}: of {looked.pieces:,} causes and conditions, {said}.", width, "")
+        said = f"{count:,} change{'s' * (count == 1)} no verdict" if count else "each changes some verdict"
+        of_all = f"of {looked.pieces:,} {'cause or condition' if looked.pieces == 1 else 'causes and conditions'}"
+        lines += wrapped(f"{name}: {of_all}, {said} on {cases:,} {'case' if cases == 1 else 'cases'}.", width, "")
         for what, is_condition in (("causes", False), ("conditions", True)):
             if names := _names(looked.unmissed, is_condition):
                 lines += wrapped(f"{what}: {', '.join(names)}", width, "    ", "  ")

@@ -130,6 +130,22 @@ def test_new_playbook_stands_against_the_cases_own(tmp_path: Path, capsys: pytes
     assert cell["because"] == ["any-dying: not weighed → holds, degraded (Some are dying.)"]
 
 
+def test_what_a_new_playbook_leaves_out_is_told_only_where_it_was_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "m.yaml").write_text(
+        "name: small\ntitle: Mine\nversion: 1\nprobes: [host]\n"
+        "conditions:\n  - {name: is-up, status: degraded, says: It is up., when: host.uptime_seconds > 0}\n"
+        "  - {name: is-old, says: It is old., when: host.uptime_seconds > 10 ** 12}\n"
+    )
+    assert main(["backtest", str(FOUNDING), "--playbooks", "mine", "--json"]) == 1
+    (cell,) = json.loads(capsys.readouterr().out)["results"]
+    assert any(line.startswith("leaked-memory-cgroups: critical, confirmed (") for line in cell["because"])
+    assert "is-up: not weighed → holds, degraded (It is up.)" in cell["because"]
+    assert [line for line in cell["because"] if "ruled out" in line or "does not hold" in line] == []
+
+
 def test_remedy_and_must_read_that_changed_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (OURS / "node-health.yaml").read_text()
     remedy = "    remedy: [disable_unit, mask_unit, reboot]\n"

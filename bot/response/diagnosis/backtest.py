@@ -15,6 +15,9 @@ from bot.domain.verdict import Finding, RuledOut, Status, Verdict
 from bot.response.diagnosis.what_if import Judge, outcome
 
 NOT_WEIGHED = "not weighed"
+RULED_OUT = "ruled out"
+DOES_NOT_HOLD = "does not hold"
+_NOT_FOUND = frozenset((NOT_WEIGHED, RULED_OUT, DOES_NOT_HOLD))
 NO_CAUSE = "none"  # expected where the verdict should name no cause
 
 
@@ -139,7 +142,7 @@ class Weigher:
         were, are = ({used.cause.name: used for used in asked.playbook.causes} for asked in (was, now))
         for name in dict.fromkeys((*were, *are)):
             before, after = self._item_outcome(was, were.get(name)), self._item_outcome(now, are.get(name))
-            if before.stands != after.stands:
+            if _may_decide(before, after):
                 yield ChangedOutcome(name, before, after, _thresholds(were.get(name), are.get(name)))
 
     def _item_outcome(self, asked: PlaybookReadings, used: WeighedCause | None) -> ItemOutcome:
@@ -150,7 +153,7 @@ class Weigher:
             sure = f", {weighing.confidence}" if weighing.confidence is not None else ""
             return ItemOutcome(f"{weighing.status}{sure}", weighing.summary)
         if isinstance(weighing, RuledOut):
-            return ItemOutcome("ruled out", weighing.because)
+            return ItemOutcome(RULED_OUT, weighing.because)
         return ItemOutcome("undecided", weighing.says)
 
 
@@ -158,7 +161,7 @@ def _conditions(was: PlaybookReadings, now: PlaybookReadings) -> Iterator[Change
     were, are = ({each.name: each for each in asked.playbook.conditions} for asked in (was, now))
     for name in dict.fromkeys((*were, *are)):
         before, after = _holds(was, were.get(name)), _holds(now, are.get(name))
-        if before.stands != after.stands:
+        if _may_decide(before, after):
             whens = tuple(each.when for each in (were.get(name), are.get(name)) if each is not None)
             changed = {"when": (whens[0], whens[1])} if len(set(whens)) > 1 else {}
             yield ChangedOutcome(name, before, after, changed)
@@ -171,7 +174,12 @@ def _holds(asked: PlaybookReadings, condition: Condition | None) -> ItemOutcome:
     if isinstance(holds, Unknown):
         return ItemOutcome("unknown", holds.because)
     status = f", {condition.status}" if condition.status is not None else ""
-    return ItemOutcome(f"holds{status}", condition.says) if holds else ItemOutcome("does not hold")
+    return ItemOutcome(f"holds{status}", condition.says) if holds else ItemOutcome(DOES_NOT_HOLD)
+
+
+def _may_decide(before: ItemOutcome, after: ItemOutcome) -> bool:
+    """Whether it came out differently; what is left out or added, and was not found, changes no verdict."""
+    return before.stands != after.stands and not {before.stands, after.stands} <= _NOT_FOUND
 
 
 def _thresholds(was: WeighedCause | None, now: WeighedCause | None) -> Mapping[str, tuple[str, str]]:

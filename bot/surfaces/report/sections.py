@@ -111,8 +111,9 @@ def why(data: ReportData) -> Section:
 
 def open_causes(view: IncidentView) -> Section:
     """Causes that could be neither confirmed nor ruled out."""
-    found = view.verdict.undecided if view.verdict is not None else ()
-    return Section("Undecided", _points((each.cause, each.says) for each in found))
+    if (verdict := view.verdict) is None:
+        return Section("Undecided", ())
+    return Section("Undecided", _points((each.cause, each.says_beside(verdict.unread)) for each in verdict.undecided))
 
 
 def ruled_out(view: IncidentView) -> Section:

@@ -179,7 +179,7 @@ def _details(verdict: Verdict, of_several: bool, why: Iterator[Block]) -> Iterat
         lines += [f"Lasting fix: {verdict.plan.lasting_fix}"] if verdict.plan.lasting_fix else []
         yield from folded(f"Commands of plan {verdict.plan.digest[:16]}", "\n".join(lines))
     for title, rows in (
-        ("Undecided", [(open_.cause, open_.says) for open_ in verdict.undecided]),
+        ("Undecided", [(open_.cause, open_.says_beside(verdict.unread)) for open_ in verdict.undecided]),
         ("Not read", [(unread.probe, unread.reason) for unread in verdict.unread]),
         ("Ruled out", [(ruled_out.cause, ruled_out.because) for ruled_out in verdict.ruled_out]),
     ):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from bot.domain.probe import Unread
-from bot.domain.verdict import Verdict
+from bot.domain.verdict import Undecided, Verdict
 from bot.surfaces.document import SCHEMA_FILE, document
 from bot.surfaces.slack.thread import details
 from bot.surfaces.text import headline, verdict_text
@@ -58,6 +58,14 @@ def test_reading_that_the_login_may_not_have_names_what_gives_it() -> None:
     assert "zombie sudoers prints the lines" in json.dumps(reply.message.blocks)
     silent = replace(FOUNDING, unread=(Unread("kernel_log", "the answer never came"),))
     assert "sudoers" not in verdict_text(silent).partition("Not read")[2]
+
+
+def test_reason_that_many_causes_share_is_told_once() -> None:
+    closed = Unread("kernel_log", "log: sudo refused (sudo: a password is required)")
+    open_ = tuple(Undecided(name, f"the log was not read ({closed.reason})") for name in ("io-stall", "oom-kills"))
+    text = verdict_text(replace(FOUNDING, unread=(closed,), undecided=open_), width=200)
+    assert text.count("sudo refused") == 1
+    assert "io-stall: the log was not read\n" in text
 
 
 @settings(max_examples=60, deadline=None)
