@@ -94,7 +94,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     with record.existing(arguments.environ) as database:
         posted = _from_slack(arguments, database) if arguments.from_slack else None
         found = audit(database, [*arguments.head, *(posted.heads if posted is not None else ())])
-    counted = f"{found.entries} entries, {found.incidents} incidents"
+    counted = f"{found.entries} entries, {found.incidents} incident{'s' * (found.incidents != 1)}"
     for broken in found.broken:
         print(f"broken: {broken}")
     if posted is not None:

@@ -58,7 +58,6 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.app.parts import now
     from bot.commands import record
     from bot.commands.login import terminal_user
-    from bot.domain.entry import instant_text
     from bot.domain.house_events import HOUSE, CauseMuted
     from bot.domain.mute import valid_selector
     from bot.domain.safe_text import one_line
@@ -79,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     with record.opened(arguments.environ) as database:
         Ledger(database).append(HOUSE, None, event, by)
-    print(f"{event.cause} is muted on {selector} until {instant_text(until)}{meant}.")
+    print(f"{event.cause} is muted on {selector} until {until:%Y-%m-%d %H:%M} UTC{meant}.")
     return 0
 
 

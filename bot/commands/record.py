@@ -54,7 +54,8 @@ def existing(environment: Mapping[str, str]) -> Database:
     if not is_there(url):
         raise LedgerUnavailable(
             f"There is no ledger at {url.removeprefix('sqlite:///')}.",
-            "Say where it is with ZOMBIE_DATABASE_URL or ZOMBIE_STATE_DIR.",
+            "`zombie serve` and `zombie check NODE --open` make it. If it is elsewhere: ZOMBIE_DATABASE_URL or "
+            "ZOMBIE_STATE_DIR.",
         )
     return opened(environment)
 

@@ -130,7 +130,7 @@ def test_record_that_is_whole_is_said_to_be(run: Run, url: str) -> None:
     status, out, _ = run("audit", "verify")
     with Database.open(url) as database:
         head = Ledger(database).head("house")
-    assert (status, out) == (0, f"whole: 14 entries, 1 incidents; the house ends with {head.noted}\n")
+    assert (status, out) == (0, f"whole: 14 entries, 1 incident; the house ends with {head.noted}\n")
     assert run("audit", "verify", "--head", head.noted)[0] == 0
     assert run("audit", "verify", "--head", f"{head.seq}:{head.hash}")[0] == 0
     assert run("audit", "verify", "--head", head.hash)[0] == 0, "as older cards have it"
