@@ -139,10 +139,8 @@ class ActingTeam:
     async def _carry_on(self, incident_id: str) -> None:
         """Stand in for the engine: do the next thing, and have it shown."""
         while True:
-            await self.shown(incident_id)
-            if not self.run_plans or (await self.find(incident_id)).state not in ("approved", "acting", "verifying"):
-                return
-            again = await self.remediation.advance(incident_id)
+            acts = self.run_plans and (await self.find(incident_id)).state in ("approved", "acting", "verifying")
+            again = await self.remediation.advance(incident_id) if acts else None
             await self.shown(incident_id)
             if again is None:
                 return

@@ -26,7 +26,6 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
 from bot.response.decision.braking import stale
-from bot.surfaces.remembered import Seen
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, PROFILE, REPORT
 from bot.surfaces.slack.card_requests import CardRequests
@@ -43,7 +42,6 @@ from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.plan_words import PlanView
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
 
-DELIVERIES = 2000  # clicks of which a second delivery is known here
 DIGEST = 32  # digits of the digest by which a dialog names its plan
 TRIGGER_SECONDS = 3.0  # after that Slack opens no dialog for a click
 _UNKNOWN = "click"
@@ -64,7 +62,6 @@ class BlockActions:
         """`fleet` takes clicks on cards of sweeps, `plans` on *Plan* (None: not offered), `others` on other cards."""
         self._context = context
         self._background = background
-        self._seen = Seen(DELIVERIES)
         self._fleet = fleet
         self._others = others
         self._plans = plans
@@ -86,8 +83,7 @@ class BlockActions:
 
     def clicked(self, click: Click) -> None:
         """Begin to handle a click; returns at once. A second delivery of it is ignored."""
-        if self._seen.is_new(click.key):
-            self._background.begin(self._once(click), f"click {one_line(click.action, 40)}")
+        self._background.begin(self._once(click), f"click {one_line(click.action, 40)}")
 
     async def suggested(self, body: Mapping[str, Any]) -> Sequence[Block]:
         """Return the options of a menu in which a person types a node's name."""
@@ -95,14 +91,13 @@ class BlockActions:
         return await suggestions.answer(body) if suggestions is not None else ()
 
     async def _once(self, click: Click) -> None:
-        """Handle a click that no other program has taken."""
-        if self._context.chat_requests is not None:
-            try:
-                if not await self._context.chat_requests.keep(click.key, done=True):  # nobody goes on with a click
-                    return
-            except LedgerError as error:  # everything it leads to needs the ledger, too
-                action = one_line(click.action, 40)
-                self._context.log("ledger_unavailable", error=one_line(str(error)), action=action)
+        """Handle a click that no program has taken before."""
+        try:
+            if not await self._context.chat_requests.keep(click.key, done=True):  # nobody goes on with a click
+                return
+        except LedgerError as error:  # everything it leads to needs the ledger, too
+            action = one_line(click.action, 40)
+            self._context.log("ledger_unavailable", error=one_line(str(error)), action=action)
         await self._handle(click)
 
     async def _handle(self, click: Click) -> None:

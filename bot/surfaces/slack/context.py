@@ -79,8 +79,7 @@ class SlackContext:
     """The parts of the bot that decisions made in Slack use.
 
     Shape: `picker` is None where no alert asks which node it means, `profiles` where nodes are not profiled, `opener`
-    where no check begins here, `chat_requests` where deliveries are not stored, `suggestions` where no names are
-    suggested.
+    where no check begins here, `suggestions` where no names are suggested. `chat_requests` know each delivery.
     """
 
     responder: Responder
@@ -93,10 +92,10 @@ class SlackContext:
     notices: DecisionListener
     log: Log
     askers: Askers
+    chat_requests: ChatRequests
     picker: NodePicker | None = None
     profiles: SlackProfiles | None = None
     opener: CheckOpener | None = None
-    chat_requests: ChatRequests | None = None
     suggestions: NodeSuggestions | None = None
 
     @property
@@ -133,9 +132,8 @@ class SlackContext:
 
     async def done(self, key: str) -> None:
         """Note that a delivery was handled, so that no later run goes on with it."""
-        if self.chat_requests is not None:
-            with contextlib.suppress(LedgerError):
-                await self.chat_requests.done(key)
+        with contextlib.suppress(LedgerError):
+            await self.chat_requests.done(key)
 
     def check_workspace(self, person: Person) -> None:
         """Return for a person from the bot's own workspace.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bot.domain.action import Action
@@ -35,7 +34,24 @@ from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.standing import group_of, needs_a_person
 
-REMEMBERED = 2000  # groups whose last wording is known
+REMEMBERED = 2000  # cards of which it is known what they show
+
+
+@dataclass(slots=True, eq=False)
+class _Shown:
+    """What a card shows, as far as this program knows: its last wording, and as of when.
+
+    Shape: `open` are its incidents until all have ended, for the clock. `seconds_at` is up to when its seconds are
+    counted, `head` the record's head on it once it is closed. Wordings are made under `lock`, in the order of the
+    requests.
+    """
+
+    wording: str = ""
+    as_of: datetime | None = None
+    open: Sequence[Incident] = ()
+    seconds_at: datetime | None = None
+    head: str = ""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class SlackSurface:
@@ -69,47 +85,46 @@ class SlackSurface:
         self._usual = usual
         self._on_call = on_call
         self.words = PlanWords(actions)
-        self._shown: OrderedDict[str, str] = OrderedDict()  # the last wording of each card, the latest at the end
-        self._as_of: dict[str, datetime] = {}
-        self._heads: dict[str, str] = {}
         self._thread = ThreadReplies(poster, outbox, ledger, self.words)
+        self._cards: Remembered[str, _Shown] = Remembered(REMEMBERED)
         self._checking: dict[str, str] = {}
-        self._open: Remembered[str, Sequence[Incident]] = Remembered(REMEMBERED)  # as last shown, for the clock
-        self._seconds_at: Remembered[str, datetime] = Remembered(REMEMBERED)  # up to when a card's seconds are counted
         self._reminded: Remembered[str, None] = Remembered(REMEMBERED)
-        self._locks: dict[str, asyncio.Lock] = {}
 
     async def show(self, group: Sequence[Incident]) -> None:
         """Bring a group's card and its thread up to date; nothing is posted twice.
 
         Raises: LedgerError when the record cannot be read.
         """
-        if group:
-            await self._show(group)
+        await self._show(group)
 
     async def draw_again(self, card: CardRecord) -> None:
         """Show a card whose last wording never reached Slack. Raises: LedgerError when the record cannot be read."""
         if card.posts.standing is None:
-            self._shown.pop(card.card, None)
+            self._card(card.card).wording = ""
             await self._show(card.incidents, card)
 
-    async def _show(self, group: Sequence[Incident], read: CardRecord | None = None) -> None:
-        """Show a group; `read` is its card as it was just read, if it was."""
+    async def _show(self, group: Sequence[Incident], read: CardRecord | None = None, *, is_news: bool = True) -> None:
+        """Show a group; `read` is its card as it was just read, if it was.
+
+        Shape: without news on the record, as while a yes is checked, nothing is said in the thread.
+        """
+        if not group:
+            return
         name, group = group_of(group[0]), newest(group)
-        as_of = max(incident.updated_at for incident in group)
-        async with self._alone(name):
-            if as_of < self._as_of.get(name, as_of):
+        shown, as_of = self._card(name), max(incident.updated_at for incident in group)
+        async with shown.lock:
+            if shown.as_of is not None and as_of < shown.as_of:
                 return  # something newer was shown while this waited
-            self._as_of[name] = as_of
-            self._open[name] = () if all(incident.ended for incident in group) else group
+            shown.as_of = as_of
+            shown.open = () if all(incident.ended for incident in group) else group
             spot = await self._spot(group)
-            message = await self._drawn(name, group, read) if spot is not None else None
-            if spot is None or message is None or self._shown.get(name) == (wording := wording_of(message)):
+            message = await self._drawn(shown, group, read) if spot is not None else None
+            if spot is None or message is None or shown.wording == (wording := wording_of(message)):
                 return
-            if name not in self._shown:
+            if not shown.wording:
                 read = read or await self.read(name)
                 if stands_so(read.posts, wording):  # an earlier run has posted it
-                    self._remember(name, wording)
+                    shown.wording = wording
                     await self._thread.show(name, spot, group, read)
                     return
             stands = await self._poster.adopt(name, spot, read.posts if read is not None else None)
@@ -117,27 +132,34 @@ class SlackSurface:
                 self._poster.show(name, spot, lambda: message)  # each step as it happens, if there is room
             else:
                 await self._poster.enqueue(name, CARD, spot, message, rank=FIRST)
-            self._remember(name, wording)
+            shown.wording = wording
             if len(group) == 1 and (triage := group[0].triage) is not None and triage.growth is not None:
                 self._poster.illustrate(name, spot, group[0].id, group[0].node, triage.growth)
-            await self._thread.show(name, spot, group, read)
+            if is_news:
+                await self._thread.show(name, spot, group, read)
             self._poster.finished(name)
 
     @contextlib.asynccontextmanager
     async def checking(self, card: CardRecord, incidents: Sequence[str], by: str) -> AsyncIterator[None]:
-        """While the block runs, show on the card that this person said yes and these nodes are being read again."""
+        """While the block runs, show on the card that this person said yes and these nodes are being read again.
+
+        What comes of it is shown like everything on record; for those of which nothing was `checked`, it ends here.
+        """
         ours = [incident_id for incident_id in incidents if incident_id not in self._checking]
         self._checking |= dict.fromkeys(ours, by)
         try:
-            await self._progress(card)
+            # Stored like a decision: as mere progress it would stay on the card for good if the bot stopped now.
+            with contextlib.suppress(LedgerError):  # without the ledger the decision will be refused anyway
+                await self._show(card.incidents, card, is_news=False)
             yield
         finally:
-            for incident_id in ours:
-                self._checking.pop(incident_id, None)
-            with contextlib.suppress(LedgerError):  # the next change of the card puts this right
-                after = await self.read(card.card)
-                if after.incidents:
-                    await self._show(after.incidents, after)
+            if [incident_id for incident_id in ours if self._checking.pop(incident_id, None) is not None]:
+                with contextlib.suppress(LedgerError):  # the next change of the card puts this right
+                    await self.show(await self.group(card.card))
+
+    def checked(self, incident_id: str) -> None:
+        """Note that a decision is on record: its node is no longer being read again, and its card will follow."""
+        self._checking.pop(incident_id, None)
 
     async def report(self, incident: Incident) -> str:
         """Send an ended incident's report into its card's thread; return what to tell the person who asked.
@@ -156,9 +178,9 @@ class SlackSurface:
 
         Raises: LedgerError when the record cannot be read.
         """
-        for name, group in [*self._open.items()]:
-            if name in mine and seconds_moved(group, now, self._seconds_at.get(name)):
-                self._seconds_at[name] = now
+        for name, shown in [*self._cards.items()]:
+            if name in mine and seconds_moved(shown.open, now, shown.seconds_at):
+                shown.seconds_at = now
                 await self.show(await self.group(name))
 
     async def remind(self, now: datetime, mine: Collection[str]) -> None:
@@ -166,7 +188,7 @@ class SlackSurface:
 
         Raises: LedgerError when the record cannot be read.
         """
-        for name in [name for name, group in self._open.items() if name in mine and self._due(group, now)]:
+        for name in [name for name, shown in self._cards.items() if name in mine and self._due(shown.open, now)]:
             group = await self.group(name)
             spot = await self._spot(group) if group else None
             if spot is None:
@@ -201,39 +223,23 @@ class SlackSurface:
 
     # --- what is shown
 
-    async def _progress(self, card: CardRecord) -> None:
-        """Show what is not on record yet."""
-        name, whole = card.card, newest(card.incidents)
-        if not whole:
-            return
-        as_of = max(incident.updated_at for incident in whole)
-        async with self._alone(name):
-            if as_of < self._as_of.get(name, as_of):
-                return  # something newer was shown while this waited, and with it who is being checked
-            try:
-                spot = await self._spot(whole)
-                message = await self._drawn(name, whole, card) if spot is not None else None
-                if spot is None or message is None or self._shown.get(name) == (wording := wording_of(message)):
-                    return
-                await self._poster.adopt(name, spot, card.posts)
-                # Stored like a decision: as mere progress it would stay on the card for good if the bot stopped now.
-                await self._poster.enqueue(name, CARD, spot, message, rank=FIRST)
-                self._remember(name, wording)
-            except LedgerError:
-                return  # without the ledger the decision will be refused anyway
-            self._poster.finished(name)
+    def _card(self, name: str) -> _Shown:
+        """Return what a card shows; the cards asked for last are remembered."""
+        if name not in self._cards:
+            self._cards[name] = _Shown()
+        self._cards.move_to_end(name)
+        return self._cards[name]
 
-    async def _drawn(self, name: str, group: Sequence[Incident], read: CardRecord | None) -> Message | None:
+    async def _drawn(self, shown: _Shown, group: Sequence[Incident], read: CardRecord | None) -> Message | None:
         """Return the card, with the record's head once all have ended; None while it shows verdicts alone."""
-        context = await self._telling(name, group)
+        context = await self._telling(shown, group)
         message = acting_card(group, context)
         if message is None or not all(incident.ended for incident in group):
             return message
-        if name not in self._heads:
-            self._heads[name] = (read.head if read is not None else await self._ledger.head(HOUSE)).noted
-        return acting_card(group, replace(context, head=self._heads[name]))
+        shown.head = shown.head or (read.head if read is not None else await self._ledger.head(HOUSE)).noted
+        return acting_card(group, replace(context, head=shown.head))
 
-    async def _telling(self, name: str, group: Sequence[Incident]) -> ViewContext:
+    async def _telling(self, shown: _Shown, group: Sequence[Incident]) -> ViewContext:
         rebooting = [each for each in group if (action := self._running_action(each)) is not None and action.reboots]
         waits = {
             incident.id: self._notices.waits_for(incident.id) for incident in group if self._may_be_held_up(incident)
@@ -246,7 +252,7 @@ class SlackSurface:
             undoable=frozenset(each.id for each in group if each.ended and undoable(each, self._actions)),
             links=self._links,
             usual=await self._usual.under_way(rebooting) if self._usual is not None and rebooting else {},
-            now=self._seconds_at.get(name),
+            now=shown.seconds_at,
             on_call=await self._on_call.read() if self._on_call is not None and needs_a_person(group) else None,
         )
 
@@ -281,20 +287,3 @@ class SlackSurface:
         if spot is None and (place := await self.place(group_of(first))) is not None:
             spot = MessageTarget(place.channel)
         return spot
-
-    @contextlib.asynccontextmanager
-    async def _alone(self, name: str) -> AsyncIterator[None]:
-        """Let the wordings of a card be made one at a time, in the order of the requests."""
-        if len(self._locks) > REMEMBERED:
-            self._locks = {card: lock for card, lock in self._locks.items() if lock.locked()}
-        async with self._locks.setdefault(name, asyncio.Lock()):
-            yield
-
-    def _remember(self, name: str, wording: str) -> None:
-        self._shown[name] = wording
-        self._shown.move_to_end(name)
-        while len(self._shown) > REMEMBERED:
-            forgotten, _ = self._shown.popitem(last=False)
-            self._heads.pop(forgotten, None)
-            self._as_of.pop(forgotten, None)
-            self._thread.forget(forgotten)

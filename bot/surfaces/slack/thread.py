@@ -16,6 +16,7 @@ from bot.domain.incident import Decision, Incident
 from bot.domain.post import CardRecord
 from bot.domain.safe_text import listed, one_line, safe
 from bot.domain.verdict import Verdict
+from bot.surfaces.remembered import Remembered
 from bot.surfaces.slack.blocks import SUMMARY, drawn, line, marked_up, step_blocks
 from bot.surfaces.slack.drawings import heat_block
 from bot.surfaces.slack.message import (
@@ -51,6 +52,7 @@ PIECE = 1500  # characters of a preformatted block
 WORD = 160
 MOST_ROWS = 20
 NAMED = 10  # nodes of a yes that are named
+REMEMBERED = 2000  # cards; of others the outbox knows what was said
 MOST_WHY, WHY = 3, 600  # sentences, and characters of each
 TOGETHER = timedelta(seconds=10)  # between the entries of the same yes to several nodes
 
@@ -232,7 +234,7 @@ class ThreadReplies:
         self._outbox = outbox
         self._ledger = ledger
         self._words = words
-        self._said: dict[str, set[str]] = {}  # for each card, what this run has seen to
+        self._said: Remembered[str, set[str]] = Remembered(REMEMBERED)  # for each card, what this run has seen to
 
     async def show(
         self, name: str, spot: MessageTarget, group: Sequence[Incident], read: CardRecord | None = None
@@ -241,7 +243,7 @@ class ThreadReplies:
 
         Raises: LedgerError when the record cannot be asked.
         """
-        said = self._said.setdefault(name, set())
+        said = self._said[name] = self._said.get(name, set())
         for approval in approval_replies(group):
             if approval.part in said:
                 continue
@@ -262,10 +264,6 @@ class ThreadReplies:
                 if reply.part not in read.posts.places:
                     await self._say(name, spot, incident.id, reply)
                 said.add(reply.part)
-
-    def forget(self, name: str) -> None:
-        """Forget what was said on a card; the outbox still knows."""
-        self._said.pop(name, None)
 
     async def _say(self, name: str, spot: MessageTarget, incident: str, reply: Reply) -> None:
         """Fold it into the node's details where it can be, else post it as a reply of its own."""

@@ -31,7 +31,6 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Approval, person_of
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
-from bot.surfaces.remembered import Seen
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import BRAKE
 from bot.surfaces.slack.context import CardDecisions, SlackContext, brake_words
@@ -44,7 +43,6 @@ from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, UNDO
 
 AT_ONCE = 8  # nodes that a decision reads again at a time
 REMEMBERED = 1000
-DELIVERIES = 2000  # submissions of which a second delivery is known here
 KEEP_SECONDS = 2.0  # Slack waits three seconds for an acknowledgement
 
 BAD_SIGNATURE = PlanChanged("This dialog's content was changed on the way, so nothing was decided.", "Click again.")
@@ -77,7 +75,6 @@ class ViewSubmissions:
         self._context = context
         self._background = background
         self._takes = takes
-        self._seen = Seen(DELIVERIES)
         self._submitting: dict[str, asyncio.Task[Mapping[str, str]]] = {}
         self._home = home
         self._others = others
@@ -98,7 +95,7 @@ class ViewSubmissions:
 
         Raises: LedgerError.
         """
-        for kept in await self._context.chat_requests.left() if self._context.chat_requests is not None else ():
+        for kept in await self._context.chat_requests.left():
             if any(part.takes(kept) for part in self._takes):
                 continue
             submission = kept_submission(kept.body)
@@ -112,26 +109,25 @@ class ViewSubmissions:
     async def _submit(self, submission: Submission) -> Mapping[str, str]:
         errors, refusal = self._objection(submission)
         if refusal is not None:
-            if self._seen.is_new(submission.key):
-                noted = self._context.note("decide", submission.person.by, refusal)
-                self._background.begin(noted, "note of a refusal")
+            self._background.begin(self._refused(submission, refusal), "note of a refusal")
             return errors
-        if submission.key in self._seen:
-            return {}
-        if self._context.chat_requests is not None:
-            keeping = asyncio.ensure_future(self._context.chat_requests.keep(submission.key, submission.text))
-            try:
-                async with asyncio.timeout(KEEP_SECONDS):
-                    is_first = await asyncio.shield(keeping)
-            except (LedgerError, TimeoutError) as error:
-                self._context.log("submission_not_kept", error=one_line(str(error) or repr(error)))
-                self._background.begin(self._forget(keeping, submission.key), "submission that came too late")
-                return {submission.block: refusal_words(NOT_KEPT)}
-            if not is_first:
-                return {}
-        if self._seen.is_new(submission.key):
+        keeping = asyncio.ensure_future(self._context.chat_requests.keep(submission.key, submission.text))
+        try:
+            async with asyncio.timeout(KEEP_SECONDS):
+                is_first = await asyncio.shield(keeping)
+        except (LedgerError, TimeoutError) as error:
+            self._context.log("submission_not_kept", error=one_line(str(error) or repr(error)))
+            self._background.begin(self._forget(keeping, submission.key), "submission that came too late")
+            return {submission.block: refusal_words(NOT_KEPT)}
+        if is_first:
             self._background.begin(self._go_on(submission), "submission")
         return {}
+
+    async def _refused(self, submission: Submission, refusal: Refused) -> None:
+        """Put a refusal on record, once however often the dialog is delivered."""
+        with contextlib.suppress(LedgerError):
+            if await self._context.chat_requests.keep(submission.key, done=True):
+                await self._context.note("decide", submission.person.by, refusal)
 
     async def _go_on(self, submission: Submission, *, again: bool = False) -> None:
         is_broken_off = False
@@ -216,7 +212,9 @@ class ViewSubmissions:
             async def decide(incident_id: str) -> Incident:
                 seen, digest = intent.plans[incident_id], whole.get(incident_id, "")
                 meant = digest if seen and digest.startswith(seen) else seen or "none"
-                return await self._context.responder.decide(incident_id, replace(approval, digest=meant))
+                decided = await self._context.responder.decide(incident_id, replace(approval, digest=meant))
+                self._context.surface.checked(incident_id)
+                return decided
 
             await self._each(intent, approval, decide)
 
