@@ -1,49 +1,34 @@
-"""The serving bot: Slack, ledger, engine, transports and web edge, from start to stop.
-
-Longer than 300 lines: it is a list of parts, each made from those before it.
-"""
+"""The serving bot: Slack, ledger, engine, transports and web edge, from start to stop."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 from collections.abc import Coroutine, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bot.actions import ACTIONS
 from bot.app.acting import acting
-from bot.app.alerts import alerts, channel_of, rules_of
-from bot.app.explaining import Explainer
-from bot.app.fleet import fleet_runner
+from bot.app.alerts import alerts, rules_of
+from bot.app.checking import checking
 from bot.app.json_log import JsonLog
 from bot.app.listings import Renewal
 from bot.app.machines import note_machines
 from bot.app.mcp import serving_mcp
-from bot.app.metric_history import InventoryHistory, with_history
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
-from bot.app.parts import inventory, now, ssh_transport
+from bot.app.parts import inventory
 from bot.app.policy_settings import note_policy
 from bot.app.reports import ReportMaker
-from bot.app.slack_acting import slack_acting
-from bot.app.slack_captures import slack_captures
-from bot.app.slack_files import slack_files
-from bot.app.slack_waves import slack_waves
+from bot.app.slack_desk import slack_desk
+from bot.app.slack_posting import check_cards, slack_posting
 from bot.app.stores import Stores
-from bot.app.sweeps import Sweeps, scheduled
-from bot.app.upkeep import Upkeep, post_digest
-from bot.app.waves import WaveKeeper, wave_parts
+from bot.app.upkeep import Upkeep
 from bot.domain.engine_contracts import Surface
 from bot.domain.errors import LedgerError
 from bot.engine import Engine, NoticeBoard
 from bot.inventory import Inventory
-from bot.response.diagnosis.diagnosis import Diagnosis
-from bot.response.diagnosis.recorder import VerdictRecorder
-from bot.response.diagnosis.requests import CheckRequests
-from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler, Diagnose
-from bot.response.intake.intake import why_nothing_in_storm
+from bot.response.diagnosis.scheduler import Diagnose
 from bot.response.lifecycle import Lifecycle
 from bot.response.record import IncidentRecord
 from bot.settings import Settings
@@ -52,22 +37,8 @@ from bot.sources.source import Source
 from bot.surfaces import SURFACES
 from bot.surfaces.mcp.member import PATH
 from bot.surfaces.member import SurfaceMember
-from bot.surfaces.slack.approver_lookup import SlackApproverLookup
-from bot.surfaces.slack.askers import Askers, groups_among
-from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
-from bot.surfaces.slack.check_cards import CheckCards
-from bot.surfaces.slack.check_opener import CheckOpener
-from bot.surfaces.slack.command_handler import CommandHandler
-from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.ephemeral import Ephemeral
-from bot.surfaces.slack.fleet_cards import FleetCards
-from bot.surfaces.slack.member import SLACK, SlackTokens
-from bot.surfaces.slack.pictures import Pictures
-from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.storm_board import StormBoard
-from bot.surfaces.slack.why_replies import WhyReplies
-from bot.surfaces.view.plan_words import PlanWords
+from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.web import WebEdge
 
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
@@ -97,62 +68,23 @@ class Service:
         """Put the parts together, each from those before it."""
         log = self._log = json_log.log
         self._json_log, self._known, self._stores = json_log, known, stores
-        self._timing = timing or Timing()
+        self._timing = timing = timing or Timing()
         notices, arrivals = NoticeBoard(), asyncio.Event()
-        self._background, self._storming = Background(log), Background(log)
-        self._acting = acting(
+        record = IncidentRecord(stores.ledger, log)
+        self._acting = acts = acting(
             settings, known, stores.ledger, environment, runner=stores.runner, cases=stores.kept_cases
         )
-        policy, playbooks = self._acting.policy, self._acting.playbooks
-
-        self._metering = metering(settings, json_log, stores)
-        counted = self._metering.counted
-        self._slack = SlackConnection(tokens, self._timing, now, log, json_log.logger("slack"), counted)
-        pictures = Pictures(self._slack.uploads, stores.outbox, self._timing, now, log)
+        playbooks = acts.playbooks
+        metered = metering(settings, json_log, stores)
         made = ReportMaker(stores.database, stores.threads, playbooks, known)
-        files = slack_files(made, self._slack, stores.outbox, self._timing, log)
-        self._poster = Poster(self._slack.calls, stores.outbox, self._timing, now, log, pictures, files)
-        self._pagerduty = serving_pagerduty(settings, stores, self._poster, log, arrivals)
+        self._posting = posting = slack_posting(tokens, stores, made, timing, json_log, metered.counted)
+        self._slack = slack = posting.connection
+        self._pagerduty = pagerduty = serving_pagerduty(settings, stores, posting.poster, log, arrivals)
         rules = rules_of(settings, playbooks, sources)
-        storms = StormBoard(
-            stores.cases,
-            rules.brakes,
-            stores.leases,
-            self._poster,
-            channel_of(rules),
-            why_nothing_in_storm(rules.brakes),
-            known.labels,
-            self._storming,
-            log,
-        )
-        explainer = Explainer(playbooks)
-        whys = WhyReplies(explainer.sentences, self._poster, self._background, pictures)
-        cards = CheckCards(self._poster, storms, PlanWords(ACTIONS), settings.links, whys, pictures)
-
-        read, self._history = with_history(diagnose or self._acting.triage.diagnose, settings, known)
-        self._scheduler = CheckScheduler(read, log, settings.parallel or AT_ONCE, settings.slack.each_at_once)
-        self._mcp = serving_mcp(settings, known, playbooks, self._scheduler, stores.ledger, stores.kept_cases, log)
-        record = IncidentRecord(stores.ledger, log)
-        recorder = VerdictRecorder(
-            stores.ledger,
-            self._acting.proposer,
-            log,
-            stores.kept_cases,
-            stores.readings,
-            None if self._history is None else InventoryHistory(self._history, known),
-        )
-        self._diagnosis = Diagnosis(
-            self._scheduler,
-            record,
-            recorder,
-            known,
-            playbooks,
-            log,
-            (cards,),
-            people=policy.kinds,
-        )
-
-        self._alerts = alerts(
+        cards = check_cards(posting, stores, rules, known, playbooks, settings.links, log)
+        self._checking = checks = checking(settings, known, stores, acts, record, (cards,), log, diagnose)
+        self._mcp = serving_mcp(settings, known, playbooks, checks.scheduler, stores.ledger, stores.kept_cases, log)
+        self._alerts = heard = alerts(
             settings,
             known,
             stores,
@@ -160,118 +92,51 @@ class Service:
             notices,
             arrivals,
             log,
-            counted=counted,
-            pagerduty=self._pagerduty,
-            people=self._slack.people(()),
+            counted=metered.counted,
+            pagerduty=pagerduty,
+            people=slack.people(()),
             sources=sources,
         )
-        asking = Askers(
-            self._slack,
-            self._slack.people({f"{SLACK}:{group}" for group in groups_among(settings.policy.askers)}),
-            self._timing.clock,
-            settings.policy.askers,
-            settings.slack.checks_per_person,
-        )
-        opener = CheckOpener(
-            CheckRequests(stores.ledger, stores.leases, self._diagnosis, now, log), cards, playbooks.get().name
-        )
-        desk = fleet_runner(settings, known, playbooks, ssh_transport(environment), environment, stores.ledger)
-        self._sweeps = Sweeps(
-            scheduled(settings.sweeps, playbooks.get()),
-            desk,
-            stores.chat_requests,
-            stores.readings,
-            stores.sweeps,
-            partial(post_digest, self._poster),
-            now,
-            log,
-        )
-        lookup = SlackApproverLookup(self._slack.people(policy.approver_groups), policy)
-        kept = wave_parts(
-            self._acting, known, stores.ledger, stores.waves, cases=stores.kept_cases, lookup=lookup, log=log
-        )
-        waves = slack_waves(kept, self._poster, self._background, self._storming, log, stores.chat_requests)
-        fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, stores.chat_requests, waves)
-        self._captures = slack_captures(
+        self._desk = desk = slack_desk(
             settings,
             known,
             stores,
             environment,
-            playbooks,
-            self._slack,
-            self._poster,
-            self._background,
-            self._storming,
-            log,
-        )
-        self._slack_acting = slack_acting(
-            self._slack,
-            self._poster,
-            stores.outbox,
-            stores.ledger,
-            policy,
-            self._acting.responder,
-            self._timing,
-            log,
-            self._background,
+            posting,
+            cards,
+            acts,
+            checks,
+            heard,
+            pagerduty,
             notices,
-            self._scheduler,
-            deliveries=stores.inbox,
-            known=known,
-            askers=asking,
-            picker=self._alerts,
-            profiles=self._captures.profiles,
-            opener=opener,
-            pagerduty=self._pagerduty,
-            chat_requests=stores.chat_requests,
-            fleet=fleet,
-            links=settings.links,
-            captures=self._captures.cards,
+            timing,
+            log,
         )
-        self._waves = WaveKeeper(kept.run, stores.waves, stores.leases, log, self._timing.clock)
-        self._desk = CommandHandler(
-            known,
-            opener,
-            self._slack_acting.orders,
-            Ephemeral(self._slack.calls, self._timing, log),
-            self._background,
-            settings.slack.channels,
-            asking,
-            stores.chat_requests,
-            fleet,
-            self._captures.profiles,
-            self._captures.cards,
-        )
-        shown: list[Surface] = [cards, self._slack_acting.surface, self._metering.incident_log]
-        if self._pagerduty is not None:
-            shown.append(self._pagerduty.surface)
+        shown: list[Surface] = [cards, desk.acting.surface, metered.incident_log]
+        if pagerduty is not None:
+            shown.append(pagerduty.surface)
         shown += [opened for member in surfaces if (opened := member.opened(settings)) is not None]
         self._engine = Engine(
-            Lifecycle(record, self._diagnosis, self._acting.remediation, policy.kinds).advance,
+            Lifecycle(record, checks.diagnosis, acts.remediation, acts.policy.kinds).advance,
             stores.ledger,
             stores.leases,
             record,
             shown,
             log,
-            self._timing.clock,
+            timing.clock,
             notices=notices,
         )
         self._upkeep = Upkeep(
-            self._slack_acting.submissions,
-            self._slack_acting.surface,
-            self._engine,
-            self._poster,
-            log,
-            self._timing.sweep_every,
+            desk.acting.submissions, desk.acting.surface, self._engine, posting.poster, log, timing.sweep_every
         )
-        heard = [self._alerts.intake.knows, *([self._history.knows] if self._history is not None else [])]
-        self._renewal = Renewal(known, lambda: inventory(Path(known.origin), environment), stores.ledger, log, heard)
-        self._metering.looks_at(len(known.nodes), self._scheduler, self)
-        gets = (("/metrics", self._metering.scrape.answer),)
+        told = [heard.intake.knows, *([checks.history.knows] if checks.history is not None else [])]
+        self._renewal = Renewal(known, lambda: inventory(Path(known.origin), environment), stores.ledger, log, told)
+        metered.looks_at(len(known.nodes), checks.scheduler, self)
+        gets = (("/metrics", metered.scrape.answer),)
         mcp = [(PATH, self._mcp.answer)] if self._mcp is not None else []
-        posts = [*self._slack.routes(), *self._alerts.posts, *mcp]
+        posts = [*slack.routes(), *heard.posts, *mcp]
         self._web = WebEdge(
-            settings.listen, self.why_not, posts, gets, log=log, unauthorized=self._metering.metrics.unauthorized
+            settings.listen, self.why_not, posts, gets, log=log, unauthorized=metered.metrics.unauthorized
         )
         self.address = ""  # where the web edge listens, once it does
         self._not_yet = "starting"
@@ -309,11 +174,10 @@ class Service:
         await self._renewal.begin()
         self._begin(self._renewal.run(), "inventory")
         await note_machines(self._known, self._stores.ledger, self._log)
-        acting = self._slack_acting
-        self._slack.listeners.bind(self._desk, acting.home, acting.clicks, acting.submissions)
-        self._begin(self._captures.keeper.run(), "captures")
+        self._desk.hear(self._slack.listeners)
+        self._begin(self._desk.captures.keeper.run(), "captures")
         self._engine.start()  # approved plans go on even without Slack
-        self._waves.start()
+        self._desk.waves.start()
         self._alerts.start()
         if self._pagerduty is not None:
             self._pagerduty.start()
@@ -326,23 +190,23 @@ class Service:
         await self._slack.stop_listening()
         await asyncio.gather(
             self._alerts.stop(self._timing.post_drain),
-            self._background.drain(self._timing.drain),
-            self._diagnosis.drain(self._timing.drain),
-            self._storming.drain(0),
-            self._waves.stop(self._timing.drain),
+            self._posting.work.drain(self._timing.drain),
+            self._checking.diagnosis.drain(self._timing.drain),
+            self._posting.watching.drain(0),
+            self._desk.waves.stop(self._timing.drain),
             self._engine.drain(self._timing.drain),
         )
         if self._mcp is not None:
             await self._mcp.stop()
         for task in self._tasks:
             task.cancel()
-        await self._poster.drain(self._timing.post_drain)
+        await self._posting.poster.drain(self._timing.post_drain)
         if self._pagerduty is not None:
             await self._pagerduty.stop()
         await self._engine.leave()
         await self._acting.cluster.close()
-        if self._history is not None:
-            await self._history.close()
+        if self._checking.history is not None:
+            await self._checking.history.close()
         await self._slack.stop()
         await self._web.stop()
         self._log("stopped")
@@ -363,7 +227,7 @@ class Service:
         self._not_yet = ""
         self._log("ready", by="socket" if self._slack.by_socket else "http")
         self._begin(self._upkeep.run(), "upkeep")
-        self._begin(self._sweeps.run(), "scheduled sweeps")
+        self._begin(self._desk.sweeps.run(), "scheduled sweeps")
 
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._tasks.append(asyncio.create_task(work, name=name))
