@@ -27,7 +27,7 @@ RIGHTS = (("sysctl", "-w", "vm.drop_caches=3"),)
 def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     """Return the command that drops them.
 
-    Raises: CannotRead when everything waits for the disks already: every read would be one more.
+    Raises: CannotRead when everything waits for the disks already: every read would wait, too.
     """
     reclaim = snapshot.get(ReclaimReading)
     if not isinstance(reclaim, Unread) and (reclaim.io_full_avg10 or 0) >= _IO_IS_FULL:

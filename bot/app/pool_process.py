@@ -61,7 +61,7 @@ class PoolProcess:
         return len(self._owed)
 
     def untouched(self) -> list[Owed]:
-        """Return the jobs that have no answer, apart from the one that it thinks about now."""
+        """Return the jobs that have no answer, apart from that which it thinks about now."""
         return [(job, answer) for job, answer in islice(self._owed, 1, None) if not answer.done()]
 
     async def hear(self) -> list[Owed]:

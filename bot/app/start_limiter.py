@@ -19,7 +19,7 @@ PAUSE_SECONDS = 0.005
 
 
 class StartLimiter:
-    """Lets one node after another start; `heard` has to be called with their progress."""
+    """Lets node after node start; `heard` has to be called with their progress."""
 
     def __init__(self, cpu_lock: CpuLock) -> None:
         self._cpu_lock = cpu_lock

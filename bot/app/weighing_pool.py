@@ -178,7 +178,7 @@ class WeighingPool:
             self._helping = None
 
     def _last_job(self) -> Owed | None:
-        """Take the last job that waits; once all is read, also the one that a process would come to last."""
+        """Take the last job that waits; once all is read, also what a process would come to last."""
         if self._waiting:
             return self._waiting.pop()
         if self._reading:

@@ -130,7 +130,7 @@ def mean_run(loop: Loop, uptime: timedelta | None) -> timedelta | None:
 def lasts(loop: Loop, uptime: timedelta | None, many: float, minutes: float) -> bool:
     """True if it has looped for so many minutes, by its journal's last hour or by its counter since boot.
 
-    A service that waits for another one, as at a boot or while a database fails over, loops too, and recovers by
+    A service that waits for another, as at a boot or while a database fails over, loops too, and recovers by
     itself. A counter may hold the crashes of months: it tells only where they came every `minutes` or faster.
     """
     unit, least = loop.unit, timedelta(minutes=minutes)

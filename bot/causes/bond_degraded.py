@@ -71,7 +71,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 
 def _lost(bond: Bond, told: Iterable[KernelEvent]) -> tuple[list[Port], list[Port]]:
-    """The ports that lost their link, and those that never had one."""
+    """The ports that lost their link, and those that never had any."""
     had = {event.device for event in told}
     lost = [port for port in bond.lost if port.had_link or port.unnoticed or port.name in had]
     return lost, [port for port in bond.lost if port not in lost]

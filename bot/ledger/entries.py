@@ -97,7 +97,7 @@ def last_brake(connection: Connection) -> Entry | None:
 
 
 def pull_of(connection: Connection, request: str) -> Entry | None:
-    """Return the entry with which that request pulled the brake, if it is a recent one; raises as `last_brake`."""
+    """Return the entry with which that request pulled the brake, if it is recent; raises as `last_brake`."""
     moves = map(entry_of, connection.exec_driver_sql(_LAST_MOVES[connection.dialect.name]))
     return next((entry for entry in moves if entry.body.get("request") == request), None)
 

@@ -93,7 +93,7 @@ class Ledger:
         Shape: for a request that has pulled the brake already, its entry; the brake is not pulled again. The same
         holds for a mark of a verdict that says nothing new.
         Raises: Conflict when the stream has another length; ImpossibleEvent when the event cannot come next;
-        StaleRequest when it would release an earlier pull than the present one.
+        StaleRequest when it would release an earlier pull than the present.
         """
         _check_names(stream, by)
         belongs = (stream == HOUSE) == isinstance(event, HOUSE_EVENTS) and not isinstance(event, WAVE_EVENTS)

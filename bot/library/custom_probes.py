@@ -76,7 +76,7 @@ class _Finder:
 
 
 def make_probe(shape: ProbeShape, complain: Complain) -> CustomProbe:
-    """Return the probe. Problems go to `complain`; after one the probe must not be used.
+    """Return the probe. Problems go to `complain`; after any the probe must not be used.
 
     Shape: a probe that runs twice has `x` from the first run, `x_later` from the second, and `x_rise`, the difference.
     """

@@ -54,7 +54,7 @@ _END = "-- end --"
 _RESOLV = "/etc/resolv.conf"
 # The questions: the root, the machine's own name, and the search domain or `localhost`. Several names are needed
 # because a private server may know only its own. Addresses and names must consist of legal characters. `host` asks in
-# turn, and stops after two questions without an answer. A server costs megabytes while it is asked: the next one is
+# turn, and stops after two questions without an answer. A server costs megabytes while it is asked: the next is
 # asked when the one before it has answered, or after a second.
 _LOOK = fragment(f"""
     [ -r {_RESOLV} ] || {{ echo 'no resolv.conf'; exit; }};

@@ -82,7 +82,7 @@ class ProcessesReading:
 
     @property
     def bound_worker_percent(self) -> float:
-        """The most of a core that one of the kernel's workers bound to a core used in the kernel."""
+        """The most of a core that any of the kernel's workers bound to a core used in the kernel."""
         shares = (each.sys_seconds for each in self.busiest if each.kernel_thread and _BOUND_WORKER.match(each.name))
         return 100 * max(shares, default=0.0) / self.seconds
 
@@ -202,7 +202,7 @@ _AWK = fragment(
     function rest(s) { if (!match(s, /.*\)/)) return 0; return split(substr(s, RLENGTH + 2), a, " ") > 38 }
     function visible(s) { gsub(/\n/, "?", s); return s }
     function uptime(  l, w) { getline l < "/proc/uptime"; close("/proc/uptime"); split(l, w, " "); return w[1] }
-    # the busiest one not told yet, by kernel time alone or by all time
+    # the busiest not told yet, by kernel time alone or by all time
     function busiest(alone,  j, b) { b = 0; for (j = 1; j <= n; j++)
         if (!(j in told) && kern[j] + (alone ? 0 : user[j]) > kern[b] + (alone ? 0 : user[b])) b = j;
         return b }

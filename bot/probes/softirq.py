@@ -73,7 +73,7 @@ _Counts = dict[str, dict[int, int]]
 
 
 def parse(outputs: Outputs) -> SoftirqReading:
-    """Read both looks; a core that was online in only one of them is left out.
+    """Read both looks; a core that was online in only a single look is left out.
 
     Unread when: a row is malformed, a counter went back, or the rows of softnet_stat cannot be assigned to cores.
     """

@@ -49,7 +49,7 @@ class Unit:
     fragment: str = ""
     triggered_by: tuple[str, ...] = ()  # units that start it again: sockets, timers, and those that uphold it
     wanted_by: tuple[str, ...] = ()
-    stops_too: tuple[str, ...] = ()  # units that systemd stops when it stops this one
+    stops_too: tuple[str, ...] = ()  # units that systemd stops with this unit
     part_of: tuple[str, ...] = ()
     control_group: str = ""
     restarts_logged: int = 0  # "Scheduled restart job" lines in the journal

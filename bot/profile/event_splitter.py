@@ -60,7 +60,7 @@ Event: TypeAlias = tuple[Thread, int, int | None, Stack, re.Match[bytes] | None,
 class EventSplitter:
     """Takes a text in pieces and yields its events; an incomplete event waits for the next piece.
 
-    Shape: `threads` by how their events begin, `event` the first kind of event, None until there is one.
+    Shape: `threads` by how their events begin, `event` the first kind of event, None before any.
     """
 
     def __init__(self, selection: Selection) -> None:

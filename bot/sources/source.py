@@ -47,7 +47,7 @@ class ParsedFile:
 
 
 class ServingBot(Protocol):
-    """The bot that serves on this machine, if there is one."""
+    """The bot that serves on this machine, if any does."""
 
     @property
     def address(self) -> str:

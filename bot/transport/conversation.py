@@ -90,7 +90,7 @@ class Conversation:
             )
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         if len(self._rest) > LINE_LIMIT_BYTES:
-            self._rest = self._rest[:1] + b"\0"  # too long for one of our lines; its rest must not look like one
+            self._rest = self._rest[:1] + b"\0"  # too long for a line of ours; its rest must not look like a line
         mark = LANE_MARK.encode()
         ours = [line for line in lines if line.startswith(mark)]
         if not self._answered and len(ours) < len(lines):

@@ -22,7 +22,7 @@ from bot.domain.call import Answered, Call
 from bot.domain.errors import ConnectionLost, UnknownCluster
 from bot.domain.safe_text import decode, one_line
 
-# People write kubeconfigs: every error in one becomes a sentence.
+# People write kubeconfigs: every error in them becomes a sentence.
 _MISCONFIGURED = (ConfigError, OSError, ValueError, KeyError, TypeError, AssertionError, AttributeError)
 _MALFORMED = (msgspec.MsgspecError, yaml.YAMLError, httpx2.InvalidURL)
 _TYPES = {"POST": "application/json", "PATCH": "application/merge-patch+json"}
@@ -33,7 +33,7 @@ class KubernetesApi:
     """Clusters by their context in the kubeconfig, and the cluster in which this program runs."""
 
     def __init__(self, kubeconfig: Path | None, own: str = "") -> None:
-        """`own` is the name of the cluster in which this program runs, if it runs in one."""
+        """`own` is the name of the cluster in which this program runs, if it runs in a cluster."""
         self._kubeconfig = kubeconfig
         self._own = own
         self._clients: dict[str, httpx2.AsyncClient] = {}

@@ -18,7 +18,7 @@ class Port:
     """A link of a bond or team.
 
     Shape: `linked` False: it carries nothing. `switched_off`: somebody took the interface down, so it can have no link.
-    `had_link`: it had one since the boot. `unnoticed`: it has none, and the bond calls it up. `failures` counts how
+    `had_link`: it had a link since the boot. `unnoticed`: it has none, and the bond calls it up. `failures` counts how
     often the link was lost since it joined; None: the driver does not count.
     """
 
@@ -74,7 +74,7 @@ _SWITCHED_ON = 1  # IFF_UP
 
 
 def bonds(lines: Sequence[str]) -> tuple[Bond, ...]:
-    """Return the bonds and teams that are switched on and have a port, from the lines of one look.
+    """Return the bonds and teams that are switched on and have a port, from the lines of a look.
 
     Shape: the lines begin with a heading; each line that says nothing of a port is passed over.
     """

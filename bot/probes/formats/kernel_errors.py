@@ -27,7 +27,7 @@ _ALONE = (Kind.COMPLAINT, Kind.MOUNTED, Kind.LINK_BACK, Kind.HEAT_OFF, Kind.NFS_
 
 
 def without_level(line: str) -> tuple[int | None, str]:
-    """Return the level that the node's filter put before a line, None without one, and the line.
+    """Return the level that the node's filter put before a line, None without a level, and the line.
 
     Example:
     >>> without_level("<3>[ 12.5] node kernel: it hurts"), without_level("[ 12.5] node kernel: it runs")
@@ -38,7 +38,7 @@ def without_level(line: str) -> tuple[int | None, str]:
 
 
 def unlisted(lines: Sequence[tuple[int, KernelLine]], known: Sequence[KernelEvent]) -> tuple[KernelEvent, ...]:
-    """Return the known events and one for each error that belongs to none of them, oldest first.
+    """Return the known events and an event for each error that belongs to none of them, oldest first.
 
     Shape: `lines` holds each error with its level; an event's `device` is whoever the line says that it speaks for.
     """

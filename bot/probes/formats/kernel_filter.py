@@ -16,7 +16,7 @@ BEFORE = "-- before --"  # begins the errors of an hour half a day ago
 LEVELS_END = "-- levels --"  # ends them all: without it none counts, for a part of them may lack a habit
 BEFORE_SECONDS = (12 * 3600, 13 * 3600)  # ours: a fault that wakes somebody is not that old, and a habit has no age
 # Loose on purpose: the node only filters the log, it is parsed here. The newest lines of each sort are kept, so that a
-# storm of one sort does not push another out.
+# storm of a sort does not push another out.
 _NIC_SORT = (
     "TX q [0-9]+ is paused|Transmit time out|napi handler hasn|ost (tx|TX) completions|missed TX completions|"
     "\\[2\\/2\\] qid|Keep alive watchdog|ENA admin queue|for the admin cmd|driver didn.t receive|Potential MSIX|"

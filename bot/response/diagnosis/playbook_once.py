@@ -1,6 +1,6 @@
-"""A playbook for one case that is replayed many times: what is the same in every replay is worked out once.
+"""A playbook for a case that is replayed many times: what is the same in every replay is worked out once.
 
-A replay of a changed case is still a whole one: the case's transport answers, each probe is handed its answers, and the
+A replay of a changed case is still whole: the case's transport answers, each probe is handed its answers, and the
 verdict is put together from every cause and condition. But parsers, causes and conditions are functions of what they
 are handed and of nothing else (tests/contract/test_why.py holds causes to the probes that they name). So an answer
 needs no second parse, and a cause whose readings are the very same objects as before would weigh the same again. What
@@ -24,10 +24,10 @@ T = TypeVar("T")
 
 
 def judging_once(playbook: Playbook) -> Playbook:
-    """Return the playbook for replays of one case that each change a reading.
+    """Return the playbook for replays of a case that each change a reading.
 
     Shape: each answer is parsed once, each figure of a reading is worked out once, and causes and conditions are
-    weighed again only if a reading of a probe that they name is another one.
+    weighed again only if a reading of a probe that they name is another.
     """
     return replace(
         playbook,

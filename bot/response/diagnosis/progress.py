@@ -21,7 +21,7 @@ class Underway:
 
 
 class Follower(Protocol):
-    """Shows diagnoses while they run. It is told about a group one event at a time."""
+    """Shows diagnoses while they run. It is told about a group event by event."""
 
     async def begun(self, group: Sequence[Incident], reading: Sequence[Incident]) -> None:
         """Called before any progress, when these nodes of a group are about to be read; `group` is the whole group."""

@@ -164,7 +164,7 @@ class _Search:
         """Bisect between what was read and an end that changes the verdict, thresholds first."""
         if end == was or not self._flips(fact.at(_written(end))):
             return
-        alike = fact.change.probe, fact.change.field, was, end  # numbers that are counted alike often have one limit
+        alike = fact.change.probe, fact.change.field, was, end  # numbers that are counted alike often share a limit
         same, other = self._limits.get(alike, (was, end))
         if not (self._flips(fact.at(_written(other))) and (same == was or not self._flips(fact.at(_written(same))))):
             same, other = was, end

@@ -15,7 +15,7 @@ from bot.probes.processes import ProcessesReading
 from bot.probes.units import UnitsReading
 
 _NAMED = 4
-# Each runs a guest; qemu-ga is none of them: it runs inside one.
+# Each runs a guest; qemu-ga is none of them: it runs inside a guest.
 _PROGRAMS = ("qemu-system", "qemu-kvm", "kvm", "firecracker", "cloud-hyperviso", "VBoxHeadless", "vmware-vmx", "crosvm")
 
 

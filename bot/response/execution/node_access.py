@@ -76,7 +76,7 @@ class NodeAccess:
     async def look(
         self, node: Node, steps: Sequence[Step] = (), around: Sequence[Step] | None = None, first: int = 1
     ) -> NodeStatus:
-        """Look once, over one connection: at the proof of `steps`, and at what else `around` would do.
+        """Look once, over a single connection: at the proof of `steps`, and at what else `around` would do.
 
         Shape: `first` is the number that the first step of `around` has in its plan.
         Raises: Unreachable; CannotRead when the node does not answer a question; WouldStopProtected.
@@ -161,7 +161,7 @@ class NodeAccess:
     async def unready(self, node: Node, done: Sequence[Step], seen: NodeStatus, waiting: Sequence[Step] = ()) -> str:
         """Say what is wrong with a node in its cluster; empty where it is in none, or a step done there explains it.
 
-        Shape: `waiting` are steps that are still to come, such as the one that ends a drain.
+        Shape: `waiting` are steps that are still to come, such as that which ends a drain.
         Raises: Unreachable or CannotRead when the cluster does not say.
         """
         closing = (*self._draining.around(node, (Step("reboot"),), 0)[0], *waiting)[-1]

@@ -1,6 +1,6 @@
 """Runs a wave: fold its record, do one thing, append; safe while other programs do the same.
 
-It sends nothing to any node. It gives one incident after another its turn, applies the wave's approval to it through
+It sends nothing to any node. It gives incident after incident its turn, applies the wave's approval to it through
 the same guards and the same look at the node as any yes, and notes the outcome. Each entry is appended at its own
 number, and the ledger refuses a step of an incident whose wave does not run or has not given it the turn: so any number
 of programs may call `advance`, be killed, or be late.

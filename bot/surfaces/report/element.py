@@ -37,7 +37,7 @@ def element(name: str, /, *inside: Html | str, **attributes: str) -> Html:
 
 
 def together(*parts: Html | str) -> Html:
-    """Return elements and texts one after another."""
+    """Return elements and texts in turn."""
     return Html("".join(part.markup if isinstance(part, Html) else _escaped(part) for part in parts))
 
 

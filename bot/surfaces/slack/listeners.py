@@ -201,7 +201,7 @@ class Listeners:
             return self.authorized
 
         level = logger.level
-        logger.setLevel(logging.ERROR)  # Bolt warns that it uses only one of two tokens; its choice is right
+        logger.setLevel(logging.ERROR)  # Bolt warns that it uses a single token of two; its choice is right
         app = AsyncApp(
             client=client,
             authorize=authorize,

@@ -1,6 +1,6 @@
 """The parts of a card: what each should say, what Slack has of it, when to send it next, and which are remembered.
 
-A card is one part, each reply in its thread another.
+A card is a part, and so is each reply in its thread.
 """
 
 from __future__ import annotations

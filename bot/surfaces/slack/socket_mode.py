@@ -2,7 +2,7 @@
 
 Defined in https://docs.slack.dev/apis/events-api/using-socket-mode. Slack's own client is not used: when a connection
 fails to open, it tries the same address for ever, though an address works only once; when Slack asks for a refresh, it
-closes the old connection before a new one is open; and it notices a lost connection only after ten seconds.
+closes the old connection before the new is open; and it notices a lost connection only after ten seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bot.domain.contracts import Log
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import Timing, error_name, retry_after
 
-LINES = 2  # while one line is lost or refreshed, the other still receives
+LINES = 2  # while a line is lost or refreshed, the other still receives
 LONGEST_BYTES = 4 * 1024 * 1024
 HANG_ON_SECONDS = 10.0  # an old connection stays open for what Slack has already sent on it
 STEADY_SECONDS = 10.0  # a connection that lasted this long did not fail to open
@@ -86,7 +86,7 @@ class SocketMode:
             asyncio.get_running_loop().call_later(self.timing.first_pause, self._begin_line)
 
     async def _hold(self) -> None:
-        """Open one connection after another; ends when another line has replaced this line."""
+        """Open connection after connection; ends when another line has replaced this line."""
         failures = 0
         while True:
             began, asked = self.timing.clock(), 0.0
