@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from bot.actions import ACTIONS
-from bot.app.check import Check
+from bot.app.check import DEADLINE_BEYOND_WINDOW, Check
 from bot.app.kubernetes import draining
 from bot.app.parts import now
 from bot.app.pooled_reader import PooledReader
@@ -28,8 +28,6 @@ from bot.response.fleet.report import FleetReport
 from bot.response.fleet.run import MOST_AT_ONCE, FleetRun
 from bot.response.fleet.sweep import Sweep
 from bot.settings import Settings
-
-BEYOND_WINDOW = timedelta(seconds=15)  # connecting, logging in, and the slowest command's own limit
 
 
 def sweep_run(
@@ -115,7 +113,7 @@ def _triage(
     mutes: MuteRecord | None = None,
 ) -> Triage:
     sampling = Sampling(settings.samples)
-    deadline = settings.deadline or BEYOND_WINDOW + (sampling.window if sweep.needs_window else timedelta(0))
+    deadline = settings.deadline or DEADLINE_BEYOND_WINDOW + (sampling.window if sweep.needs_window else timedelta(0))
     return Triage(transport, ACTIONS, now, sampling, deadline, draining=drains or DrainSettings(), mutes=mutes)
 
 

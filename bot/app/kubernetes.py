@@ -13,7 +13,7 @@ from bot.domain.contracts import ClusterApi
 from bot.domain.errors import SettingsError
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.execution.cluster import ClusterReach
-from bot.settings import Settings
+from bot.settings import Settings, home_of
 
 OWN = "in-cluster"
 
@@ -44,8 +44,13 @@ def cluster_reach(settings: Settings, environment: Mapping[str, str]) -> Cluster
         return ClusterReach(None)
     kubeconfig = settings.kubernetes.kubeconfig
     if kubeconfig is None and found.cluster != OWN:
-        kubeconfig = Path(environment.get("HOME") or Path.home()) / ".kube" / "config"
+        kubeconfig = usual_kubeconfig(environment)
     return ClusterReach(_Later(kubeconfig, OWN if found.cluster == OWN else ""))
+
+
+def usual_kubeconfig(environment: Mapping[str, str]) -> Path:
+    """Return where a kubeconfig is that nothing names."""
+    return home_of(environment) / ".kube" / "config"
 
 
 class _Later:

@@ -12,7 +12,7 @@ from bot.app.parts import sudoers
 from bot.lab.lab import SETTINGS, Lab
 from bot.lab.recipe import Recipe
 from bot.response.execution.privilege import acting_text, capture_text
-from bot.settings import Settings, state_folder
+from bot.settings import Settings, home_of, state_folder
 from bot.settings.tables import ActSettings
 
 LOGIN = "zombie"
@@ -23,7 +23,7 @@ def lab(environment: Mapping[str, str]) -> Lab:
 
     Source: https://specifications.freedesktop.org/basedir-spec/latest/ (a relative folder there counts as none).
     """
-    home = Path(environment.get("HOME") or Path.home())
+    home = home_of(environment)
     cache = Path(environment.get("XDG_CACHE_HOME") or "")
     images = (cache if cache.is_absolute() else home / ".cache") / "zombie" / "lab"
     return Lab(state_folder(environment) / "lab", images, say)

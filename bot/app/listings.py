@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.app.kubernetes import OWN
+from bot.app.kubernetes import OWN, usual_kubeconfig
 from bot.domain.contracts import Clock, ClusterApi, Ledger, Log
 from bot.domain.duration import span
 from bot.domain.errors import LedgerError, UsageError
@@ -45,8 +45,7 @@ def _instances(place: Place) -> Sequence[Machine]:
 def _nodes(environment: Mapping[str, str], place: Place) -> Sequence[Machine]:
     from bot.inventory.cluster_nodes import lister
 
-    home = Path(environment.get("HOME") or Path.home())
-    usual = Path(environment.get("KUBECONFIG") or home / ".kube" / "config")
+    usual = Path(environment.get("KUBECONFIG") or usual_kubeconfig(environment))
 
     def api_of(kubeconfig: Path | None) -> ClusterApi:
         try:

@@ -19,6 +19,7 @@ from bot.domain.contracts import ActingTransport, Clock, Seconds, Transport
 from bot.domain.node import Node
 from bot.library import Library
 from bot.probes import PROBES
+from bot.settings import home_of
 
 if TYPE_CHECKING:
     from bot.domain.script_session import ScriptTransport
@@ -80,17 +81,13 @@ def inventory(path: Path, environment: Mapping[str, str]) -> Inventory:
     from bot.app.listings import listing_cache
     from bot.inventory import Inventory
 
-    return Inventory.load(path, home=_home(environment), listings=listing_cache(environment, now))
-
-
-def _home(environment: Mapping[str, str]) -> Path:
-    return Path(environment.get("HOME") or Path.home())
+    return Inventory.load(path, home=home_of(environment), listings=listing_cache(environment, now))
 
 
 def _keyring(environment: Mapping[str, str]) -> Keyring:
     from bot.transport.ssh_options import Keyring
 
-    return Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK"))
+    return Keyring(home_of(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK"))
 
 
 def ssh_transport(environment: Mapping[str, str]) -> ActingTransport:

@@ -12,6 +12,7 @@ from bot.app.parts import runner_name
 from bot.domain.case import CaseStore, Readings, SweepReports
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Leases, Outbox
+from bot.domain.defaults import DELIVERIES_KNOWN_FOR
 from bot.domain.intake_contracts import DedupStore, Inbox
 from bot.domain.wave_contracts import WaveLedger
 from bot.ledger import Database, Ledger, ReadingStore, SweepStore, on_threads
@@ -21,7 +22,6 @@ from bot.ledger import Outbox as BlockingOutbox
 from bot.ledger import Waves as BlockingWaves
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.ledger.dedup_store import DedupStore as BlockingCases
-from bot.ledger.inbox import KNOWN_FOR
 from bot.ledger.inbox import Inbox as BlockingInbox
 from bot.ledger.leases import Presence
 from bot.surfaces import SURFACES
@@ -56,7 +56,7 @@ class Stores:
 
 
 @contextlib.contextmanager
-def open_stores(database_url: str, known_for: timedelta = KNOWN_FOR) -> Iterator[Stores]:
+def open_stores(database_url: str, known_for: timedelta = DELIVERIES_KNOWN_FOR) -> Iterator[Stores]:
     """Open them while the block runs; `known_for`: how long handled deliveries are known.
 
     Raises: SettingsError, LedgerUnavailable.

@@ -157,12 +157,11 @@ def settings(arguments: argparse.Namespace) -> Settings:
 
     Raises: SettingsError when a setting has a wrong value.
     """
-    from bot.settings import Settings
+    from bot.settings import Settings, home_of
     from bot.surfaces import member_settings
 
     environ = arguments.environ
-    home = Path(environ.get("HOME") or Path.home())
-    return Settings.load(vars(arguments), environ, Path.cwd(), home, member_settings())
+    return Settings.load(vars(arguments), environ, Path.cwd(), home_of(environ), member_settings())
 
 
 def library(settings: Settings) -> Library:

@@ -39,7 +39,7 @@ LIFETIME_BEYOND_WINDOW = timedelta(seconds=30)
 class Sampling:
     """How long the node is watched: a window of whole seconds."""
 
-    samples: int = 5
+    samples: int
 
     @property
     def window(self) -> timedelta:

@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql
 
 from bot.domain.alert import Delivery
 from bot.domain.contracts import Clock
+from bot.domain.defaults import DELIVERIES_KNOWN_FOR
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import UnreadableEntry
 from bot.domain.intake_contracts import GivenUpDelivery, KeptDelivery
@@ -22,7 +23,6 @@ from bot.ledger.database import Database
 from bot.ledger.leases import SILENT, Leases, live
 from bot.ledger.tables import DELIVERIES
 
-KNOWN_FOR = timedelta(days=30)  # PagerDuty retries for two days; a later repetition counts as new
 SWEPT_EVERY = timedelta(hours=1)
 _SOON = ""  # sorts before every instant
 _LOOKED_THROUGH = 1000
@@ -56,7 +56,7 @@ class Inbox:
     silent: timedelta = SILENT
     time: Clock | None = None
     leases: Leases | None = None
-    known_for: timedelta = KNOWN_FOR
+    known_for: timedelta = DELIVERIES_KNOWN_FOR
     _swept_at: datetime | None = field(default=None, init=False)
 
     def keep(self, delivery: Delivery) -> bool:

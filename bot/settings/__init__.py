@@ -1,6 +1,15 @@
 """Every setting, the origin of its value, and what zombie.toml may contain."""
 
 from bot.settings.chooser import ChosenValue
-from bot.settings.settings import Settings, all_keys, all_rows, check_address, database_url, state_folder
+from bot.settings.settings import Settings, all_keys, all_rows, check_address, database_url, home_of, state_folder
 
-__all__ = ["ChosenValue", "Settings", "all_keys", "all_rows", "check_address", "database_url", "state_folder"]
+__all__ = [
+    "ChosenValue",
+    "Settings",
+    "all_keys",
+    "all_rows",
+    "check_address",
+    "database_url",
+    "home_of",
+    "state_folder",
+]

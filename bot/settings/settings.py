@@ -159,11 +159,15 @@ def database_url(environment: Mapping[str, str], folder: Path | None = None) -> 
 
     Raises: SettingsError when any of them is invalid.
     """
-    home = Path(environment.get("HOME") or Path.home())
-    chooser = Chooser({}, environment, folder or Path.cwd(), home)
+    chooser = Chooser({}, environment, folder or Path.cwd(), home_of(environment))
     if url := chooser.choose(dict(rows_of(General))["database_url"]).value:
         return str(url)
     return f"sqlite:///{state_folder(environment, folder) / 'zombie.db'}"
+
+
+def home_of(environment: Mapping[str, str]) -> Path:
+    """Return the home of whoever runs this program."""
+    return Path(environment.get("HOME") or Path.home())
 
 
 def check_address(environment: Mapping[str, str]) -> None:
@@ -181,7 +185,7 @@ def state_folder(environment: Mapping[str, str], folder: Path | None = None) -> 
 
     Raises: SettingsError when it is invalid.
     """
-    home = Path(environment.get("HOME") or Path.home())
+    home = home_of(environment)
     xdg = Path(environment.get("XDG_STATE_HOME") or "")
     chooser = Chooser({}, environment, folder or Path.cwd(), home)
     state_dir = chooser.choose(dict(rows_of(General))["state_dir"]).value

@@ -130,7 +130,7 @@ class SlackSettings:
     )
     channels: frozenset[str] = option(names, frozenset())
     alerts_channel: str = option(TomlTable.text, "")
-    each_at_once: int = option(count(1), 10)  # readings of a person
+    each_at_once: int = option(count(1), defaults.CHECKS_EACH_AT_ONCE)  # readings of a person
     checks_per_person: Allowance = option(_allowance, CHECKS_PER_PERSON)
 
     @property
@@ -186,9 +186,9 @@ class WaveSettings:
 class CaptureSettings:
     """The limits of rolling captures: nodes at once, hours, captures a day for a person; who has to agree."""
 
-    at_once: int = option(count(1), 3)
-    most_hours: int = option(count(1, 24), 24)
-    a_day: int = option(count(1), 6)
+    at_once: int = option(count(1), defaults.CAPTURES_AT_ONCE)
+    most_hours: int = option(count(1, 24), defaults.CAPTURE_HOURS)
+    a_day: int = option(count(1), defaults.CAPTURES_A_DAY)
     approval: bool = option(TomlTable.flag, False)
 
 
@@ -217,7 +217,7 @@ class RetentionSettings:
 
     incidents: timedelta | None = option(_kept_for, None)
     readings: timedelta | None = option(_kept_for, None)
-    deliveries: timedelta = option(_kept_for, timedelta(days=30))
+    deliveries: timedelta = option(_kept_for, defaults.DELIVERIES_KNOWN_FOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ class KubernetesSettings:
     drain_deadline: timedelta = row(
         Kind.DURATION,
         "How long a drain may take before it is handed to a person.",
-        timedelta(minutes=10),
+        defaults.DRAIN_DEADLINE,
         key="kubernetes.drain_deadline",
         low=10,
         high=24 * 3600,

@@ -11,10 +11,11 @@ import pytest
 from sqlalchemy import select, update
 
 from bot.domain.alert import AlertGroup, CaseEvent, Delivery, Reporter, SourceAlert
+from bot.domain.defaults import DELIVERIES_KNOWN_FOR
 from bot.domain.intake_contracts import Correlation, GivenUpDelivery, Recurrence, StormLimits
 from bot.ledger import Database, Leases
 from bot.ledger.dedup_store import DedupStore
-from bot.ledger.inbox import GIVEN_UP, KNOWN_FOR, Inbox
+from bot.ledger.inbox import GIVEN_UP, Inbox
 from bot.ledger.ledger_counts import LedgerCounts
 from bot.ledger.tables import DELIVERIES
 
@@ -120,7 +121,7 @@ def test_ids_are_forgotten_after_some_days(database: Database, clock: Clock) -> 
     box = inbox(database, clock)
     box.keep(delivery(1))
     box.done(delivery(1))
-    clock.now += KNOWN_FOR + MINUTE
+    clock.now += DELIVERIES_KNOWN_FOR + MINUTE
     box.keep(delivery(2))
     box.done(delivery(2))
     assert (box.keep(delivery(2)), box.keep(delivery(1))) == (False, True)
@@ -142,7 +143,7 @@ def test_what_was_given_up_is_told_until_it_is_forgotten_and_holds_up_nothing(da
         0,
         1,
     )
-    clock.now += KNOWN_FOR + MINUTE
+    clock.now += DELIVERIES_KNOWN_FOR + MINUTE
     later = inbox(database, clock)
     later.keep(delivery(3))
     later.done(delivery(3))

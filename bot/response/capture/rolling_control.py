@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from bot.domain.alert import BOT
 from bot.domain.contracts import ActingLedger, Clock, Fresh
+from bot.domain.defaults import CAPTURE_HOURS, CAPTURES_A_DAY, CAPTURES_AT_ONCE
 from bot.domain.errors import (
     Braked,
     BudgetSpent,
@@ -50,9 +51,6 @@ from bot.response.capture.ring_access import MachineIdentity, RingAccess
 from bot.response.capture.rolling_status import RollingStatus
 from bot.response.decision import guards
 
-AT_ONCE = 3
-MOST_HOURS = 24
-A_DAY = 6
 _SETTLES = 15.0  # seconds within which systemd has started the unit
 
 
@@ -60,9 +58,9 @@ _SETTLES = 15.0  # seconds within which systemd has started the unit
 class RollingLimits:
     """The limits of recording: nodes at once, hours, captures a day for each person; and who has to agree."""
 
-    at_once: int = AT_ONCE
-    most_hours: int = MOST_HOURS
-    a_day: int = A_DAY
+    at_once: int = CAPTURES_AT_ONCE
+    most_hours: int = CAPTURE_HOURS
+    a_day: int = CAPTURES_A_DAY
     approval: bool = False
 
 

@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from bot.actions.cluster_node import is_name
 from bot.domain.action import Action, Plan, Step
+from bot.domain.defaults import DRAIN_DEADLINE
 from bot.domain.duration import written
 from bot.domain.errors import CannotRead
 from bot.domain.node import Node
@@ -36,7 +37,7 @@ class DrainSettings:
 
     missing: str = "no Kubernetes cluster is configured"
     cluster: str = ""
-    within: timedelta = timedelta(minutes=10)
+    within: timedelta = DRAIN_DEADLINE
     bare_pods: bool = False
 
     def around(self, node: Node, steps: Sequence[Step], reboot_at: int) -> tuple[tuple[Step, ...], str]:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from bot.domain.contracts import Listener, Log, Progress, ReadingWaits
+from bot.domain.defaults import CHECKS_EACH_AT_ONCE
 from bot.domain.errors import ZombieError
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
@@ -45,7 +46,9 @@ class CheckScheduler:
     Shape: a shared reading counts for the first person who had room for it.
     """
 
-    def __init__(self, diagnose: Diagnose, log: Log, at_once: int = AT_ONCE, each_at_once: int = 10) -> None:
+    def __init__(
+        self, diagnose: Diagnose, log: Log, at_once: int = AT_ONCE, each_at_once: int = CHECKS_EACH_AT_ONCE
+    ) -> None:
         self._diagnose = diagnose
         self._log = log
         self._at_once = at_once
