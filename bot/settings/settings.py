@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -126,19 +126,14 @@ class Settings(General):
 
 
 def _tables(members: Members) -> Members:
-    """Every table, in the order in which they are shown."""
-    before = {"slack": SlackSettings, "policy": PolicySettings, "act": ActSettings}
-    return {
-        **before,
-        **members,
-        "waves": WaveSettings,
-        "capture": CaptureSettings,
-        "storm": StormSettings,
-        "retention": RetentionSettings,
-        "kubernetes": KubernetesSettings,
-        "mcp": McpSettings,
-        "pyroscope": PyroscopeSettings,
-    }
+    """Every table, in the order in which they are shown: that of the fields, with those of members among them."""
+    tables: dict[str, type[Any]] = {}
+    for found in fields(Settings):
+        if found.name == "members":
+            tables |= members
+        elif is_dataclass(found.default) and found.name != "acting_login":  # a table within a table
+            tables[found.name] = type(found.default)
+    return tables
 
 
 def all_rows(members: Members = NO_MEMBERS) -> dict[str, dict[str, Setting]]:
