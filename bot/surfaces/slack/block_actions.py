@@ -40,7 +40,7 @@ from bot.surfaces.slack.message import Block
 from bot.surfaces.slack.suggestions import FIND_NODE
 from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.plan_words import PlanView
-from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
+from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, options_of
 
 DIGEST = 32  # digits of the digest by which a dialog names its plan
 TRIGGER_SECONDS = 3.0  # after that Slack opens no dialog for a click
@@ -170,8 +170,7 @@ class BlockActions:
         return ""
 
     async def _undo(self, click: Click) -> None:
-        incident = await self._context.find_clicked(click.value)
-        await self._context.check_card(click, group_of(incident))
+        incident = await self._context.clicked(click, click.value)
         done = self._context.words.plan(incident.proposal.plan) if incident.proposal is not None else ""
         words = [
             f"{incident.node}: incident {incident.id} did this: {one_line(done, 500)}.",
@@ -209,8 +208,7 @@ class BlockActions:
         await self._open(click, BRAKE, {}, (), [words], detail="off", pull=present.seq)
 
     async def _answer(self, click: Click) -> None:
-        incident = await self._context.find_clicked(click.value)
-        await self._context.check_card(click, group_of(incident))
+        incident = await self._context.clicked(click, click.value)
         number, options = click.action.rpartition("-")[2], options_of(incident)
         if incident.question is None or not number.isdecimal() or int(number) >= len(options):
             raise AlreadyDecided("That question is closed.")

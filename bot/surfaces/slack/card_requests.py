@@ -15,7 +15,7 @@ from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.requests import MOST_NODES
-from bot.surfaces.view.standing import group_of, options_of
+from bot.surfaces.view.standing import options_of
 
 RECORDED_SECONDS = 5.0
 
@@ -55,8 +55,7 @@ class CardRequests:
 
     async def pick(self, click: Click) -> None:
         """Record which node an alert means, so that it is read; whoever may ask for checks may do this."""
-        incident = await self.context.find_clicked(click.block.removeprefix("pick-"))
-        await self.context.check_card(click, group_of(incident))
+        incident = await self.context.clicked(click, click.block.removeprefix("pick-"))
         if incident.node or self.context.picker is None:
             raise AlreadyDecided(f"It is {incident.node or 'not asked'} already.")
         if click.value not in options_of(incident):
@@ -67,8 +66,7 @@ class CardRequests:
 
     async def report(self, click: Click) -> None:
         """Send the report into the thread; it decides nothing, and is sent once, however often it is asked for."""
-        incident = await self.context.find_clicked(click.value)
-        await self.context.check_card(click, group_of(incident))
+        incident = await self.context.clicked(click, click.value)
         if not incident.ended:
             raise NothingProposed("The report comes once it is over.", f"zombie report {incident.id}")
         outcome = await self.context.surface.report(incident)
@@ -78,21 +76,19 @@ class CardRequests:
         """Record whether a person says that a verdict was right; whoever may ask for checks may say so."""
         if (said := said_of(click.value)) is None:
             raise NothingProposed(UNKNOWN_BUTTON)
-        incident = await self.context.find_clicked(said[0])
-        await self.context.check_card(click, group_of(incident))
+        incident = await self.context.clicked(click, said[0])
         await self.context.askers.admit(click.person)
         marked = await self.context.marker.mark(incident, said[1], click.person.by, request=click.key)
         await self.context.ephemeral.tell(click.person.by, click.channel, click.thread, thanks(incident, marked))
 
     async def who_else(self, click: Click) -> None:
         """Ask which other nodes have the card's cause; it only looks, and whoever may ask for checks may do this."""
-        incident = await self.context.find_clicked(click.value)
-        await self.context.check_card(click, incident.summary.card)
+        incident = await self.context.clicked(click, click.value)
         try:
             async with asyncio.timeout(RECORDED_SECONDS):  # a verdict is shown a moment before it is on record
                 while incident.verdict is None:
                     await asyncio.sleep(0.1)
-                    incident = await self.context.find_clicked(click.value)
+                    incident = await self.context.find(incident.id)
         except TimeoutError as no:
             raise CannotTell("The verdict is not on record yet.", "Click again.") from no
         if self.fleet is not None:
@@ -100,8 +96,7 @@ class CardRequests:
 
     async def profile(self, click: Click) -> None:
         """Profile the node of a card and show the result in its thread; it decides nothing."""
-        incident = await self.context.find_clicked(click.value)
-        await self.context.check_card(click, group_of(incident))
+        incident = await self.context.clicked(click, click.value)
         profiles = self.context.profiles
         if profiles is None or not incident.node:
             raise NothingProposed(UNKNOWN_BUTTON)
@@ -113,8 +108,7 @@ class CardRequests:
 
     async def check_again(self, click: Click) -> None:
         """Check every node of a card again, on a new card; this card and its plan stay as they are."""
-        incident = await self.context.find_clicked(click.value)
-        name = incident.summary.card
-        await self.context.check_card(click, name)
-        nodes = dict.fromkeys(member.node for member in await self.context.surface.group(name) if member.node)
+        incident = await self.context.clicked(click, click.value)
+        group = await self.context.surface.group(incident.summary.card)
+        nodes = dict.fromkeys(member.node for member in group if member.node)
         await self.begin(click, tuple(nodes))

@@ -112,12 +112,17 @@ class SlackContext:
         """Return an incident from the record. Raises: UnknownIncident, LedgerError."""
         return await self.responder.record.find(incident_id)
 
-    async def find_clicked(self, incident_id: str) -> Incident:
-        """Return the incident that a button names. Raises: NothingProposed for a name that no button of ours has."""
+    async def clicked(self, click: Click, incident_id: str) -> Incident:
+        """Return the incident that a button on its own card names.
+
+        Raises: NothingProposed for a name that no button of ours has, and for a click on a copy.
+        """
         try:
-            return await self.find(incident_id)
+            incident = await self.find(incident_id)
         except UnknownIncident as no:
             raise NothingProposed(UNKNOWN_BUTTON) from no
+        await self.check_card(click, incident.summary.card)
+        return incident
 
     async def check_card(self, click: Click, card: str, posts: CardPosts | None = None) -> None:
         """Return for a click on the card itself; `posts` are the card's, where they were just read.
