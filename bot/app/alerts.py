@@ -61,7 +61,7 @@ class Alerts:
         if not self.known.knows(node):
             raise InventoryError(f"{node!r} is not in the inventory.")
         incident = await self.recorder.picked(incident_id, node, by)
-        self.notices.changed(incident.summary.card)
+        self.notices.changed(incident.card)
         return incident
 
 

@@ -38,7 +38,7 @@ def kept_of(
     if not named:
         return (), PLAIN_FORM
     # The sketch of a profile that changed a verdict is stored with the incident whose card asked for it.
-    of_card = dict.fromkeys((incident.id, *ledger.together(incident.summary.card)))
+    of_card = dict.fromkeys((incident.id, *ledger.together(incident.card)))
     texts = (next(filter(None, (cases.text(name, digest) for name in of_card)), None) for digest, _ in named)
     return tuple(filter(None, texts)), FORM
 

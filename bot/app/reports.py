@@ -68,7 +68,7 @@ def report_data(
     changes, no_why, again = (
         ((), no_case, None) if case is None or incident.verdict is None else _why(case, playbooks, incident.verdict)
     )
-    together = ledger.together(incident.summary.card)
+    together = ledger.together(incident.card)
     captures, ended = ledger.captures(), incident.updated_at if incident.ended else None
     heat = (incident.verdict.heat if incident.verdict is not None else None) or (again.heat if again else None)
     return ReportData(

@@ -155,6 +155,11 @@ class Incident:
         return all(f"{alert.kind}:{alert.id}" in self.cleared for alert in self.alerts)
 
     @property
+    def card(self) -> str:
+        """The group that it is shown with; its own id if it has no group."""
+        return self.group or self.id
+
+    @property
     def verdict(self) -> Verdict | None:
         """The node's verdict, once there is one."""
         return self.triage.verdict if self.triage is not None else None

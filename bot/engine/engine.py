@@ -271,7 +271,7 @@ class Engine:
         async def take() -> None:
             if not (group := self._group_of(incident_id)):  # it may have ended, or be newer than the last look
                 incident = await self.ledger.incident(incident_id)
-                group = incident.summary.card if incident is not None else incident_id
+                group = incident.card if incident is not None else incident_id
             await self.leases.take(group, by_force=True)
             if group not in self._mine:  # the decision may have been read already, as another runner's
                 self._want_shown(group)

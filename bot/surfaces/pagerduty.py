@@ -25,7 +25,6 @@ from bot.surfaces import PAGES
 from bot.surfaces.pagerduty_note import NOTHING, facts, is_read, mark, not_fixed, note_text, pages_of, without_head
 from bot.surfaces.remembered import Remembered
 from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.standing import group_of
 
 PARTS = PAGES.parts  # the prefix of its posts' names in the outbox
 RAISED = f"{PARTS}raised"
@@ -77,7 +76,7 @@ class PagerDutySurface:
         """
         pages = pages_of(group) if self.writes else {}
         head = (await self.ledger.head(HOUSE)).noted if pages and all(incident.ended for incident in group) else ""
-        card = await self.card_of(group_of(group[0])) if pages and self.card_of is not None else ""
+        card = await self.card_of(group[0].card) if pages and self.card_of is not None else ""
         for page, incidents in pages.items():
             first = min(_of_page(group, incidents, page), key=lambda incident: (incident.opened_at, incident.id)).id
             text = note_text(incidents, first, head, self.context, card)

@@ -135,7 +135,7 @@ class Runner:
         if self.show_fails:
             self.show_fails -= 1
             raise RuntimeError("Slack is on fire")
-        self.shown.append(group[0].group or group[0].id)
+        self.shown.append(group[0].card)
 
 
 async def settled() -> None:

@@ -148,7 +148,7 @@ class ActingTeam:
 
     async def shown(self, incident_id: str) -> None:
         incident = await self.find(incident_id)
-        await self.acting.surface.show(await self.acting.surface.group(incident.group or incident.id))
+        await self.acting.surface.show(await self.acting.surface.group(incident.card))
 
     async def find(self, incident_id: str) -> Incident:
         return fold(await self.ledger.read(incident_id))

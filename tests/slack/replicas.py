@@ -117,7 +117,7 @@ class Replicas:
         """Return who sees to an incident, None while nobody does."""
         with self._database.reading() as connection:
             asked = text('SELECT runner FROM leases WHERE "group" = :card')
-            found = connection.execute(asked, {"card": self.incident(incident).summary.card}).scalar_one_or_none()
+            found = connection.execute(asked, {"card": self.incident(incident).card}).scalar_one_or_none()
         return next((one for one in self.runners if one.name == found and one.process.returncode is None), None)
 
     async def end(self) -> None:

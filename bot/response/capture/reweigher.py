@@ -77,7 +77,7 @@ class Reweigher:
 
     async def _newest(self, incident: Incident) -> Incident:
         """Return what the card shows of the node now."""
-        group = newest(await self.record.together(incident.summary.card))
+        group = newest(await self.record.together(incident.card))
         return next((member for member in group if member.node == incident.node), incident)
 
     async def _changed(self, incident: Incident, reading: str) -> str:
@@ -108,7 +108,7 @@ def _opened(incident: Incident, taken: ProfileTaken, name: str) -> Append:
     received = AlertReceived(
         incident.alert,
         incident.node,
-        incident.summary.card,
+        incident.card,
         incident.playbook,
         channel=incident.channel,
         withheld=incident.withholds,

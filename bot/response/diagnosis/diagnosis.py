@@ -86,7 +86,7 @@ class Diagnosis:
 
         Raises: LedgerError when the record cannot be read.
         """
-        card = incident.summary.card
+        card = incident.card
         async with self._groups.setdefault(card, asyncio.Lock()):
             if incident.id not in self._jobs:
                 before = set(self._jobs)  # a job that ends while the group is read makes what was read out of date
@@ -208,4 +208,4 @@ class Diagnosis:
         if incident.storm:
             return IN_STORMS
         alert = incident.alert
-        return alert.asked_by if alert.kind in self.people else f"alarm {incident.summary.card}"
+        return alert.asked_by if alert.kind in self.people else f"alarm {incident.card}"

@@ -109,6 +109,6 @@ class CardRequests:
     async def check_again(self, click: Click) -> None:
         """Check every node of a card again, on a new card; this card and its plan stay as they are."""
         incident = await self.context.clicked(click, click.value)
-        group = await self.context.surface.group(incident.summary.card)
+        group = await self.context.surface.group(incident.card)
         nodes = dict.fromkeys(member.node for member in group if member.node)
         await self.begin(click, tuple(nodes))

@@ -96,7 +96,7 @@ class CheckCards:
         has_grown = len(ours) == 1 and ours[0].triage is not None and ours[0].triage.growth is not None
         if not (has_grown or is_alarm(group[0].alert)):
             return
-        name, spot = group[0].summary.card, spot_of(group[0])
+        name, spot = group[0].card, spot_of(group[0])
         board = self._boards.get(name)
         if board is not None:
             board.shows(ours)
@@ -118,7 +118,7 @@ class CheckCards:
 
     async def begun(self, group: Sequence[Incident], reading: Sequence[Incident]) -> None:
         """Show on the card that nodes are read; an existing card is continued."""
-        name = group[0].summary.card
+        name = group[0].card
         spot = self._asked_at.get(name) or spot_of(group[0])
         if spot is None:
             return
@@ -139,7 +139,7 @@ class CheckCards:
 
     def moved(self, underway: Underway) -> None:
         """Show how far the reading of a node is."""
-        name, node = underway.incident.summary.card, underway.incident.node
+        name, node = underway.incident.card, underway.incident.node
         board = self._boards.get(name)
         if board is not None and node not in board.live:
             board.progress[node] = underway
@@ -147,7 +147,7 @@ class CheckCards:
 
     async def concluded(self, incident: Incident, verdict: Verdict) -> None:
         """Show a verdict and its details; the last verdict has to arrive, so it is not mere progress."""
-        name = incident.summary.card
+        name = incident.card
         board = self._boards.get(name)
         if board is None:
             return
@@ -172,7 +172,7 @@ class CheckCards:
 
     def ended(self, incident: Incident) -> None:
         """Release a card once none of its nodes is being read."""
-        name = incident.summary.card
+        name = incident.card
         board = self._boards.get(name)
         if board is not None:
             board.reading.discard(incident.id)

@@ -121,7 +121,7 @@ class SlackContext:
             incident = await self.find(incident_id)
         except UnknownIncident as no:
             raise NothingProposed(UNKNOWN_BUTTON) from no
-        await self.check_card(click, incident.summary.card)
+        await self.check_card(click, incident.card)
         return incident
 
     async def check_card(self, click: Click, card: str, posts: CardPosts | None = None) -> None:

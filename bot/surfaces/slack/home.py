@@ -26,7 +26,7 @@ from bot.surfaces.slack.message import Block, bullets, divider, footnote, header
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.suggestions import find_node_block
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
-from bot.surfaces.view.standing import decisions_on, group_of
+from bot.surfaces.view.standing import decisions_on
 from bot.surfaces.view.words import node_words
 
 MOST_READ = 40  # incidents that are read from the record for a Home
@@ -129,7 +129,7 @@ class HomePublisher:
         for summary in proposed[:MOST_READ]:
             incident = await self._decidable(summary.id, approval)
             if incident is not None:
-                pending.setdefault(group_of(incident), []).append(incident)
+                pending.setdefault(incident.card, []).append(incident)
         cards = [Pending(tuple(plans)) for plans in pending.values()]
         return HomeState(cards, running, braked, words=self.context.words)
 

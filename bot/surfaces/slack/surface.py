@@ -32,7 +32,7 @@ from bot.surfaces.slack.thread import ThreadReplies
 from bot.surfaces.slack.thread_files import FileRequest
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
-from bot.surfaces.view.standing import group_of, needs_a_person
+from bot.surfaces.view.standing import needs_a_person
 
 REMEMBERED = 2000  # cards of which it is known what they show
 
@@ -110,7 +110,7 @@ class SlackSurface:
         """
         if not group:
             return
-        name, group = group_of(group[0]), newest(group)
+        name, group = group[0].card, newest(group)
         shown, as_of = self._card(name), max(incident.updated_at for incident in group)
         async with shown.lock:
             if shown.as_of is not None and as_of < shown.as_of:
@@ -166,7 +166,7 @@ class SlackSurface:
 
         Raises: LedgerError when the record cannot be read.
         """
-        name = group_of(incident)
+        name = incident.card
         spot = await self._spot(await self.group(name))
         sent = await self._poster.attach(name, spot, FileRequest(REPORT, incident.id)) if spot is not None else None
         if sent is None:
@@ -284,6 +284,6 @@ class SlackSurface:
             beside = await self._spot((undone,))
             return MessageTarget(beside.channel) if beside is not None else None
         spot = spot_of(first)
-        if spot is None and (place := await self.place(group_of(first))) is not None:
+        if spot is None and (place := await self.place(first.card)) is not None:
             spot = MessageTarget(place.channel)
         return spot

@@ -279,8 +279,8 @@ def decisions_on(plans: Sequence[Incident]) -> Iterator[Choice]:
     if plans:
         nodes = tuple(incident.node for incident in plans)
         names = tuple(incident.id for incident in plans)
-        yield Choice(APPROVE, group_of(plans[0]), nodes, incidents=names)
-        yield Choice(DECLINE, group_of(plans[0]), nodes, incidents=names)
+        yield Choice(APPROVE, plans[0].card, nodes, incidents=names)
+        yield Choice(DECLINE, plans[0].card, nodes, incidents=names)
 
 
 def is_undecided(incident: Incident, checking: Collection[str] = ()) -> bool:
@@ -293,8 +293,3 @@ def options_of(incident: Incident) -> tuple[str, ...]:
     if incident.question is None:
         return ()
     return tuple(dict.fromkeys(incident.question.options)) or ((GO_ON, GIVE_UP) if incident.node else ())
-
-
-def group_of(incident: Incident) -> str:
-    """Return the name of the card that shows an incident."""
-    return incident.group or incident.id

@@ -135,7 +135,7 @@ async def test_changed_verdict_withdraws_the_offer_and_has_the_node_read_anew(be
     assert isinstance(old.ending, Cancelled)
     assert name in old.ending.because
     assert "likely" in old.ending.because
-    assert (new.state, new.node, new.summary.card, new.playbook) == (State.OPENED, NODE, OPENING.group, "node-health")
+    assert (new.state, new.node, new.card, new.playbook) == (State.OPENED, NODE, OPENING.group, "node-health")
     assert new.alert == old.alert, "it is the same person's wish"
     assert [entry.kind for entry in bench.ledger.read(name)] == ["AlertReceived", "ProfileTaken"]
     assert bench.judged == [(("cgroups",), "node-health"), (("cgroups", "profile"), "node-health")]
