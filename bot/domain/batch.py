@@ -24,6 +24,7 @@ from bot.domain.batch_shell import (
     quoted,
 )
 from bot.domain.command import Command, Completed, SampleTimes
+from bot.domain.defaults import SAMPLES
 from bot.domain.errors import ConnectionLost
 from bot.domain.root_command import root_argv
 from bot.domain.safe_text import decode, one_line
@@ -39,7 +40,7 @@ LIFETIME_BEYOND_WINDOW = timedelta(seconds=30)
 class Sampling:
     """How long the node is watched: a window of whole seconds."""
 
-    samples: int
+    samples: int = SAMPLES
 
     @property
     def window(self) -> timedelta:

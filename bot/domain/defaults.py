@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+SAMPLES = 5  # seconds that a check watches a node
 APPROVAL_EXPIRES = timedelta(minutes=15)
 VALIDATION = timedelta(minutes=10)
 WAVE_EXPIRES = timedelta(hours=8)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from bot.domain.defaults import SAMPLES
 from bot.domain.setting import Kind, row, secret
 
 
@@ -40,7 +41,7 @@ class General:
         Kind.TEXT, "The playbook that a check uses.", "node-health", flag="--playbook", key="check.playbook"
     )
     samples: int = row(
-        Kind.NUMBER, "How many seconds a check watches a node.", 5, flag="--samples", key="check.samples", high=60
+        Kind.NUMBER, "How many seconds a check watches a node.", SAMPLES, flag="--samples", key="check.samples", high=60
     )
     deadline: timedelta | None = row(
         Kind.DURATION,

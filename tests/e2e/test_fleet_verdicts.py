@@ -76,7 +76,7 @@ async def checked(folder: Path) -> dict[str, Verdict]:
             nodes=tuple(inventory(fleet.inventory, {}).nodes),
             playbook=library().get(Settings().playbook),
             transport=ssh_transport({"HOME": str(folder)}),
-            sampling=Sampling(5),
+            sampling=Sampling(),
             deadline=timedelta(seconds=20),
             parallel=len(FLEET),
         )
