@@ -14,9 +14,10 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, create_engine, func, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from bot.domain.entry import Head, instant_of
+from bot.domain.entry import Entry, Head, instant_of
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE
+from bot.ledger import holds
 from bot.ledger.database import _NOW, Database, _file, _parsed, _postgresql, _reason, _try_next, is_there
 from bot.ledger.entries import head_of
 from bot.ledger.inbox import GIVEN_UP
@@ -37,7 +38,7 @@ class Condition:
     """The state of a ledger: its schema version and this program's, its open incidents, its head, its time.
 
     Shape: `given_up` are deliveries, as far as their ids are still known; `machines` are the names of each machine that
-    has several, by its machine-id.
+    has several, by its machine-id; `brake` is the entry that pulled it, None while it is off.
     """
 
     version: int
@@ -47,6 +48,7 @@ class Condition:
     given_up: int
     now: datetime
     machines: Mapping[str, tuple[str, ...]]
+    brake: Entry | None
 
 
 def where(url: str) -> Path | None:
@@ -107,6 +109,7 @@ def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
             int(connection.execute(_GIVEN_UP).scalar_one()) if is_ours else 0,
             instant_of(str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())),
             names_of_machines(connection) if is_ours else {},
+            holds.brake(connection) if is_ours else None,
         )
 
 

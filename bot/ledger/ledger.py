@@ -144,7 +144,8 @@ class Ledger:
             # To send a command again is a new effect: the brake stops it like the first.
             if (pulled := holds.brake(connection)) is not None:
                 raise Braked(
-                    f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on."
+                    f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.",
+                    "An approver releases it: zombie brake off",
                 )
             # Its first attempt counts in the budgets already; after a release it has to ask again.
             incident = self._folds.incident(connection, stream)

@@ -24,6 +24,7 @@ from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.people import BOT, GROUPS
 from bot.domain.doctor_finding import DoctorFinding, Mark, all_well
 from bot.domain.events import AlertReceived, Triaged
+from bot.domain.house_events import HOUSE, BrakePulled
 from bot.ledger import Database, Ledger
 from bot.ledger.migrations import VERSION
 from bot.sources import SOURCES, pagerduty
@@ -215,6 +216,14 @@ async def test_deliveries_that_were_given_up_are_told(here: Surroundings) -> Non
     give_up(here.folder / "state")
     found = (await here.examined())["deliveries"]
     assert (found.mark, found.seen.split()[0]) == (Mark.NOTE, "1")
+
+
+async def test_brake_that_is_on_is_told_with_who_pulled_it_and_what_releases_it(here: Surroundings) -> None:
+    with Database.open(f"sqlite:///{here.folder / 'state' / 'zombie.db'}") as database:
+        Ledger(database).append(HOUSE, None, BrakePulled("a rollout"), ASKER)
+    found = (await here.examined())["brake"]
+    assert (found.mark, f"{ASKER}: a rollout" in found.seen) == (Mark.NOTE, True)
+    assert "zombie brake off" in found.to_do
 
 
 def _set_version(path: Path, version: int) -> None:

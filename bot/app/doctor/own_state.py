@@ -73,6 +73,10 @@ async def record(url: str, now: Clock) -> tuple[DoctorFinding, ...]:
     if skew > SKEW_SECONDS:
         clock = DoctorFinding("clock and database's", Mark.WRONG, f"{skew:,.0f} s apart", "Set both clocks (chrony).")
     found_more = [_of_several_names(names) for names in found.machines.values()]
+    if (pulled := found.brake) is not None:
+        reason = one_line(str(pulled.body.get("reason", "")), 200)
+        seen = f"on since {pulled.at:%Y-%m-%d %H:%M} UTC, by {one_line(pulled.by, 80)}: {reason}"
+        found_more.append(DoctorFinding("brake", Mark.NOTE, seen, "Nothing begins. An approver: zombie brake off"))
     if found.given_up:
         seen = f"{found.given_up} of the last days were given up: no node was read for them"
         hint = "App Home lists them; see delivery_given_up in the log."

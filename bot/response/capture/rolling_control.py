@@ -222,7 +222,9 @@ class RollingControl:
     async def _is_free(self, node: str, by: str, own: str) -> None:
         """Raises: Braked, NodeBusy, BudgetSpent or NotAllowedToAsk when none may begin there; `own` is this capture."""
         if (pulled := await self.ledger.braked()) is not None:
-            raise Braked(f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on.")
+            raise Braked(
+                f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "An approver releases it: zombie brake off"
+            )
         before: list[RollingCapture] = []
         for rolling in (await self.all()).values():
             if rolling.id == own:

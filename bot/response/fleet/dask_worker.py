@@ -72,7 +72,7 @@ async def serve(
             await worker.close(timeout=1)
             why = one_line(str(no) or type(no).__name__, 160).rstrip(".")
             raise SchedulerError(
-                f"The scheduler {address.url} rejects this worker: {why}.",
+                f"The scheduler {address.url} does not answer, or rejects this worker: {why}.",
                 "Is it running, and do the certificates share an authority? docs/fleet.md says how it is started.",
             ) from no
         ready(worker.address)
