@@ -1,9 +1,9 @@
 """What speaks against a reboot of this node, whatever it would cure: it may hang, not come up, or change nothing.
 
 A shutdown waits for tasks in uninterruptible sleep and for file systems that cannot be unmounted. A boot needs its
-disks and its file systems, and checks those that were shut. A container's reboot keeps the kernel, and a module of
-memory that errs is the same after it. What was not read is no risk: where a reading decides, the playbook has to ask
-for it; what the log tells counts also without it.
+disks and its file systems, and checks those that were shut or had errors. A container's reboot keeps the kernel, and a
+module of memory that errs is the same after it. What was not read is no risk: where a reading decides, the playbook has
+to ask for it; what the log tells counts also without it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ BESIDE = ("storage", "filesystems", "memory_errors")  # looked at besides host, 
 _JUST_BOOTED = timedelta(minutes=30)
 _NOW_MINUTES = 10  # a disk that fails goes on to (kernel/hung_task.c tells of its waiters every two minutes)
 _DAY_HOURS = 24
+_OF_A_BOOT = ("/", "/usr", "/var")
 _FEW = 5  # tasks: one or two that wait mean a busy file server (ours)
 _ROOM_PERCENT = 1.0  # as gone_percent of disk-full: services stop before the last block, and so does a boot
 
@@ -76,6 +77,7 @@ def _risks(snapshot: Snapshot) -> Iterator[Evidence]:
     yield from _dead_disk(snapshot, waiting)
     yield from _silent_server(waiting)
     yield from _shut(snapshot)
+    yield from _unchecked(snapshot)
     yield from _memory(snapshot)
     yield from _no_room(snapshot)
 
@@ -121,6 +123,16 @@ def _shut(snapshot: Snapshot) -> Iterator[Evidence]:
     if told:
         says = "the kernel shut a file system: the boot may stop at its check"
         yield Evidence("file-system-shut", "kernel_log", says, _recent.lines(told, 3))
+
+
+def _unchecked(snapshot: Snapshot) -> Iterator[Evidence]:
+    """A file system of the boot's with an error that no check has mended (ext4 tells of it each day)."""
+    reading, told = snapshot.get(FilesystemsReading), _recent.told(snapshot, KernelEventKind.UNCHECKED)
+    for mount in () if isinstance(reading, Unread) else reading.mounts:
+        lines = [event for event in told if event.device == mount.device]
+        if lines and mount.point in _OF_A_BOOT:
+            says = f"{mount.point} has errors that no check has mended: the boot may stop at its check"
+            yield Evidence("file-system-unchecked", "kernel_log", says, _recent.lines(lines, 1))
 
 
 def _memory(snapshot: Snapshot) -> Iterator[Evidence]:

@@ -4,7 +4,8 @@ Confirms: the time service says that it is not synchronised, or an offset that b
 the time from nobody for hours, whatever it calls itself: chrony says Normal for days after its last source fell silent;
 a slow clocksource after the kernel gave up the TSC.
 Possible: chrony follows its own clock (`local`), as it is told to if nobody else can be heard.
-Refutes: a synchronised time service; a clocksource that is normal for this kind of machine.
+Refutes: a synchronised time service, or one that was started minutes ago; a clocksource that is normal for this kind of
+machine.
 Remedy: none planned: the time service must be repaired. A reboot may bring the TSC back, but ends the node's work.
 """
 
@@ -21,8 +22,10 @@ from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.clock import ClockReading
 from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.host import HostReading
+from bot.probes.units import UnitsReading
 
 NAME = "clock-unsynced"
+_KEEPERS = tuple(f"{name}.service" for name in ("chronyd", "chrony", "ntpd", "ntp", "ntpsec", "systemd-timesyncd"))
 _SLOW = ("hpet", "acpi_pm", "jiffies", "refined-jiffies")
 
 
@@ -32,7 +35,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if isinstance(clock, Unread):
         return Undecided(NAME, f"the clock was not read ({clock.reason})")
     evidence = []
-    young = not isinstance(host, Unread) and host.uptime < timedelta(minutes=tuning["boot_minutes"])
+    young = _is_young(snapshot, timedelta(minutes=tuning["boot_minutes"]))
     if clock.synced is False and not young:
         evidence.append(Evidence("unsynced", "clock", f"{clock.keeper} says that it is not synchronised", clock.lines))
     if clock.offset_seconds is not None and clock.offset_seconds > tuning["offset_seconds"]:
@@ -56,8 +59,18 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         who = f"{clock.keeper} does not say" if clock.keeper else "no known time service runs"
         return Undecided(NAME, f"whether the clock is synchronised is not known: {who}", would_decide="its own status")
     if clock.synced is False:
-        return Undecided(NAME, f"{clock.keeper} is not synchronised yet after a boot", would_decide="a later look")
+        return Undecided(NAME, f"{clock.keeper} is not synchronised yet after its start", would_decide="a later look")
     return RuledOut(NAME, f"{clock.keeper} is synchronised, and the clock uses {clock.source}")
+
+
+def _is_young(snapshot: Snapshot, least: timedelta) -> bool:
+    """True shortly after a boot, or after the keeper of the time was started anew: it asks its servers first."""
+    host, units = snapshot.get(HostReading), snapshot.get(UnitsReading)
+    if isinstance(host, Unread):
+        return False
+    runs = [] if isinstance(units, Unread) else [unit for unit in units.services if unit.name in _KEEPERS]
+    began = max((unit.started_usec or 0 for unit in runs if unit.active == "active"), default=0)
+    return host.uptime - timedelta(microseconds=began) < least
 
 
 def _silent(clock: ClockReading, host: HostReading | Unread) -> timedelta | None:
@@ -73,6 +86,7 @@ CAUSE = Cause(
     probes=("clock", "kernel_log", "host"),
     thresholds=("boot_minutes", "offset_seconds", "unheard_hours"),
     signature=("clock", "kernel_log", "host"),
+    beside=("units",),
     weigh=weigh,
     worst=Status.DEGRADED,
 )

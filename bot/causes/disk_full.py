@@ -1,7 +1,7 @@
 """A file system that the node needs has no room left: no blocks, or no inodes.
 
 Confirms: less room than the limit at which the kubelet evicts pods, from its own configuration if it has a limit;
-hardly any room on another disk, such as a database's: many are filled on purpose up to there.
+hardly any room in /run, or on another disk, such as a database's: many are filled on purpose up to there.
 Refutes: room on all file systems that can be written; an image is always full. Room reserved for root counts as used,
 as the kubelet and df count it.
 Remedy: none planned: whatever fills the disk is still there after a reboot.
@@ -18,6 +18,7 @@ from bot.probes.essential_units import EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Room
 
 NAME = "disk-full"
+_STATE = "/run"  # in memory: sockets, the state of units and of containers
 _K3S = ("k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service")
 
 
@@ -57,7 +58,8 @@ def _can_be_filled(room: Room, reading: FilesystemsReading) -> bool:
 
 def _limits(room: Room, reading: FilesystemsReading, is_k3s: bool, tuning: Tuning) -> list[tuple[str, float, float]]:
     """What is counted, how much of it is left, and the least that should be left: the kubelet's limit if it has one."""
-    if room.is_data:  # what is on it stops, and the node does not
+    # What is on a disk of data stops, and the node does not. No kubelet has a limit for /run.
+    if room.is_data or room.point == _STATE:
         least = tuning["gone_percent"]
         return [("blocks", room.free_percent, least)] + (
             [] if room.free_inodes_percent is None else [("inodes", room.free_inodes_percent, least)]

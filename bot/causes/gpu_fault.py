@@ -1,7 +1,7 @@
 """A GPU is gone from the bus, does not answer, or reports an error that only a reset, a reboot or a new card clears.
 
 Confirms: a GPU that does not answer, and the driver's line about it; a recovery action demanded now; a row of memory
-that could not be replaced; an Xid of a fault within the last minutes.
+that could not be replaced; an Xid of a fault, or the end of the memory shared with programs, within the last minutes.
 Supports: an Xid of a fault within the last hours; nvidia-smi hangs as well; errors that repeat on the same GPU.
 Refutes: no GPU; GPUs that answer and a log without such lines. Errors that applications cause are not faults.
 Remedy: a reboot only if a GPU does not answer now and the driver logged its fault, or if the GPU's own recovery action,

@@ -40,7 +40,7 @@ _MOST_TOLD = 10  # kernel.hung_task_warnings: after that many lines the kernel i
 _VOLUME = re.compile(r"dm-[0-9]{1,6}")
 # Requests that failed on their way and were tried again, or on another path: over once it does not happen any more.
 _TRIED_AGAIN = re.compile(
-    r"recoverable transport error|: failed command: |task abort!|timing out command|detected conn error|ping timeout|"
+    r"recoverable transport error|: failed command: |task abort|timing out command|detected conn error|ping timeout|"
     r"remote port time out|uas_eh_abort_handler|was evicted by|hv_storvsc|qla2xxx|mpt[23]sas|aacraid|FW in FAULT|"
     r"resetting fusion adapter|Reconnecting in|failed to connect socket|starting error recovery"
 )

@@ -98,7 +98,7 @@ class FilesystemsReading:
 
 
 _IMAGES = ("/var/lib/containerd", "/var/lib/docker", "/var/lib/containers")
-_PLACES = ("/", "/var", "/var/lib/kubelet", *_IMAGES, "/var/log", "/tmp")
+_PLACES = ("/", "/var", "/var/lib/kubelet", *_IMAGES, "/var/log", "/tmp", "/run")
 _TYPES = "ext2|ext3|ext4|xfs|btrfs|f2fs|jfs|reiserfs"
 _IN_MEMORY = ("tmpfs", "ramfs", "rootfs")
 _END = "-- end --"

@@ -26,6 +26,8 @@ ALLOWANCE_COUNTERS = (
     "conntrack_allowance_exceeded",
     "linklocal_allowance_exceeded",
 )
+# Frames that arrived and found no buffer: the kernel's own count, Intel's, Mellanox's.
+MISSED_COUNTERS = ("rx_missed_errors", "rx_no_dma_resources", "rx_out_of_buffer", "rx_discards_phy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,17 @@ class NicReading:
         rises = [rise for nic in self.ena if (rise := nic.rise("total_resets")) is not None]
         return sum(rises) if rises else None
 
+    @property
+    def missed_rise(self) -> int | None:
+        """The most frames for which a card had no buffer inside the window; None if no driver counts them."""
+        rises = (nic.rise(name) for nic in self.nics for name in MISSED_COUNTERS)
+        return max((rise for rise in rises if rise is not None), default=None)
+
     def lines_of(self, field: str) -> tuple[str, ...]:
         """Return the counters that a field is a rise of, as the driver's statistics show them."""
+        if field == "missed_rise":
+            risen = ((nic, name) for nic in self.nics for name in MISSED_COUNTERS if nic.rise(name))
+            return tuple(f"{nic.name} {nic.lines[name]}" for nic, name in risen if name in nic.lines)
         names = {"resets_rise": ("total_resets",), "allowance_exceeded_rise": ALLOWANCE_COUNTERS}.get(field, ())
         return tuple(f"{nic.name} {nic.lines[name]}" for nic in self.ena for name in names if name in nic.lines)
 

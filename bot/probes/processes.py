@@ -81,6 +81,16 @@ class ProcessesReading:
         return sum(waits_for_kernel_lock(each.wchan) for each in self.waiting)
 
     @property
+    def answer_wait_count(self) -> int:
+        """How many waited at both looks for a program that has to allow or to serve what they do: a virus scanner."""
+        return sum(_ANSWER.match(each.wchan) is not None for each in self.waiting)
+
+    @property
+    def init_percent(self) -> float:
+        """How much of a core PID 1 used."""
+        return 100 * max((_spent(each) for each in self.busiest if each.pid == 1), default=0.0) / self.seconds
+
+    @property
     def bound_worker_percent(self) -> float:
         """The most of a core that any of the kernel's workers bound to a core used in the kernel."""
         shares = (each.sys_seconds for each in self.busiest if each.kernel_thread and _BOUND_WORKER.match(each.name))
@@ -88,9 +98,12 @@ class ProcessesReading:
 
     def lines_of(self, field: str) -> tuple[str, ...]:
         """Return the processes that a field is counted from, as `ps` and /proc/PID/stat show them."""
-        if field == "lock_wait_count":
-            waits = (each for each in self.waiting if waits_for_kernel_lock(each.wchan))
+        if field in ("lock_wait_count", "answer_wait_count"):
+            awaited = _KERNEL_LOCK if field == "lock_wait_count" else _ANSWER
+            waits = (each for each in self.waiting if awaited.match(each.wchan))
             return tuple(f"{each.pid} D {each.wchan} {each.name}" for each in waits)
+        if field == "init_percent":
+            return tuple(each.raw for each in self.busiest if each.pid == 1)
         if field == "bound_worker_percent":
             return tuple(each.raw for each in self.busiest if each.kernel_thread and _BOUND_WORKER.match(each.name))
         return ()
@@ -108,6 +121,8 @@ _KERNEL_LOCK = re.compile(
     r"_*(?:rtnl_|rtnetlink_|copy_net_ns|unregister_netdevice|register_netdev|netdev_run_todo|wait_rcu_gp|"
     r"synchronize_(?:rcu|net|srcu)|rcu_barrier|cgroup_(?:lock|kn|drain|mutex|procs|attach)|css_|cpuset_)"
 )
+# fs/notify/fanotify (virus scanners, fapolicyd), fs/userfaultfd.c, kernel/seccomp.c, fs/autofs.
+_ANSWER = re.compile(r"_*(?:fanotify_|handle_userfault|seccomp_do_user_notification|autofs_wait)")
 _KERNEL_THREAD = 0x00200000  # PF_KTHREAD
 _REALTIME = ("1", "2", "6")  # SCHED_FIFO, SCHED_RR, SCHED_DEADLINE
 
@@ -125,6 +140,10 @@ _FLAGS, _THREADS, _CORE, _POLICY = 6, 17, 36, 38
 def waits_for_kernel_lock(wchan: str) -> bool:
     """Return whether this function waits for a lock or grace period of the kernel's own, and not for storage."""
     return _KERNEL_LOCK.match(wchan) is not None
+
+
+def _spent(process: ProcessUse) -> float:
+    return process.usr_seconds + process.sys_seconds
 
 
 def parse(outputs: Outputs) -> ProcessesReading:

@@ -68,6 +68,11 @@ class ReclaimReading:
         return self.rise(*sorted(names))
 
     @property
+    def compact_fail_rise(self) -> int | None:
+        """How often memory was compacted in vain inside the window."""
+        return self.rise("compact_fail")
+
+    @property
     def pgscan_direct_rise(self) -> int | None:
         """Pages scanned by direct reclaim inside the window."""
         return self._rise_over_zones("pgscan_direct")

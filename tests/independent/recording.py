@@ -320,7 +320,7 @@ def _dns_look(facts: Facts) -> str:
 
 def _filesystem_look(facts: Facts) -> str:
     lines = ["==> /mounts <==", *facts.mounts, "==> /fstab <==", *facts.fstab]
-    own = ("/", "/var", "/tmp", "/var/log", "/var/lib/kubelet", "/var/lib/containerd", "/var/lib/docker")
+    own = ("/", "/var", "/tmp", "/var/log", "/run", "/var/lib/kubelet", "/var/lib/containerd", "/var/lib/docker")
     for kind, rows in (
         ("", [row for row in facts.rooms if row[5] in (*own, "/var/lib/containers")]),
         ("data-", [row for row in facts.rooms if row[5] not in (*own, "/var/lib/containers")]),

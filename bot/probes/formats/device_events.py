@@ -47,11 +47,24 @@ _FAILED = (
     r"(?:[Tt]imed ?-?out|[Tt]imeout|TIMEOUT|\b[Ff]ail(?:ed|ure|s)?\b|\b[Hh](?:ang|ung|angs)\b|[Ss]tuck|not respond|"
     r"[Nn]o response|did(?: not|n't) (?:complete|respond)|\b[Ff]atal\b|\b[Ee]rror\b|\*ERROR\*|\b[Ff]ault\b|"
     r"[Ll]ockup|\b[Nn]ever\b|[Uu]nable to|[Gg]iving up|[Ww]ithdr|[Ii]nconsisten|[Uu]nexpected|\b[Ll]ost\b|not a head|"
-    r"has been idle)"
+    r"has been idle|High temperature|reset occurred|\b(?:is|index|table|queue|pool) full\b|"
+    r"(?:limit|\bmax\w*) (?:is |was )?(?:reached|exceeded)|\b[Tt]oo many\b|[Nn]ot enough (?:memory|space|room)|"
+    r"\b[Cc]an(?:not|'t)\b|\b[Ff]ailing\b)"
 )
 _SUBSYSTEM = (
     r"(?P<device>(?:CIFS|LustreError|LNetError|libceph|GFS2|dlm|o2net|bcache|drbd|block drbd|NFSv?4?)\b[^ ]{0,40})"
 )
+# One word and a colon: a part of the kernel, or an interface, speaks for itself. Not those that speak of others:
+# programs that crashed or were refused, packets and peers; and not what serves no work, or has wordings of its own.
+_OF_OTHERS = (
+    r"traps|audit|SELinux|AppArmor|TCP|UDP\w*|ICMP\w*|IPv[46]?|nf_\w+|BPF|bpf\w*|trace_\w+|module|overlayfs|tmpfs|kvm\w*|"
+    r"ACPI|NVRM|nvidia\S*|wireguard|floppy|cdrom|(?:sr|fd|loop|usb|wlan)[0-9]+|Bluetooth|cfg80211|psmouse|i8042"
+)
+_OF_A_PROGRAM = (
+    r"potentially unexpected|module verification|version magic|disagrees about|Unknown (?:symbol|parameter)|"
+    r".{0,40}BUG: "
+)
+_SPEAKER = rf"(?P<device>(?!(?:{_OF_OTHERS}|{_NO_WORK}): )[A-Za-z_][A-Za-z0-9_.:-]{{1,30}}): (?!{_OF_A_PROGRAM})"
 
 # Patterns match at the start of a line. The order of the kinds is that in which they are tried.
 DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
@@ -116,6 +129,12 @@ DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"(?P<device>tipc): Resetting link ",  # net/tipc/link.c and drivers/block/rbd.c: warnings, at a lower level
         r"qla2xxx (?P<device>\[[0-9a-f:.]{7,12}\])-[0-9a-f]{4}:[0-9]+: Dropped frame",
         r"(?P<device>nf_queue): full at ",
+        r"(?P<device>Set \S{1,40}) is full, maxelem ",  # net/netfilter/ipset: what is added to it is not there
+        r"nvme (?P<device>nvme[0-9]{1,4}): I/O .{1,60} timeout, completion polled",  # its interrupt was lost
+        r"(?P<device>vmap allocation) for size [0-9]+ failed",
+        r"(?P<device>md/raid[0-9]{0,2}:[^\s:]{1,40}): read error corrected ",  # from the other half
+        r"ICMPv6: NA: (?P<device>\S{17,60}) advertised our address",  # another machine has it, too
+        r"(?P<device>Out of memory) and no killable processes",  # of a cgroup: for the machine it is a panic
         r"(?P<device>mpt[23]sas_cm[0-9]{1,2}): log_info\(0x31",  # its own firmware aborted what it was asked
         r"rbd: (?P<device>rbd[0-9]{1,4}): .{1,80} result -[0-9]+",
         r"(?P<device>Route cache) is full",
@@ -128,5 +147,7 @@ DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"(?P<device>XFS): .{1,60} possible memory allocation deadlock",
         rf"{_SUBSYSTEM} {_FAILED}",
         rf"{_DEVICE}{_FAILED}",
+        rf"(?P<device>[A-Za-z0-9]{{2,12}}(?:-fs)? warning \(device [^)\s]{{1,40}}\)): {_FAILED}",
+        rf"{_SPEAKER}{_FAILED}",
     ),
 }

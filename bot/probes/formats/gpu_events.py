@@ -61,6 +61,12 @@ MEANINGS: dict[int, XidMeaning] = {
     140: XidMeaning(_FAULT, "unrecovered ECC error", "reset the GPU"),
     143: XidMeaning(_FAULT, "GPU initialisation failed", "reset the GPU"),
 }
+# The driver's module for memory that GPUs and programs share, of all GPUs at once: until it is loaded anew.
+_UVM = re.compile(r"NVRM: nvGpuOpsReportFatalError: ")
+_NO_CODE = 0
+_UVM_BROKE = XidMeaning(
+    _FAULT, "fatal error of unified memory", "end the programs that use GPUs and load nvidia_uvm anew, or reboot"
+)
 _UNKNOWN = XidMeaning(_OPEN, "not in our table", "see NVIDIA's catalog")
 # NVLink of Blackwell has seven codes (144 to 150) with subcodes, each `Fatal` or `Nonfatal` by the driver's own word.
 _FATAL = XidMeaning(_FAULT, "fatal by the driver's own word", "reset the GPU, or what NVIDIA's catalog asks for")
@@ -93,7 +99,9 @@ class Xid:
 
     @property
     def says(self) -> str:
-        """The code with its name."""
+        """The code with its name; the name alone of what has no code."""
+        if self.code == _NO_CODE:
+            return self.meaning.name
         return f"{'SXid' if self.is_switch else 'Xid'} {self.code} ({self.meaning.name})"
 
 
@@ -113,6 +121,8 @@ def xid(event: KernelEvent) -> Xid | None:
             "reset the GPUs and the switch: reboot the machine" if fatal else "nothing; watch whether it repeats",
         )
         return Xid(event, bus_id(found["bus"]), int(found["code"]), meaning, is_switch=True)
+    if _UVM.search(event.text):
+        return Xid(event, "", _NO_CODE, _UVM_BROKE)
     if _GONE.search(event.text):
         return Xid(event, bus_id(event.device) if event.device else "", FALLEN_OFF, MEANINGS[FALLEN_OFF])
     return None

@@ -32,7 +32,10 @@ _NVME_SAYS = (
 _REFUSED = (  # block/blk-core.c, blk_errors: by the medium, a lost path, or a device that is gone
     "critical (?:medium|target|nexus|space allocation)|recoverable transport|timeout|protection|device offline"
 )
-_SCSI_SAYS = "rejecting I/O to offline device|attempting task abort!|timing out command, waited|uas_eh_abort_handler"
+_SCSI_SAYS = (
+    "rejecting I/O to offline device|attempting task abort!|task abort on host|timing out command, waited|"
+    "uas_eh_abort_handler"
+)
 _EFA_SAYS = (
     "The device didn't send any completion for admin cmd|The device sent a completion but the driver didn't receive|"
     r"Wait for completion \(polling\) timeout|Admin queue is closed|Device isn't ready|"
@@ -113,6 +116,7 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         rf"md/raid[0-9]{{0,2}}:\S{{1,40}}: Disk failure on {_DISK}, disabling device",
         r"WARNING: Pool '(?P<device>[^']{1,40})' has encountered an uncorrectable I/O failure and has been suspended",
     ),
+    Kind.UNCHECKED: (rf"EXT4-fs \({_IN}\): error count since last fsck: [1-9]",),
     Kind.MOUNTED: (
         rf"EXT4-fs \({_IN}\): mounted filesystem .{{0,80}}with (?:ordered|writeback|journalled) data mode",
         rf"XFS \({_IN}\): Mounting V[45] [Ff]ilesystem",
@@ -181,6 +185,7 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
     Kind.GPU_ERROR: (
         r"NVRM: Xid \((?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})[^)]*\): [0-9]+",
         r"NVRM: GPU (?:at )?(?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})\S*(?: GPU)? has fallen off the bus",
+        r"NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error",
         r"NVRM: The NVIDIA GPU (?P<device>[0-9A-Fa-f:.]{4,20})\b.{0,160}fallen off the bus",
         r"nvidia-nvswitch[0-9]+: SXid \((?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})[^)]*\): [0-9]+",
     ),

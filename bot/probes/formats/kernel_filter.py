@@ -26,7 +26,7 @@ _NIC_SORT = (
 )
 _DISK_SORT = (
     "I.O (error|Error)|(critical .*|transport|timeout|protection|offline) error, dev|ata[0-9.]+: failed command|"
-    "md.raid.*: Disk failure|uncorrectable I.O failure|remote port time out|task abort!|timing out command|"
+    "md.raid.*: Disk failure|uncorrectable I.O failure|remote port time out|task abort|timing out command|"
     "detected conn error|timeout of [0-9]+ secs expired|switching pool to|"
     "nvme nvme[0-9]*: (I.O|controller|Device|Removing|Disabling|Abort)|"
     "(EXT4-fs|BTRFS):? (error|critical)|BTRFS .*forced readonly|EXT4-fs .*read-only|JBD2|Aborting journal|"
@@ -64,15 +64,21 @@ _LOST_SORT = (
     "[Ff]atal (error|fw|firmware)|nrecoverable|nresponsive|is now (OFFLINE|DEGRADED|FAILED|offline|degraded|failed)|"
     ".(CRIT|FATAL|DEAD)[)]|exceeds maximum allowed"
 )
+_FAILED = (
+    "[Tt]imed?.?out|[Ff]ail|[Hh][au]ng|tuck|espon|omplete|atal|[Ee]rror|ERROR|[Ff]ault|ockup|TIMEOUT|[Nn]ever|nable to|"
+    "iving up|ithdr|nconsis|nexpected|[Ll]ost|not a head|been idle|High temp|reset occ| full|limit |max[a-z_]* reached|"
+    "oo many|ot enough|annot|an.t |ailing"
+)
 _COMPLAINT_SORT = (
-    "[]:] +[a-z][a-z0-9_-]+ [A-Za-z0-9._:-]*[0-9][A-Za-z0-9._:-]*( [^ :]+)?: .*([Tt]imed?.?out|[Ff]ail|[Hh][au]ng|tuck|"
-    "espon|omplete|atal|[Ee]rror|ERROR|[Ff]ault|ockup|TIMEOUT|[Nn]ever|nable to|iving up|ithdr|nconsis|nexpected|"
-    "[Ll]ost|not a head)|(CIFS|Lustre|LNet|libceph|GFS2|dlm|o2net|bcache|drbd|NFSv4).*([Ee]rror|[Ff]ail|[Tt]imed|idle)|"
+    f"[]:] +[a-z][a-z0-9_-]+ [A-Za-z0-9._:-]*[0-9][A-Za-z0-9._:-]*( [^ :]+)?: .*({_FAILED})|"
+    f"((CIFS|Lustre|LNet|libceph|GFS2|dlm|o2net|bcache|drbd|NFS)|warning .device ).*({_FAILED})|"
     "amdgpu.*ERROR|Completion-Wait|VT-d detected|audit_backlog=|Route cache is full|dst cache overflow|"
     "tipc: Resetting link|rbd: rbd[0-9]+: .* result -|nf_queue: full at|qla2xxx .*Dropped frame|"
-    "sas_cm[0-9]+: log_info.0x31|"
+    "is full, maxelem|no killable proc|vmap alloc|read error corrected|advertised our|sas_cm[0-9]+: log_info.0x31|"
     "own address as source|allocation deadlock|EEH: |CMCI storm detected|NMI received for unknown"
 )
+# One word that speaks for itself, in a sort of its own: it is most of what an ordinary log says.
+_SPEAKER_SORT = f"(kernel:|\\]) +[A-Za-z_][A-Za-z0-9_.:-]*: .*({_FAILED})"
 _TRACE_SORT = (
     "Comm: |[0-9]-[^ ]*: \\(|(mem_cgroup|memcg|memory|rstat|shrink)_[a-z_.0-9]*\\+0x|"
     "(RIP: [0-9a-f]+:|pc : ).*(io_serial|mem_serial|serial8250|wait_for_(xmitr|lsr)|pl011_con|console_[ufe])"
@@ -86,14 +92,14 @@ _SORTS = (
     "eighbou?r table overflow|file-max limit",
     _DISK_SORT,
     "unstable",
-    "NVRM: .*(Xid|fallen off)|SXid \\(",
+    "NVRM: .*(Xid|fallen off|FatalError)|SXid \\(",
     "(nfs|lockd): server .* (not responding|OK)|Lustre.*: Connection (to .* was lost|restored to)|CIFS.*not responded",
     _CORRECTED_SORT,
     _UNCORRECTED_SORT,
     _BUG_SORT,
     "unregister_netdevice: waiting for",
     _EFA_SORT,
-    "EXT4-fs .*: mounted filesystem|XFS .*: Mounting V|BTRFS .*: first mount",
+    "EXT4-fs .*: (mounted filesystem|error count)|XFS .*: Mounting V|BTRFS .*: first mount",
     "link status definitely (down|up)",
     "page allocation failure",
     "temperature (is )?above threshold|temperature.speed normal",
@@ -102,7 +108,8 @@ _SORTS = (
     _MAPPED_SORT,
     _LINK_SORT,
     _LOST_SORT,
-    _COMPLAINT_SORT,  # the widest
+    _COMPLAINT_SORT,
+    _SPEAKER_SORT,  # the widest
 )
 _PER_PACKET = "/completed on time, qid|TX hasn.t completed/"  # a line for each packet: three are enough
 # Of nodes with many containers these are most lines by far. None is of a sort; to see that once costs less than thirty
@@ -113,6 +120,14 @@ _ORDINARY = (
     "device [^ ]+ (entered|left) promiscuous mode|IPv6: ADDRCONF|audit: type=[0-9]+ audit\\(|"
     "IPVS: [a-z]+: [A-Z]+ [^ ]+ - no destination|TCP: request_sock_TCP: Possible SYN|net_ratelimit: [0-9]+ callbacks|"
     "[^ ]+\\[[0-9]+\\]: segfault at|\\[ *[0-9]+\\] +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ )| IN=[^ ]* OUT=[^ ]* .*SRC="
+)
+# Of the widest sort are words of many healthy machines: what was said half a day ago as well, give or take an hour or
+# two, is a habit of this one.
+_WIDEST = len(_SORTS)
+_SPOKE = f"c == {_WIDEST} {{ late = substr($0, 2); spoke[shape($0), int(late / 3600)] }} "
+_UNSAY = (
+    f"for (i = 0; i < {MOST_OF_A_SORT}; i++) if (({_WIDEST}, i) in r) {{ j = r[{_WIDEST}, i]; t = shape(s[j]); "
+    "a = int(late / 3600); if ((t in before) || ((t, a - 12) in spoke) || ((t, a - 13) in spoke)) delete s[j] } "
 )
 # After the log come the lines that the kernel itself calls errors. Those that no sort knows are kept too, but for
 # habits: those of every healthy kernel, and those of this machine, which wrote the same half a day ago. Each line of
@@ -146,8 +161,9 @@ FILTER = (
     f"!{_PER_PACKET} {{ f = 0; "
     + "; else ".join(f"if (/{words}/) c = {number}" for number, words in enumerate(_SORTS, start=1))
     + " } "
-    f"c {{ i = k[c]++ % {MOST_OF_A_SORT}; if ((c, i) in r) {{ delete s[r[c, i]]; x++ }} r[c, i] = n; s[n] = $0 }} "
-    f"END {{ if (w && n) {{ {_UNLISTED} for (i = 1; i <= n; i++) if (i in s) {{ "
+    + _SPOKE
+    + f"c {{ i = k[c]++ % {MOST_OF_A_SORT}; if ((c, i) in r) {{ delete s[r[c, i]]; x++ }} r[c, i] = n; s[n] = $0 }} "
+    f"END {{ if (w && n) {{ {_UNSAY}{_UNLISTED} for (i = 1; i <= n; i++) if (i in s) {{ "
     + _TELL_UNLISTED.format(until="substr(g[j], 2) + 0 <= substr(s[i], 2) + 0")
     + 'print (s[i] in e ? "<" e[s[i]] ">" : "") s[i] } '
     + _TELL_UNLISTED.format(until="1")

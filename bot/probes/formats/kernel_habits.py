@@ -45,6 +45,9 @@ HABITS = (
     # Frightening words, and no harm.
     "(do_IRQ|__common_interrupt): |Dazed and confused|Do you have a strange power",  # arch/x86/kernel
     "watchdog: watchdog[0-9]+: |[A-Za-z0-9_]+: Unexpected close, not stopping",  # drivers/watchdog: its daemon ended
+    "hpet[0-9]*: [Ll]ost ",  # arch/x86/kernel/hpet.c: a guest's clock of old, which nothing else reads
+    "nfsd: peername failed",  # net/sunrpc/svcsock.c: who called has hung up
+    "pcieport .*can.t find device of ID",  # drivers/pci/pcie/aer.c: of a corrected error
     "unregister_netdevice: waiting",  # net/core/dev.c: those that last are heard elsewhere
     # Heard elsewhere, each with its own count.
     ".*\\[Hardware Error\\]|EDAC ",

@@ -58,6 +58,7 @@ class KernelEventKind(enum.StrEnum):
     CONNTRACK_FULL = "conntrack-full"
     CONNTRACK_FULL_ELSEWHERE = "conntrack-full-elsewhere"  # in another network namespace than the host's
     DISK_ERROR = "disk-error"  # I/O errors, NVMe time-outs, aborted journals
+    UNCHECKED = "unchecked"  # a file system had an error, and nobody has checked it since
     MOUNTED = "mounted"  # a file system; what was wrong with the device's last one is over
     NFS_SILENT = "nfs-silent"
     NFS_ANSWERS = "nfs-answers"  # ends the silence of the same server

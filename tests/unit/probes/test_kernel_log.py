@@ -199,7 +199,6 @@ def test_journal_believes_the_kernel_alone() -> None:
         "blk_update_request: I/O error, dev loop3, sector 0 op 0x0:(READ) flags 0x80700",
         "I/O error, dev nvme1n1, sector 2048 op 0x3:(DISCARD) flags 0x800 phys_seg 1 prio class 0",
         "critical target error, dev sdb, sector 2048 op 0x3:(DISCARD) flags 0x800",
-        "nvme nvme0: I/O 12 QID 3 timeout, completion polled",
         "traps: python3[812] general protection fault ip:7f2 sp:7ffd error:0 in libc.so.6[7f2]",
         "EDAC MC: Ver: 3.0.0",
         "EDAC MC0: Giving out device to module skx_edac controller Skylake Socket#0 IMC#0",
