@@ -272,13 +272,23 @@ def _sqlite(path: Path, busy: timedelta) -> Engine:
 
 def _postgresql(url: URL, busy: timedelta) -> Engine:
     seconds = max(1, round(busy.total_seconds()))
+    how_to_connect = {"connect_timeout": max(2, seconds), "client_encoding": "utf8"}
     try:
-        engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": max(2, seconds)})
+        engine = create_engine(url, pool_pre_ping=True, connect_args=how_to_connect)
     except ModuleNotFoundError as no:
         raise SettingsError(
             "PostgreSQL needs a package that is not installed.", 'Install it: pip install "zombie-bot[postgresql]"'
         ) from no
     patience = _PATIENCE.format(round(busy.total_seconds() * 1000), round(busy.total_seconds() * 500))
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, _: object) -> None:
+        # Another encoding has no room for what nodes and people write: an entry would fail in the middle of a plan.
+        if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+            raise SettingsError(
+                f"The ledger cannot be kept in a database with the encoding {encoding}.",
+                "Make one: createdb --encoding UTF8 --template template0 zombie",
+            )
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:

@@ -22,6 +22,7 @@ from bot.ledger import Database, Leases, Ledger, Outbox, audit, is_there
 from bot.ledger.health import holds_ledger, is_served
 from bot.ledger.migrations import VERSION, migrate
 from tests.record.incidents import ASKER, OPENING, VERDICT, VERIFIED
+from tests.record.postgresql import Postgresql
 
 VERSION_1 = Path(__file__).with_name("ledger-v1.sql")  # as the first version wrote it; it never changes
 
@@ -164,6 +165,16 @@ def test_file_and_its_folder_are_made_for_their_owner_alone(tmp_path: Path) -> N
 def test_url_that_cannot_be_used_is_a_setting_that_is_wrong(url: str, says: str) -> None:
     for verb in (Database.open, is_there):
         with pytest.raises(SettingsError, match=says):
+            verb(url)
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_database_that_has_no_room_for_every_letter_is_a_setting_that_is_wrong(
+    postgresql: Postgresql, encoding: str
+) -> None:
+    url = postgresql.new_database(encoding)
+    for verb in (Database.open, holds_ledger):
+        with pytest.raises(SettingsError, match=f"the encoding {encoding}"):
             verb(url)
 
 

@@ -58,11 +58,11 @@ class Postgresql:
         """The URL of one of its databases."""
         return f"postgresql://tests:{self._password}@127.0.0.1:{self.port}/{database}"
 
-    def new_database(self) -> str:
+    def new_database(self, encoding: str = "UTF8") -> str:
         """Make an empty database and return its URL."""
         name = f"t{secrets.token_hex(6)}"
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}".encode())
+            connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0".encode())
         return self.url(name)
 
     def _start(self) -> None:
