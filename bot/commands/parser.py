@@ -45,6 +45,13 @@ class Parser(argparse.ArgumentParser):
         """Return the help, with commands as they are called here."""
         return as_called(super().format_help(), self.prog.partition(" ")[0])
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write help and version at once: argparse hides that they could not be written."""
+        if file is sys.stdout:
+            print(message, end="", flush=True)
+        else:
+            super()._print_message(message, file)
+
     def error(self, message: str) -> NoReturn:
         """Exit with a sentence and status 2."""
         if found := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):

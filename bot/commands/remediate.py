@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
             incident = asyncio.run(_run_to_the_end(parts, stores.ledger, arguments, approval))
         except Refused as no:
             return approvals.say_refused(no)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, BrokenPipeError):  # Ctrl-C; the reader of the output left, as in `… | head`
             print(f"zombie: interrupted; a running `zombie serve` goes on with {arguments.id}.", file=sys.stderr)
             again = f"Without one: the same command again, in {_SILENT.total_seconds():g} s if it had begun."
             print(f"        {again}", file=sys.stderr)

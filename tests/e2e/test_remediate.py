@@ -127,6 +127,28 @@ async def test_killed_in_a_step_it_is_looked_at_and_goes_on_with_one_reboot(tmp_
         assert here.machine("node").reboots == 1
 
 
+async def test_reader_of_its_output_that_leaves_is_told_who_goes_on(tmp_path: Path) -> None:
+    async with site(tmp_path, {"node": (HIDDEN, None)}) as here:
+        incident = (await here.opened("node"))["node"]
+        ours, theirs = os.pipe()
+        command = ["remediate", incident, "--approve-as", "alice", "--reason", "it leaks"]
+        environ = {**here.environ, "SUDO_USER": "alice"}
+        running = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "bot", *command),
+            cwd=here.folder,
+            env=environ,
+            stdout=theirs,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        os.close(theirs)
+        await asyncio.to_thread(os.read, ours, 1)
+        os.close(ours)
+        async with asyncio.timeout(60):
+            _, says = await running.communicate()
+        assert running.returncode == 141
+        assert f"interrupted; a running `zombie serve` goes on with {incident}.".encode() in says
+
+
 @pytest.mark.parametrize(
     ("policy", "because"),
     [

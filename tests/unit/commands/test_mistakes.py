@@ -109,8 +109,9 @@ def test_address_to_listen_on_is_taken_as_people_write_it(listen: str) -> None:
     assert str(host_and_port(listen)[1]) == listen.rpartition(":")[2]
 
 
-def test_output_that_cannot_be_written_is_no_verdict() -> None:
-    status, says = told("sudoers", stdout="/dev/full")
+@pytest.mark.parametrize("words", ["sudoers", "--help", "check --help", "--version"])
+def test_output_that_cannot_be_written_is_no_verdict(words: str) -> None:
+    status, says = told(*words.split(), stdout="/dev/full")
     assert (status, says) == (2, "zombie: The output cannot be written: No space left on device.\n")
 
 
