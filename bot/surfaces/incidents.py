@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.domain.duration import span
-from bot.domain.entry import Entry, instant_text
+from bot.domain.entry import Entry, Event, instant_text
 from bot.domain.errors import UnreadableEntry
 from bot.domain.events import (
     AlertJoined,
@@ -89,24 +89,42 @@ def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80,
         at = f"{entry.at:%Y-%m-%d %H:%M:%S}"
         head = f"  {entry.seq:>2}  {at}  {safe(entry.by):<{by}}  {safe(entry.kind):<{kind}}  "
         lines.append((head + one_line(said(entry, context.words), 300)).rstrip())
+    lines += _before_and_after(view.resolved)
     if incident.verdict is not None:
-        lines += ["", verdict_text(incident.verdict, width, words=context.words).rstrip("\n")]
+        shown_only = incident.proposal is None
+        lines += ["", verdict_text(incident.verdict, width, words=context.words, shown_only=shown_only).rstrip("\n")]
     return "\n".join(lines) + "\n"
 
 
 def entry_line(entry: Entry, words: PlanWords = BY_NAME) -> str:
-    """Return an entry as a line, for a story printed while it happens."""
+    """Return an entry as a line, for a story printed while it happens; below a cure, what was before and after."""
     head = f"{entry.at:%H:%M:%S}  {safe(entry.by):<14}  {safe(entry.kind):<18}  "
-    return (head + one_line(said(entry, words), 400)).rstrip()
+    line = (head + one_line(said(entry, words), 400)).rstrip()
+    return "\n".join((line, *_before_and_after(_event(entry))))
+
+
+def _event(entry: Entry) -> Event | None:
+    """What an entry holds; None where only a newer program knows it."""
+    try:
+        return entry.event
+    except UnreadableEntry:
+        return None
+
+
+def _before_and_after(event: Event | None) -> list[str]:
+    """The table of a cure's figures, below an empty line; nothing for what is no cure or has no figures."""
+    if not isinstance(event, Resolved) or not event.compared:
+        return []
+    rows = [tuple(one_line(cell, 60) for cell in (row.name, row.before, row.after)) for row in event.compared]
+    return ["", *(f"  {line}" for line in table_lines([("", "before", "after"), *rows]))]
 
 
 def said(entry: Entry, words: PlanWords = BY_NAME) -> str:
     """Return what an entry says, in words."""
-    try:
-        event = entry.event
-    except UnreadableEntry:
-        return "(only a newer program knows this)"
+    event = _event(entry)
     match event:
+        case None:
+            return "(only a newer program knows this)"
         case AlertReceived(alert=alert) | AlertJoined(alert=alert):
             asked = f"{alert.kind} {alert.id}" + (f", asked by {alert.asked_by}" if alert.asked_by else "")
             return f"{asked}: {alert.text}" if alert.text else asked
@@ -132,8 +150,6 @@ def said(entry: Entry, words: PlanWords = BY_NAME) -> str:
         case ValidationStarted(window=window, note=note, waiting=waiting):
             then = f" before the last {'step' if waiting == 1 else f'{waiting} steps'}" if waiting else ""
             return f"watched for {span(window)}{then}" + (f"; {note}" if note else "")
-        case Resolved(summary=summary, compared=compared):
-            return f"{summary} {'; '.join(f'{row.name}: {row.before} → {row.after}' for row in compared)}".rstrip()
         case Cancelled(because=because, differences=differences):
             return " ".join((because, *differences))
         case Escalated(because=because, try_next=try_next):

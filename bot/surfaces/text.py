@@ -32,9 +32,12 @@ def headline(verdict: Verdict, colour: bool = False) -> str:
     return "  ".join(word for word in words if word)
 
 
-def verdict_text(verdict: Verdict, width: int = 80, colour: bool = False, words: PlanWords = BY_NAME) -> str:
-    """Return the whole verdict."""
-    return "\n".join(_lines(verdict, max(40, width), colour, words)) + "\n"
+def verdict_text(
+    verdict: Verdict, width: int = 80, colour: bool = False, words: PlanWords = BY_NAME, shown_only: bool = True
+) -> str:
+    """Return the whole verdict. `shown_only`: its plan was never proposed to anybody, and says so."""
+    helps = "What would help (shown only, nothing is done)" if shown_only else "What would help"
+    return "\n".join(_lines(verdict, max(40, width), colour, words, helps)) + "\n"
 
 
 def summary_table(verdicts: Sequence[Verdict], asked: int) -> str:
@@ -65,7 +68,7 @@ def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords) -> Iterator[str]:
+def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords, helps: str) -> Iterator[str]:
     yield headline(verdict, colour)
     yield from wrapped(verdict.summary, width, "  ")
     for muted in mute_words(verdict):
@@ -85,7 +88,7 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords) -> Iter
         yield from _section("Suspected")
         yield from wrapped(", ".join(verdict.suspects), width, "    ", first="  - ")
     if verdict.plan is not None:
-        yield from _section("What would help (shown only, nothing is done)")
+        yield from _section(helps)
         for step in words.view(verdict.plan).steps:
             yield f"  {step.number}. {step.words}"
             if step.impact != step.words:

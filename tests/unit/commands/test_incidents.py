@@ -114,6 +114,14 @@ def test_story_for_people_tells_every_entry_and_the_verdict(run: Run, url: str) 
         VERDICT.evidence[0].says,
     ):
         assert words in out, words
+    table = out[out.index("                before") :].splitlines()
+    assert [line.split() for line in table[:2]] == [["before", "after"], ["memory", "cgroups", "68,700", "260"]]
+    assert "nothing is done" not in out, "its plan was carried out"
+
+
+def test_verdict_whose_plan_nobody_was_shown_says_so(run: Run, url: str) -> None:
+    tell(url, State.TRIAGED)
+    assert "What would help (shown only, nothing is done)" in run("incidents", "show", ID)[1]
 
 
 @pytest.mark.parametrize("wrong", ["nosuchone0", "house", "../x", "", "x" * 999])
