@@ -24,7 +24,7 @@ class SlackApproverLookup:
         if by.partition(":")[0] != SLACK:
             return Approval(by, "")
         try:
-            approval, unknown = await self._people.approval(by, slack_user(by), self._policy)
+            approval, unknown = await self._people.standing(by, slack_user(by), self._policy)
         except CannotTell as no:
             raise _unknown(by) from no
         if unknown:

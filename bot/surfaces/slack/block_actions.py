@@ -29,7 +29,7 @@ from bot.response.decision.braking import stale
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, PROFILE, REPORT
 from bot.surfaces.slack.card_requests import CardRequests
-from bot.surfaces.slack.context import CardDecisions, SlackContext
+from bot.surfaces.slack.context import TOLD, CardDecisions, SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.feedback import FEEDBACK
@@ -103,25 +103,30 @@ class BlockActions:
     async def _handle(self, click: Click) -> None:
         """Open the dialog of a click, or tell the person why not."""
         action = self._action_of(click)
-        async with self._context.answering(action, click.person, click.channel, click.thread, click.value):
-            self._context.check_workspace(click.person)
-            if self._plans is not None and click.action == PLAN:
-                await self._plans.ask(click)
+        try:
+            await self._answered(click, action)
+        except TOLD as no:
+            await self._context.tell(no, action, click.person, click.channel, click.thread, click.value)
+
+    async def _answered(self, click: Click, action: str) -> None:
+        self._context.people.check_workspace(click.person)
+        if self._plans is not None and click.action == PLAN:
+            await self._plans.ask(click)
+            return
+        if self._fleet is not None and click.action.startswith(OF_FLEET):
+            await self._fleet.clicked(click)
+            return
+        if click.action.startswith(FEEDBACK):
+            await self._requests.feedback(click)
+            return
+        for other in self._others:
+            if other.is_about(click.action, click.value):
+                await other.ask(click)
                 return
-            if self._fleet is not None and click.action.startswith(OF_FLEET):
-                await self._fleet.clicked(click)
-                return
-            if click.action.startswith(FEEDBACK):
-                await self._requests.feedback(click)
-                return
-            for other in self._others:
-                if other.is_about(click.action, click.value):
-                    await other.ask(click)
-                    return
-            handler = self._handlers.get(action)
-            if handler is None:
-                raise NothingProposed(UNKNOWN_BUTTON)
-            await handler(click)
+        handler = self._handlers.get(action)
+        if handler is None:
+            raise NothingProposed(UNKNOWN_BUTTON)
+        await handler(click)
 
     def _action_of(self, click: Click) -> str:
         """Return what a click asks for, as a word from a fixed list: refusals are counted by it."""
@@ -139,14 +144,14 @@ class BlockActions:
         group = tuple(incident for incident in newest(card.incidents) if single in ("", incident.id))
         if not group:
             raise NothingProposed(UNKNOWN_BUTTON)
-        await self._context.check_card(click, name, card.posts)
+        await self._context.surface.check_click(click, name, card.posts)
         plans = [incident for incident in group if incident.state is State.PROPOSED and incident.proposal is not None]
         if not plans:
             await self._context.surface.draw_again(card)  # it may stand as it was before the bot left the channel
             for incident in group:
                 guards.is_undecided(incident)  # raises: who was first, or why there is nothing to decide
             raise AlreadyDecided("Nothing on this card still waits for a decision.")
-        views = [(each, view) for each in plans if (view := self._context.words.of_incident(each)) is not None]
+        views = [(each, view) for each in plans if (view := self._context.surface.words.of_incident(each)) is not None]
         shown = covered([view for _, view in views])
         if not shown:
             raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie remediate {plans[0].id}")
@@ -171,7 +176,7 @@ class BlockActions:
 
     async def _undo(self, click: Click) -> None:
         incident = await self._context.clicked(click, click.value)
-        done = self._context.words.plan(incident.proposal.plan) if incident.proposal is not None else ""
+        done = self._context.surface.words.plan(incident.proposal.plan) if incident.proposal is not None else ""
         words = [
             f"{incident.node}: incident {incident.id} did this: {one_line(done, 500)}.",
             "What can be undone is proposed as a separate plan, which another person has to approve.",

@@ -68,7 +68,7 @@ class CaptureDecisions:
         Shape: `again`: an earlier run began to handle it; what is already on record is not done twice.
         Raises: NotAnApprover, CannotTell, UsageError, LedgerError.
         """
-        approval = await self._context.approval(person, reason)
+        approval = await self._context.people.approval(person, self._context.policy, reason)
         rolling = await self._cards.control.find(capture_of(next(iter(intent.plans))))
         if again and rolling.state is not RollingState.ASKED:
             return

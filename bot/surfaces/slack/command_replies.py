@@ -12,7 +12,7 @@ from bot.domain.safe_text import one_line
 from bot.response.decision.braking import said
 from bot.response.decision.guards import is_named
 from bot.surfaces.slack.capture_decisions import CaptureDecisions
-from bot.surfaces.slack.context import SlackContext, brake_words
+from bot.surfaces.slack.context import TOLD, SlackContext, brake_words
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.member import ids_of
 from bot.surfaces.slack.people import Person
@@ -46,17 +46,19 @@ class CommandReplies:
         """Do what was asked, and answer the person in private."""
         person = request.person
         about = asked.capture if isinstance(asked, CapturesRequest) else asked.incident or asked.node
-        async with self.context.answering(asked.verb, person, request.channel, request.thread_ts, about):
-            try:
-                if isinstance(asked, Subcommand):
-                    words = await self._words(request, person, asked)
-                elif self.captures is not None:
-                    words = await self.captures.typed(asked.verb, asked.capture, person)
-                else:
-                    words = "This bot records no captures."
-            except (_OnRecord, UnknownIncident) as no:
-                words = refusal_words(no.refusal if isinstance(no, _OnRecord) else no)
-            await self.context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
+        try:
+            if isinstance(asked, Subcommand):
+                words = await self._words(request, person, asked)
+            elif self.captures is not None:
+                words = await self.captures.typed(asked.verb, asked.capture, person)
+            else:
+                words = "This bot records no captures."
+        except (_OnRecord, UnknownIncident) as no:
+            words = refusal_words(no.refusal if isinstance(no, _OnRecord) else no)
+        except TOLD as no:
+            await self.context.tell(no, asked.verb, person, request.channel, request.thread_ts, about)
+            return
+        await self.context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
 
     async def refuse(self, request: CommandRequest, action: str, no: Refused) -> None:
         """Tell a person in private why their request is refused, and record that."""
@@ -66,14 +68,16 @@ class CommandReplies:
 
     async def _words(self, request: CommandRequest, person: Person, asked: Subcommand) -> str:
         if asked.verb == "status":
-            self.context.check_workspace(person)
+            self.context.people.check_workspace(person)
             return await self._status()
         if asked.verb == "policy":
-            self.context.check_workspace(person)
+            self.context.people.check_workspace(person)
             return await self._policy(person, asked)
         if asked.verb == "brake" and asked.on:
             return await self.context.pull(person, asked.reason, request.key)
-        approval = await self.context.approval(person, asked.reason, by_group=asked.verb in ("brake", "pagerduty"))
+        approval = await self.context.people.approval(
+            person, self.context.policy, asked.reason, by_group=asked.verb in ("brake", "pagerduty")
+        )
         if asked.verb == "pagerduty":
             return await self._pagerduty(approval)
         try:

@@ -1,10 +1,9 @@
-"""What a decision made in Slack needs, and what comes before each: who decides, and whom to tell."""
+"""What a decision made in Slack needs, and how people are told why it is not made."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,7 +17,6 @@ from bot.domain.errors import (
     Conflict,
     ImpossibleEvent,
     LedgerError,
-    NotAnApprover,
     NothingProposed,
     Refused,
     UnknownIncident,
@@ -28,7 +26,6 @@ from bot.domain.errors import (
 from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy, person_of
-from bot.domain.post import CardPosts
 from bot.domain.safe_text import one_line
 from bot.response.decision.responder import Responder
 from bot.response.decision.verdict_marker import VerdictMarker
@@ -42,8 +39,8 @@ from bot.surfaces.slack.people import People, Person
 from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.suggestions import NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
-from bot.surfaces.view.plan_words import PlanWords
 
+TOLD = (Refused, UsageError, LedgerError)  # why something is not done, as people are told
 PULL_SECONDS = 2.0  # how long Slack is asked whether a person may pull the brake; without an answer they may
 
 
@@ -103,11 +100,6 @@ class SlackContext:
         """Records whether people say that verdicts were right."""
         return VerdictMarker(self.policy, self.ledger, self.responder.clock)
 
-    @property
-    def words(self) -> PlanWords:
-        """The words for plans."""
-        return self.surface.words
-
     async def find(self, incident_id: str) -> Incident:
         """Return an incident from the record. Raises: UnknownIncident, LedgerError."""
         return await self.responder.record.find(incident_id)
@@ -121,47 +113,8 @@ class SlackContext:
             incident = await self.find(incident_id)
         except UnknownIncident as no:
             raise NothingProposed(UNKNOWN_BUTTON) from no
-        await self.check_card(click, incident.card)
+        await self.surface.check_click(click, incident.card)
         return incident
-
-    async def check_card(self, click: Click, card: str, posts: CardPosts | None = None) -> None:
-        """Return for a click on the card itself; `posts` are the card's, where they were just read.
-
-        Raises: NothingProposed for a click on a copy.
-        """
-        if click.in_home:
-            return
-        place = await self.surface.place(card, posts)
-        if place is None or (place.channel, place.ts) != (click.channel, click.ts):
-            raise NothingProposed("This is not the card of that incident; use the buttons on the card itself.")
-
-    async def done(self, key: str) -> None:
-        """Note that a delivery was handled, so that no later run goes on with it."""
-        with contextlib.suppress(LedgerError):
-            await self.chat_requests.done(key)
-
-    def check_workspace(self, person: Person) -> None:
-        """Return for a person from the bot's own workspace.
-
-        Raises: NotAnApprover when a person, or the payload that names them, is from another workspace.
-        """
-        ours = self.slack.workspace
-        if not ours.is_ours(person.team, person.enterprise) or (
-            person.home and not ours.is_ours(person.home, person.enterprise)
-        ):
-            raise NotAnApprover("That came from another workspace than the bot's own.")
-
-    async def approval(self, person: Person, reason: str, *, by_group: bool = True) -> Approval:
-        """Return a person's decision, with their present groups; asks Slack who they are.
-
-        Shape: `by_group` is for what only approvers may do: then an unreadable group matters.
-        Raises: NotAnApprover for a person who is no full member; CannotTell when Slack does not answer what matters.
-        """
-        self.check_workspace(person)
-        approval, unknown = await self.people.approval(person.by, person.user, self.policy, reason)
-        if by_group and unknown:
-            raise CannotTell(f"The bot cannot tell whether you may approve. {unknown}", "Try again.")
-        return approval
 
     async def pull(self, person: Person, reason: str, request: str) -> str:
         """Pull the brake, and return what to tell the person; Slack is not asked about people named in [policy].
@@ -170,12 +123,12 @@ class SlackContext:
         is safe, and has to work while Slack's API is down.
         Raises: NotAnApprover where Slack says so; LedgerError.
         """
-        self.check_workspace(person)
+        self.people.check_workspace(person)
         approval, anybody = Approval(person.by, reason), False
         if person_of(person.by) not in self.policy.approvers and self.policy.approver_groups:
             try:
                 async with asyncio.timeout(PULL_SECONDS):
-                    approval = await self.approval(person, reason)
+                    approval = await self.people.approval(person, self.policy, reason)
             except (CannotTell, TimeoutError):
                 anybody = True
         try:
@@ -183,29 +136,22 @@ class SlackContext:
         except Refused as no:  # it is on record already
             return refusal_words(no)
 
-    @contextlib.asynccontextmanager
-    async def answering(
-        self, action: str, person: Person, channel: str, thread_ts: str, about: str = ""
-    ) -> AsyncIterator[None]:
-        """Tell a person why something is not done, whatever the reason; a refusal raised in the block is recorded.
+    async def tell(
+        self, no: ZombieError, action: str, person: Person, channel: str, thread_ts: str, about: str = ""
+    ) -> None:
+        """Tell a person why something is not done, any of `TOLD`; a refusal is recorded.
 
         The responder records its refusals itself: tell those by `ephemeral` alone.
         """
-        try:
-            yield
-        except Refused as no:
+        is_refusal = isinstance(no, Refused | Conflict | ImpossibleEvent)  # else there is no such incident or node
+        if isinstance(no, Conflict | ImpossibleEvent):
+            no = AlreadyDecided("Another person was first: it has changed meanwhile.", "Look at its card.")
+        elif isinstance(no, LedgerError):
+            self.log("ledger_unavailable", error=one_line(str(no)), action=action)
+            no = CannotTell("The ledger cannot be read or written now, so nothing was decided.", "Try again.")
+        if is_refusal:
             await self.note(action, person.by, no, about)
-            await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(no))
-        except UsageError as no:  # there is no such incident, or no such node
-            await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(no))
-        except (Conflict, ImpossibleEvent):
-            late = AlreadyDecided("Another person was first: it has changed meanwhile.", "Look at its card.")
-            await self.note(action, person.by, late, about)
-            await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(late))
-        except LedgerError as error:
-            self.log("ledger_unavailable", error=one_line(str(error)), action=action)
-            cannot = CannotTell("The ledger cannot be read or written now, so nothing was decided.", "Try again.")
-            await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(cannot))
+        await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(no))
 
     async def note(self, action: str, by: str, no: ZombieError, about: str = "") -> None:
         """Record a refusal; the person is told even when the ledger cannot be written."""

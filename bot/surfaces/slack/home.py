@@ -120,7 +120,7 @@ class HomePublisher:
         braked = await self.context.ledger.braked()
         running = [summary for summary in still_open if summary.state in RUNNING]
         try:
-            approval = await self.context.approval(viewer, "to look")
+            approval = await self.context.people.approval(viewer, self.context.policy, "to look")
             guards.is_approver(self.context.policy, approval)
         except Refused as no:
             return HomeState((), running, braked, f"You cannot decide anything here. {refusal_words(no)}")
@@ -131,7 +131,7 @@ class HomePublisher:
             if incident is not None:
                 pending.setdefault(incident.card, []).append(incident)
         cards = [Pending(tuple(plans)) for plans in pending.values()]
-        return HomeState(cards, running, braked, words=self.context.words)
+        return HomeState(cards, running, braked, words=self.context.surface.words)
 
     async def _decidable(self, incident_id: str, approval: Approval) -> Incident | None:
         """The incident, if it still waits and this person may decide it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -9,10 +10,11 @@ from datetime import timedelta
 
 from bot.domain.chat_request import ChatRequest
 from bot.domain.duration import written
+from bot.domain.errors import LedgerError
 from bot.domain.json_form import NotOfForm, read
 from bot.domain.safe_text import one_line, redacted_text
 from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.context import TOLD, SlackContext
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.requests import CommandRequest
@@ -68,7 +70,7 @@ class KeptChecks:
         opener, askers = self.context.opener, self.context.askers
         late = self.context.responder.clock() - kept.kept_at > LATEST
         self.context.log("check_carried_on", key=one_line(kept.key, 80), late=late)
-        async with self.context.answering("check", check.person, check.channel, check.thread_ts):
+        try:
             if late:
                 words = f"You asked for “{one_line(check.said, 200)}” more than {written(LATEST)} ago, and I was away. "
                 await self.context.ephemeral.tell(check.by, check.channel, check.thread_ts, f"{words}Ask again.")
@@ -77,4 +79,7 @@ class KeptChecks:
                 askers.count(check.person)
                 spot = MessageTarget(check.channel, check.thread_ts, check.answer_at)
                 await opener.begin(kept.key, spot, check.by, check.said, check.nodes)
-        await self.context.done(kept.key)
+        except TOLD as no:
+            await self.context.tell(no, AS_CHECK, check.person, check.channel, check.thread_ts)
+        with contextlib.suppress(LedgerError):
+            await self.context.chat_requests.done(kept.key)

@@ -130,7 +130,30 @@ class People:
         groups = frozenset(f"{SLACK}:{group}" for group, (is_in, _) in zip(self._groups, answers, strict=True) if is_in)
         return Membership(groups, tuple(why for _, why in answers if why))
 
-    async def approval(self, by: str, user: str, policy: Policy, reason: str = "") -> tuple[Approval, str]:
+    def check_workspace(self, person: Person) -> None:
+        """Return for a person from the bot's own workspace.
+
+        Raises: NotAnApprover when a person, or the payload that names them, is from another workspace.
+        """
+        ours = self._installed.workspace
+        if not ours.is_ours(person.team, person.enterprise) or (
+            person.home and not ours.is_ours(person.home, person.enterprise)
+        ):
+            raise NotAnApprover("That came from another workspace than the bot's own.")
+
+    async def approval(self, person: Person, policy: Policy, reason: str, *, by_group: bool = True) -> Approval:
+        """Return a person's decision, with their present groups; asks Slack who they are.
+
+        Shape: `by_group` is for what only approvers may do: then an unreadable group matters.
+        Raises: NotAnApprover for a person who is no full member; CannotTell when Slack does not answer what matters.
+        """
+        self.check_workspace(person)
+        approval, unknown = await self.standing(person.by, person.user, policy, reason)
+        if by_group and unknown:
+            raise CannotTell(f"The bot cannot tell whether you may approve. {unknown}", "Try again.")
+        return approval
+
+    async def standing(self, by: str, user: str, policy: Policy, reason: str = "") -> tuple[Approval, str]:
         """Return a person's decision, with their present groups, and why it is unknown whether the policy names them.
 
         Shape: the second is empty where that is known.

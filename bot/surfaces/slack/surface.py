@@ -11,7 +11,7 @@ from datetime import datetime
 from bot.domain.action import Action
 from bot.domain.contracts import ActingLedger, Log, Outbox
 from bot.domain.engine_contracts import Notices
-from bot.domain.errors import LedgerError
+from bot.domain.errors import LedgerError, NothingProposed
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident, newest
 from bot.domain.pagerduty import OnCallSource
@@ -24,6 +24,7 @@ from bot.surfaces.remembered import Remembered
 from bot.surfaces.slack.calls import FIRST
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.card_times import PROGRESS, Reminder, reminders, seconds_moved
+from bot.surfaces.slack.listeners import Click
 from bot.surfaces.slack.message import Message, stands_so, wording_of
 from bot.surfaces.slack.parts import CARD, MessageTarget, spot_of
 from bot.surfaces.slack.poster import Poster
@@ -90,23 +91,18 @@ class SlackSurface:
         self._checking: dict[str, str] = {}
         self._reminded: Remembered[str, None] = Remembered(REMEMBERED)
 
-    async def show(self, group: Sequence[Incident]) -> None:
-        """Bring a group's card and its thread up to date; nothing is posted twice.
-
-        Raises: LedgerError when the record cannot be read.
-        """
-        await self._show(group)
-
     async def draw_again(self, card: CardRecord) -> None:
         """Show a card whose last wording never reached Slack. Raises: LedgerError when the record cannot be read."""
         if card.posts.standing is None:
             self._card(card.card).wording = ""
-            await self._show(card.incidents, card)
+            await self.show(card.incidents, card)
 
-    async def _show(self, group: Sequence[Incident], read: CardRecord | None = None, *, is_news: bool = True) -> None:
-        """Show a group; `read` is its card as it was just read, if it was.
+    async def show(self, group: Sequence[Incident], read: CardRecord | None = None, *, is_news: bool = True) -> None:
+        """Bring a group's card and its thread up to date; nothing is posted twice.
 
-        Shape: without news on the record, as while a yes is checked, nothing is said in the thread.
+        Shape: `read` is its card as it was just read, if it was. Without news on the record, as while a yes is checked,
+        nothing is said in the thread.
+        Raises: LedgerError when the record cannot be read.
         """
         if not group:
             return
@@ -150,7 +146,7 @@ class SlackSurface:
         try:
             # Stored like a decision: as mere progress it would stay on the card for good if the bot stopped now.
             with contextlib.suppress(LedgerError):  # without the ledger the decision will be refused anyway
-                await self._show(card.incidents, card, is_news=False)
+                await self.show(card.incidents, card, is_news=False)
             yield
         finally:
             if [incident_id for incident_id in ours if self._checking.pop(incident_id, None) is not None]:
@@ -216,6 +212,17 @@ class SlackSurface:
     async def place(self, name: str, posts: CardPosts | None = None) -> MessageRef | None:
         """Return the place of a card; `posts`, if just read. Raises: LedgerError when the outbox cannot be read."""
         return await self._poster.place(name, posts)
+
+    async def check_click(self, click: Click, card: str, posts: CardPosts | None = None) -> None:
+        """Return for a click on the card itself; `posts` are the card's, where they were just read.
+
+        Raises: NothingProposed for a click on a copy; LedgerError.
+        """
+        if click.in_home:
+            return
+        place = await self.place(card, posts)
+        if place is None or (place.channel, place.ts) != (click.channel, click.ts):
+            raise NothingProposed("This is not the card of that incident; use the buttons on the card itself.")
 
     def _due(self, group: Sequence[Incident], now: datetime) -> list[Reminder]:
         found = reminders(group, self._policy)

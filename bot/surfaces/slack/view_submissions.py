@@ -33,7 +33,7 @@ from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import BRAKE
-from bot.surfaces.slack.context import CardDecisions, SlackContext, brake_words
+from bot.surfaces.slack.context import TOLD, CardDecisions, SlackContext, brake_words
 from bot.surfaces.slack.dialog import LONGEST_REASON, PLAN_DIALOG, REASON, Intent
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.listeners import AppHome, Submission, kept_submission
@@ -101,7 +101,7 @@ class ViewSubmissions:
             submission = kept_submission(kept.body)
             if submission is None:
                 self._context.log("submission_unreadable", key=one_line(kept.key, 80))
-                await self._context.done(kept.key)
+                await self._done(kept.key)
             else:
                 self._context.log("submission_carried_on", key=one_line(kept.key, 80))
                 self._background.begin(self._go_on(submission, again=True), "submission carried on")
@@ -138,13 +138,18 @@ class ViewSubmissions:
             raise
         finally:
             if not is_broken_off:
-                await self._context.done(submission.key)
+                await self._done(submission.key)
+
+    async def _done(self, key: str) -> None:
+        """Note that it was handled, so that no later run goes on with it."""
+        with contextlib.suppress(LedgerError):
+            await self._context.chat_requests.done(key)
 
     async def _forget(self, keeping: asyncio.Future[bool], key: str) -> None:
         """Drop it: its sender was told that nothing was decided, so no later run may go on with it."""
         with contextlib.suppress(LedgerError):
             if await keeping:
-                await self._context.done(key)
+                await self._done(key)
 
     def _objection(self, submission: Submission) -> tuple[Mapping[str, str], Refused | None]:
         """Return the error that the dialog shows instead of closing, by block, and the refusal behind it."""
@@ -167,8 +172,10 @@ class ViewSubmissions:
             return
         reason = submission.reason[:LONGEST_REASON]
         about = " ".join(intent.plans)
-        async with self._context.answering(intent.action, submission.person, intent.channel, intent.thread_ts, about):
+        try:
             await self._decide(intent, submission, reason, again)
+        except TOLD as no:
+            await self._context.tell(no, intent.action, submission.person, intent.channel, intent.thread_ts, about)
         if not intent.channel:  # decided in the App Home, which lists what waits
             self._home.open(submission.person.user)
 
@@ -188,7 +195,9 @@ class ViewSubmissions:
         if intent.action == BRAKE and intent.detail == "on":
             await self._pull(intent, submission, reason, again)
             return
-        approval = await self._context.approval(submission.person, reason, by_group=intent.action in (BRAKE, ANSWER))
+        approval = await self._context.people.approval(
+            submission.person, self._context.policy, reason, by_group=intent.action in (BRAKE, ANSWER)
+        )
         if intent.action == BRAKE:
             await self._release(intent, approval)
             return
@@ -204,7 +213,7 @@ class ViewSubmissions:
     async def _approve(self, intent: Intent, submission: Submission, reason: str) -> None:
         found, checking = await self._meant(intent, submission.person)
         async with checking:
-            approval = await self._context.approval(submission.person, reason)
+            approval = await self._context.people.approval(submission.person, self._context.policy, reason)
 
             # The dialog carries the first digits of the digest that it showed; guards refuse any other plan.
             whole = {incident.id: incident.proposal.digest for incident in found if incident.proposal is not None}

@@ -63,7 +63,7 @@ class WaveDecisions:
             does = await self._cards.does(wave)
         if click.action == APPROVE:
             first = await self._context.find(wave.proposal.members[0].incident)
-            plan = self._context.words.of_incident(first, first.verdict)
+            plan = self._context.surface.words.of_incident(first, first.verdict)
             plans = covered([plan]) if plan is not None else []
             if not plans:
                 raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie wave {wave.id}")
@@ -83,7 +83,9 @@ class WaveDecisions:
         Raises: NotAnApprover, CannotTell, LedgerError.
         """
         ((name, seen),) = intent.plans.items()
-        approval = await self._context.approval(person, reason, by_group=intent.action in (APPROVE, RESUME))
+        approval = await self._context.people.approval(
+            person, self._context.policy, reason, by_group=intent.action in (APPROVE, RESUME)
+        )
         try:
             wave = await self._desk.find(name)
             if again and _is_done(intent.action, wave, person.by):
