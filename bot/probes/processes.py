@@ -87,8 +87,9 @@ class ProcessesReading:
 
     @property
     def init_percent(self) -> float:
-        """How much of a core PID 1 used."""
-        return 100 * max((_spent(each) for each in self.busiest if each.pid == 1), default=0.0) / self.seconds
+        """How much of a core the init system used; PID 1 of a container is its program."""
+        spent = (each.usr_seconds + each.sys_seconds for each in self.busiest if _is_init(each))
+        return 100 * max(spent, default=0.0) / self.seconds
 
     @property
     def bound_worker_percent(self) -> float:
@@ -103,7 +104,7 @@ class ProcessesReading:
             waits = (each for each in self.waiting if awaited.match(each.wchan))
             return tuple(f"{each.pid} D {each.wchan} {each.name}" for each in waits)
         if field == "init_percent":
-            return tuple(each.raw for each in self.busiest if each.pid == 1)
+            return tuple(each.raw for each in self.busiest if _is_init(each))
         if field == "bound_worker_percent":
             return tuple(each.raw for each in self.busiest if each.kernel_thread and _BOUND_WORKER.match(each.name))
         return ()
@@ -142,8 +143,8 @@ def waits_for_kernel_lock(wchan: str) -> bool:
     return _KERNEL_LOCK.match(wchan) is not None
 
 
-def _spent(process: ProcessUse) -> float:
-    return process.usr_seconds + process.sys_seconds
+def _is_init(process: ProcessUse) -> bool:
+    return process.pid == 1 and process.name in ("systemd", "init")
 
 
 def parse(outputs: Outputs) -> ProcessesReading:

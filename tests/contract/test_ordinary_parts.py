@@ -29,6 +29,12 @@ def passed_on() -> Machine:
     )
 
 
+def busy_container() -> Machine:
+    machine = Machine(kubernetes=False).process("java", usr=1900, sys=40, core=1, pid=1, threads=60)
+    machine.facts.virt = "docker"
+    return machine
+
+
 def unsynced(started_ago: float) -> Machine:
     machine = Machine().service("chronyd.service", started_ago=started_ago)
     return machine.clock("chronyd", "Leap status     : Not synchronised")
@@ -121,6 +127,12 @@ ORDINARY = [
     Asked(
         "memory is compacted, mostly with success",
         metal().vmstat(compact_stall=(100, 40_100), compact_fail=(90, 600)),
+        "healthy",
+    ),
+    Asked("a container's own program is PID 1 of it", busy_container(), "healthy"),
+    Asked(
+        "a boot of four minutes ago",
+        Machine(up=240).process("systemd", usr=330, sys=160, core=5, pid=1, state="R"),
         "healthy",
     ),
     Asked("a burst of frames found no buffer", metal().nic(rx_missed_errors=(9_000, 9_400)), "healthy"),

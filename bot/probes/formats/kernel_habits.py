@@ -10,6 +10,7 @@ import re
 
 HABITS = (
     # Who asked was refused, and nothing failed.
+    ".*[ =]-512( |$)",  # include/linux/errno.h, ERESTARTSYS: who asked was ended, or will ask again
     "kvm[a-z_]*( \\[[0-9]+\\])?: ",  # arch/x86/kvm: a guest reads what its processor lacks; KVM is not there at all
     "[A-Za-z0-9_-]+: (Unknown parameter|Bad value for|[Uu]nrecognized mount option)",  # fs/fs_context.c
     "cgroup1: ",  # kernel/cgroup/cgroup-v1.c: mounts that containers try
