@@ -68,7 +68,7 @@ async def test_what_was_done_is_taken_back_once_a_second_person_says_yes(tmp_pat
         cured = await here.remediate(incident)
         assert cured.status == 0, cured
         last = [line for line in cured.out.splitlines() if "Resolved" in line][-1]
-        assert "looks within 1 s confirm it. " in last
+        assert "readings within 1 s confirm it. " in last
         assert ".;" not in last
         assert refusal(await here.zombie("undo", incident, "--as", "mallory")) == "NotAnApprover"
 

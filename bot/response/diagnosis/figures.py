@@ -14,6 +14,7 @@ from bot.probes.kernel_log import KernelLogReading
 from bot.probes.units import UnitsReading
 
 UNREAD = "not read"
+AT_REST = "at rest"  # a unit that neither runs nor failed: systemd does not list it
 
 
 def figures(verdict: Verdict, units: tuple[str, ...]) -> Mapping[str, str]:
@@ -42,7 +43,7 @@ def _of(snapshot: Snapshot, units: tuple[str, ...]) -> dict[str, str]:
             if isinstance(listed, Unread)
             else f"{found.active} ({found.sub}), {found.enabled or 'no unit file'}"
             if found is not None
-            else "at rest"
+            else AT_REST
         )
     host = snapshot.get(HostReading)
     facts["boot"] = UNREAD if isinstance(host, Unread) else host.boot_id

@@ -161,8 +161,8 @@ def _left_to_a_person(incident: Incident, actions: Mapping[str, Action]) -> Esca
     plan = incident.proposal.plan
     done = ", ".join(actions[step.action].title_of(step.args) for step in plan.steps)
     held = sum(sample.holds for sample in incident.samples)
-    looks = f"{held} of {len(incident.samples)} looks confirm it"
-    because = f"Carried out, but no cure: {done}; {looks}. {incident.verdict.cause} has to be ended by a person."
+    readings = f"{held} of {len(incident.samples)} readings confirm it"
+    because = f"Carried out, but no cure: {done}; {readings}. {incident.verdict.cause} has to be ended by a person."
     return Escalated(because, f"{plan.lasting_fix} Afterwards: zombie undo {incident.id}".strip())
 
 
@@ -178,7 +178,7 @@ def resolved(incident: Incident) -> Resolved:
     after = dict(line.split("=", 1) for line in lines)
     held = sum(sample.holds for sample in incident.samples)
     is_so = "as it was before" if incident.undoes else "cured"
-    looks = f"{held} of {len(incident.samples)} looks within {span(incident.validation.window)}"
-    summary = f"{incident.node} is {is_so}: {looks} confirm it"
+    readings = f"{held} of {len(incident.samples)} readings within {span(incident.validation.window)}"
+    summary = f"{incident.node} is {is_so}: {readings} confirm it"
     note = f" ({incident.validation.note.rstrip('.')})" if incident.validation.note else ""
     return Resolved(f"{summary}{note}.", compared(incident.proposal.figures, after))

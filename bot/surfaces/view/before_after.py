@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain.events import Compared, Resolved
 from bot.domain.safe_text import one_line
-from bot.response.diagnosis.figures import UNREAD
+from bot.response.diagnosis.figures import AT_REST, UNREAD
 from bot.surfaces.view.words import Sentence
 
 LONGEST = 120
@@ -86,6 +86,8 @@ def _boot_words(before: str, after: str) -> str:
 
 def _said(name: str, value: str) -> str:
     """A unit's figure is `inactive (dead), disabled`, as `response/diagnosis/figures.py` words it."""
+    if value == AT_REST:
+        return "not running"
     if "." not in name or "(" not in value:
         return value
     active, _, rest = value.partition(" (")

@@ -28,6 +28,11 @@ def test_zombies_core_resets_and_the_unit_are_said_in_plain_words_in_this_order(
     )
 
 
+def test_unit_that_systemd_lists_no_more_does_not_run() -> None:
+    ended = Compared("ecs.service", "activating (auto-restart), enabled", "at rest")
+    assert changes(Resolved("cured", (ended,))) == (("ecs.service", "is starting, starts at boot → not running"),)
+
+
 def test_same_boot_and_a_boot_that_was_not_read_are_no_reboot() -> None:
     unread = "not read: it is not known whether the node was rebooted"
     for after, says in (("3b1c", "the same boot: the node was not rebooted"), ("not read", unread)):
