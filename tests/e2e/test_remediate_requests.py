@@ -68,8 +68,7 @@ async def test_what_was_done_is_taken_back_once_a_second_person_says_yes(tmp_pat
         cured = await here.remediate(incident)
         assert cured.status == 0, cured
         last = [line for line in cured.out.splitlines() if "Resolved" in line][-1]
-        assert "readings within 1 s confirm it. " in last
-        assert ".;" not in last
+        assert last.endswith(" readings within 1 s confirm it.")
         assert refusal(await here.zombie("undo", incident, "--as", "mallory")) == "NotAnApprover"
 
         asked = await here.zombie("undo", incident, "--as", "alice", "--reason", "it is needed after all")
