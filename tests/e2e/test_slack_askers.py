@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,10 @@ import pytest
 from bot.demo.slack.people import User
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.house_events import HOUSE
+from bot.domain.transitions import State
+from bot.ledger import Database, Ledger
+from tests.record.incidents import WAYS
+from tests.record.keeping import keep
 from tests.slack.acting_team import BOB, CAROL, GUEST, ONCALL
 from tests.slack.service import Bot, Readings, card_saying, cards, reply_saying, serving
 from tests.slack.workspace import workspace
@@ -60,6 +65,22 @@ async def test_whoever_may_not_ask_has_no_node_read_and_learns_no_name(
         await card_saying(slack, "node-2")
         assert (set(readings.asked), len(cards(slack))) == ({"node-2"}, 1)
         assert await refusals(bot) == [f"{user.id if user is not None else GUEST} NotAllowedToAsk"]
+
+
+async def test_whoever_may_not_ask_does_not_learn_either_which_nodes_are_sick(
+    slack: SlackWorkspace, tmp_path: Path
+) -> None:
+    toml = f'[policy]\naskers = ["{BOB}"]\napprovers = ["{CAROL.id}"]\n'
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        keep(Ledger(database), "7k3m9x2qpv", WAYS[State.UNKNOWN])
+    async with serving(slack, tmp_path, Readings(), toml=toml):
+        for who, learns in (("gina", False), ("alice", False), ("bob", True), ("carol", True)):
+            await slack.open_home(who)
+            home = await slack.until(partial(slack.home, who), what="the App Home")
+            assert ("node-gpu-01" in str(home.blocks), "Running" in str(home.blocks)) == (learns, learns), who
+            await slack.say(who, "oncall-gpu", "/zombie status")
+            told = await reply_saying(slack, "incident" if learns else "(NotAllowedToAsk)", who)
+            assert ("node-gpu-01" in told.text) is learns, who
 
 
 async def test_checks_of_one_person_are_limited_and_others_go_on(slack: SlackWorkspace, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ class CommandReplies:
 
     async def _words(self, request: CommandRequest, person: Person, asked: Subcommand) -> str:
         if asked.verb == "status":
-            self.context.people.check_workspace(person)
+            await self.context.check_reader(person)
             return await self._status()
         if asked.verb == "policy":
             self.context.people.check_workspace(person)

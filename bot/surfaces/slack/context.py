@@ -17,6 +17,7 @@ from bot.domain.errors import (
     Conflict,
     ImpossibleEvent,
     LedgerError,
+    NotAllowedToAsk,
     NothingProposed,
     Refused,
     UnknownIncident,
@@ -27,6 +28,7 @@ from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy, person_of
 from bot.domain.safe_text import one_line
+from bot.response.decision.guards import is_named
 from bot.response.decision.responder import Responder
 from bot.response.decision.verdict_marker import VerdictMarker
 from bot.surfaces.slack.askers import Askers
@@ -152,6 +154,19 @@ class SlackContext:
         if is_refusal:
             await self.note(action, person.by, no, about)
         await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(no))
+
+    async def check_reader(self, person: Person) -> None:
+        """Return for a person who may learn which nodes are sick: who may ask for checks, or decides.
+
+        Raises: NotAllowedToAsk for everybody else; CannotTell when Slack does not say who they are.
+        """
+        try:
+            await self.askers.admit(person)
+        except NotAllowedToAsk as no:
+            try:
+                is_named(self.policy, await self.people.approval(person, self.policy, "to look"))
+            except Refused:
+                raise no from None
 
     async def note(self, action: str, by: str, no: ZombieError, about: str = "") -> None:
         """Record a refusal; the person is told even when the ledger cannot be written."""

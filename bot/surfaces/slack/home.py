@@ -56,11 +56,12 @@ class Pending:
 class HomeState:
     """Decisions and running incidents, as the person sees them.
 
-    Shape: `may_not` is why they may not decide, empty where they may; `braked` is the entry of the pull that is on.
+    Shape: `running` is None for a person who may not learn which nodes are sick; `may_not` is why they may not decide,
+    empty where they may; `braked` is the entry of the pull that is on.
     """
 
     pending: Sequence[Pending] = ()
-    running: Sequence[IncidentSummary] = ()
+    running: Sequence[IncidentSummary] | None = ()
     braked: Entry | None = None
     may_not: str = ""
     words: PlanWords = BY_NAME
@@ -101,6 +102,8 @@ class HomePublisher:
             given_up = await self.deliveries.given_up()
         except LedgerError:
             waiting, state, given_up = None, None, ()
+        if state is not None and state.running is None:
+            given_up = ()  # their titles name nodes, too
         trouble = self.pagerduty.trouble if self.pagerduty is not None else ""
         view = home_view(self.nodes, self.readings.running, waiting, state, trouble, given_up)
         if self.context.suggestions is not None and (channel := self._direct.get(user)):
@@ -119,6 +122,10 @@ class HomePublisher:
         still_open = await self.context.ledger.incidents(only_open=True)
         braked = await self.context.ledger.braked()
         running = [summary for summary in still_open if summary.state in RUNNING]
+        try:
+            await self.context.check_reader(viewer)
+        except Refused as no:
+            return HomeState((), None, braked, refusal_words(no))
         try:
             approval = await self.context.people.approval(viewer, self.context.policy, "to look")
             guards.is_approver(self.context.policy, approval)
@@ -198,17 +205,22 @@ def _state(state: HomeState) -> Iterator[Block]:
         yield from _pending(card, state.words)
     if len(state.pending) > MOST_PENDING:
         yield footnote(f"And {len(state.pending) - MOST_PENDING} more: /zombie status")
+    if state.running is not None:
+        yield from _running(state.running)
+    yield from _brake(state.braked)
+    yield divider()
+
+
+def _running(running: Sequence[IncidentSummary]) -> Iterator[Block]:
     yield header("Running")
-    for summary in state.running[:MOST_RUNNING]:
+    for summary in running[:MOST_RUNNING]:
         said = f" {summary.state.value}" + (f", {one_line(summary.cause, 80)}" if summary.cause else "")
         since = [text(", since "), date(summary.updated_at), text(" — "), code(summary.id)]
         yield line(bold(node_words(summary.node)), text(said), *since)
-    if not state.running:
+    if not running:
         yield paragraph("Nothing is being done.")
-    elif len(state.running) > MOST_RUNNING:
-        yield footnote(f"And {len(state.running) - MOST_RUNNING} more: /zombie status")
-    yield from _brake(state.braked)
-    yield divider()
+    elif len(running) > MOST_RUNNING:
+        yield footnote(f"And {len(running) - MOST_RUNNING} more: /zombie status")
 
 
 def _pending(card: Pending, words: PlanWords) -> Iterator[Block]:
