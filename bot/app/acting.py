@@ -109,7 +109,9 @@ def acting_login(settings: Settings, environment: Mapping[str, str]) -> dict[str
         try:
             ssh_key(said.key, environment)
         except MissingFile as no:
-            raise SettingsError(f"The key of [ssh.act] cannot be used: {no.sentence}", no.try_next) from no
+            raise SettingsError(
+                f"The key of [ssh.act] in zombie.toml cannot be used: {no.sentence}", no.try_next
+            ) from no
     return login
 
 

@@ -31,8 +31,12 @@ def examination_text(examined: Sequence[DoctorFinding], width: int = 80, colour:
                 f"{'':8}{line}" for line in _wrapped(f"{'':{_NAME - 1}}→ {_advised(item.to_do)}", width - 8, _NAME + 1)
             ]
     wrong = sum(item.mark is Mark.WRONG for item in examined)
-    lines += ["", "All is well." if not wrong else f"{wrong} of {len(examined)} are wrong."]
-    return "\n".join(lines) + "\n"
+    notes = sum(item.mark is Mark.NOTE for item in examined)
+    if wrong:
+        last = f"{wrong} of {len(examined)} {'is' if wrong == 1 else 'are'} wrong."
+    else:
+        last = f"Nothing is wrong; {notes} {'note' if notes == 1 else 'notes'}." if notes else "All is well."
+    return "\n".join((*lines, "", last)) + "\n"
 
 
 def examination_document(examined: Sequence[DoctorFinding]) -> str:

@@ -102,7 +102,7 @@ def readable(path: Path, what: str) -> Path:
     except OSError:  # we may not enter one of its folders
         there = True
     if not there:
-        raise MissingFile(f"There is no {what} {path}.", "Correct the path in the inventory, or make the file.")
+        raise MissingFile(f"There is no {what} {path}.", "Correct its path, or make the file.")
     if not path.is_file() or not os.access(path, os.R_OK):
         raise MissingFile(f"The {what} {path} cannot be read.", "Look at who owns it and its mode.")
     return path

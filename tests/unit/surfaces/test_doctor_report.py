@@ -32,9 +32,11 @@ def test_text_is_a_line_each_with_what_to_do_below_and_the_sum_last() -> None:
     assert lines[1] == "not set PagerDuty key          no PAGERDUTY_API_TOKEN"
     assert lines[2].startswith("WRONG   Slack scopes           missing: users:read")
     assert any("→ Add it under" in line for line in lines)
-    assert lines[-1] == "1 of 3 are wrong."
+    assert lines[-1] == "1 of 3 is wrong."
     assert max(map(len, lines)) <= 80
     assert examination_text(FOUND[:2]).endswith("\nAll is well.\n")
+    noted = DoctorFinding("brake", Mark.NOTE, "on since 09:00 UTC")
+    assert examination_text((FOUND[0], noted)).endswith("\nNothing is wrong; 1 note.\n")
     assert "\x1b[" not in text
     assert "\x1b[1;31m" in examination_text(FOUND, colour=True)
 
