@@ -65,7 +65,7 @@ def slack_acting(
     *,
     deliveries: Inbox,
     chat_requests: ChatRequests,
-    known: NodeNames | None = None,
+    known: NodeNames,
     askers: Askers | None = None,
     picker: NodePicker | None = None,
     profiles: SlackProfiles | None = None,
@@ -112,11 +112,9 @@ def slack_acting(
         profiles=profiles,
         opener=opener,
         chat_requests=chat_requests,
-        suggestions=NodeSuggestions(known, askers) if known is not None else None,
+        suggestions=NodeSuggestions(known, askers),
     )
-    home = HomePublisher(
-        context, background, outbox, len(known.names) if known is not None else 0, readings, deliveries, pagerduty
-    )
+    home = HomePublisher(context, background, outbox, len(known.names), readings, deliveries, pagerduty)
     recording = CaptureDecisions(context, captures, log) if captures is not None else None
     waves = WaveDecisions(context, fleet.waves) if fleet is not None and fleet.waves is not None else None
     plans = WavePlans(context, fleet) if fleet is not None and fleet.waves is not None else None

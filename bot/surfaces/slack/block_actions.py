@@ -87,8 +87,7 @@ class BlockActions:
 
     async def suggested(self, body: Mapping[str, Any]) -> Sequence[Block]:
         """Return the options of a menu in which a person types a node's name."""
-        suggestions = self._context.suggestions
-        return await suggestions.answer(body) if suggestions is not None else ()
+        return await self._context.suggestions.answer(body)
 
     async def _once(self, click: Click) -> None:
         """Handle a click that no program has taken before."""

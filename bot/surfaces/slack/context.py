@@ -78,7 +78,7 @@ class SlackContext:
     """The parts of the bot that decisions made in Slack use.
 
     Shape: `picker` is None where no alert asks which node it means, `profiles` where nodes are not profiled, `opener`
-    where no check begins here, `suggestions` where no names are suggested. `chat_requests` know each delivery.
+    where no check begins here. `chat_requests` know each delivery.
     """
 
     responder: Responder
@@ -92,10 +92,10 @@ class SlackContext:
     log: Log
     askers: Askers
     chat_requests: ChatRequests
+    suggestions: NodeSuggestions
     picker: NodePicker | None = None
     profiles: SlackProfiles | None = None
     opener: CheckOpener | None = None
-    suggestions: NodeSuggestions | None = None
 
     @property
     def marker(self) -> VerdictMarker:

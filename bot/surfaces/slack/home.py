@@ -106,7 +106,7 @@ class HomePublisher:
             given_up = ()  # their titles name nodes, too
         trouble = self.pagerduty.trouble if self.pagerduty is not None else ""
         view = home_view(self.nodes, self.readings.running, waiting, state, trouble, given_up)
-        if self.context.suggestions is not None and (channel := self._direct.get(user)):
+        if channel := self._direct.get(user):
             # Signed, so that the answer to a choice goes to the person who opened it and to nobody else.
             view["private_metadata"] = self.context.slack.signer.sign(Intent(HOME, user, {}, channel))
             view["blocks"].insert(AFTER_WELCOME, find_node_block())
