@@ -165,12 +165,13 @@ async def _executed(parts: Acting, incident_id: str, shown: int) -> Incident:
 async def _show(parts: Acting, incident_id: str, shown: int) -> Incident:
     """Print the new entries, and return the incident."""
     from bot.domain.fold import fold
-    from bot.surfaces.incidents import entry_line
+    from bot.surfaces.incidents import entry_line, plan_of
 
     entries = await parts.responder.record.story(incident_id)
+    incident = fold(entries)
     for entry in entries[shown:]:
-        print(entry_line(entry, options.plan_words()), flush=True)
-    return fold(entries)
+        print(entry_line(entry, options.plan_words(), plan_of(incident)), flush=True)
+    return incident
 
 
 async def _was_interrupted(parts: Acting, ledger: ActingLedger, incident_id: str, approval: Approval) -> bool:

@@ -36,15 +36,15 @@ def run(arguments: argparse.Namespace) -> int:
         async def watch() -> None:
             from bot.domain.fold import fold
             from bot.response.record import IncidentRecord
-            from bot.surfaces.incidents import entry_line
+            from bot.surfaces.incidents import entry_line, plan_of
 
             incidents, words, shown = IncidentRecord(stores.ledger), options.plan_words(), 0
             while True:
                 entries = await incidents.story(incident_id)
-                for entry in entries[shown:]:
-                    print(entry_line(entry, words), flush=True)
-                shown = len(entries)
                 incident = fold(entries)
+                for entry in entries[shown:]:
+                    print(entry_line(entry, words, plan_of(incident)), flush=True)
+                shown = len(entries)
                 if incident.ended:
                     print(f"{incident.id} is {incident.state}", flush=True)
                     return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from bot.domain.action import Plan
 from bot.domain.duration import span
 from bot.domain.entry import Entry, Event, instant_text
 from bot.domain.errors import UnreadableEntry
@@ -29,6 +30,7 @@ from bot.domain.events import (
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line, safe, safe_value
 from bot.surfaces.text import headline, table_lines, verdict_text, wrapped
+from bot.surfaces.view.before_after import before_and_after
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.growth_words import sparkline
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
@@ -88,7 +90,7 @@ def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80,
     for entry in entries:
         at = f"{entry.at:%Y-%m-%d %H:%M:%S}"
         head = f"  {entry.seq:>2}  {at}  {safe(entry.by):<{by}}  {safe(entry.kind):<{kind}}  "
-        lines.append((head + one_line(said(entry, context.words), 300)).rstrip())
+        lines.append((head + one_line(said(entry, context.words, plan_of(incident)), 300)).rstrip())
     lines += _before_and_after(view.resolved)
     if incident.verdict is not None:
         shown_only = incident.proposal is None
@@ -96,10 +98,15 @@ def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80,
     return "\n".join(lines) + "\n"
 
 
-def entry_line(entry: Entry, words: PlanWords = BY_NAME) -> str:
+def plan_of(incident: Incident) -> Plan | None:
+    """The plan whose steps its entries number; None where none was proposed."""
+    return incident.proposal.plan if incident.proposal is not None else None
+
+
+def entry_line(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = None) -> str:
     """Return an entry as a line, for a story printed while it happens; below a cure, what was before and after."""
     head = f"{entry.at:%H:%M:%S}  {safe(entry.by):<14}  {safe(entry.kind):<18}  "
-    line = (head + one_line(said(entry, words), 400)).rstrip()
+    line = (head + one_line(said(entry, words, plan), 400)).rstrip()
     return "\n".join((line, *_before_and_after(_event(entry))))
 
 
@@ -115,12 +122,11 @@ def _before_and_after(event: Event | None) -> list[str]:
     """The table of a cure's figures, below an empty line; nothing for what is no cure or has no figures."""
     if not isinstance(event, Resolved) or not event.compared:
         return []
-    rows = [tuple(one_line(cell, 60) for cell in (row.name, row.before, row.after)) for row in event.compared]
-    return ["", *(f"  {line}" for line in table_lines([("", "before", "after"), *rows]))]
+    return ["", *(f"  {line}" for line in table_lines([("", "before", "after"), *before_and_after(event)]))]
 
 
-def said(entry: Entry, words: PlanWords = BY_NAME) -> str:
-    """Return what an entry says, in words."""
+def said(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = None) -> str:
+    """Return what an entry says, in words; `plan` is that of its incident, and names the steps."""
     event = _event(entry)
     match event:
         case None:
@@ -140,13 +146,12 @@ def said(entry: Entry, words: PlanWords = BY_NAME) -> str:
             approvals = [f"{needed} people have to say yes"] if needed > 1 else []
             return "; ".join([f"{words.plan(plan)} [{digest[:16]}]", *approvals, *also, *moves, *plan.notes])
         case StepStarted(number=number, attempt=attempt, kept_says=kept):
-            return (
-                f"step {number}" + (f", attempt {attempt}" if attempt > 1 else "") + (f"; kept: {kept}" if kept else "")
-            )
+            again = f", attempt {attempt}" if attempt > 1 else ""
+            return _step(number, words, plan) + again + (f"; kept: {kept}" if kept else "")
         case StepVerified(number=number, took=took):
-            return f"step {number}, after {span(took)}"
+            return f"{_step(number, words, plan)}, proved after {span(took)}"
         case StepSkipped(number=number, because=because) | StepFailed(number=number, because=because):
-            return f"step {number}: {because}"
+            return f"{_step(number, words, plan)}: {because}"
         case ValidationStarted(window=window, note=note, waiting=waiting):
             then = f" before the last {'step' if waiting == 1 else f'{waiting} steps'}" if waiting else ""
             return f"watched for {span(window)}{then}" + (f"; {note}" if note else "")
@@ -159,6 +164,12 @@ def said(entry: Entry, words: PlanWords = BY_NAME) -> str:
         case QuestionAsked(question=question, options=options):
             return question + (f" ({' / '.join(options)})" if options else "")
     return next((str(getattr(event, name)) for name in _WORDS if getattr(event, name, "")), "")
+
+
+def _step(number: int, words: PlanWords, plan: Plan | None) -> str:
+    """A step by its number and, where the plan is known, by what it does."""
+    steps = words.view(plan).steps if plan is not None else ()
+    return f"step {number}, {steps[number - 1].words}" if 0 < number <= len(steps) else f"step {number}"
 
 
 def _summary(summary: IncidentSummary) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def impact(data: ReportData, view: IncidentView) -> Section:
     if view.verdict is not None:
         parts.append(said(f"{view.node} was {view.verdict.status.value}."))
     if view.plan is not None and view.has_acted:
-        parts.append(said(f"What was done meant: {view.plan.impact}"))
+        parts.append(said(f"What the plan did: {view.plan.impact}"))
         parts += [Points(tuple(Point(line) for line in view.plan.moves))] if view.plan.moves else []
     parts += cost(data).parts
     if data.others:

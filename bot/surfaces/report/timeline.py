@@ -15,6 +15,7 @@ from bot.domain.entry import Entry
 from bot.domain.errors import UnreadableEntry
 from bot.domain.events import AlertJoined, AlertReceived
 from bot.domain.safe_text import one_line
+from bot.surfaces.incidents import plan_of
 from bot.surfaces.incidents import said as entry_words
 from bot.surfaces.report.parts import Grid, Section, said
 from bot.surfaces.report.report_data import Moment, ReportData
@@ -59,9 +60,10 @@ def timeline(data: ReportData) -> Section:
 
 
 def _rows(data: ReportData) -> Iterator[_Row]:
+    plan = plan_of(data.incident)
     for entry in data.entries:
         yield from _fired(entry)
-        yield _Row(entry.at, "", (Person(entry.by),), entry.kind, entry_words(entry, data.words))
+        yield _Row(entry.at, "", (Person(entry.by),), entry.kind, entry_words(entry, data.words, plan))
     for moment in data.moments:
         yield _Row(moment.at, _within(moment), (moment.source,), moment.what, moment.words)
 

@@ -33,18 +33,28 @@ _STARTS = {
 }
 
 
-def changes(resolved: Resolved) -> tuple[tuple[str, str], ...]:
-    """Return each figure's name and `before → after`; the verdict itself is left out.
+def before_and_after(resolved: Resolved) -> tuple[tuple[str, str, str], ...]:
+    """Return each figure's name, its value before and after; the verdict itself is left out.
 
     Shape: what people ask after first comes first, and the boot last, however the record has them.
+
+    Example:
+    >>> before_and_after(Resolved("cured", (Compared("boot", "3b1c", "77aa"), Compared("ecs.service", "x", "at rest"))))
+    (('ecs.service', 'x', 'not running'), ('boot', '', 'a new boot: the node was rebooted'))
+    """
+    order = {name: at for at, name in enumerate(_NAMES)} | {_BOOT: len(_NAMES) + 1}
+    rows = sorted(resolved.compared, key=lambda row: order.get(row.name, len(_NAMES)))
+    return tuple(_row(row) for row in rows if row.name != _VERDICT)
+
+
+def changes(resolved: Resolved) -> tuple[tuple[str, str], ...]:
+    """Return each figure's name and `before → after`, in the same order.
 
     Example:
     >>> changes(Resolved("cured", (Compared("dying memory cgroups", "68,440", "12"), Compared("boot", "3b1c", "77aa"))))
     (('zombie memory cgroups', '68,440 → 12'), ('boot', 'a new boot: the node was rebooted'))
     """
-    order = {name: at for at, name in enumerate(_NAMES)} | {_BOOT: len(_NAMES) + 1}
-    rows = sorted(resolved.compared, key=lambda row: order.get(row.name, len(_NAMES)))
-    return tuple(_change(row) for row in rows if row.name != _VERDICT)
+    return tuple((name, _change(before, after)) for name, before, after in before_and_after(resolved))
 
 
 def change_words(resolved: Resolved) -> Sentence:
@@ -69,12 +79,18 @@ def unit_words(active: str, unit_file: str = "", load: str = "") -> str:
     return ", ".join(part for part in (_RUNS.get(active, active), _STARTS.get(start, start)) if part)
 
 
-def _change(row: Compared) -> tuple[str, str]:
+def _row(row: Compared) -> tuple[str, str, str]:
     name = one_line(row.name, LONGEST)
     if row.name == _BOOT:
-        return name, _boot_words(row.before, row.after)
+        return name, "", _boot_words(row.before, row.after)
     before, after = (one_line(_said(row.name, value), LONGEST) for value in (row.before, row.after))
-    return _NAMES.get(row.name, name), f"{before} → {after}" if before != after else f"{before}, as before"
+    return _NAMES.get(row.name, name), before, after
+
+
+def _change(before: str, after: str) -> str:
+    if not before:
+        return after
+    return f"{before} → {after}" if before != after else f"{before}, as before"
 
 
 def _boot_words(before: str, after: str) -> str:

@@ -107,8 +107,8 @@ def test_story_for_people_tells_every_entry_and_the_verdict(run: Run, url: str) 
     for words in (
         "AlertReceived      slack 1700000000.000100, asked by slack:T024BE7LD/U012ASKER: check node-gpu-01",
         "PlanProposed       disable ecs.service, then reboot [",
-        "StepVerified       step 1, after 2 s",
-        "StepSkipped        step 2: somebody else rebooted the node",
+        "StepVerified       step 1, disable ecs.service, proved after 2 s",
+        "StepSkipped        step 2, reboot: somebody else rebooted the node",
         "ValidationStarted  watched for 10 min; two of two steps are through",
         "Resolved           The leak is gone.",
         VERDICT.evidence[0].says,
