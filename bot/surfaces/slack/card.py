@@ -235,10 +235,11 @@ def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
     stands = view.short
     if group.shows_verdicts:
         stands = f"would help: {view.plan.words}" if view.plan is not None else ""
+    is_told = verdict.status not in (Status.UNKNOWN, Status.UNREACHABLE)  # what was not read is not "none"
     return (
         f"{_mark(view)} {how}".strip(),
         one_line(view.node, ROW),
-        cause_words(verdict) or "none",
+        cause_words(verdict) or ("none" if is_told else "not known"),
         stands or "nothing",
     )
 

@@ -23,11 +23,12 @@ from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
 from bot.surfaces.incidents import entry_line
-from bot.surfaces.slack.card import acting_card
+from bot.surfaces.slack.card import acting_card, incident_card
 from bot.surfaces.slack.dialog import covered, reason_dialog
 from bot.surfaces.slack.message import without_blocks
 from bot.surfaces.slack.thread import replies
 from bot.surfaces.view.plan_words import PlanView
+from bot.surfaces.view.view import group_view
 from tests.record.incidents import APPROVED, OPENING, PLAN, PROPOSED, TRIAGED, VERDICT, WAYS, entries
 from tests.unit.surfaces.cards import CONTEXT, actions, shown, told, words
 from tests.unit.surfaces.test_slack_card import marked_up, strings, taken_by_slack
@@ -94,6 +95,19 @@ def test_table_has_severity_node_cause_and_what_is_offered_the_worst_first() -> 
         ["✅", "node-00", "leaked-memory-cgroups (confirmed)", "The leak is gone."],
     ]
     assert not any("preformatted" in text for text in strings(list(message.blocks)))
+
+
+def test_node_that_was_not_read_has_a_cause_that_is_not_known() -> None:
+    read = group(*[WAYS[State.TRIAGED]] * 3)
+    found = (Status.HEALTHY, Status.UNKNOWN, Status.UNREACHABLE)
+    for number, (incident, status) in enumerate(zip(read, found, strict=True)):
+        assert incident.triage is not None
+        verdict = replace(VERDICT, node=incident.node, status=status, cause=None, confidence=None, plan=None)
+        read[number] = replace(incident, triage=replace(incident.triage, verdict=verdict))
+    message = incident_card(group_view(read, CONTEXT))
+    (table,) = [block for block in message.blocks if block["type"] == "table"]
+    causes = {row[1]["text"]: row[2]["text"] for row in table["rows"][1:]}
+    assert causes == {"node-00": "none", "node-01": "not known", "node-02": "not known"}
 
 
 def test_a_hundred_nodes_are_one_card() -> None:
