@@ -44,7 +44,8 @@ def wave_lines(wave: Wave) -> tuple[str, ...]:
             f"under way: {_names([f'{turn.member.node} ({turn.member.incident})' for turn in wave.under_way])}"
         )
     if wave.waiting:
-        lines.append(f"to come: {len(wave.waiting)}: {_names([member.node for member in wave.waiting])}")
+        turn = "had no turn" if wave.ended else "to come"
+        lines.append(f"{turn}: {len(wave.waiting)}: {_names([member.node for member in wave.waiting])}")
     if proposal.controls:
         lines.append(f"left alone: {len(proposal.controls)}: {_names([member.node for member in proposal.controls])}")
     if wave.until is not None:

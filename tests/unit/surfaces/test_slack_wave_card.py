@@ -11,6 +11,7 @@ from bot.domain.wave import Wave, WaveState, stages_of
 from bot.domain.wave_events import WaveMember, WaveProposed, WaveStopped
 from bot.surfaces.slack.message import ALL_BLOCKS
 from bot.surfaces.slack.wave_card import NAMES, dialog_words, wave_card
+from bot.surfaces.waves import wave_lines
 
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 ALICE, BOB = "slack:T024/U0ALICE001", "slack:T024/U0BOB00001"
@@ -39,6 +40,11 @@ def test_card_offers_what_may_still_be_decided_and_nothing_else(state: WaveState
     assert [(each["action_id"], each["value"]) for row in rows for each in row["elements"]] == [
         (action, "wave-abcd") for action in buttons
     ]
+
+
+def test_nodes_of_a_wave_that_is_over_are_not_still_to_come() -> None:
+    assert "to come: 3: node-0, node-1, node-2" in wave_lines(wave(WaveState.RUNNING))
+    assert "had no turn: 3: node-0, node-1, node-2" in wave_lines(wave(WaveState.DECLINED))
 
 
 def test_people_are_shown_as_people_and_a_reason_is_never_markup() -> None:
