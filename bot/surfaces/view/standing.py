@@ -13,6 +13,7 @@ from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Declined, Escalated, Re
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
+from bot.domain.verdict import Status
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import SAID, PlanView
@@ -77,8 +78,12 @@ def short_words(incident: Incident, plan: PlanView | None, context: ViewContext)
         case State.UNKNOWN:
             return "a question is open"
         case State.TRIAGED:
-            withheld = incident.withheld
-            return one_line(f"not offered: {withheld.because}", SHORT) if withheld is not None else "nothing to decide"
+            if incident.withheld is not None:
+                return one_line(f"not offered: {incident.withheld.because}", SHORT)
+            if plan is not None:
+                return one_line(f"would help: {plan.words}", SHORT)
+            well = incident.verdict is not None and incident.verdict.status is Status.HEALTHY
+            return "nothing to do" if well else "no plan: look by hand"
     return one_line(_because(incident) or incident.state.value, SHORT)
 
 

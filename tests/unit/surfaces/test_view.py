@@ -23,6 +23,7 @@ from bot.domain.events import (
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
 from bot.domain.transitions import State
+from bot.domain.verdict import Status
 from bot.response.diagnosis.progress import Underway
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.document import node_document
@@ -88,6 +89,24 @@ def test_every_state_has_its_headline_and_its_story(state: State, headline: str,
     shown = view(*WAYS[state])
     assert shown.headline == headline
     assert story in plain(shown.story)
+
+
+@pytest.mark.parametrize(
+    ("status", "short"),
+    [
+        (Status.HEALTHY, "nothing to do"),
+        (Status.DEGRADED, "no plan: look by hand"),
+        (Status.UNKNOWN, "no plan: look by hand"),
+        (Status.UNREACHABLE, "no plan: look by hand"),
+    ],
+)
+def test_row_without_a_plan_says_whether_somebody_has_to_look(status: Status, short: str) -> None:
+    shown = view(OPENING, replace(TRIAGED, verdict=replace(VERDICT, plan=None, status=status)))
+    assert shown.short == short
+
+
+def test_row_of_a_plan_that_is_not_offered_says_what_would_help() -> None:
+    assert view(*WAYS[State.TRIAGED]).short == f"would help: {PLAN_WORDS}"
 
 
 def test_step_that_waits_for_the_cure_to_hold_is_said_and_what_holds_it_back() -> None:
