@@ -45,8 +45,9 @@ _FAILED = (
     r"(?! *\[ ?[0-9]{1,2}\] )(?!.{0,200}(?:[Cc]orrected|\b[Cc]orrectable\b|error status/mask|irmware load|"
     r"failed to assign|can't assign|no space for)).{0,200}"
     r"(?:[Tt]imed ?-?out|[Tt]imeout|TIMEOUT|\b[Ff]ail(?:ed|ure|s)?\b|\b[Hh](?:ang|ung|angs)\b|[Ss]tuck|not respond|"
-    r"[Nn]o response|did(?: not|n't) (?:complete|respond)|\b[Ff]atal\b|\b[Ee]rror\b|\*ERROR\*|\b[Ff]ault\b|"
-    r"[Ll]ockup|\b[Nn]ever\b|[Uu]nable to|[Gg]iving up|[Ww]ithdr|[Ii]nconsisten|[Uu]nexpected|\b[Ll]ost\b|not a head|"
+    r"[Nn]o (?:\S{1,20} )?response|did(?: not|n't) (?:complete|respond)|\b[Ff]atal\b|\b[Ee]rror\b|\*ERROR\*|"
+    r"\b[Ff]ault\b|[Ll]ockup|\b[Nn]ever\b|[Uu]nable to|[Gg]iving up|[Ww]ithdr|[Ii]nconsisten|[Uu]nexpected|"
+    r"\b[Ll]ost\b|not a head|"
     r"has been idle|High temperature|reset occurred|\b(?:is|index|table|queue|pool) full\b|"
     r"(?:limit|\bmax\w*) (?:is |was )?(?:reached|exceeded)|\b[Tt]oo many\b|[Nn]ot enough (?:memory|space|room)|"
     r"\b[Cc]an(?:not|'t)\b|\b[Ff]ailing\b)"
@@ -138,6 +139,9 @@ DEVICE_WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"(?P<device>mpt[23]sas_cm[0-9]{1,2}): log_info\(0x31",  # its own firmware aborted what it was asked
         r"rbd: (?P<device>rbd[0-9]{1,4}): .{1,80} result -[0-9]+",
         r"(?P<device>Route cache) is full",
+        r"(?P<device>IPv6): Maximum number of routes reached",  # net/ipv6/route.c before 6.3
+        r"ceph: (?:\[[^\]]{1,80}\]: )?(?P<device>mds[0-9]{1,4}) caps (?:went |still )?stale",  # fs/ceph/mds_client.c
+        r"hpsa \S{1,16}: (?P<device>scsi [0-9:]{7,15}): resetting (?:physical|logical)",  # drivers/scsi/hpsa.c
         r"(?P<device>dst cache) overflow",
         r"(?P<device>[^\s:]{1,15}): received packet on \S{1,15} with own address as source",
         r"(?P<device>EEH): (?:Frozen|Recovering|This PCI device has failed)",

@@ -73,6 +73,7 @@ _COMPLAINT_SORT = (
     f"[]:] +[a-z][a-z0-9_-]+ [A-Za-z0-9._:-]*[0-9][A-Za-z0-9._:-]*( [^ :]+)?: .*({_FAILED})|"
     f"((CIFS|Lustre|LNet|libceph|GFS2|dlm|o2net|bcache|drbd|NFS)|warning .device ).*({_FAILED})|"
     "amdgpu.*ERROR|Completion-Wait|VT-d detected|audit_backlog=|Route cache is full|dst cache overflow|"
+    "number of routes reached|mds[0-9]+ caps .*stale|hpsa .*resetting (phy|log)|"
     "tipc: Resetting link|rbd: rbd[0-9]+: .* result -|nf_queue: full at|qla2xxx .*Dropped frame|"
     "is full, maxelem|no killable proc|vmap alloc|read error corrected|advertised our|sas_cm[0-9]+: log_info.0x31|"
     "own address as source|allocation deadlock|EEH: |CMCI storm detected|NMI received for unknown"
