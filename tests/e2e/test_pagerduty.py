@@ -163,7 +163,7 @@ async def test_disabled_subscription_is_told_switched_on_by_an_approver_and_caug
         await stage.slack.say("alice", "oncall-gpu", "/zombie pagerduty on")
         await stage.note_saying(missed, "node-9: CRITICAL")
         assert [one.is_listening for one in stage.pagerduty.webhooks.subscriptions.values()] == [True]
-        await card_saying(stage.slack, "is on again; 1 pages were missed", ALERTS.id)
+        await card_saying(stage.slack, "is on again; 1 page was missed", ALERTS.id)
         assert len(await bot.ledger.incidents()) == 1
 
 

@@ -102,8 +102,18 @@ class SubscriptionWatch:
             self.log("subscription_on", subscription=found.id, caught_up=caught_up)
             if self._told_as:
                 await self.tell(
-                    self._told_as,
-                    f"PagerDuty's webhook subscription {found.id} is on again; {caught_up} pages were missed meanwhile "
-                    "and are taken in now.",
+                    self._told_as, f"PagerDuty's webhook subscription {found.id} is on again; {_missed(caught_up)}."
                 )
         self._missed_since, self._heard_at, self.trouble, self._told_as = None, now, "", ""
+
+
+def _missed(pages: int) -> str:
+    """How many pages came while it was off.
+
+    Example:
+    >>> _missed(0), _missed(1)
+    ('no page was missed', '1 page was missed and is taken in now')
+    """
+    if not pages:
+        return "no page was missed"
+    return "1 page was missed and is taken in now" if pages == 1 else f"{pages} pages were missed and are taken in now"
