@@ -135,7 +135,7 @@ _QUEUE_TROUBLE = (
 )
 _TROUBLE = (
     "error|_err|drop|discard|timeout|timed|miss|fail|reset|abort|bad|lost|overrun|over_|fifo|collision|carrier|crc|"
-    "no_buf|nobuf|out_of_buf|no_rx_|stall|hang|exceed|starv|wd_|pause"
+    "no_buf|nobuf|no_dma|out_of_buf|no_rx_|stall|hang|exceed|starv|wd_|pause"
 )
 COUNTERS = fragment(f"""
     /^NIC statistics/ || !/: *[0-9]+ *$/ {{ next }}

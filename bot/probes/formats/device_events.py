@@ -56,10 +56,12 @@ _SUBSYSTEM = (
     r"(?P<device>(?:CIFS|LustreError|LNetError|libceph|GFS2|dlm|o2net|bcache|drbd|block drbd|NFSv?4?)\b[^ ]{0,40})"
 )
 # One word and a colon: a part of the kernel, or an interface, speaks for itself. Not those that speak of others:
-# programs that crashed or were refused, packets and peers; and not what serves no work, or has wordings of its own.
+# programs that crashed or were refused, packets and peers; not a trace's lines; and not what serves no work, or has
+# wordings of its own.
 _OF_OTHERS = (
     r"traps|audit|SELinux|AppArmor|TCP|UDP\w*|ICMP\w*|IPv[46]?|nf_\w+|BPF|bpf\w*|trace_\w+|module|overlayfs|tmpfs|kvm\w*|"
-    r"ACPI|NVRM|nvidia\S*|wireguard|floppy|cdrom|(?:sr|fd|loop|usb|wlan)[0-9]+|Bluetooth|cfg80211|psmouse|i8042"
+    r"ACPI|NVRM|nvidia\S*|wireguard|floppy|cdrom|(?:sr|fd|loop|usb|wlan)[0-9]+|Bluetooth|cfg80211|psmouse|i8042|"
+    r"CPU|[ER]IP|NIP|Code|Workqueue"
 )
 _OF_A_PROGRAM = (
     r"potentially unexpected|module verification|version magic|disagrees about|Unknown (?:symbol|parameter)|"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from bot.probes.formats.ena_events import ena_event
@@ -23,7 +24,9 @@ _CRITICAL = 2
 _BOOT = timedelta(minutes=5)  # drivers look for what is not there, once
 _BELONGS = timedelta(seconds=5)  # a fault that is known prints many lines
 # These end something, or count by themselves: a line beside them tells of something else.
-_ALONE = (Kind.COMPLAINT, Kind.MOUNTED, Kind.LINK_BACK, Kind.HEAT_OFF, Kind.NFS_ANSWERS)
+_ALONE = (Kind.COMPLAINT, Kind.MOUNTED, Kind.UNCHECKED, Kind.LINK_BACK, Kind.HEAT_OFF, Kind.NFS_ANSWERS)
+# No harm unless it repeats, at whatever level: arch/x86/kernel/nmi.c, drivers/iommu/amd/iommu.c
+_ONCE_IS_NONE = re.compile(r"Uhhuh\. NMI received|AMD-Vi: Completion-Wait")
 
 
 def without_level(line: str) -> tuple[int | None, str]:
@@ -40,6 +43,7 @@ def without_level(line: str) -> tuple[int | None, str]:
 def unlisted(lines: Sequence[tuple[int, KernelLine]], known: Sequence[KernelEvent]) -> tuple[KernelEvent, ...]:
     """Return the known events and an event for each error that belongs to none of them, oldest first.
 
+    A complaint that the kernel calls critical is grave: it does not have to repeat.
     Shape: `lines` holds each error with its level; an event's `device` is whoever the line says that it speaks for.
     """
     beside = sorted(at for event in known if event.kind not in _ALONE and (at := event.since_boot) is not None)
@@ -54,6 +58,19 @@ def unlisted(lines: Sequence[tuple[int, KernelLine]], known: Sequence[KernelEven
         and not is_habit(line.says)
         and kernel_event(line) is None
         and ena_event(line, "") is None
+    ]
+    grave = {
+        line.raw
+        for level, line in lines
+        if level <= _CRITICAL
+        and (at := line.since_boot) is not None
+        and at >= _BOOT
+        and not _is_near(at, beside)
+        and not _ONCE_IS_NONE.match(line.says)
+    }
+    known = [
+        replace(event, kind=Kind.GRAVE) if event.kind is Kind.COMPLAINT and event.text in grave else event
+        for event in known
     ]
     if not found:
         return tuple(known)

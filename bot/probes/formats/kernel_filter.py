@@ -100,7 +100,8 @@ _SORTS = (
     _BUG_SORT,
     "unregister_netdevice: waiting for",
     _EFA_SORT,
-    "EXT4-fs .*: (mounted filesystem|error count)|XFS .*: Mounting V|BTRFS .*: first mount",
+    "EXT4-fs .*: mounted filesystem|XFS .*: Mounting V|BTRFS .*: first mount",
+    "EXT4-fs .*: error count since",  # once a day: volumes of pods, mounted all day, must not push it out
     "link status definitely (down|up)",
     "page allocation failure",
     "temperature (is )?above threshold|temperature.speed normal",

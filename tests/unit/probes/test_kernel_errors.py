@@ -56,6 +56,46 @@ def test_one_critical_line_counts_alone() -> None:
     assert reading.lines_of("last_grave_seconds") == (line(1000, "zyx: the board is at its end"),)
 
 
+def test_one_critical_line_of_known_form_counts_alone_too() -> None:
+    for says in ("zyx 0000:3b:00.0: engine failed", "zyx: engine failed"):
+        reading = read([], [line(1000, says)])
+        assert [event.kind for event in reading.events] == [Kind.GRAVE]
+        assert reading.lines_of("last_grave_seconds") == (line(1000, says),)
+        assert read([line(1000, says)]).last_grave_seconds < 0  # an error, and no more
+
+
+@pytest.mark.parametrize(
+    "says", ["Uhhuh. NMI received for unknown reason 2d on CPU 3.", "AMD-Vi: Completion-Wait loop timed out"]
+)
+def test_what_is_no_harm_once_is_none_whatever_its_level(says: str) -> None:
+    assert [event.kind for event in read([], [line(1000, says)]).events] == [Kind.COMPLAINT]
+
+
+def test_a_file_system_that_nobody_checked_explains_no_other_line() -> None:
+    unchecked = line(999, "EXT4-fs (vda1): error count since last fsck: 7")
+    reading = read([], [line(1000, "zyx: the board is at its end")], [unchecked])
+    assert [event.kind for event in reading.events] == [Kind.UNCHECKED, Kind.GRAVE]
+
+
+def test_volumes_that_are_mounted_do_not_hide_one_that_nobody_checked() -> None:
+    unchecked = line(1000, "EXT4-fs (vda1): error count since last fsck: 7")
+    mounts = [line(1001 + n, f"EXT4-fs (sd{n}): mounted filesystem with ordered data mode") for n in range(200)]
+    assert read([], others=[unchecked, *mounts]).of(Kind.UNCHECKED)
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "Code: Unable to access opcode bytes at RIP 0x7f3f5f5c5f06.",
+        "RIP: 0010:blk_mq_timeout_work+0x11/0x1c0",
+        "Workqueue: kblockd blk_mq_timeout_work",
+        "CPU: 3 PID: 4120 Comm: timeout Not tainted 5.15.0-1 #1",
+    ],
+)
+def test_lines_of_a_trace_complain_of_nothing(says: str) -> None:
+    assert read([], others=[line(1000 + 60 * n, says) for n in range(9)]).last_complaint_seconds < 0
+
+
 def test_errors_of_the_first_minutes_are_a_boots() -> None:
     assert read([line(60 * n, STRANGE.format(n=n)) for n in range(5)], [line(200, "zyx: not here")]).events == ()
 

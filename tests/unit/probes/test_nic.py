@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from bot.domain.errors import CannotRead
-from bot.probes.nic import ALLOWANCE_COUNTERS, COUNTERS, END, Nic, NicReading, parse
+from bot.probes.nic import ALLOWANCE_COUNTERS, COUNTERS, END, MISSED_COUNTERS, Nic, NicReading, parse
 from tests.readings.recorded import CAPTURES, once, recorded, twice
 from tests.unit.probes.ena_counters import GLOBAL_2_11, GLOBAL_IN_TREE, ethtool_s
 
@@ -116,6 +116,12 @@ def test_of_other_drivers_what_tells_of_trouble_is_kept(awk: str) -> None:
         "rxq1: rx_drops_no_frags": 5000,
         "rx_missed_errors": 3,
     }
+
+
+@pytest.mark.parametrize("name", MISSED_COUNTERS)
+def test_every_count_of_missed_frames_is_kept(name: str) -> None:
+    first, second = (look(thinned(f"NIC statistics:\n     {name}: {count}\n", driver="zyx")) for count in (0, 9000))
+    assert parse(twice("look", first, second)).missed_rise == 9000
 
 
 def test_missing_second_look_leaves_no_rises() -> None:

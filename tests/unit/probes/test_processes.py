@@ -1,10 +1,13 @@
 """processes: who burns CPU, on which core, whatever they call themselves."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 
 from bot.domain.errors import CannotRead
-from bot.probes.processes import ProcessesReading, Waiting, parse
+from bot.probes.processes import PROBE, ProcessesReading, Waiting, parse
 from tests.readings.mutation import HOSTILE, mutated
 from tests.readings.recorded import CAPTURES, once, recorded
 
@@ -54,6 +57,24 @@ def test_where_threads_were_not_read_the_main_ones_core_says_nothing() -> None:
 def test_ticks_become_seconds_by_the_nodes_own_clock() -> None:
     (process,) = read(answer(f"p 512 1024 {stat(7, 'x')}", hz=1024)).busiest
     assert (process.usr_seconds, process.sys_seconds) == (0.5, 1.0)
+
+
+def test_pid_1_is_told_on_a_machine_where_many_are_busier(tmp_path: Path) -> None:
+    """The second look finds the figures that a `sleep` of ours puts there."""
+    proc, later = tmp_path / "proc", tmp_path / "later"
+    for root, up, ticks in ((proc, 100.0, 0), (later, 105.0, 500)):
+        for pid, name in [(1, "systemd"), *((100 + n, "burn") for n in range(60))]:
+            fields = stat(pid, name).split()
+            fields[13] = str(min(ticks, 470) if pid == 1 else ticks)
+            (root / str(pid)).mkdir(parents=True)
+            (root / str(pid) / "stat").write_text(" ".join(fields) + "\n")
+        (root / "uptime").write_text(f"{up} 1.0\n")
+    (tmp_path / "sleep").write_text(f"#!/bin/sh\ncp -r {later}/. {proc}/\n")
+    (tmp_path / "sleep").chmod(0o755)
+    argv = [word.replace("{rest}", "4").replace("/proc", str(proc)) for word in PROBE.commands[0].argv]
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=30, check=True)
+    assert read(done.stdout).init_percent == pytest.approx(94)
 
 
 def test_realtime_and_kernel_threads_are_told() -> None:
