@@ -153,9 +153,13 @@ class SlackSurface:
                 with contextlib.suppress(LedgerError):  # the next change of the card puts this right
                     await self.show(await self.group(card.card))
 
-    def checked(self, incident_id: str) -> None:
-        """Note that a decision is on record: its node is no longer being read again, and its card will follow."""
-        self._checking.pop(incident_id, None)
+    def checked(self, incident: Incident) -> None:
+        """Note that a decision is on record: its node is no longer being read again, and its card will follow.
+
+        Where another yes is needed it ends with the block: the engine may have drawn that entry, and draws none twice.
+        """
+        if incident.state is not State.PROPOSED:
+            self._checking.pop(incident.id, None)
 
     async def report(self, incident: Incident) -> str:
         """Send an ended incident's report into its card's thread; return what to tell the person who asked.

@@ -222,7 +222,7 @@ class ViewSubmissions:
                 seen, digest = intent.plans[incident_id], whole.get(incident_id, "")
                 meant = digest if seen and digest.startswith(seen) else seen or "none"
                 decided = await self._context.responder.decide(incident_id, replace(approval, digest=meant))
-                self._context.surface.checked(incident_id)
+                self._context.surface.checked(decided)
                 return decided
 
             await self._each(intent, approval, decide)
