@@ -64,12 +64,15 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 
 def _is_young(snapshot: Snapshot, least: timedelta) -> bool:
-    """True shortly after a boot, or after the keeper of the time was started anew: it asks its servers first."""
+    """True shortly after a boot, or after the keeper of the time was started anew: it asks its servers first.
+
+    One that systemd starts again and again is never done with that.
+    """
     host, units = snapshot.get(HostReading), snapshot.get(UnitsReading)
     if isinstance(host, Unread):
         return False
     runs = [] if isinstance(units, Unread) else [unit for unit in units.services if unit.name in _KEEPERS]
-    began = max((unit.started_usec or 0 for unit in runs if unit.active == "active"), default=0)
+    began = max((unit.started_usec or 0 for unit in runs if unit.active == "active" and not unit.restarts), default=0)
     return host.uptime - timedelta(microseconds=began) < least
 
 

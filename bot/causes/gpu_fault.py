@@ -23,7 +23,7 @@ from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
-from bot.probes.formats.gpu_events import FALLEN_OFF, RECOVERY_ACTION, Xid, XidKind, xid
+from bot.probes.formats.gpu_events import FALLEN_OFF, RECOVERY_ACTION, UNIFIED_MEMORY, Xid, XidKind, xid
 from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.gpu import Gpu, GpuReading
 from bot.probes.host import HostReading
@@ -240,6 +240,9 @@ def _none(snapshot: Snapshot, xids: Sequence[Xid]) -> Weighing:
             f"{recent[-1].says} in the log has several possible meanings",
             would_decide="NVIDIA's catalog of codes",
         )
+    if lost := [x for x in xids if x.code == UNIFIED_MEMORY]:
+        because = f"{lost[-1].says}, {_recent.ago(snapshot, lost[-1].event)}: it lasts until nvidia_uvm is loaded anew"
+        return Undecided(NAME, because, would_decide="a program that uses the GPUs, by hand,")
     own = [x for x in xids if x.meaning.kind is XidKind.APPLICATION]
     beside = f"; {own[-1].says} is the application's own error" if own else ""
     answer = f"{count(len(gpus.gpus), 'GPU')} on the bus, and every GPU bound to the driver answers"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from bot.probes.formats.kernel_line import KernelEvent
 
 FALLEN_OFF = 79
+UNIFIED_MEMORY = 0  # ours: its line has no code
 RECOVERY_ACTION = 154  # names the recovery action, and outranks every table
 
 
@@ -63,9 +64,8 @@ MEANINGS: dict[int, XidMeaning] = {
 }
 # The driver's module for memory that GPUs and programs share, of all GPUs at once: until it is loaded anew.
 _UVM = re.compile(r"NVRM: nvGpuOpsReportFatalError: ")
-_NO_CODE = 0
 _UVM_BROKE = XidMeaning(
-    _FAULT, "fatal error of unified memory", "end the programs that use GPUs and load nvidia_uvm anew, or reboot"
+    _FAULT, "fatal error of unified memory", "reboot, or load nvidia_uvm anew once no program uses a GPU"
 )
 _UNKNOWN = XidMeaning(_OPEN, "not in our table", "see NVIDIA's catalog")
 # NVLink of Blackwell has seven codes (144 to 150) with subcodes, each `Fatal` or `Nonfatal` by the driver's own word.
@@ -100,7 +100,7 @@ class Xid:
     @property
     def says(self) -> str:
         """The code with its name; the name alone of what has no code."""
-        if self.code == _NO_CODE:
+        if self.code == UNIFIED_MEMORY:
             return self.meaning.name
         return f"{'SXid' if self.is_switch else 'Xid'} {self.code} ({self.meaning.name})"
 
@@ -122,7 +122,7 @@ def xid(event: KernelEvent) -> Xid | None:
         )
         return Xid(event, bus_id(found["bus"]), int(found["code"]), meaning, is_switch=True)
     if _UVM.search(event.text):
-        return Xid(event, "", _NO_CODE, _UVM_BROKE)
+        return Xid(event, "", UNIFIED_MEMORY, _UVM_BROKE)
     if _GONE.search(event.text):
         return Xid(event, bus_id(event.device) if event.device else "", FALLEN_OFF, MEANINGS[FALLEN_OFF])
     return None

@@ -20,6 +20,14 @@ def test_keeper_that_is_not_synchronised_is_degraded_once_the_node_is_up() -> No
     assert "after its start" in undecided(CLOCK, lost, b.host(days=4 / 1440)).because
 
 
+def test_keeper_that_is_started_again_and_again_is_not_waited_for() -> None:
+    lost = ClockReading("chrony", False, 0.001, "tsc", ("tsc",), ("Leap status     : Not synchronised",))
+    usec = round((b.DAYS * 86_400 - 30) * 1e6)
+    by_hand, by_systemd = (b.units(b.unit("chronyd.service", often, started_usec=usec)) for often in (0, 40))
+    assert "after its start" in undecided(CLOCK, lost, by_hand).because
+    assert found(CLOCK, lost, by_systemd).status is Status.DEGRADED
+
+
 def test_offset_counts_whatever_the_keeper_says() -> None:
     assert "1.2 s off" in found(CLOCK, ClockReading("chrony", True, 1.2, "tsc")).summary
     ruled_out(CLOCK, ClockReading("chrony", True, 0.2, "tsc"))

@@ -149,6 +149,12 @@ def test_fallen_off_without_an_xid() -> None:
     assert "Xid 79" in found(FAULT, gpus(card("0000:b3:00.0", None), smi="stalled"), b.log(gone)).summary
 
 
+def test_unified_memory_that_was_lost_days_ago_is_not_called_well() -> None:
+    says = "[1.0] NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60, requiring os reboot"
+    assert "unified memory, 3 hours ago" in found(FAULT, gpus(), b.log(line(says, 3 * HOUR))).summary
+    assert "nvidia_uvm is loaded anew" in undecided(FAULT, gpus(), b.log(line(says, 2 * DAY))).because
+
+
 def test_what_was_not_read_is_open_and_no_gpu_is_an_answer() -> None:
     assert "not read" in undecided(FAULT, b.unread("gpu")).because
     assert "not read" in undecided(FAULT, gpus(), b.unread("kernel_log")).because
