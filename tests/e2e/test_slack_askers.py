@@ -83,6 +83,18 @@ async def test_whoever_may_not_ask_does_not_learn_either_which_nodes_are_sick(
             assert ("node-gpu-01" in told.text) is learns, who
 
 
+async def test_who_decides_sees_what_is_open_also_while_the_group_of_the_askers_cannot_be_read(
+    slack: SlackWorkspace, tmp_path: Path
+) -> None:
+    toml = f'[policy]\naskers = ["S0SRE00001"]\napprovers = ["{CAROL.id}"]\n'
+    slack.faults.error("usergroups.users.list", "missing_scope", times=1000)
+    async with serving(slack, tmp_path, Readings(), toml=toml):
+        await slack.say("alice", "oncall-gpu", "/zombie status")
+        await reply_saying(slack, "(CannotTell)", "alice")
+        await slack.say("carol", "oncall-gpu", "/zombie status")
+        await reply_saying(slack, "Nothing is open.", "carol")
+
+
 async def test_checks_of_one_person_are_limited_and_others_go_on(slack: SlackWorkspace, tmp_path: Path) -> None:
     readings = Readings()
     async with serving(slack, tmp_path, readings, toml='[slack]\nchecks_per_person = "2/1h"\n') as bot:

@@ -162,7 +162,7 @@ class SlackContext:
         """
         try:
             await self.askers.admit(person)
-        except NotAllowedToAsk as no:
+        except (NotAllowedToAsk, CannotTell) as no:  # who decides has to see it also while a group cannot be read
             try:
                 is_named(self.policy, await self.people.approval(person, self.policy, "to look"))
             except Refused:
