@@ -50,7 +50,7 @@ def test_key_that_cannot_be_used_is_said_at_once(tmp_path: Path, name: str, says
     key(tmp_path / "locked_key", "secret")
     (tmp_path / "text").write_text("no key at all")
     (tmp_path / "text").chmod(0o600)
-    with pytest.raises(SettingsError, match=rf"The key of \[ssh.act\] cannot be used: .*{says}"):
+    with pytest.raises(SettingsError, match=rf"The key of \[ssh.act\] in zombie.toml cannot be used: .*{says}"):
         acting_login(settings(tmp_path, f'[ssh.act]\nkey = "{name}"\n'), {})
 
 
