@@ -48,26 +48,20 @@ def unlisted(lines: Sequence[tuple[int, KernelLine]], known: Sequence[KernelEven
     """
     beside = sorted(at for event in known if event.kind not in _ALONE and (at := event.since_boot) is not None)
     told = {event.text for event in known}
+    alone = [
+        (level, line, at)
+        for level, line in lines
+        if (at := line.since_boot) is not None and at >= _BOOT and not _is_near(at, beside)
+    ]
     found = [
         KernelEvent(Kind.GRAVE if level <= _CRITICAL else Kind.ERROR, line.raw, at, _speaker(line.says))
-        for level, line in lines
-        if (at := line.since_boot) is not None
-        and at >= _BOOT
-        and line.raw not in told
-        and not _is_near(at, beside)
+        for level, line, at in alone
+        if line.raw not in told
         and not is_habit(line.says)
         and kernel_event(line) is None
         and ena_event(line, "") is None
     ]
-    grave = {
-        line.raw
-        for level, line in lines
-        if level <= _CRITICAL
-        and (at := line.since_boot) is not None
-        and at >= _BOOT
-        and not _is_near(at, beside)
-        and not _ONCE_IS_NONE.match(line.says)
-    }
+    grave = {line.raw for level, line, _ in alone if level <= _CRITICAL and not _ONCE_IS_NONE.match(line.says)}
     known = [
         replace(event, kind=Kind.GRAVE) if event.kind is Kind.COMPLAINT and event.text in grave else event
         for event in known
