@@ -44,8 +44,7 @@ class Askers:
         ours = self.installed.workspace
         if not (ours.team or ours.enterprise):
             raise CannotTell("Slack has not said yet in which workspace this bot is.", "Try again.")
-        is_ours = ours.is_ours(person.team, person.enterprise)
-        if not is_ours or (person.home and not ours.is_ours(person.home, person.enterprise)):
+        if not ours.is_of(person):
             raise NotAllowedToAsk("That came from another workspace than the bot's own.", _HINT)
         asked_at, why_not = self._known.get(person.user, (float("-inf"), ""))
         if self.clock() - asked_at > _REMEMBERED_SECONDS:

@@ -72,6 +72,12 @@ class Workspace:
         """True for the bot's own workspace, and for other workspaces of its enterprise."""
         return bool(self.team and team == self.team) or bool(self.enterprise and enterprise == self.enterprise)
 
+    def is_of(self, person: Person) -> bool:
+        """True if the payload that names a person is from here, and so is the person, where it says that."""
+        return self.is_ours(person.team, person.enterprise) and (
+            not person.home or self.is_ours(person.home, person.enterprise)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Membership:
@@ -135,10 +141,7 @@ class People:
 
         Raises: NotAnApprover when a person, or the payload that names them, is from another workspace.
         """
-        ours = self._installed.workspace
-        if not ours.is_ours(person.team, person.enterprise) or (
-            person.home and not ours.is_ours(person.home, person.enterprise)
-        ):
+        if not self._installed.workspace.is_of(person):
             raise NotAnApprover("That came from another workspace than the bot's own.")
 
     async def approval(self, person: Person, policy: Policy, reason: str, *, by_group: bool = True) -> Approval:
