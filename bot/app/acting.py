@@ -85,7 +85,9 @@ def acting(
 
     proposer = Proposer(policy, reach, ledger, known, str(login.get("user", "")))
     before_reboot = PreRebootReader(transport, cases, clock, PROGRAM) if cases is not None else None
-    stepping = StepExecutor(policy, ledger, reach, known, clock, asyncio.sleep, runner or runner_name(), before_reboot)
+    stepping = StepExecutor(
+        policy, ledger, reach, known, clock, asyncio.sleep, runner or runner_name(), before_reboot, recheck.ends
+    )
     return Acting(
         policy,
         proposer,

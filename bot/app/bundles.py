@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
+from typing import BinaryIO
 
 from bot.actions import ACTIONS
-from bot.app.bundle_kept import Verified, kept_of, look_at_kept
 from bot.app.cases import awaited, replayed
 from bot.app.check import PROGRAM
-from bot.domain.bundle import Bundle, BundleHead, damage, read_bundle
+from bot.domain.bundle import (
+    FORM,
+    MOST_BYTES,
+    MOST_FINDINGS,
+    MOST_LINE,
+    PLAIN_FORM,
+    Bundle,
+    BundleFile,
+    BundleHead,
+    KeptEntry,
+    fits,
+)
 from bot.domain.case import Case, RecordedVerdict, read_case
 from bot.domain.entry import ANCHORED, Entry, Head, NotedHead
 from bot.domain.errors import BundleError, CaseError, ImpossibleEvent, PlaybookError, UnknownIncident, UnreadableEntry
-from bot.domain.events import Approved, Endorsed, PlanProposed, Triaged
+from bot.domain.events import Approved, Endorsed, PlanProposed, ProfileTaken, StepStarted, Triaged
 from bot.domain.fold import fold, triaged_in
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
 from bot.domain.incident import Incident
@@ -23,117 +39,284 @@ from bot.domain.safe_text import one_line, safe
 from bot.ledger import Database, KeptCases, Ledger
 from bot.ledger.chain import Chain
 from bot.ledger.entries import entry_of
-from bot.ledger.excerpt import Excerpt, excerpt
+from bot.ledger.excerpt import excerpt
 from bot.surfaces.incidents import incident_text
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 
-MOST_BYTES = 128 * 1024 * 1024
 
+@dataclass(slots=True)
+class Verified:
+    """The findings about a bundle.
 
-def exported(database: Database, incident_id: str, at: datetime, until: NotedHead | None = None) -> Bundle:
-    """Return an incident's bundle; `until` is a head of `house` that it has to include.
-
-    Raises: UnknownIncident; BundleError when the record is broken there, or has no such head; LedgerError.
+    Shape: `broken` is wrong, `unproven` could not be verified, `holds` is right: all as sentences. `notes` say what the
+    findings rest on.
     """
-    found = excerpt(database, incident_id, until)
-    if not found.entries or incident_id == HOUSE:
-        raise UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
-    entries = tuple(map(entry_of, found.entries))
-    incident = fold(entries)
-    triaged = triaged_in(entries)
-    cases = KeptCases(database)
-    case = cases.text(incident_id, triaged.case) if triaged is not None and triaged.case else None
-    kept, form = kept_of(incident, entries, cases, Ledger(database))
-    head, report = _head(incident, entries, found, at), _report(incident, entries)
-    return Bundle(head, found.entries, found.house, report, case, kept, form)
+
+    incident: str = ""
+    broken: list[str] = field(default_factory=list)
+    unproven: list[str] = field(default_factory=list)
+    holds: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
-def load(path: Path) -> bytes:
-    """Return the bytes of a bundle. Raises: BundleError when it cannot be read, or is too large."""
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written into a bundle."""
+
+    head: BundleHead
+    entries: int
+    has_case: bool
+
+
+def export(database: Database, incident_id: str, at: datetime, path: Path, until: NotedHead | None = None) -> Exported:
+    """Write an incident's bundle, all of it or nothing; `until` is a head of `house` that it has to include.
+
+    Shape: `house` is read as it is written, so that its length takes no memory. What a node said is left out where it
+    is larger than a line of a bundle.
+    Raises: UnknownIncident; BundleError when the record is broken there, has no such head, or is larger than a bundle;
+    LedgerError.
+    """
+    with excerpt(database, incident_id, until) as found:
+        if not found.entries or incident_id == HOUSE:
+            raise UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
+        entries = tuple(map(entry_of, found.entries))
+        incident = fold(entries)
+        triaged = triaged_in(entries)
+        cases = KeptCases(database)
+        case = cases.text(incident_id, triaged.case, MOST_LINE) if triaged is not None and triaged.case else None
+        kept, form = _kept_of(incident, entries, cases, Ledger(database))
+        head, report = _head(incident, entries, found.before, found.last, at), _report(incident, entries)
+        case = case if fits(case) else None
+        _write(path, Bundle(head, found.entries, found.house(), report, case, kept, form))
+        return Exported(head, len(entries), case is not None)
+
+
+def _write(path: Path, bundle: Bundle) -> None:
+    if path.exists() and not path.is_file():  # such as /dev/stdout
+        with path.open("wb") as file:
+            file.writelines(bundle.lines())
+        return
+    unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
+        with unfinished.open("wb") as file:
+            file.writelines(bundle.lines())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a bundle; one that comes through a pipe is stored first. Raises: BundleError when it cannot be read."""
+    try:
+        with path.open("rb") as file, tempfile.TemporaryFile() as spool:
+            if file.seekable():
+                yield file
+                return
+            while (some := file.read(1024 * 1024)) and spool.tell() <= MOST_BYTES:
+                spool.write(some)
+            yield spool
     except OSError as no:
         raise BundleError(f"{path} cannot be read: {no.strerror}.") from no
-    if len(raw) > MOST_BYTES:
-        raise BundleError(f"{path} has more than {MOST_BYTES // 1024 // 1024} MiB.", "No bundle is that large.")
-    return raw
 
 
-def verified(raw: bytes, playbooks: Playbooks, noted: Sequence[NotedHead] = ()) -> Verified:
+def verified(file: BinaryIO, playbooks: Playbooks, noted: Sequence[NotedHead] = ()) -> Verified:
     """Verify a bundle: each byte, the chains, their notes about each other, the verdict and the report.
 
-    Shape: `playbooks` weigh its case again; `noted` are heads that were noted elsewhere and must be in it.
+    Shape: `playbooks` judge its case again; `noted` are heads that were noted elsewhere and must be in it.
 
     Raises: BundleError when it is no bundle, or of a newer form.
     """
-    if changed := damage(raw):
+    bundle = BundleFile(file)
+    if changed := bundle.damage():
         return Verified(broken=list(changed))
-    return _Look(read_bundle(raw), playbooks).found(noted)
+    return _Look(bundle, playbooks, noted).found()
 
 
 class _Look:
     """Verifies a bundle whose bytes are as written; its writer may have forged them."""
 
-    def __init__(self, bundle: Bundle, playbooks: Playbooks) -> None:
+    def __init__(self, bundle: BundleFile, playbooks: Playbooks, noted: Sequence[NotedHead]) -> None:
         self._bundle = bundle
         self._playbooks = playbooks
-        self._findings = Verified(bundle.head.incident)
+        self._heads = dict.fromkeys(noted, False)  # whether each was found
+        self._proven = 0  # the number of the last entry that is not after such a head
+        self._entries: tuple[Entry, ...] = ()
+        self._hashes: dict[int, str] = {}
+        self._notes: set[int] = set()  # numbers of the entries that `house` notes
+        self._end = 0  # the number of the entry that `house` notes as the end, the last of them
+        self._unread = ""  # the first entry of `house` of which this program cannot say what it means
+        self._findings = Verified()
 
-    def found(self, noted: Sequence[NotedHead]) -> Verified:
+    def found(self) -> Verified:
         """Return the findings."""
-        findings, bundle = self._findings, self._bundle
-        findings.broken += _of_chains(bundle)
-        try:
-            entries = tuple(map(entry_of, bundle.entries))
-            incident = fold(entries)
-        except UnreadableEntry as no:
-            findings.unproven.append(f"{no.sentence} {no.try_next}".strip())
-            return findings
-        except (ImpossibleEvent, ValueError) as no:
-            findings.broken.append(f"its entries are no incident: {no}")
-            return findings
-        findings.broken += _of_notes(bundle, entries, incident)
-        findings.broken += _of_heads(bundle, noted)
-        findings.broken += _of_plan(entries)
-        findings.broken += self._of_head(incident, entries)
-        if not bundle.house:
-            findings.unproven.append("house has no note of it: an older program opened it, and it has not ended")
-        elif not findings.broken:
-            findings.holds.append(
-                f"{len(entries)} entries from its opening, noted in house up to {bundle.head.house_head}"
-            )
-        if bundle.head.program == PROGRAM and _report(incident, entries) != bundle.report:
-            findings.broken.append("the report: it is not what its entries say")
-        self._case(triaged_in(entries))
-        look_at_kept(bundle, entries, findings)
+        findings, rows = self._findings, self._bundle.rows()
+        _, self._head = next(rows)
+        findings.incident = self._head.incident
+        before = last = _noted(self._head.house_before)
+        case, report, kept = False, "", set[str]()
+        for kind, group in groupby(rows, itemgetter(0)):
+            values = (value for _, value in group)
+            if kind == "entry" and not self._story(values):
+                return findings
+            if kind == "house":
+                last = self._house(values, before)
+            elif kind == "case":
+                case = self._case(next(values))
+            elif kind == "kept":
+                kept.update(map(self._kept, values))
+            elif kind == "report":
+                report = next(values)
+        self._of_notes(before, last)
+        self._of_heads(last)
+        findings.broken += _of_plan(self._entries)
+        self._of_head(before, last, report)
+        if not case:
+            self._case(None)
+        self._not_kept(kept)
         return findings
 
-    def _of_head(self, incident: Incident, entries: Sequence[Entry]) -> Iterator[str]:
-        bundle = self._bundle
-        before = _noted(bundle.head.house_before)
-        follows = _head(incident, entries, Excerpt(bundle.entries, bundle.house, before), bundle.head.exported_at)
-        for name in BundleHead.__slots__:
-            if name not in ("program", "exported_at") and getattr(follows, name) != getattr(bundle.head, name):
-                yield f"the head: field {name} is not what the entries say"
+    def _story(self, rows: Iterator[KeptEntry]) -> bool:
+        """Follow the incident's entries; return whether they are an incident."""
+        findings, chain, entries = self._findings, Chain(self._head.incident), list[Entry | None]()
+        for row in rows:
+            entries.append(chain.follow(row)[0])
+            self._hashes[row.seq] = row.hash
+            if row.stream != chain.stream:
+                findings.broken.append(_of_another(row, chain.stream))
+            for head in self._heads:
+                if head.seq is None and row.hash.startswith(head.digits):
+                    self._heads[head], self._proven = True, row.seq
+        findings.broken += [f"entry {broken}" for broken in chain.broken[:MOST_FINDINGS]]
+        self._entries = tuple(entry for entry in entries if entry is not None)
+        try:
+            self._incident = fold(self._entries)
+        except UnreadableEntry as no:
+            findings.unproven.append(f"{no.sentence} {no.try_next}".strip())
+            return False
+        except (ImpossibleEvent, ValueError) as no:
+            findings.broken.append(f"its entries are no incident: {no}")
+            return False
+        return True
 
-    def _case(self, triaged: Triaged | None) -> None:
-        findings, text = self._findings, self._bundle.case
+    def _house(self, rows: Iterator[KeptEntry], before: Head) -> Head:
+        """Follow `house`, and compare what it notes with the incident; return its last entry."""
+        findings, chain, incident = self._findings, Chain(HOUSE, before), self._incident.id
+        for row in rows:
+            entry, _ = chain.follow(row)
+            if row.stream != HOUSE:
+                findings.broken.append(_of_another(row, HOUSE))
+            try:
+                event = entry.event if entry is not None else None
+            except UnreadableEntry as no:  # of a newer program, perhaps about this incident
+                event, self._unread = None, self._unread or f"entry {HOUSE}/{row.seq}: {no.sentence}"
+            if isinstance(event, EntryAnchored | IncidentEnded) and event.incident == incident:
+                self._notes.add(event.seq)
+                self._end = max(self._end, event.seq) if isinstance(event, IncidentEnded) else self._end
+                if self._hashes.get(event.seq) != event.head:
+                    says = f"it is not the entry that house noted, in {HOUSE}/{row.seq}"
+                    findings.broken.append(f"entry {incident}/{event.seq}: {says}")
+            for head in self._heads:
+                if head.seq in (None, row.seq) and row.hash.startswith(head.digits):
+                    self._heads[head] = True
+                    self._proven = max(self._proven, *self._notes, 0)
+            if len(chain.broken) + len(findings.broken) > MOST_FINDINGS:
+                break
+        findings.broken += [f"entry {broken}" for broken in chain.broken]
+        return chain.head
+
+    def _of_notes(self, before: Head, last: Head) -> None:
+        """What `house` has to note, and does not."""
+        findings, incident = self._findings, self._incident
+        if 1 not in self._notes:
+            findings.unproven.append(
+                "the notes in house begin after its opening: an older program opened it, or they were cut off"
+            )
+        else:
+            needed = [each for each in self._entries if each.kind in ANCHORED and each.seq not in self._notes]
+            findings.broken += [f"entry {incident.id}/{entry.seq}: house has no note of it" for entry in needed]
+        if incident.ended and last != before and not self._end:
+            findings.broken.append(f"entry {incident.id}/{incident.seq}: house has no note of this end")
+        elif self._end and self._end != incident.seq:
+            findings.unproven.append(
+                f"the end that house notes is entry {self._end}, and it has {incident.seq}: those after it were added, "
+                "or an older program exported it. Export it again"
+            )
+        if self._unread:
+            findings.unproven.append(self._unread)
+        if 1 in self._notes and not findings.broken:
+            findings.holds.append(
+                f"{len(self._entries)} entries from its opening, noted in house up to {self._head.house_head}"
+            )
+
+    def _of_heads(self, last: Head) -> None:
+        """What the given heads prove; without one, only the bundle itself says that it is genuine."""
+        findings, end = self._findings, self._entries[-1].seq
+        for head in (head for head, is_there in self._heads.items() if not is_there):
+            says = f"the head {head} is not in it; it reaches to entry {last.seq}. Export it with --head {head}"
+            findings.broken.append(f"house: {says}")
+        if not self._heads:
+            findings.notes.append("compared with no head noted elsewhere, without which a whole forgery agrees: --head")
+            if (noted := max(self._notes, default=0)) < end:
+                findings.notes.append(f"house notes nothing after entry {noted} of {end}; it notes the end")
+        elif self._proven < end:
+            findings.unproven.append(
+                f"entries {self._proven + 1} to {end} are later than the head that was given: give that of the end"
+            )
+
+    def _of_head(self, before: Head, last: Head, report: str) -> None:
+        head, findings = self._head, self._findings
+        follows = _head(self._incident, self._entries, before, last, head.exported_at)
+        for name in BundleHead.__slots__:
+            if name not in ("program", "exported_at") and getattr(follows, name) != getattr(head, name):
+                findings.broken.append(f"the head: field {name} is not what the entries say")
+        is_same = report == _report(self._incident, self._entries)
+        if head.program != PROGRAM:
+            differs = "" if is_same else ", and its report has other words"
+            by = one_line(head.program, 60)
+            findings.unproven.append(f"the head: {by} wrote it{differs}; this is {PROGRAM}. Verify it there too")
+        elif not is_same:
+            findings.broken.append("the report: it is not what its entries say")
+
+    def _kept(self, text: str) -> str:
+        """Look whether an entry names a text that was kept; return its hash."""
+        findings, named = self._findings, dict(_named(self._entries))
+        try:
+            digest = read_case(text, "What was kept", self._incident.node).digest
+        except CaseError as no:
+            findings.broken.append(f"what was kept: {no.sentence}")
+            return ""
+        if digest not in named:
+            findings.broken.append(f"what was kept: no entry names {digest[:16]}…")
+        else:
+            findings.holds.append(f"{named[digest]}, of which the entry has the hash: {digest[:16]}…")
+        return digest
+
+    def _not_kept(self, kept: Collection[str]) -> None:
+        why = "form 1 has no place for it" if self._bundle.form == PLAIN_FORM else "it is no longer kept"
+        for digest, what in dict(_named(self._entries)).items():
+            if digest not in kept:
+                self._findings.unproven.append(f"{what} is not in it: {why}")
+
+    def _case(self, text: str | None) -> bool:
+        """Derive the verdict again from what the node said; return True: the case was looked at."""
+        findings, triaged = self._findings, triaged_in(self._entries)
         if triaged is None:
             findings.unproven.append("it has no verdict yet")
-            return
+            return True
         if text is None or not triaged.case:
             findings.unproven.append("no case is kept with it, so the verdict cannot be derived again")
-            return
+            return True
         try:
             case = read_case(text, "The case", triaged.verdict.node)
             if case.digest != triaged.case:
                 findings.broken.append(f"the case: it is not the case behind the verdict, {triaged.case[:16]}…")
-                return
-            self._again(case, triaged)
+            else:
+                self._again(case, triaged)
         except CaseError as no:
             findings.broken.append(f"the case: {no.sentence}")
+        return True
 
     def _again(self, case: Case, triaged: Triaged) -> None:
         findings, head = self._findings, case.head
@@ -163,48 +346,29 @@ class _Look:
         findings.holds.append(f"the verdict, derived again from what the node said: {said}{plan}")
 
 
-def _of_chains(bundle: Bundle) -> Iterator[str]:
-    for entries, after in ((bundle.entries, Head()), (bundle.house, _noted(bundle.head.house_before))):
-        stream = HOUSE if entries is bundle.house else bundle.head.incident
-        chain = Chain(stream, after)
-        for entry in entries:
-            chain.follow(entry)
-            if entry.stream != stream:
-                yield f"entry {stream}/{entry.seq}: it belongs to another stream, {one_line(str(entry.stream), 40)}"
-        yield from (f"entry {broken}" for broken in chain.broken)
+def _of_another(row: KeptEntry, stream: str) -> str:
+    return f"entry {stream}/{row.seq}: it belongs to another stream, {one_line(row.stream, 40)}"
 
 
-def _of_notes(bundle: Bundle, entries: Sequence[Entry], incident: Incident) -> Iterator[str]:
-    """Compare the incident with its notes in `house`."""
-    hashes, noted = {entry.seq: entry.hash for entry in entries}, set[int]()
-    ended = False
-    for row in bundle.house:
-        try:
-            event = entry_of(row).event
-        except UnreadableEntry:
-            continue  # of a newer program; the chain proves that it is intact
-        if not isinstance(event, EntryAnchored | IncidentEnded) or event.incident != incident.id:
-            continue
-        noted.add(event.seq)
-        ended = ended or isinstance(event, IncidentEnded)
-        if hashes.get(event.seq) != event.head:
-            yield f"entry {incident.id}/{event.seq}: it is not the entry that house noted, in {HOUSE}/{row.seq}"
-    needed = [entry for entry in entries if entry.kind in ANCHORED and entry.seq not in noted]
-    if 1 in noted:  # otherwise an older program opened it, which noted only its end
-        yield from (f"entry {incident.id}/{entry.seq}: house has no note of it" for entry in needed)
-    if incident.ended and bundle.house and not ended:
-        yield f"entry {incident.id}/{incident.seq}: house has no note of this end"
+def _kept_of(
+    incident: Incident, entries: Sequence[Entry], cases: KeptCases, ledger: Ledger
+) -> tuple[Iterator[str], int]:
+    """Return what is still stored of it, as texts that are read one by one, and the bundle form that can hold it."""
+    named = dict(_named(entries))
+    # The sketch of a profile that changed a verdict is stored with the incident whose card asked for it.
+    of_card = dict.fromkeys((incident.id, *ledger.together(incident.card)))
+    texts = (next(filter(None, (cases.text(name, digest, MOST_LINE) for name in of_card)), None) for digest in named)
+    return (text for text in texts if text and fits(text)), FORM if named else PLAIN_FORM
 
 
-def _of_heads(bundle: Bundle, noted: Sequence[NotedHead]) -> Iterator[str]:
-    for head in noted:
-        is_there = any(
-            row.hash.startswith(head.digits) and head.seq in (None, row.seq)
-            for row in (*bundle.house, *(bundle.entries if head.seq is None else ()))
-        )
-        if not is_there:
-            last = bundle.house[-1].seq if bundle.house else 0
-            yield f"house: the head {head} is not in it; it reaches to entry {last}. Export it with --head {head}"
+def _named(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+    """Yield each hash in the entries beside the case's, and what it stands for."""
+    for entry in entries:
+        event = entry.event
+        if isinstance(event, StepStarted) and event.kept:
+            yield event.kept, f"what the node said before step {event.number}"
+        elif isinstance(event, ProfileTaken) and event.sketch:
+            yield event.sketch, f"the sketch of the profile in entry {entry.seq}"
 
 
 def _of_plan(entries: Sequence[Entry]) -> Iterator[str]:
@@ -219,7 +383,7 @@ def _of_plan(entries: Sequence[Entry]) -> Iterator[str]:
             yield f"entry {entry.stream}/{entry.seq}: another plan was approved than was proposed"
 
 
-def _head(incident: Incident, entries: Sequence[Entry], found: Excerpt, at: datetime) -> BundleHead:
+def _head(incident: Incident, entries: Sequence[Entry], before: Head, last: Head, at: datetime) -> BundleHead:
     triaged = triaged_in(entries)
     judged = RecordedVerdict.of(triaged.verdict) if triaged is not None else RecordedVerdict("")
     voices = [(entry, entry.event) for entry in entries]
@@ -234,8 +398,8 @@ def _head(incident: Incident, entries: Sequence[Entry], found: Excerpt, at: date
         plan=next((event.digest for _, event in voices if isinstance(event, PlanProposed)), ""),
         approvals=tuple(entry.by for entry, event in voices if isinstance(event, Approved | Endorsed)),
         case=triaged.case if triaged is not None else "",
-        house_before=_written(found.before),
-        house_head=_written(Head(found.house[-1].seq, found.house[-1].hash)) if found.house else "",
+        house_before=_written(before) if last != before else "",
+        house_head=_written(last) if last != before else "",
     )
 
 

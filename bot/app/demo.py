@@ -12,7 +12,6 @@ from pathlib import Path
 
 from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check
-from bot.app.demo_pagerduty import demo_pagerduty, environment_of
 from bot.app.json_log import JsonLog
 from bot.app.parts import inventory, library, now, ssh_transport
 from bot.app.service import Service
@@ -20,11 +19,15 @@ from bot.app.stores import open_stores
 from bot.app.watching import shown_progress, terminal_width
 from bot.demo.fleet import CLUSTER_SETTINGS
 from bot.demo.pagerduty.account import SCHEDULE
+from bot.demo.pagerduty.page import Suggestion
+from bot.demo.pagerduty.server import PagerDuty
+from bot.demo.pagerduty.webhooks import Subscription
 from bot.demo.session import DemoTools, run_demo
 from bot.demo.slack.guide import Guide, Suggested
 from bot.demo.slack.people import ALERTS, CHANNELS, GROUPS, USERS
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.batch import Sampling
+from bot.domain.node import Node
 from bot.domain.verdict import Verdict
 from bot.settings import Settings
 from bot.surfaces import member_settings
@@ -177,3 +180,46 @@ async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncI
                 )
             finally:
                 await service.stop()
+
+
+# --- The demo's PagerDuty: the bot's settings for it, and the alerts that can be fired by a click
+
+
+MANY = 8
+NOWHERE = "http://127.0.0.1:9/"  # until the bot has an address
+
+
+@asynccontextmanager
+async def demo_pagerduty(nodes: Sequence[Node], port: int = 0) -> AsyncIterator[tuple[PagerDuty, Subscription]]:
+    """Run a PagerDuty while the block runs, with a subscription that later gets the bot's address."""
+    async with PagerDuty.start(clock=now, random_bytes=os.urandom, port=port) as pagerduty:
+        pagerduty.page.suggestions = suggestions(nodes)
+        yield pagerduty, pagerduty.deliver_to(NOWHERE, os.urandom(20).hex())
+
+
+def environment_of(pagerduty: PagerDuty, subscription: Subscription) -> dict[str, str]:
+    """Return the bot's environment for it."""
+    return {
+        "PAGERDUTY_API_TOKEN": pagerduty.token,
+        "PAGERDUTY_API_URL": pagerduty.api_url,
+        "PAGERDUTY_EVENTS_URL": pagerduty.events_url,
+        "PAGERDUTY_FROM": pagerduty.sender,
+        "PAGERDUTY_ROUTING_KEY": pagerduty.routing_key,
+        "PAGERDUTY_WEBHOOK_SECRETS": ",".join(subscription.secrets),
+    }
+
+
+def suggestions(nodes: Sequence[Node]) -> tuple[Suggestion, ...]:
+    """Return the alerts that can be fired; the first is this project's first case, by its instance id."""
+    first = nodes[0]
+    named = first.labels.get("instance_id", first.name)
+    many = [node.name for node in nodes[:MANY]]
+    return (
+        Suggestion(
+            f"the first case: a core of {first.name} is pinned",
+            "A core is pinned in the kernel: training jobs fail",
+            {"instance_id": named, "metric": "node_cpu_seconds_total{mode='system'}", "for": "10m"},
+        ),
+        Suggestion(f"{len(many)} nodes at once", "Training jobs fail on a whole rack", {"nodes": many}),
+        Suggestion("an alert that names no node", "Job 4711 failed", {"message": "see the dashboard"}),
+    )

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TextIO
 
 from bot.app.parts import now
-from bot.domain.safe_text import MARK, redacted, safe
+from bot.domain.safe_text import redacted, safe
+from bot.domain.secret_forms import MARK
 
 LONGEST = 2000  # characters of a field
 SHORTEST_SECRET = 8  # a shorter secret may be part of ordinary words

@@ -52,7 +52,7 @@ class Metering:
         self.scrape = Scrape(settings.metrics_token, self.exposition)
         self._tallies = counts
         self._patience = patience
-        self._who = rules_of_acting(settings).counted
+        self._policy = rules_of_acting(settings)
         self._counting: asyncio.Future[LedgerCount] | None = None
         self._nodes = 0
         self._readings: Readings | None = None
@@ -78,7 +78,7 @@ class Metering:
                 tally.posts_waiting,
                 tally.is_braked,
                 tally.deliveries_given_up,
-                scores(tally.marks, self._who),
+                scores(tally.marks, self._policy),
                 tally.waves,
             )
         return self.metrics.exposition(standing, accept)

@@ -60,10 +60,15 @@ def incident_id() -> str:
 def library(extra: Sequence[Path] = (), usual: str = "") -> Library:
     """Load the shipped playbooks and those of further directories; `left_out` are unusable files.
 
-    Shape: `usual` is the name of the default playbook.
+    Shape: `usual` is the name of the default playbook. From then on every text is searched for those directories' own
+    forms of secrets too.
 
-    Raises: PlaybookError when a directory cannot be read.
+    Raises: PlaybookError when a directory or its table of secrets cannot be read.
     """
+    if extra:
+        from bot.library.secret_rows import add_secret_rows
+
+        add_secret_rows(extra)
     return Library.load([_own_playbooks(), *extra], PROBES, CAUSES, ACTIONS, lenient=True, usual=usual)
 
 

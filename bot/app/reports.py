@@ -16,7 +16,7 @@ from bot.app.parts import now
 from bot.app.report_moments import capture_moments, kernel_moments, sketch_pictures
 from bot.domain.case import Case, read_case
 from bot.domain.core_heat import CoreHeat
-from bot.domain.entry import Entry, Head
+from bot.domain.entry import Entry
 from bot.domain.errors import BundleError, CaseError, PlaybookError, UnknownIncident
 from bot.domain.fold import fold, triaged_in
 from bot.domain.house_events import HOUSE
@@ -32,7 +32,6 @@ from bot.surfaces.report.page import page
 from bot.surfaces.report.parts import Picture
 from bot.surfaces.report.report import whole_report
 from bot.surfaces.report.report_data import KeptAnswer, ReportData
-from bot.surfaces.view.growth_words import growth_words
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.what_if_words import sentence
 
@@ -115,10 +114,10 @@ class ReportMaker:
 def _head(database: Database, incident_id: str) -> tuple[str, str]:
     """The last note about the incident in `house`, and what is broken in the record up to there."""
     try:
-        found = excerpt(database, incident_id)
+        with excerpt(database, incident_id) as found:
+            return (found.last.noted if found.last != found.before else ""), ""
     except BundleError as no:
         return "", no.sentence
-    return (Head(found.house[-1].seq, found.house[-1].hash).noted if found.house else ""), ""
 
 
 def _case(database: Database, incident_id: str, entries: tuple[Entry, ...]) -> tuple[Case | None, str]:
@@ -153,13 +152,9 @@ def _kept(database: Database, incident: Incident) -> Iterator[KeptAnswer]:
 
 def _pictures(incident: Incident, heat: CoreHeat | None) -> Iterator[Picture]:
     from bot.profile.core_picture import core_picture  # Pillow is loaded where a picture is drawn
-    from bot.profile.growth_picture import growth_picture
 
     if heat is not None:
         yield Picture(core_picture(heat, incident.node), heat.alt_text)
-    if incident.triage is not None and (growth := incident.triage.growth) is not None:
-        said = growth_words(growth)
-        yield Picture(growth_picture(growth, incident.node, said), f"{growth.what} over time: {said}")
 
 
 def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, ...], str, Verdict | None]:

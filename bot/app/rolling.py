@@ -9,7 +9,6 @@ from pathlib import Path
 
 from bot.app.check import PROGRAM
 from bot.app.parts import incident_id, nonce, now, ssh_scripts, ssh_transport
-from bot.app.policy_settings import rules_of_acting
 from bot.domain.case import CaseStore
 from bot.domain.contracts import ActingLedger
 from bot.domain.rolling import Places
@@ -25,8 +24,8 @@ def rolling_control(settings: Settings, ledger: ActingLedger, environment: Mappi
     """Return the roller, with the limits of the settings."""
     access = RingAccess(ssh_transport(environment), ssh_scripts(environment), nonce, Places())
     said = settings.capture
-    limits = RollingLimits(said.at_once, said.most_hours, said.a_day, said.approval)
-    return RollingControl(access, ledger, rules_of_acting(settings), limits, now, incident_id)
+    limits = RollingLimits(said.at_once, said.most_hours, said.a_day)
+    return RollingControl(access, ledger, limits, now, incident_id)
 
 
 def watch(control: RollingControl, cases: CaseStore) -> RollingWatch:

@@ -21,7 +21,7 @@ from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.block_actions import BlockActions
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.capture_cards import CaptureCards
-from bot.surfaces.slack.capture_decisions import CaptureDecisions
+from bot.surfaces.slack.capture_clicks import CaptureClicks
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
@@ -36,7 +36,6 @@ from bot.surfaces.slack.suggestions import NodeNames, NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.slack.view_submissions import ViewSubmissions
 from bot.surfaces.slack.wave_decisions import WaveDecisions
-from bot.surfaces.slack.wave_plans import WavePlans
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +114,12 @@ def slack_acting(
         suggestions=NodeSuggestions(known, askers),
     )
     home = HomePublisher(context, background, outbox, len(known.names), readings, deliveries, pagerduty)
-    recording = CaptureDecisions(context, captures, log) if captures is not None else None
+    recording = CaptureClicks(context, captures, log) if captures is not None else None
     waves = WaveDecisions(context, fleet.waves) if fleet is not None and fleet.waves is not None else None
-    plans = WavePlans(context, fleet) if fleet is not None and fleet.waves is not None else None
     others = [part for part in (waves, recording) if part is not None]
-    takes = [part for part in (fleet, recording, profiles, KeptChecks(context, background)) if part is not None]
-    clicks = BlockActions(context, background, fleet, others, plans)
-    submissions = ViewSubmissions(context, home, background, others, plans, takes)
+    takes = [part for part in (fleet, captures, profiles, KeptChecks(context, background)) if part is not None]
+    clicks = BlockActions(context, background, fleet, others)
+    submissions = ViewSubmissions(context, home, background, [waves] if waves is not None else (), takes)
     return SlackActing(surface, clicks, submissions, CommandReplies(context, pagerduty, recording), home)
 
 

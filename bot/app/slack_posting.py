@@ -13,6 +13,8 @@ from bot.app.parts import now
 from bot.app.reports import ReportMaker
 from bot.app.stores import Stores
 from bot.domain.contracts import Log
+from bot.domain.errors import UnknownIncident
+from bot.domain.wave import Wave
 from bot.inventory import Inventory
 from bot.library import Library
 from bot.response.intake.intake import Rules, why_nothing_in_storm
@@ -28,8 +30,10 @@ from bot.surfaces.slack.report_file import ReportFile
 from bot.surfaces.slack.sketch_file import SketchFile
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.thread_files import ThreadFiles
+from bot.surfaces.slack.wave_cards import PlansFile
 from bot.surfaces.slack.why_replies import WhyReplies
 from bot.surfaces.view.plan_words import PlanWords
+from bot.surfaces.waves import WavePlans, wave_plans
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,15 @@ def slack_posting(
     log = json_log.log
     connection = SlackConnection(tokens, timing, now, log, json_log.logger("slack"), counted)
     pictures = Pictures(connection.uploads, stores.outbox, timing, now, log)
-    kinds = (ReportFile(made.page), SketchFile())
+
+    async def plans_of(name: str) -> tuple[Wave, WavePlans]:
+        if (wave := await stores.waves.find(name)) is None:
+            raise UnknownIncident(f"There is no wave {name!r}.", "zombie wave lists them.")
+        found = [await stores.ledger.incident(member.incident) for member in wave.proposal.members]
+        incidents = {incident.id: incident for incident in found if incident is not None}
+        return wave, wave_plans(wave, incidents, PlanWords(ACTIONS))
+
+    kinds = (ReportFile(made.page), SketchFile(), PlansFile(plans_of))
     files = ThreadFiles(kinds, connection.uploads, stores.outbox, timing, now, log)
     poster = Poster(connection.calls, stores.outbox, timing, now, log, pictures, files)
     return SlackPosting(connection, poster, pictures, Background(log), Background(log))

@@ -30,7 +30,7 @@ def slack_waves(
 
     async def start(name: str, ask: FleetAsk, nodes: Sequence[Node], by: str, channel: str) -> Wave:
         playbook = parts.acting.playbooks.get("")
-        request = WaveRequest(ask.words, known_causes(playbook, ask.causes), by, control=ask.control, channel=channel)
+        request = WaveRequest(ask.words, known_causes(playbook, ask.causes), by, channel=channel)
         return await start_wave(parts, request, nodes, playbook, lambda _: None, wave_id=name)
 
     return WaveCards(parts.desk, start, PlanWords(ACTIONS), poster, background, watching, log, chat_requests)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from bot.response.record import IncidentRecord, Opening, unheard
 AT_ONCE = 20  # nodes that are read for a wave
 LONGEST_PAUSE = timedelta(seconds=5)
 LOOKS_EVERY = 1.0  # seconds between looks for waves without an owner
+ORPHANS_EVERY = 60.0  # seconds between looks for incidents of waves that were never proposed
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +60,11 @@ def wave_parts(
     log: Log = unheard,
 ) -> WaveParts:
     """Put them together; without `lookup` people's present standing cannot be asked."""
-    stepping, remediation = acting.remediation.stepping, acting.remediation
+    stepping = acting.remediation.stepping
     record = IncidentRecord(ledger, log)
     desk = Waves(acting.policy, record, ledger, waves, stepping.clock, secrets.SystemRandom(), lookup, log)
     kinds = acting.policy.kinds | {TERMINAL}
-    run = WaveRun(desk, acting.responder, known, remediation.diagnose, kinds, stepping.runner)
+    run = WaveRun(desk, acting.responder, known, kinds, stepping.runner)
     return WaveParts(desk, run, VerdictRecorder(ledger, acting.proposer, log, cases), known, acting)
 
 
@@ -92,6 +94,7 @@ async def start_wave(
     Raises: UsageError when no node can be part of it; LedgerError when it cannot be written.
     """
     wave_id = wave_id or f"wave-{incident_id()}"
+    await parts.desk.end_orphans()
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def check(node: Node) -> Verdict:
@@ -105,15 +108,26 @@ async def start_wave(
     opening = Opening(kind, wave_id, request.by, text, playbook.name, os_user=request.os_user, wave=wave_id)
     now = parts.acting.remediation.stepping.clock()
     opened = [(opening.unrecorded(verdict.node, now), verdict) for verdict in verdicts]
-    for incident, _ in opened:  # before any plan: the number of approvals needed may depend on the number of incidents
-        await parts.recorder.opened(incident)
 
     async def put(incident: Incident, verdict: Verdict) -> Incident:
         async with slots:
             return await parts.recorder.record(incident, verdict, playbook)
 
-    found = await asyncio.gather(*(put(incident, verdict) for incident, verdict in opened))
-    return await parts.desk.propose(wave_id, request, found, playbook.name)
+    try:
+        # Before any plan: the number of approvals needed may depend on the number of incidents.
+        for incident, _ in opened:
+            await parts.recorder.opened(incident)
+        putting = [asyncio.ensure_future(put(incident, verdict)) for incident, verdict in opened]
+        try:
+            found = await asyncio.gather(*putting)
+        finally:  # none of them may write after what is below
+            for task in putting:
+                task.cancel()
+            await asyncio.gather(*putting, return_exceptions=True)
+        return await parts.desk.propose(wave_id, request, found, playbook.name)
+    finally:  # what a killed program leaves behind is ended by the next
+        with contextlib.suppress(LedgerError):
+            await parts.desk.leave_none_waiting(wave_id, [incident for incident, _ in opened])
 
 
 async def run_here(parts: WaveParts, wave_id: str, says: Callable[[Wave, str], None]) -> Wave:
@@ -146,6 +160,7 @@ class WaveKeeper:
 
     def __init__(self, run: WaveRun, waves: WaveLedger, leases: Leases, log: Log, clock: Seconds) -> None:
         self._run = run
+        self._clock = clock
         self._waves = waves
         self._leases = leases
         self._log = log
@@ -164,9 +179,12 @@ class WaveKeeper:
         await self._work.finish(seconds)
 
     async def _look(self) -> None:
-        unavailable = ""
+        unavailable, looked = "", -ORPHANS_EVERY
         while True:
             try:
+                if self._clock() - looked >= ORPHANS_EVERY:
+                    await self._run.desk.end_orphans()
+                    looked = self._clock()
                 for wave in await self._waves.ids(only_open=True):
                     if not self._work.is_owed(wave):
                         self._work.want(wave)

@@ -62,7 +62,7 @@ class WeighingPool:
         self._first: tuple[Node, datetime, Sequence[bytes]] | None = None  # what the first that answers says
         self._here = WeighingWorker(task, what.playbook, sweep)
         asked = [(probe.name, command) for probe in what.playbook.probes for command in probe.commands]
-        self._batch = Batch.of(asked, what.sampling)
+        self._batch = Batch.of(asked, what.sampling, together=True)
         self._squeezes = what.parallel >= FEWEST_SQUEEZED
 
     @property

@@ -9,7 +9,6 @@ from bot.causes import _cgroup_ids, _recent
 from bot.causes._figures import memory, percent
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_cores
 from bot.causes._packet_waits import waits_on
-from bot.causes._profiled import something_else, walk_seen
 from bot.causes._starvation import held_by_another, starvation
 from bot.domain.cause import Tuning
 from bot.domain.probe import Snapshot, Unread
@@ -20,7 +19,7 @@ from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent, KernelEventKind
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.processes import ProcessesReading
-from bot.probes.profile import ProfileReading
+from bot.probes.profile import MEMCG_WALK, ProfileReading
 from bot.probes.reclaim import ReclaimReading
 
 # Until 5.8 each read of v1 memory.numa_stat summed per-CPU counters over the whole tree, dying cgroups included.
@@ -289,3 +288,26 @@ def _ids_spent(snapshot: Snapshot, dying: int, tuning: Tuning) -> Harm | Evidenc
     if not refusal.by_dying:
         return refusal.evidence
     return Harm("no more cgroups can be made", Confidence.LIKELY, refusal.evidence)
+
+
+# --- What a profile shows of a held core: the walk over memory cgroups, or something else
+
+# In the first known case nearly all of the core's samples were in the walk; half leaves room for other work there.
+_MOST_OF_A_CORE = 0.5
+
+
+def walk_seen(snapshot: Snapshot) -> ProfileReading | None:
+    """Return the profile if its hottest core spent most of its time in the walk."""
+    seen = snapshot.get(ProfileReading)
+    if isinstance(seen, Unread) or seen.signature != MEMCG_WALK or seen.share_of_core < _MOST_OF_A_CORE:
+        return None
+    return seen
+
+
+def something_else(snapshot: Snapshot, held: HeldCores) -> ProfileReading | None:
+    """Return the profile if a held core spent most of its time in a named function other than the walk."""
+    seen = snapshot.get(ProfileReading)
+    if isinstance(seen, Unread) or not seen.has_names or seen.signature == MEMCG_WALK:
+        return None
+    is_held = seen.core is not None and any(core.core == seen.core for core in held.cores)
+    return seen if is_held and seen.share_of_core >= _MOST_OF_A_CORE else None

@@ -1,7 +1,4 @@
-"""Finds the leaker: compares what keeps restarting with the count of dying cgroups and the time available.
-
-Longer than 300 lines: the suspects, the arguments for each, and the choice among them are one judgement.
-"""
+"""Finds the leaker: compares what keeps restarting with the count of dying cgroups and the time available."""
 
 from __future__ import annotations
 
@@ -169,7 +166,7 @@ def _of_loop(
         fits_because="" if fit is None or elsewhere else because,
         steady=loop.state is LoopState.STEADY,
         ends_well=_loops.ends_well(loop.unit),
-        ends_unseen=not (caught or _loops.end_is_seen(loop.unit) or _loops.is_frantic(loop.unit, snapshot.window)),
+        ends_unseen=not (caught or _loops.end_is_seen(loop.unit) or _loops.is_frantic(loop.unit, snapshot)),
         stopped=_loops.when_stopped(loop, uptime) if loop.state is LoopState.STOPPED else "",
     )
 

@@ -102,10 +102,13 @@ def end_is_seen(unit: Unit) -> bool:
     return unit.result not in ("", "success") or unit.restart not in _AFTER_SUCCESS
 
 
-def is_frantic(unit: Unit, window: timedelta) -> bool:
+def is_frantic(unit: Unit, snapshot: Snapshot) -> bool:
     """True if systemd restarted it once a second or more between the looks: nobody writes a poller like that."""
-    before, later = unit.restarts, unit.restarts_later
-    return before is not None and later is not None and later - before >= max(1.0, window.total_seconds())
+    before, later, units = unit.restarts, unit.restarts_later, snapshot.get(UnitsReading)
+    # A slow node's looks lie further apart than the window.
+    between = 0.0 if isinstance(units, Unread) else units.seconds_between or 0.0
+    seconds = max(1.0, between, snapshot.window.total_seconds())
+    return before is not None and later is not None and later - before >= seconds
 
 
 def last_run(unit: Unit, uptime: timedelta | None) -> timedelta | None:

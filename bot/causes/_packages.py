@@ -1,6 +1,6 @@
 """A package manager at work: what it replaces is stopped and started by itself, and a boot in between may not come up.
 
-Only the busiest processes are read, so one that waits for its download is not seen.
+It is known by its name; where the names were not read, one that uses the CPU is seen.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Evidence
 from bot.probes.processes import ProcessesReading
+from bot.probes.unfinished import UnfinishedReading
 
 # Of packages, and of what makes the next boot's files; the kernel cuts names at fifteen letters (TASK_COMM_LEN).
 _NAMES = (
@@ -18,7 +19,11 @@ _NAMES = (
 
 
 def at_work(snapshot: Snapshot) -> Evidence | None:
-    """Return the package manager that used the CPU in the window; None if none was seen."""
+    """Return the package manager that is at work; None if none was seen."""
+    unfinished = snapshot.get(UnfinishedReading)
+    for each in () if isinstance(unfinished, Unread) else unfinished.found:
+        if each.kind == "packages":
+            return Evidence("packages-change", "unfinished", each.says, (each.line,))
     processes = snapshot.get(ProcessesReading)
     for process in () if isinstance(processes, Unread) else processes.busiest:
         if process.name in _NAMES and not process.kernel_thread:

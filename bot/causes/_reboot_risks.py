@@ -1,7 +1,8 @@
 """What speaks against a reboot of this node, whatever it would cure: it may hang, not come up, or change nothing.
 
-A shutdown waits for tasks in uninterruptible sleep and for file systems that cannot be unmounted. A boot needs its
-disks and its file systems, and checks those that were shut or had errors. A container's reboot keeps the kernel, and a
+A shutdown waits for tasks in uninterruptible sleep and for file systems that cannot be unmounted, and cuts off what is
+at work: a rebuild, firmware being written, packages, a oneshot. A boot needs its kernel and initrd, its disks and its
+file systems, and checks those that were shut or had errors. A container's reboot keeps the kernel, and a
 module of memory that errs is the same after it. What was not read is no risk: where a reading decides, the playbook has
 to ask for it; what the log tells counts also without it.
 """
@@ -23,8 +24,10 @@ from bot.probes.kernel_log import KernelLogReading
 from bot.probes.memory_errors import MemoryErrorsReading
 from bot.probes.processes import ProcessesReading, Waiting
 from bot.probes.storage import StorageReading
+from bot.probes.unfinished import UnfinishedReading
+from bot.probes.units import UnitsReading
 
-BESIDE = ("storage", "filesystems", "memory_errors")  # looked at besides host, log and processes
+BESIDE = ("storage", "filesystems", "memory_errors", "units", "unfinished")  # besides host, log and processes
 # Ours: a state that half an hour of work brought about comes back as fast after the next boot.
 _JUST_BOOTED = timedelta(minutes=30)
 _NOW_MINUTES = 10  # a disk that fails goes on to (kernel/hung_task.c tells of its waiters every two minutes)
@@ -73,6 +76,7 @@ def _risks(snapshot: Snapshot) -> Iterator[Evidence]:
         yield Evidence("is-container", "host", "this is a container, and a reboot keeps its kernel")
     if (packages := _packages.at_work(snapshot)) is not None:
         yield replace(packages, says=f"{packages.says}: a boot in between may not come up")
+    yield from _unfinished(snapshot)
     waiting = _waiting(snapshot)
     yield from _dead_disk(snapshot, waiting)
     yield from _silent_server(waiting)
@@ -80,6 +84,20 @@ def _risks(snapshot: Snapshot) -> Iterator[Evidence]:
     yield from _unchecked(snapshot)
     yield from _memory(snapshot)
     yield from _no_room(snapshot)
+
+
+def _unfinished(snapshot: Snapshot) -> Iterator[Evidence]:
+    """What a reboot would cut off, or trip over; packages are told of by their own module."""
+    reading, units = snapshot.get(UnfinishedReading), snapshot.get(UnitsReading)
+    for each in () if isinstance(reading, Unread) else reading.found:
+        if each.kind != "packages":
+            stops = each.kind in ("boot", "half-done")
+            harm = "the boot may not come up" if stops else "a reboot would cut that off"
+            yield Evidence(f"unfinished-{each.kind}", "unfinished", f"{each.says}: {harm}", (each.line,))
+    for unit in () if isinstance(units, Unread) else units.services:
+        if unit.works_once:
+            says = f"{unit.name} is at work and ends by itself (Type=oneshot): a reboot would cut that off"
+            yield Evidence("unfinished-unit", "units", says, unit.source[:4])
 
 
 def _waiting(snapshot: Snapshot) -> tuple[Waiting, ...]:

@@ -1,15 +1,21 @@
-"""Whether the node needs a unit, and which step keeps the unit from coming back."""
+"""Whether the node needs a unit, what makes its runs end, and which step keeps the unit from coming back."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
+from bot.causes._figures import span
 from bot.causes._shut_filesystems import shut_mounts
 from bot.domain.action import Step
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import listed
 from bot.probes.agents import Agent, AgentsReading
+from bot.probes.clock import ClockReading
+from bot.probes.dns import DnsReading
+from bot.probes.essential_units import EssentialUnitsReading
+from bot.probes.filesystems import FilesystemsReading, Room
 from bot.probes.host import HostReading
 from bot.probes.units import Unit, UnitsReading
 
@@ -19,6 +25,10 @@ _NOT_DISABLED_USEFULLY = ("static", "generated", "indirect", "masked")
 
 
 _OF_LINKS = ("/", "/etc")  # mounts of the links that disabling removes
+WHY_ENDS = ("filesystems", "dns", "clock", "essential_units")  # read for what makes the runs of any service end
+_ROOM_PERCENT = 1.0  # as gone_percent of disk-full
+_FAILED_FEW = 2  # as failed_few of dns-failing
+_SKEW = timedelta(minutes=5)  # krb5.conf(5), clockskew: beyond it tickets, and soon certificates, are refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +42,8 @@ class UnitState:
     needed_because: str = ""
     unused_because: str = ""  # why a known agent is not needed here
     triggered_by: tuple[str, ...] = ()
+    wanted_by: tuple[str, ...] = ()
+    result: str = ""  # how its last run ended, in systemd's word
     use_unread: str = ""  # why it is not known whether anybody needs it
     stops_protected: tuple[str, ...] = ()  # what must not be stopped and would stop with it
 
@@ -53,6 +65,8 @@ def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent
         needed_because=(agent.because or "it is in use") if agent and (agent.used or agent.claimed) else "",
         unused_because=(agent.because or "nobody uses it") if agent and agent.used is False else "",
         triggered_by=unit.triggered_by if unit else (),
+        wanted_by=unit.wanted_by if unit else (),
+        result=unit.result if unit else "",
         use_unread=_not_read(agents, snapshot.get(HostReading)),
         stops_protected=tuple(name for name in stops_too if is_protected((name, *_aliases(units, name)))),
     )
@@ -87,5 +101,42 @@ def keep_from_starting(unit: UnitState, snapshot: Snapshot) -> tuple[tuple[Step,
         return (), f"Whether anybody here needs {unit.unit} was not read ({unit.use_unread})."
     if shut := next((mount.point for mount in snapshot.once(shut_mounts) if mount.point in _OF_LINKS), ""):
         return (), f"{unit.unit} cannot be disabled: {shut} takes no writes."
-    action = "mask_unit" if unit.enabled in _NOT_DISABLED_USEFULLY or unit.triggered_by else "disable_unit"
+    if not unit.unused_because and (why := _why_ends(unit, snapshot)):
+        return (), f"{why}, and the runs of {unit.unit} may end by that: it is not disabled before that is mended."
+    # Disabling removes the links of a unit's own file. Another mover starts it all the same: a timer, a socket, a path,
+    # or a unit that wants it by itself.
+    moved = unit.triggered_by or (unit.enabled == "disabled" and unit.wanted_by)
+    action = "mask_unit" if unit.enabled in _NOT_DISABLED_USEFULLY or moved else "disable_unit"
     return (Step(action, {"unit": unit.unit}),), ""
+
+
+def _why_ends(unit: UnitState, snapshot: Snapshot) -> str:
+    """Return the node's own fault by which runs of any service end, as a sentence without its full stop; empty if none.
+
+    An agent that nobody uses here ends for want of its configuration: that is known, and is not asked here.
+    """
+    if unit.result == "oom-kill":
+        return "The kernel kills it for lack of memory"
+    if shut := next(iter(snapshot.once(shut_mounts)), None):
+        return f"{shut.point} takes no writes"
+    files, names, clock = snapshot.get(FilesystemsReading), snapshot.get(DnsReading), snapshot.get(ClockReading)
+    fixed = set() if isinstance(files, Unread) else {mount.point for mount in files.mounts if mount.is_read_only}
+    for room in () if isinstance(files, Unread) else files.rooms:
+        if not room.is_image and room.point not in fixed and _least(room) < _ROOM_PERCENT:
+            return f"{room.point} has no room left"
+    if not isinstance(names, Unread) and names.servers and all(s.failed >= _FAILED_FEW for s in names.servers):
+        return "No name server answers"
+    if not isinstance(clock, Unread) and abs(clock.offset_seconds or 0.0) >= _SKEW.total_seconds():
+        return f"The clock is {span(timedelta(seconds=abs(clock.offset_seconds or 0.0)))} off"
+    essential = snapshot.get(EssentialUnitsReading)
+    known = () if isinstance(essential, Unread) else essential.units
+    for kind in ("runtime", "network"):
+        of_kind = [each for each in known if each.kind == kind]
+        stopped = next((each for each in of_kind if each.is_stopped), None)
+        if stopped is not None and not any(each.active == "active" for each in of_kind):
+            return f"{stopped.name} is stopped"
+    return ""
+
+
+def _least(room: Room) -> float:
+    return min(room.free_percent, 100.0 if room.free_inodes_percent is None else room.free_inodes_percent)

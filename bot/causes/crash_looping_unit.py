@@ -8,7 +8,8 @@ attempts of a container in the cluster's own pods, the newest of them minutes ol
 Refutes: no unit waits for a restart, no counter rose, no container came and went. A unit that is restarted after
 successful runs is a poller; a unit that runs for an hour each time is a schedule, or crashed once. A new start alone is
 a person's or a deployment's.
-Remedy: disable the unit, unless it is protected or needed here, or has looped only for minutes: it may recover.
+Remedy: disable the unit, unless it is protected or needed here, or has looped only for minutes: it may recover; nor
+while a fault of the node explains why its runs end.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from bot.causes._churn import Churn
 from bot.causes._essential import is_spare
 from bot.causes._figures import span
 from bot.causes._loops import Loop, LoopState
-from bot.causes._unit_state import UnitState, keep_from_starting, unit_state_of
+from bot.causes._unit_state import WHY_ENDS, UnitState, keep_from_starting, unit_state_of
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -76,7 +77,7 @@ def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: T
         # A single restart is not a loop; without counter and journal there may have been many.
         unseen = loop.unit.restarts is None and loop.unit.between_tries
         confidence = Confidence.LIKELY if unseen else Confidence.POSSIBLE
-    seen = _loops.end_is_seen(loop.unit) or _loops.is_frantic(loop.unit, snapshot.window)
+    seen = _loops.end_is_seen(loop.unit) or _loops.is_frantic(loop.unit, snapshot)
     if not seen and confidence is Confidence.CONFIRMED:
         confidence = Confidence.LIKELY
     doubt = "" if seen else _loops.END_UNSEEN
@@ -206,6 +207,6 @@ CAUSE = Cause(
         "pod_backoff_minutes",
     ),
     weigh=weigh,
-    beside=("essential_units", "filesystems", "kernel_log"),
+    beside=("kernel_log", *WHY_ENDS),
     of_one=True,
 )

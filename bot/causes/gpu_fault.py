@@ -4,23 +4,24 @@ Confirms: a GPU that does not answer, and the driver's line about it; a recovery
 that could not be replaced; an Xid of a fault, or the end of the memory shared with programs, within the last minutes.
 Supports: an Xid of a fault within the last hours; nvidia-smi hangs as well; errors that repeat on the same GPU.
 Refutes: no GPU; GPUs that answer and a log without such lines. Errors that applications cause are not faults.
-Remedy: a reboot only if a GPU does not answer now and the driver logged its fault, or if the GPU's own recovery action,
-or its latest Xid 154, asks for one; once in 30 days, because a reboot that failed once will fail again, and never
-against _reboot_risks. Everything else is NVIDIA's action for the code, as advice: people decide on a reset of the GPU
-or a replacement. A node of a Kubernetes cluster may be cordoned while a GPU is unusable.
+Remedy: a reboot only where NVIDIA asks for one: the GPU's own recovery action, its latest Xid 154, or the action for
+the code of a GPU that does not answer now; once in 30 days, because a reboot that failed once will fail again, and
+never against _reboot_risks. A power cycle is no reboot over SSH, and a GPU that asks for a drain still serves work:
+there, and for everything else, NVIDIA's action is advice, and people carry it out. A node of a Kubernetes cluster may
+be cordoned while a GPU is unusable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import timedelta
 
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
 from bot.causes._reboot_risks import BESIDE, of_a_boot_alone, offered_no_reboot
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.defaults import NOT_REBOOTED_AGAIN_WITHIN
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.formats.gpu_events import FALLEN_OFF, RECOVERY_ACTION, UNIFIED_MEMORY, Xid, XidKind, xid
@@ -31,6 +32,7 @@ from bot.probes.kernel_log import KernelLogReading
 
 NAME = "gpu-fault"
 _NO_ACTION = ("", "none")
+_REBOOT = (Step("reboot"),)
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
@@ -62,19 +64,18 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         else _remedy(state, xids, faults, not isinstance(log, Unread))
     )
     against: tuple[Evidence, ...] = ()
-    if remedy == (Step("reboot"),) and (against := of_a_boot_alone(snapshot)):
-        remedy = (Step("cordon"),)
+    why_not = _by_people(state, xids) if is_of_no_use else ""
+    if remedy == _REBOOT and (against := of_a_boot_alone(snapshot)):
+        remedy, why_not = (Step("cordon"),), offered_no_reboot(against)
     return Finding(
         cause=NAME,
         status=Status.CRITICAL if is_of_no_use else Status.DEGRADED,
         confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
-        summary=". ".join(
-            [sentence(*(item.says for item in evidence[:3])), *([offered_no_reboot(against)] if against else [])]
-        ),
+        summary=". ".join([sentence(*(item.says for item in evidence[:3])), *([why_not] if why_not else [])]),
         evidence=(*evidence, *against),
         suspects=tuple(dict.fromkeys(bus for bus in (*_sick(state), *(x.bus for x in faults)) if bus)),
         remedy=remedy,
-        lasting_fix=_advice(state, faults),
+        lasting_fix=_advice(state, xids, faults, remedy == _REBOOT),
     )
 
 
@@ -131,21 +132,37 @@ def _demanded_by_log(state: Sequence[Gpu], xids: Sequence[Xid]) -> list[Xid]:
     return [x for x in latest.values() if x.recovery.lower() not in _NO_ACTION]
 
 
-def _remedy(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid], log_read: bool) -> tuple[Step, ...]:
-    """A reboot where one is asked for, or where a GPU is gone by both accounts: one that was taken out is silent too.
+def _asked(state: Sequence[Gpu], xids: Sequence[Xid]) -> dict[str, str]:
+    """The recovery action that each GPU asks for, by its address; NVIDIA's table counts only for the others."""
+    by_log = {x.bus: x.recovery for x in _demanded_by_log(state, xids)}
+    return by_log | {gpu.bus: gpu.recovery for gpu in state if gpu.recovery}
 
-    A GPU that fell off the bus stays away until a boot; any other fault (`faults`: the recent ones) may be long over.
-    Without the log nothing milder is offered in its place: it may have asked for a reboot.
+
+def _remedy(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid], log_read: bool) -> tuple[Step, ...]:
+    """A reboot where NVIDIA asks for one, by the GPU's own word or for the code of a GPU that does not answer.
+
+    A GPU that was taken out is silent too: its fault is logged (`faults`: the recent ones). Without the log nothing
+    milder is offered in a reboot's place: it may have asked for one.
     """
-    asked = [*(gpu.recovery for gpu in state), *(x.recovery for x in _demanded_by_log(state, xids))]
-    gone = {gpu.bus for gpu in state if gpu.answers is False} & {
-        x.bus
-        for x in (*faults, *(x for x in xids if x.code == FALLEN_OFF))
-        if x.meaning.kind is XidKind.FAULT and not x.is_switch
-    }
-    if gone or any("reboot" in action.lower() for action in asked):
-        return (Step("reboot"),)
+    asked = _asked(state, xids)
+    silent = {gpu.bus for gpu in state if gpu.answers is False} - asked.keys()
+    by_code = any(
+        "reboot" in x.meaning.action for x in faults if x.bus in silent and not x.is_switch and x.code != FALLEN_OFF
+    )
+    if not _by_people(state, xids) and (by_code or any("reboot" in action.lower() for action in asked.values())):
+        return _REBOOT
     return (Step("cordon"),) if log_read else ()
+
+
+def _by_people(state: Sequence[Gpu], xids: Sequence[Xid]) -> str:
+    """Why a reboot would not be what NVIDIA asks for, whatever else speaks for one; empty where nothing does."""
+    asked = _asked(state, xids)
+    if drains := next((bus for bus, action in asked.items() if "drain" in action.lower()), None):
+        return f"No reboot is offered: GPU {drains} asks for {asked[drains]}, so its work ends first."
+    silent = {gpu.bus for gpu in state if gpu.answers is False} - asked.keys()
+    if any(x.bus in silent for x in xids if x.code == FALLEN_OFF):
+        return "No reboot is offered: NVIDIA asks for a power cycle, and a reboot over SSH is none."
+    return ""
 
 
 def _memory(state: Sequence[Gpu]) -> Iterable[Evidence]:
@@ -197,12 +214,20 @@ def _sick(state: Sequence[Gpu]) -> list[str]:
     return [gpu.bus for gpu in state if gpu.answers is False or gpu.recovery or gpu.remap_failed]
 
 
-def _advice(state: Sequence[Gpu], faults: Sequence[Xid]) -> str:
-    """NVIDIA's action for the gravest fault, in words; empty if there is none, so that the playbook's words stand."""
+def _advice(state: Sequence[Gpu], xids: Sequence[Xid], faults: Sequence[Xid], is_reboot: bool) -> str:
+    """NVIDIA's action in words: what the GPU asks for, or that for the last fault. Empty: the playbook's words stand.
+
+    Where the plan is the reboot that NVIDIA asks for, the words ask for nothing that it does not do.
+    """
     if any(gpu.replace or gpu.remap_failed for gpu in state):
         return "Replace the GPU: its memory cannot repair itself any further."
+    first = "" if is_reboot else " Drain the node first."
+    if asked := _asked(state, xids):
+        wanted = (bus for bus, action in asked.items() if not is_reboot or "reboot" in action.lower())
+        if (bus := next(wanted, None)) is not None:
+            return f"Do what GPU {bus} asks for: {asked[bus]}.{first}"
     if faults:
-        return f"NVIDIA's action for {faults[-1].says}: {faults[-1].meaning.action}. Drain the node first."
+        return f"NVIDIA's action for {faults[-1].says}: {faults[-1].meaning.action}.{first}"
     return ""
 
 
@@ -258,6 +283,6 @@ CAUSE = Cause(
     weigh=weigh,
     beside=("processes", *BESIDE),
     eased_by=("cordon",),
-    cured_alone_by=("reboot",),  # the card is lost to this boot, and nothing that runs here made it so
-    reboot_lasts=timedelta(days=30),  # NVIDIA's RESTART_BM: reboot once, on a repeat replace the card
+    cured_alone_by=("reboot",),  # the card itself asks for it, and nothing that runs here made it so
+    reboot_lasts=NOT_REBOOTED_AGAIN_WITHIN,  # ours: a GPU that asks for a second one within a month has to be replaced
 )

@@ -12,8 +12,6 @@ Refutes: no task waits, a log without such lines; many writers on disks that kee
 waiters that used CPU between the looks, as readers of a file server do: what they wait for answers.
 After ten hung tasks the kernel logs no more: if nothing waits now, the stall is over or undecided, never present.
 Remedy: none planned: the disk is the same after a reboot, and the reboot may hang on the waiting tasks.
-
-Longer than 300 lines: a disk, a file server and a pool are judged by the same waiting tasks.
 """
 
 from __future__ import annotations

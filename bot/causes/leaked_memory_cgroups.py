@@ -10,8 +10,6 @@ Supports: the held core serves the starved queue; the walker's threads ran on it
 Refutes: few dying cgroups; a count that falls so fast that few will soon be left; the held core runs something else.
 Remedy: disable the leaker; with harm, then reboot (nothing else frees dying cgroups), unless their count is falling
 fast or the time of the harm is not known; never a reboot alone, and none against _reboot_risks.
-
-Longer than 300 lines: half of it is what the finding says in each case.
 """
 
 from __future__ import annotations
@@ -22,13 +20,12 @@ from datetime import timedelta
 
 from bot.causes import _churn, _dying_share, _harm, _leaker, _loops
 from bot.causes._figures import count, memory, span
-from bot.causes._harm import Harms
-from bot.causes._harm_ahead import ahead
+from bot.causes._harm import Harms, kib_each, walk_of
 from bot.causes._held_cores import held_cores
 from bot.causes._leaker import Blame, Suspect, Suspects
 from bot.causes._reboot_risks import BESIDE, offered_no_reboot, undoing_a_stop
 from bot.causes._starvation import starvation
-from bot.causes._unit_state import keep_from_starting
+from bot.causes._unit_state import WHY_ENDS, keep_from_starting
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.growth import Grows, HarmAt
@@ -303,8 +300,26 @@ CAUSE = Cause(
         "recent_hours",
     ),
     signature=("cgroups", "host"),
-    beside=("profile", "softirq_waits", *BESIDE),
+    beside=("profile", "softirq_waits", *dict.fromkeys((*BESIDE, *WHY_ENDS))),
     grows=Grows("dying memory cgroups", _dying, _harm_ahead),
     weigh=weigh,
     eased_by=("drop_caches",),
 )
+
+
+# --- The number of dying cgroups from which they would do harm on a node: the nearest kind of harm
+
+
+def ahead(snapshot: Snapshot, cgroups: CgroupsReading, tuning: Mapping[str, float]) -> HarmAt | None:
+    """Return the lowest number of dying cgroups that would do harm here, and the harm; None if not known."""
+    found: list[HarmAt] = []
+    if walk_of(snapshot, cgroups.mode).dear:
+        seconds = tuning["core_held_seconds"]
+        many = 10_000 * seconds / tuning["walk_seconds_per_10000"]
+        found.append(HarmAt(round(many), f"each read of the statistics holds a core for {seconds:g} s"))
+    reclaim = snapshot.get(ReclaimReading)
+    if not isinstance(reclaim, Unread) and reclaim.mem_total_kib:
+        share = tuning["memory_gone_percent"]
+        many = reclaim.mem_total_kib * share / 100 / kib_each(snapshot, tuning)
+        found.append(HarmAt(round(many), f"they hold {share:g} % of the node's memory"))
+    return min(found, key=lambda harm: harm.value, default=None)

@@ -19,12 +19,13 @@ _EXAMPLES = """examples:
   zombie audit verify
   zombie audit verify --head 412:3f9a1c04b7de52c0a8e91d7734bb06f2    as shown on a closing card, after “record”
   zombie audit verify --from-slack --since 7d
+  zombie audit verify incident.jsonl                           a file of zombie incidents export
   zombie audit export > record.jsonl
 """
 _EXIT_CODES = """exit status:
   0  the record is intact
   1  it is broken; each line names a fault
-  2  it cannot be read, or Slack cannot, or nothing was found in Slack to compare with
+  2  not all of it can be read, or Slack cannot, or what was found in Slack cannot prove it
 """
 _CHANNEL = re.compile(r"[CG][A-Z0-9]{5,}\Z")  # a Slack channel; the ids of PagerDuty's notes do not match
 
@@ -50,12 +51,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         _EXIT_CODES,
     )
     verify.add_argument(
+        "bundle", type=Path, nargs="?", metavar="FILE", help="verify this bundle instead, as zombie verify does"
+    )
+    verify.add_argument(
+        "--playbooks", type=Path, metavar="DIR", action="append", default=[], help="with FILE: further playbooks"
+    )
+    verify.add_argument(
         "--head",
         type=options.head,
         action="append",
         default=[],
         metavar="SEQ:HASH",
-        help="a head that the record must contain; may be repeated. A hash alone, as on older cards, works too",
+        help="a head that the record must contain, with 32 digits or more; may be repeated. A hash alone works too",
     )
     verify.add_argument(
         "--from-slack",
@@ -87,25 +94,45 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
-    """Verify, and return 0 if the record is intact."""
+    """Verify, and return 0 if the record, or the bundle, is intact.
+
+    Raises: UsageError when Slack, a bundle or the record cannot be read.
+    """
     from bot.commands import record
+    from bot.commands.verify import print_verified
+    from bot.domain.errors import UsageError
+    from bot.domain.safe_text import one_line
     from bot.ledger import audit
 
+    if arguments.bundle is not None:
+        if arguments.from_slack or arguments.channel:
+            raise UsageError("A bundle is not compared with Slack.", "Copy the head of its card: --head SEQ:HASH")
+        return print_verified(arguments.bundle, arguments.playbooks, arguments.head)
+    options.print_anything()
+    if arguments.playbooks:
+        raise UsageError("--playbooks goes with a bundle.", "zombie audit verify FILE --playbooks DIR")
     with record.existing(arguments.environ) as database:
         posted = _from_slack(arguments, database) if arguments.from_slack else None
         found = audit(database, [*arguments.head, *(posted.heads if posted is not None else ())])
     counted = f"{found.entries} entries, {found.incidents} incident{'s' * (found.incidents != 1)}"
     for broken in found.broken:
-        print(f"broken: {broken}")
+        print(one_line(f"broken: {broken}", 600))
     if posted is not None:
         print(f"heads in Slack: {len(posted.heads)} compared")
         for channel, why in posted.unread.items():
-            print(f"not read in Slack: {channel} ({why})")
+            print(one_line(f"not read in Slack: {channel} ({why})", 600))
+        for unfit in posted.unfit:
+            print(one_line(f"not compared: {unfit}", 600))
+    for unread in found.unread:
+        print(one_line(f"not read: {unread}", 600))
     if found.broken:
         print(f"{len(found.broken)} broken of {counted}")
         return 1
+    if found.unread:
+        print(f"not all read: {len(found.unread)} of {counted}", file=sys.stderr)
+        return 2
     print(f"whole: {counted}; the house ends with {found.house.noted or 'no entry'}")
-    if posted is not None and (posted.unread or not posted.heads):
+    if posted is not None and (posted.unread or posted.unfit or not posted.heads):
         print("The record agrees with itself, but not all of it was compared with Slack.", file=sys.stderr)
         return 2
     return 0

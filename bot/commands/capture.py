@@ -48,7 +48,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "about what the core ran goes on record.",
         _EXAMPLES,
     )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="start|list|show|stop|approve|decline")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="start|list|show|stop")
     start = options.add_parser(verbs, "start", "begin to record", "Begin to record on a node.", "")
     start.add_argument("node", metavar="NODE", help="the node's name")
     start.add_argument("--for", dest="lasts", default="12h", metavar="TIME", help="1h, 6h, 12h or 24h (default 12h)")
@@ -62,21 +62,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     options.add_parser(verbs, "list", "list what was recorded", "List captures, the newest first.", "").add_argument(
         "--json", action="store_true", help="print the list as JSON"
     )
-    for name, says in (
-        ("show", "look at a capture now"),
-        ("stop", "end it"),
-        ("approve", "say yes to another person's capture"),
-        ("decline", "say no to a capture"),
-    ):
+    for name, says in (("show", "look at a capture now"), ("stop", "end it")):
         verb = options.add_parser(verbs, name, says, f"{says.capitalize()}.", "")
         verb.add_argument("capture", metavar="ID", help="its id, or the beginning of it")
         if name == "show":
             verb.add_argument("--json", action="store_true", help="print it as JSON")
-        if name in ("show", "stop"):
-            verb.add_argument("--out", type=Path, metavar="DIR", help="write perf's text around symptoms to DIR")
-        else:
-            verb.add_argument("--approve-as", type=approvals.name, required=True, metavar="NAME", help="the approver")
-            verb.add_argument("--reason", default="", metavar="TEXT", help="why; it goes on record")
+        verb.add_argument("--out", type=Path, metavar="DIR", help="write perf's text around symptoms to DIR")
     for verb in verbs.choices.values():
         options.add_files(verb)
         verb.set_defaults(run=run)
@@ -100,8 +91,6 @@ def run(arguments: argparse.Namespace) -> int:
         "list": _list,
         "show": _show,
         "stop": _stop,
-        "approve": _approve,
-        "decline": _decline,
     }
     try:
         with record.stores(arguments.environ, create=arguments.verb == "start") as stores:
@@ -135,26 +124,8 @@ async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> int:
         ) from no
     by = terminal_user(arguments.environ)
     rolling = await watch.control.ask(_node(arguments, arguments.node), request, by, by.removeprefix("terminal:"))
-    if rolling.started is None:
-        print(f"Capture {rolling.id} of {rolling.node} waits for another person's yes:")
-        print(options.to_type(arguments, f"  zombie capture approve {rolling.id} --approve-as NAME"))
-    else:
-        _print_begun(arguments, rolling)
-    return 0
-
-
-async def _approve(arguments: argparse.Namespace, watch: RollingWatch) -> int:
-    rolling = await watch.control.find(arguments.capture)
-    approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
-    _print_begun(arguments, await watch.control.approve(_node(arguments, rolling.node), rolling, approval))
-    return 0
-
-
-async def _decline(arguments: argparse.Namespace, watch: RollingWatch) -> int:
-    rolling = await watch.control.find(arguments.capture)
-    approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
-    await watch.control.decline(rolling, approval)
-    print(f"Capture {rolling.id} is declined; nothing was recorded.")
+    print(f"Capture {rolling.id} records on {rolling.node} until {rolling.until:%Y-%m-%d %H:%M} UTC.")
+    print(options.to_type(arguments, f"  zombie capture show {rolling.id}"))
     return 0
 
 
@@ -188,33 +159,29 @@ async def _show(arguments: argparse.Namespace, watch: RollingWatch) -> int:
 
 async def _stop(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     """Stop it, then look: the last samples are read before the ring is removed."""
-    from bot.commands.login import terminal_user
     from bot.response.capture.rolling_words import lines
 
-    rolling = await watch.control.find(arguments.capture)
-    if not rolling.is_over:
-        by = terminal_user(arguments.environ)
-        await watch.control.stop(_node(arguments, rolling.node), rolling, by, by.removeprefix("terminal:"))
-    print("\n".join(lines(await _looked(arguments, watch))))
+    print("\n".join(lines(await _looked(arguments, watch, stops=True))))
     return 0
 
 
-async def _looked(arguments: argparse.Namespace, watch: RollingWatch) -> RollingNews:
+async def _looked(arguments: argparse.Namespace, watch: RollingWatch, stops: bool = False) -> RollingNews:
     from bot.app.rolling import kept_in
+    from bot.commands.login import terminal_user
     from bot.response.capture.rolling_watch import RollingNews
 
     rolling = await watch.control.find(arguments.capture)
-    if not rolling.is_on_node:
+    if rolling.is_over:
         return RollingNews(rolling)
+    known = options.inventory(arguments, options.settings(arguments))
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
     with kept_in(arguments.out) as (keep, files):
-        news = await watch.look(_node(arguments, rolling.node), rolling, keep)
+        if stops:
+            by = terminal_user(arguments.environ)
+            news = await watch.stopped(known, rolling, by, by.removeprefix("terminal:"), keep)
+        else:
+            news = await watch.seen(known, rolling, keep)
         for path in files():
             print(f"kept: {path}", file=sys.stderr)
     return news
-
-
-def _print_begun(arguments: argparse.Namespace, rolling: RollingCapture) -> None:
-    print(f"Capture {rolling.id} records on {rolling.node} until {rolling.until:%Y-%m-%d %H:%M} UTC.")
-    print(options.to_type(arguments, f"  zombie capture show {rolling.id}"))

@@ -1,7 +1,4 @@
-"""`zombie check`: check nodes and say what is wrong with them.
-
-Longer than 300 lines: the four outputs of a verdict meet here: text, JSON, cases and incidents.
-"""
+"""`zombie check`: check nodes and say what is wrong with them."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from bot.domain.selector import Selector
 
 if TYPE_CHECKING:
     from bot.app.check import Check, HearsVerdict
-    from bot.app.growth import KeptCounts
+    from bot.app.stored_counts import StoredCounts
     from bot.app.weighing_worker import WeighedNode
     from bot.domain.growth import CountSample
     from bot.domain.playbook import Playbook
@@ -230,7 +227,7 @@ async def _check(
     stream: DocumentStream | None,
     colour: bool,
     verdicts: list[Verdict],
-    counts: KeptCounts | None,
+    counts: StoredCounts | None,
     opens: bool,
 ) -> None:
     from bot.app.check import brief, check, growth_of
@@ -289,7 +286,7 @@ def _teller(several: bool, colour: bool) -> HearsVerdict:
     return tell
 
 
-def _looks(counts: KeptCounts | None, node: str) -> Mapping[str, tuple[CountSample, ...]]:
+def _looks(counts: StoredCounts | None, node: str) -> Mapping[str, tuple[CountSample, ...]]:
     """What was counted there before; a record that cannot be read is said, and holds no verdict up."""
     from bot.domain.errors import LedgerError
 

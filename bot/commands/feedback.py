@@ -43,7 +43,7 @@ def run_stats(arguments: argparse.Namespace) -> int:
     policy = rules_of_acting(options.settings(arguments))
     with record.if_there(arguments.environ) as database:
         entries = Ledger(database).marks() if database is not None else ()
-    found, others = scores(entries, policy.counted), uncounted(entries, policy.counted)
+    found, others = scores(entries, policy), uncounted(entries, policy)
     print(
         stats_document(found, others) + "\n" if arguments.json else stats_text(found, others, options.width()), end=""
     )
@@ -71,10 +71,8 @@ def run_looked_at(arguments: argparse.Namespace) -> int:
             was = asyncio.run(marker.look(arguments.cause, arguments.reason, by, by.removeprefix("terminal:")))
         except Refused as no:
             return approvals.say_refused(no)
-    marks = was.right + was.wrong
-    print(
-        f"{was.cause} was right in {was.right} of {marks} verdicts. Counting starts again; its plans are offered again."
-    )
+    said = f"{was.against} of {was.voices} people who may approve said that {was.cause} was wrong."
+    print(f"{said} Counting starts again; its plans are offered again.")
     return 0
 
 

@@ -83,15 +83,14 @@ def run_export(arguments: argparse.Namespace) -> int:
 
     Raises: UnknownIncident when there is no such incident; BundleError when the record of it is broken.
     """
-    from bot.app.bundles import exported
+    from bot.app.bundles import export
     from bot.app.parts import now
     from bot.commands import record
 
     incident = record.whole_id(arguments.environ, arguments.id)
-    with record.existing(arguments.environ) as database:
-        bundle = exported(database, incident, now(), arguments.head)
     path = arguments.out or Path(f"incident-{incident}.jsonl")
-    path.write_text(bundle.text(), encoding="utf-8")
-    said = "with what the node said" if bundle.case is not None else "without what the node said: it was not kept"
-    print(f"{path}: {len(bundle.entries)} entries, {said}; house up to {bundle.head.house_head or 'no note'}")
+    with record.existing(arguments.environ) as database:
+        done = export(database, incident, now(), path, arguments.head)
+    said = "with what the node said" if done.has_case else "without what the node said: it was not kept, or is too long"
+    print(f"{path}: {done.entries} entries, {said}; house up to {done.head.house_head or 'no note'}")
     return 0

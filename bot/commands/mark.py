@@ -28,9 +28,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "mark",
         "say whether the verdict of a closed incident was right",
         "Record whether a verdict was right, like the two buttons on a closed card. Each person has a single mark for "
-        "an incident: a later mark replaces it. A cause with at least ten marks of which fewer than 80 % are right "
-        "is still diagnosed, but offers no plan until a person has looked at it (zombie playbooks looked-at). "
-        "Where [policy] names approvers, a mark counts if terminal_approvers names your login.",
+        "an incident: a later mark replaces it. Where three people who may approve (or all, if they are fewer) last "
+        "said wrong, and fewer than 80 % of them right, the cause is still diagnosed, but offers no plan until one who "
+        "may approve has looked at it (zombie playbooks looked-at). Where [policy] names approvers, a mark counts if "
+        "terminal_approvers names your login.",
         _EXAMPLES,
     )
     parser.add_argument("id", metavar="ID", help="the incident's id, or the beginning of it")

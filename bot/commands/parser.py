@@ -11,6 +11,13 @@ from typing import Any, NoReturn
 from bot.domain.nearest import did_you_mean, nearest
 from bot.domain.safe_text import one_line
 
+GONE = {  # commands that were taken away, and where what they told stands now
+    "growth": "growth is gone: zombie check --json, cards and reports say how fast a leak grows.",
+    "playbooks unmissed": "playbooks unmissed is gone: zombie backtest CASES --playbooks DIR compares verdicts.",
+    "capture approve": "capture approve is gone: a capture needs no yes. Ask for it again: zombie capture start NODE",
+    "capture decline": "capture decline is gone: a capture needs no yes. To end one: zombie capture stop ID",
+}
+
 
 def called(environ: Mapping[str, str]) -> str:
     """Return how this program is called here: `./zombie` by the launcher of a checkout, else `zombie`."""
@@ -55,10 +62,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with a sentence and status 2."""
         if found := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
+            gone = GONE.get(f"{self.prog.partition(' ')[2]} {found[1]}".strip())
             known = re.findall(r"'([^']*)'", found[2]) or found[2].split(", ")
-            message = (
-                f"{message[: found.start()]}there is no “{one_line(found[1], 60)}”. {did_you_mean(found[1], known)}"
-            )
+            no_such = f"there is no “{one_line(found[1], 60)}”. {did_you_mean(found[1], known)}"
+            message = gone or f"{message[: found.start()]}{no_such}"
         # argparse names the function that reads the number.
         if failed := re.search(r"invalid (\w+) value: ['\"](.*)['\"]\Z", message, re.DOTALL):
             kind = "number" if failed[1] in ("float", "seconds") else "whole number"

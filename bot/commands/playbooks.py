@@ -16,7 +16,6 @@ _EXAMPLES = """examples:
   zombie playbooks stats                                    how often each cause was right, as people marked it
   zombie playbooks looked-at io-stall --reason "the threshold is 5 s now"
   zombie playbooks keep 7k3m9x2qpv --dir cases/ --expect none    a wrong verdict becomes a test
-  zombie playbooks unmissed cases/ --playbooks mine/        conditions and causes that no case needs
 """
 
 
@@ -36,12 +35,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     check.add_argument("file", type=Path, metavar="FILE", help="a playbook, or a folder of them")
     check.set_defaults(run=run_check)
     feedback.add_verbs(verbs)
-    unmissed = verbs.add_parser("unmissed", help="say which conditions and causes no recorded case needs")
-    unmissed.add_argument("cases", nargs="+", type=Path, metavar="CASES", help="a folder of cases, or a case")
-    unmissed.add_argument("-p", "--playbook", metavar="NAME", help="look at this playbook (default: at each)")
-    unmissed.add_argument("--json", action="store_true", help="print it as JSON")
-    options.add_files(unmissed)
-    unmissed.set_defaults(run=run_unmissed)
     fields = verbs.add_parser("fields", help="list what conditions may use of each reading")
     fields.add_argument("probe", nargs="?", metavar="PROBE", help="only of this probe")
     fields.set_defaults(run=run_fields)
@@ -82,30 +75,6 @@ def run_check(arguments: argparse.Namespace) -> int:
 
 def _number(things: Sized, word: str) -> str:
     return f"1 {word}" if len(things) == 1 else f"{len(things)} {word}s"
-
-
-def run_unmissed(arguments: argparse.Namespace) -> int:
-    """Print which conditions and causes no recorded case needs.
-
-    Raises: CaseError for the first case that cannot be read; UnknownPlaybook.
-    """
-    from bot.app.unmissed import unmissed
-    from bot.surfaces.unmissed import unmissed_document, unmissed_text
-    from bot.transport import case_file
-
-    library = options.library(options.settings(arguments))
-    folders = {folder.absolute() for folder in arguments.playbooks or ()}
-    own = [book for book in library.playbooks if Path(book.origin).absolute().parent in folders]
-    playbooks = [library.get(arguments.playbook)] if arguments.playbook else own or library.playbooks
-    files = tuple(case_file.files(arguments.cases))
-    found = list(unmissed(playbooks, files))
-    print(
-        unmissed_document(found, len(files)) + "\n"
-        if arguments.json
-        else unmissed_text(found, len(files), options.width(100)),
-        end="",
-    )
-    return 0
 
 
 def run_fields(arguments: argparse.Namespace) -> int:

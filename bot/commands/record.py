@@ -17,7 +17,7 @@ from bot.domain.safe_text import one_line
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-    from bot.app.growth import KeptCounts
+    from bot.app.stored_counts import StoredCounts
     from bot.domain.case import Case, CaseStore, Readings
     from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
@@ -103,7 +103,7 @@ def mutes(environment: Mapping[str, str]) -> GivenMutes | None:
 
 
 @contextlib.contextmanager
-def counts(environment: Mapping[str, str]) -> Iterator[KeptCounts | None]:
+def counts(environment: Mapping[str, str]) -> Iterator[StoredCounts | None]:
     """Return earlier counts of nodes; None without a record, or with an unreadable record, which stderr reports.
 
     Shape: as with `mutes`, SQLAlchemy is imported only where there may be a record.
@@ -112,9 +112,9 @@ def counts(environment: Mapping[str, str]) -> Iterator[KeptCounts | None]:
         found = None
         try:
             if _may_be_there(environment):
-                from bot.app.growth import KeptCounts
+                from bot.app.stored_counts import StoredCounts
 
-                found = KeptCounts(kept.enter_context(existing(environment)))
+                found = StoredCounts(kept.enter_context(existing(environment)))
         except (LedgerError, SettingsError) as no:
             print(f"zombie: what was counted before cannot be read: {no.sentence}", file=sys.stderr)
         yield found

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from bot.commands import approvals, options
-from bot.domain.errors import AlreadyDecided, LedgerUnavailable, Refused, UsageError
+from bot.domain.errors import AlreadyDecided, LedgerUnavailable, Refused, UnknownIncident, UsageError
 
 if TYPE_CHECKING:
     from bot.app.acting import Acting
     from bot.domain.contracts import ActingLedger
     from bot.domain.incident import Incident
     from bot.domain.policy import Approval
+    from bot.response.record import IncidentRecord
 
 _EXIT_CODES = """exit status:
   0  the incident was resolved; or it was declined, cancelled or given up, as asked
@@ -131,6 +133,8 @@ async def _decided(
         return await responder.cancel(incident_id, approval)
     if arguments.answer is not None:
         return await responder.answer(incident_id, arguments.answer, approval)
+    with contextlib.suppress(UnknownIncident):  # the decision itself says and records that
+        await _show_plan(responder.record, incident_id)
     try:
         return await responder.decide(incident_id, approval)
     except AlreadyDecided:
@@ -138,6 +142,17 @@ async def _decided(
             raise
         print("This decision was made before and interrupted; it continues now.")
         return None
+
+
+async def _show_plan(record: IncidentRecord, incident_id: str) -> None:
+    """Print a plan that waits for a yes: what ends, what is done, with every command. Raises: UnknownIncident."""
+    from bot.domain.safe_text import safe
+
+    incident = await record.find(incident_id)
+    plan = options.plan_words().of_incident(incident) if incident.state == "proposed" else None
+    if plan is not None:
+        said = (plan.ends_words(), f"{plan.node}: {plan.words}", *plan.also, *plan.moves, *plan.notes)
+        print("\n".join([*filter(None, map(safe, said)), *(f"  $ {safe(line)}" for line in plan.commands)]), flush=True)
 
 
 async def _executed(parts: Acting, incident_id: str, shown: int) -> Incident:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.commands import options
+
+if TYPE_CHECKING:
+    from bot.domain.entry import NotedHead
 
 EXAMPLES = """examples:
   zombie incidents export ID -o incident.jsonl      where the record is
@@ -16,7 +21,8 @@ EXAMPLES = """examples:
 exit status:
   0  it is intact, and the verdict was derived again from what the node said
   1  it is broken; each line names the entry, or the part, and what is wrong
-  2  it is no bundle, or something could not be verified: each such line says what
+  2  it is no bundle, or something could not be verified: each such line says what; for example the program that wrote
+     it is another, readings are missing, or entries are later than the head that was given
 """
 
 
@@ -50,16 +56,26 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: BundleError when it is no bundle.
     """
-    from bot.app.bundles import load, verified
+    return print_verified(arguments.bundle, arguments.playbooks, arguments.head)
+
+
+def print_verified(bundle: Path, playbooks: Sequence[Path], heads: Sequence[NotedHead]) -> int:
+    """Print whether a bundle is intact, and return the exit status.
+
+    Raises: BundleError when it is no bundle.
+    """
+    from bot.app.bundles import opened, verified
     from bot.app.parts import library
     from bot.domain.safe_text import one_line
 
-    found = verified(load(arguments.bundle), library(arguments.playbooks), arguments.head)
+    options.print_anything()
+    with opened(bundle) as file:
+        found = verified(file, library(playbooks), heads)
     for broken in found.broken:
         print(one_line(f"broken: {broken}", 600))
     if found.broken:
         return 1
-    for words, sentences in (("holds", found.holds), ("not proven", found.unproven)):
+    for words, sentences in (("holds", found.holds), ("not proven", found.unproven), ("note", found.notes)):
         for sentence in sentences:
             print(one_line(f"{words}: {sentence}", 600))
     print(one_line(f"{'not all proven' if found.unproven else 'whole'}: incident {found.incident}", 200))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot.commands import approvals, options
@@ -17,13 +19,15 @@ if TYPE_CHECKING:
     from bot.domain.policy import Approval
     from bot.domain.verdict import Verdict
     from bot.domain.wave import Wave
+    from bot.surfaces.waves import WavePlans
 
 _VERBS = ("start", "approve", "run", "stop", "resume")
 _EXAMPLES = """examples:
-  zombie wave start role=gpu --cause leaked-memory-cgroups --control 10%
-  zombie wave approve wave-7k3m9x2qpv --approve-as bob --reason "the canary first"
+  zombie wave start role=gpu --cause leaked-memory-cgroups
+  zombie wave approve wave-7k3m9x2qpv print its plans and their digest
+  zombie wave approve wave-7k3m9x2qpv --digest D --approve-as bob --reason "the canary first"
   zombie wave run wave-7k3m9x2qpv     run it here, where no `zombie serve` runs
-  zombie wave wave-7k3m9x2qpv         show its state
+  zombie wave wave-7k3m9x2qpv         show its state and its plans
   zombie wave stop wave-7k3m9x2qpv --reason "two nodes look odd"
   zombie wave resume wave-7k3m9x2qpv --approve-as bob --reason "looked at: a broken disk"
   zombie wave                         all waves
@@ -49,10 +53,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("words", nargs="*", metavar="start|approve|run|stop|resume|ID", help="the verb, and the wave")
     parser.add_argument("--cause", nargs="+", action="extend", default=[], metavar="SLUG", help="the cause to be cured")
-    parser.add_argument(
-        "--control", type=_share, metavar="SHARE", help="leave this share alone (10%%), drawn at random, to compare"
-    )
+    parser.add_argument("--control", type=_control_is_gone, help=argparse.SUPPRESS)
     parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace of pod/… and job/…")
+    parser.add_argument("--digest", metavar="D", help="of `approve`: the digest that was printed with the plans")
     parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="a name in terminal_approvers")
     parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the record")
     parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: node-health)")
@@ -80,15 +83,14 @@ def run(arguments: argparse.Namespace) -> int:
         return approvals.say_refused(no)
 
 
-def _share(text: str) -> str:
-    options.sample(text)
-    return text
+def _control_is_gone(_: str) -> None:
+    raise argparse.ArgumentTypeError("control groups of waves are gone: a wave is for every node, without --control")
 
 
 def _show(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.commands import record
-    from bot.ledger import Waves
-    from bot.surfaces.waves import wave_body, wave_headline
+    from bot.ledger import Ledger, Waves
+    from bot.surfaces.waves import wave_body, wave_headline, wave_plans
 
     if len(words) > 1:
         raise UsageError(f"Name a single wave, or a verb: {', '.join(_VERBS)}.", "zombie wave --help")
@@ -97,14 +99,18 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
         if words:
             wave = waves.find(_whole(waves.ids(), words[0]))
             assert wave is not None
-            print(options.as_json(wave_body(wave)) if arguments.json else _text(wave))
+            ledger = Ledger(database)
+            found = {each.incident: ledger.incident(each.incident) for each in wave.proposal.members}
+            incidents = {name: incident for name, incident in found.items() if incident is not None}
+            plans = wave_plans(wave, incidents, options.plan_words())
+            print(options.as_json(wave_body(wave, plans)) if arguments.json else _text(wave, plans))
             return 0
-        found = [wave for name in waves.ids() if (wave := waves.find(name)) is not None]
-    found.sort(key=lambda wave: wave.opened_at, reverse=True)
+        every = [wave for name in waves.ids() if (wave := waves.find(name)) is not None]
+    every.sort(key=lambda wave: wave.opened_at, reverse=True)
     if arguments.json:
-        print(options.as_json({"waves": [wave_body(wave) for wave in found]}))
+        print(options.as_json({"waves": [wave_body(wave) for wave in every]}))
     else:
-        print("\n".join(map(wave_headline, found)) or "No waves.")
+        print("\n".join(map(wave_headline, every)) or "No waves.")
     return 0
 
 
@@ -113,7 +119,7 @@ def _start(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.app.waves import known_causes, start_wave
     from bot.commands.login import terminal_user
     from bot.response.fleet.waves import WaveRequest
-    from bot.surfaces.waves import proposal_lines, wave_body
+    from bot.surfaces.waves import wave_body
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
@@ -122,20 +128,37 @@ def _start(words: list[str], arguments: argparse.Namespace) -> int:
         playbook = parts.acting.playbooks.get(arguments.playbook or "")
         causes = known_causes(playbook, arguments.cause)
         nodes = selected(words, known, settings, arguments.environ, arguments.namespace)
-        request = WaveRequest(tuple(words), causes, by, by.removeprefix("terminal:"), arguments.control or "")
+        request = WaveRequest(tuple(words), causes, by, by.removeprefix("terminal:"))
         try:
-            wave = asyncio.run(start_wave(parts, request, nodes, playbook, _heard))
+            wave, plans = asyncio.run(_proposed(parts, start_wave(parts, request, nodes, playbook, _heard)))
         except KeyboardInterrupt:
             print("zombie: interrupted; nothing was done on any node, and no wave proposed that", file=sys.stderr)
             print(options.to_type(arguments, "        `zombie wave` does not list."), file=sys.stderr)
             raise
     if arguments.json:
-        print(options.as_json(wave_body(wave)))
+        print(options.as_json(wave_body(wave, plans)))
         return 0
-    print("\n".join(proposal_lines(wave)))
-    how = f"zombie wave approve {wave.id} --approve-as NAME --reason TEXT"
-    print(options.to_type(arguments, f"To approve it: {how}"))
+    print(_text(wave, plans))
+    print(options.to_type(arguments, f"To approve it: {_yes_to(wave)}"))
     return 0
+
+
+async def _proposed(parts: WaveParts, starting: Coroutine[object, object, Wave]) -> tuple[Wave, WavePlans]:
+    wave = await starting
+    return wave, await _plans(parts, wave)
+
+
+async def _plans(parts: WaveParts, wave: Wave) -> WavePlans:
+    from bot.surfaces.waves import wave_plans
+
+    return wave_plans(wave, await parts.desk.incidents(wave), options.plan_words())
+
+
+def _yes_to(wave: Wave) -> str:
+    from bot.surfaces.waves import DIGEST
+
+    digest = wave.proposal.digest[:DIGEST]
+    return f"zombie wave approve {wave.id} --digest {digest} --approve-as NAME --reason TEXT"
 
 
 def _heard(verdict: Verdict) -> None:
@@ -145,11 +168,30 @@ def _heard(verdict: Verdict) -> None:
 
 
 def _approve(words: list[str], arguments: argparse.Namespace) -> int:
+    if not arguments.digest:
+        return _unseen(words[0], arguments)
+    if not re.fullmatch(r"[0-9a-f]{32,64}", arguments.digest):
+        raise UsageError("The digest of a wave has 32 digits or more.", f"zombie wave {words[0]} prints it.")
     wave = _told(words[0], arguments, "approve")
     if wave.approval is not None:
         here = f"A running `zombie serve` goes on with it; here: zombie wave run {wave.id}"
         print(options.to_type(arguments, here))
     return 0
+
+
+def _unseen(beginning: str, arguments: argparse.Namespace) -> int:
+    """Print the plans and their digest, and refuse: a yes says what it has seen."""
+
+    async def seen(parts: WaveParts) -> tuple[Wave, WavePlans]:
+        wave = await parts.desk.find(_whole(await parts.desk.waves.ids(), beginning))
+        return wave, await _plans(parts, wave)
+
+    with _parts(arguments) as parts:
+        wave, plans = asyncio.run(seen(parts))
+    print(_text(wave, plans))
+    raise UsageError(
+        "Nothing was approved: a yes names the digest of the plans above.", options.to_type(arguments, _yes_to(wave))
+    )
 
 
 def _stop(words: list[str], arguments: argparse.Namespace) -> int:
@@ -169,16 +211,20 @@ def _told(beginning: str, arguments: argparse.Namespace, verb: str) -> Wave:
         raise UsageError(f"A decision needs {' and '.join(lacks)}.", "zombie wave --help")
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
     with _parts(arguments) as parts:
-        wave = asyncio.run(_said(parts, beginning, approval, verb, anybody=arguments.approve_as is None))
+        wave = asyncio.run(_said(parts, beginning, approval, verb, arguments))
     print(_text(wave))
     return wave
 
 
-async def _said(parts: WaveParts, beginning: str, approval: Approval, verb: str, *, anybody: bool) -> Wave:
+async def _said(parts: WaveParts, beginning: str, approval: Approval, verb: str, arguments: argparse.Namespace) -> Wave:
     name = _whole(await parts.desk.waves.ids(), beginning)
     if verb == "stop":
-        return await parts.desk.stop(name, approval, anybody=anybody)
-    return await (parts.desk.decide if verb == "approve" else parts.desk.resume)(name, approval)
+        return await parts.desk.stop(name, approval, anybody=arguments.approve_as is None)
+    if verb == "resume":
+        return await parts.desk.resume(name, approval)
+    whole = (await parts.desk.find(name)).proposal.digest
+    seen = whole if whole.startswith(arguments.digest) else arguments.digest
+    return await parts.desk.decide(name, replace(approval, digest=seen))
 
 
 def _run(words: list[str], arguments: argparse.Namespace) -> int:
@@ -247,7 +293,9 @@ def _whole(ids: tuple[str, ...], beginning: str) -> str:
     return found[0]
 
 
-def _text(wave: Wave) -> str:
-    from bot.surfaces.waves import wave_lines
+def _text(wave: Wave, plans: WavePlans | None = None) -> str:
+    from bot.domain.wave import WaveState
+    from bot.surfaces.waves import proposal_lines, wave_lines
 
-    return "\n".join(wave_lines(wave))
+    lines = (proposal_lines if wave.state is WaveState.PROPOSED else wave_lines)(wave)
+    return "\n".join([*lines, *(["", *plans.lines()] if plans is not None else [])])

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from bot.demo.machine.command import Answer, CommandRunner
-from bot.demo.wire import Request, Way, end, frame, read_script
+from bot.demo.wire import Request, Way, end, frame, read_script, sign
+from bot.domain.batch_lanes import SIGN_SECONDS
 from bot.domain.batch_shell import STDERR_LIMIT_BYTES
 
 LAUNCH = re.compile(r"""exec /bin/sh -c 's=\$\(head -c (\d+)\) && eval "\$s"'\Z""")
@@ -18,7 +19,7 @@ LAUNCH = re.compile(r"""exec /bin/sh -c 's=\$\(head -c (\d+)\) && eval "\$s"'\Z"
 Send = Callable[[bytes], Awaitable[None]]
 
 _NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)
-_LIFETIME = re.compile(r"^  timeout ([0-9.]+) head -c 1 <&9 & h=", re.MULTILINE)
+_LIFETIME = re.compile(r"^  timeout ([0-9.]+) /bin/sh -c 'read -r line' <&9 & h=", re.MULTILINE)
 
 
 def read_request(script: str) -> Request:
@@ -29,7 +30,7 @@ def read_request(script: str) -> Request:
     nonce, lifetime = _NONCE.search(script), _LIFETIME.search(script)
     if nonce is None or lifetime is None:
         raise ValueError("not a batch")
-    alike = _LIFETIME.sub("  timeout 0 head -c 1 <&9 & h=", _NONCE.sub("N=0", script, count=1), count=1)
+    alike = _LIFETIME.sub("  timeout 0 /bin/sh -c 'read -r line' <&9 & h=", _NONCE.sub("N=0", script, count=1), count=1)
     return replace(_read(alike), nonce=nonce.group(1), lifetime_seconds=float(lifetime.group(1)))
 
 
@@ -60,8 +61,19 @@ class BatchAnswers:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(request.lifetime_seconds), asyncio.TaskGroup() as group:
                 self._looks = {f"{lane}p0": group.create_task(self._part(f"{lane}p0")) for lane in at_once}
+                group.create_task(self._signs())
                 await self._turns(group, [lane for lane in request.in_turn if f"{lane}p0" in firsts])
             await self.send(end(request.nonce).encode())
+
+    async def _signs(self) -> None:
+        """Say now and then, until second looks are due, that the node is at work."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self.request.rest_seconds
+        while True:
+            await self.send(sign(self.request.nonce).encode())
+            if loop.time() + SIGN_SECONDS > until:
+                return
+            await asyncio.sleep(SIGN_SECONDS)
 
     async def _turns(self, group: asyncio.TaskGroup, first: list[str]) -> None:
         """Begin the lanes that take turns, and every second look once it is due and its lane's first look has ended.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.demo import ecs_agent
@@ -67,6 +68,12 @@ def _pods(number: int) -> tuple[Container, ...]:
 _GPUS = tuple(Gpu(f"0000:{bus}:1{place}.0") for bus in ("10", "20", "90", "a0") for place in ("c", "d"))
 
 
+def _in_use(processes: Sequence[Process]) -> tuple[Gpu, ...]:
+    """The GPUs with the workers that train on them."""
+    workers = [process.pid for process in processes if process.comm == "ray::train_step"]
+    return tuple(replace(gpu, pids=tuple(workers[at :: len(_GPUS)])) for at, gpu in enumerate(_GPUS))
+
+
 def gpu_node(
     name: str,
     number: int,
@@ -94,7 +101,7 @@ def gpu_node(
         memory=_GPU_MEMORY,
         kernel_path=_WALK,
         conntrack=(21_400, 2_097_152),
-        gpus=_GPUS,
+        gpus=_in_use(_training(cores)),
         files={
             "/var/lib/kubelet/config.yaml": "kind: KubeletConfiguration\n",
             "/etc/ecs/ecs.config": "",

@@ -1,7 +1,4 @@
-"""The rest of the fleet: other faults with similar symptoms, and healthy nodes.
-
-Longer than 300 lines: the demo's nodes are a single list.
-"""
+"""The rest of the fleet: other faults with similar symptoms, and healthy nodes."""
 
 from __future__ import annotations
 

@@ -13,10 +13,12 @@ _NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)
 _CLOCK = re.compile(r"^clock (\d+) ([0-9.]+) ([0-9.]+) & T=\$!$", re.MULTILINE)
 _TURNS = re.compile(r"^set -- ([l\d ]*)$", re.MULTILINE)
 _PAUSE = re.compile(r"next=\$\{1\}p0; shift; sleep ([0-9.]+)$", re.MULTILINE)
-_LIFETIME = re.compile(r"^  timeout ([0-9.]+) head -c 1 <&9 & h=", re.MULTILINE)
+_LIFETIME = re.compile(r"^  timeout ([0-9.]+) /bin/sh -c 'read -r line' <&9 & h=", re.MULTILINE)
 _PART = re.compile(r"^(l\d+p(\d))\(\) \{\n(.*?)\n\}$", re.MULTILINE | re.DOTALL)
+_ASKS = re.compile(r"^(l\d+p(\d))_asks=('(?:[^']|'\"'\"')*')$", re.MULTILINE)
+_SKIP = re.compile(r"^skip q\d+ \|\| ")
 _WORD = re.compile(r"^(W\d+)=('(?:[^']|'\"'\"')*')$", re.MULTILINE)  # what several argument lists share
-_RUN = re.compile(r"(run|try) (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
+_RUN = re.compile(r"(?:fed \S+ )?(run|try) (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,11 @@ def read_script(script: str) -> Request:
         raise ValueError("not a batch")
     words = {f"${name}": shlex.split(word)[0] for name, word in _WORD.findall(script)}
     parts: tuple[list[tuple[str, tuple[Way, ...]]], ...] = ([], [])
-    for name, look, body in _PART.findall(script):
+    asked = [(name, look, shlex.split(text)[0]) for name, look, text in _ASKS.findall(script)]
+    for name, look, body in (*_PART.findall(script), *asked):
         ways = []
         for line in body.split("\n"):
-            found = _RUN.fullmatch(line.removesuffix(" ||"))
+            found = _RUN.fullmatch(_SKIP.sub("", line).removesuffix(" ||"))
             if found is not None:
                 word, number, limit, size, rest = found.groups()
                 argv = tuple(words.get(given, given) for given in shlex.split(rest))
@@ -98,6 +101,11 @@ def frame(
     step = WIRE_LINE_CHARS // 4 * 3
     pieces = (body[at : at + step] for at in range(0, len(body), step))
     return "".join(f"{LANE_MARK} {part} {base64.b64encode(piece).decode()}\n" for piece in pieces)
+
+
+def sign(nonce: str) -> str:
+    """Return the line of the wire that says that the node is at work."""
+    return f"{LANE_MARK}~ {nonce}\n"
 
 
 def end(nonce: str) -> str:

@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import Protocol, TypeAlias
 
 from bot.domain.command import Command, Outputs
-from bot.domain.probe import Snapshot
+from bot.domain.probe import Snapshot, Unread
 
 Args: TypeAlias = Mapping[str, str]
 Facts: TypeAlias = Mapping[str, str]  # what the commands of `looks` saw, by name: decides whether an action took effect
@@ -63,7 +63,8 @@ class Surroundings(Protocol):
     def affects(self, args: Args, outputs: Outputs) -> str:
         """Return the side effects in words, empty if there are none. The same node state gives the same words.
 
-        Raises: WouldStopProtected when a side effect is not allowed; CannotRead when the node does not tell.
+        Raises: WouldStopProtected when a side effect is not allowed; WouldCutOff when it is not allowed yet; CannotRead
+        when the node does not tell.
         """
 
 
@@ -186,17 +187,47 @@ class Step:
     commands: tuple[str, ...] = ()
 
 
+KEEPS = "keeps"  # the kind of an end that others wait for: a database, or a member of a quorum
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Something that ends when a plan is carried out: all of one name.
+
+    Shape: `kind` is `keeps` (data, or a vote in a cluster), `guest` (a virtual machine), `gpu` (processes on GPUs),
+    `jobs` (a unit that runs them), `process`, `containers` (all others, named in `what`) or `unit` (the one that is
+    stopped). `age` is of the oldest; None: not known.
+    """
+
+    what: str
+    kind: str
+    count: int = 1
+    gpus: int = 0
+    age: int | None = None  # seconds; the record cannot hold a duration that may be missing
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What ends with a plan, gravest first; `more` is not named, and `unread` is what could not be looked at."""
+
+    rows: tuple[End, ...] = ()
+    more: int = 0
+    unread: tuple[Unread, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Ordered steps for a node, and the lasting fix that they do not replace.
 
-    Shape: `notes` are sentences about what was left out of the steps, and why; they are not part of the digest.
+    Shape: `notes` are sentences about what was left out of the steps, and why; `ends` is what would end, None if
+    nothing is stopped or it was not looked at. Neither is part of the digest.
     """
 
     node: str
     steps: tuple[Step, ...]
     lasting_fix: str = ""
     notes: tuple[str, ...] = ()
+    ends: Ends | None = None
 
     @property
     def digest(self) -> str:

@@ -48,6 +48,7 @@ class SourceAlert:
     """An alert inside a source's case, as PagerDuty and Alertmanager use the word.
 
     Shape: `key` is the source's id of it. `body` is JSON with its secrets removed; any text in it may hold node names.
+    `since` is when it began to fire by its source's clock, None if the source does not say.
     """
 
     key: str
@@ -55,6 +56,7 @@ class SourceAlert:
     title: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Any] = field(default_factory=dict)
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

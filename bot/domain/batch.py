@@ -7,6 +7,7 @@ of base64 once its looks have ended.
 
 from __future__ import annotations
 
+import base64
 import binascii
 import math
 import shlex
@@ -19,6 +20,7 @@ from bot.domain.batch_lanes import Lane, lanes_script
 from bot.domain.batch_shell import (
     LANE_MARK,
     NOTHING_ASKED,
+    STDERR_LIMIT_BYTES,
     named_words,
     preamble,
     quoted,
@@ -31,6 +33,13 @@ from bot.domain.safe_text import decode, one_line
 
 # Second looks run in the last part of the window, so that they end with it and not after it.
 SECOND_LOOK_BEFORE_END = 0.3
+
+# A node that says nothing for so long, while it may be at work, is given up; no command runs longer by itself.
+SILENCE = timedelta(seconds=10)
+SILENCE_BEYOND_COMMAND = timedelta(seconds=2)
+
+# What frames a run, apart from its output and its errors.
+FRAME_BYTES = 4096
 
 # A script's default lifetime: the window, plus more time than a lane's commands should ever need.
 LIFETIME_BEYOND_WINDOW = timedelta(seconds=30)
@@ -75,26 +84,37 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """All questions of a diagnosis, and how long the node is watched meanwhile."""
+    """All questions of a diagnosis, and how long the node is watched meanwhile.
+
+    `together`: the commands of a look share a shell, which costs the node far fewer processes. What such a command
+    leaves behind is ended only with the look, so that is for commands that leave nothing.
+    """
 
     questions: tuple[Question, ...]
     sampling: Sampling
+    together: bool = False
     _made: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)  # the same for all nodes
 
     @classmethod
-    def of(cls, commands: Sequence[tuple[str, Command]], sampling: Sampling) -> Batch:
+    def of(cls, commands: Sequence[tuple[str, Command]], sampling: Sampling, together: bool = False) -> Batch:
         """Number the looks of every `(probe, command)`."""
         questions: list[Question] = []
         for probe, command in commands:
             looks = (0, 1) if command.looks is SampleTimes.TWICE else (0,)
             for look in looks:
                 questions.append(Question(f"q{len(questions)}", probe, command, look))
-        return cls(tuple(questions), sampling)
+        return cls(tuple(questions), sampling, together)
 
     @property
     def output_limit_bytes(self) -> int:
         """How much all commands together may print."""
         return sum(question.command.output_limit_bytes for question in self.questions)
+
+    @property
+    def silence(self) -> timedelta:
+        """For how long the node may say nothing: a command that hangs is silent until its limit."""
+        limits = [q.command.limit for q in self.questions if q.command.looks is not SampleTimes.THROUGHOUT]
+        return max(SILENCE, max(limits, default=timedelta()) + SILENCE_BEYOND_COMMAND)
 
     def parts(self) -> Mapping[str, tuple[Question, ...]]:
         """Return the questions by stream: `l2p1` holds the second looks of lane 2."""
@@ -127,24 +147,20 @@ class Batch:
         parts = self.parts()
         named = named_words(argv for question in self.questions for argv, _ in self.ways(question.command))
         words = [f"{name}={shlex.quote(word)}" for word, name in named.items()]
-        bodies = {name: "\n".join(self._line(each, named) for each in questions) for name, questions in parts.items()}
-        functions = [f"{name}() {{\n{body}\n}}" for name, body in bodies.items()]
+        functions = [self._function(name, questions, named) for name, questions in parts.items()]
         lanes = [
-            Lane(first[:-2], watches=not self._urgency(first)[0], looks_twice=f"{first[:-1]}1" in parts)
-            for first in sorted((name for name in parts if name.endswith("p0")), key=self._urgency)
+            Lane(first[:-2], watches=self._watches(first), looks_twice=f"{first[:-1]}1" in parts)
+            for first in sorted((name for name in parts if name.endswith("p0")), key=self._order)
         ]
         times = self.sampling.rest_seconds, self.sampling.turn_seconds, self.sampling.stagger_seconds
         return "\n".join(["", *words, *functions, lanes_script(lanes, *times) if lanes else NOTHING_ASKED])
 
-    def _urgency(self, part: str) -> tuple[int, int, timedelta, str]:
-        """Lanes that watch throughout come first, then lanes with second looks.
+    def _watches(self, part: str) -> bool:
+        return any(question.command.looks is SampleTimes.THROUGHOUT for question in self.parts()[part])
 
-        Of those, lanes of many commands come first, which take longest, and commands that may wait long last.
-        """
-        questions = self.parts()[part]
-        looks = {question.command.looks for question in questions}
-        rank = 0 if SampleTimes.THROUGHOUT in looks else 1 if SampleTimes.TWICE in looks else 2
-        return rank, -len(questions), max(question.command.limit for question in questions), part
+    def _order(self, part: str) -> int:
+        """Lanes begin in the order of their first questions: what is asked first is read first, also on a slow node."""
+        return self.questions.index(self.parts()[part][0])
 
     def ways(self, command: Command) -> tuple[tuple[tuple[str, ...], float], ...]:
         """Return the argument lists that are tried in order, each with its limit in seconds."""
@@ -156,10 +172,34 @@ class Batch:
             ways.append((root_argv(ways[0][0], seconds), seconds + 2))
         return tuple(ways)
 
+    def _function(self, name: str, questions: Sequence[Question], named: Mapping[str, str]) -> str:
+        """The shell function of a look: its commands by a shell of their own, or each for itself."""
+        alone = any(q.command.looks is SampleTimes.THROUGHOUT or q.command.alone or q.command.stdin for q in questions)
+        if alone or not self.together:
+            body = "\n".join(self._line(each, named) for each in questions)
+            return f"{name}() {{\n{body}\n}}"
+        ways = [way for question in questions for way in self.ways(question.command)]
+        words = list(dict.fromkeys(named[word] for argv, _ in ways for word in argv if word in named))
+        asks = [
+            *(f"{word}=${{{at}}}" for at, word in enumerate(words, 1)),
+            *(f"skip {question.number} || {self._line(question, named)}" for question in questions),
+            "echo done >&5",
+        ]
+        # A single command is ended by `timeout` itself, any other by main.
+        limit = sum(seconds for _, seconds in ways) + (SILENCE_BEYOND_COMMAND.total_seconds() if len(ways) > 1 else 0)
+        most = max(question.command.output_limit_bytes for question in questions) + 1 + FRAME_BYTES * len(ways)
+        given = " ".join(f'"${word}"' for word in words)
+        return (
+            f"{name}_asks={shlex.quote(chr(10).join(asks))}\n"
+            f'{name}() {{ group {name} {limit:g} {most} "${name}_asks" {given}; }}'
+        )
+
     def _line(self, question: Question, named: Mapping[str, str]) -> str:
         command, ways = question.command, self.ways(question.command)
+        stdin = base64.b64encode(command.stdin.encode(errors="replace")).decode()
+        fed = f"fed {stdin} " if stdin else ""
         words = [
-            f"{'run' if index == len(ways) - 1 else 'try'} {question.number} {limit:g} "
+            f"{fed}{'run' if index == len(ways) - 1 else 'try'} {question.number} {limit:g} "
             f"{command.output_limit_bytes + 1} {quoted(argv, named)}"
             for index, (argv, limit) in enumerate(ways)
         ]
@@ -189,6 +229,7 @@ class Unframer:
     batch: Batch
     nonce: str
     finished: bool = False
+    signs: int = 0  # lines of the batch that came
     _streams: dict[str, bytearray] = field(init=False)
     _by_number: Mapping[str, Question] = field(init=False)
     _stderr: dict[str, str] = field(default_factory=dict)
@@ -209,6 +250,8 @@ class Unframer:
         words = line.split(" ", 2)
         if words[0] == f"{LANE_MARK}." and words[1:] == [self.nonce]:
             self.finished = True
+        elif words[0] == f"{LANE_MARK}~" and words[1:] == [self.nonce]:
+            self.signs += 1
         elif words[0] == f"{LANE_MARK}!" and words[1:2] == [self.nonce]:
             raise ConnectionLost(
                 f"The node cannot be read: {one_line(words[-1], 80)}.", "It needs the tools of coreutils and an awk."
@@ -218,6 +261,7 @@ class Unframer:
                 piece = binascii.a2b_base64(words[2], strict_mode=True)
             except (binascii.Error, ValueError):
                 return
+            self.signs += 1
             yield from self._grown(stream, piece)
 
     def _grown(self, stream: bytearray, piece: bytes) -> Iterator[Completed]:
@@ -237,7 +281,7 @@ class Unframer:
 
     def _run(self, frame: bytes) -> Completed | None:
         begin, stderr_mark, _ = self._marks
-        start = frame.find(begin)
+        start = frame.rfind(begin)  # a run that was broken off may stand before it
         head_end = frame.find(b"\n", start + 1)
         errors_at = frame.find(stderr_mark, head_end)
         if start < 0 or head_end < 0 or errors_at < 0:
@@ -252,7 +296,9 @@ class Unframer:
         nothing = status == "nothing"  # an alternative that printed nothing: its own status stands on the line above
         if nothing:
             said, _, status = said.rpartition("\n")
-        stderr = "\n".join(part for part in (self._stderr.pop(number, ""), said.strip("\n")) if part)
+        stderr = "\n".join(
+            part for part in (self._stderr.pop(number, ""), said.strip("\n")[-STDERR_LIMIT_BYTES:]) if part
+        )
         if nothing:
             self._stderr[number] = stderr
             return None

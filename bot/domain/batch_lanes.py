@@ -1,11 +1,15 @@
 r"""When the lanes of a batch run, as shell code.
 
-Lanes that watch throughout begin at once and run beside all others. The others take turns, so that the node bears the
-processes of few commands at a time: a lane begins when the one before it has ended. One that hangs is waited for only
-briefly, once. When second looks are due they go before first looks that still wait; each comes after its lane's first.
+Lanes that watch throughout begin at once and run beside all others. The others take turns in the given order, so that
+the node bears the processes of few commands at a time: a lane begins when the one before it has ended. One that shows
+no progress is waited for only briefly, once. When second looks are due they go before first looks that still wait. A
+second look comes at least half a window after its lane's first, which a slow node may have answered late.
 
-Main waits for lines in a pipe that it holds open for both ways (descriptor 8): a look's name when it has ended, `tick`
-from a clock, and `due`. POSIX sh cannot make such a pipe; Linux opens one anew by its name in /proc (pipe(7), proc(5)).
+Main waits for lines in a pipe that it holds open for both ways (descriptor 8): `q` when a command begins, with its
+look, whom to kill when it does not end, and its limit; a look's name when that has ended, `tick` from a clock, and
+`due`. POSIX sh cannot make such a pipe; Linux opens one anew by its name in /proc (pipe(7), proc(5)). While there is
+progress, and while the window lasts, main tells the bot every few seconds that the node is at work: whoever is told
+nothing gives it up.
 """
 
 from __future__ import annotations
@@ -13,20 +17,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.domain.batch_shell import LANE_MARK
+from bot.domain.batch_shell import LANE_MARK, filled_in
 
 # Looks that run beside one another, apart from lanes that watch. Without a window the answer should be there soon.
 AT_ONCE_IN_A_WINDOW = 1
 AT_ONCE_OTHERWISE = 3
+
+# Ticks without progress after which whoever waits is let past.
+PATIENT_TICKS = 2
+# Seconds between two signs that the node is at work.
+SIGN_SECONDS = 3.0
 
 _BEGIN = (
     f"""
 : | {{
 if {{ :; }} 8<>/proc/self/fd/0; then exec 8<>/proc/self/fd/0 </dev/null
 else echo "{LANE_MARK}! $N missing /proc/self/fd"; exit 1; fi
+sign() {{ echo "{LANE_MARK}~ $N"; }}
 """
     r"""
-watch() { "$1" 3>&1 | emit "$1" & LANES="$LANES $!"; }
 look() { "$1" 3>&1 | { emit "$1"; echo "$1" >&8; } & LANES="$LANES $!"; }
 life & W=$!
 exec 9<&-
@@ -40,38 +49,55 @@ clock() {
   trap 'kill -KILL $p; exit' TERM
   n=$1
   while [ $n -gt 0 ]; do n=$((n - 1)); pause "$2"; echo tick; done
-  pause "$3"; echo due
+  [ "$3" = 0 ] || pause "$3"; echo due
   while :; do pause "$2"; echo tick; done
 }
 """
-# `run` is how many looks run. A tick while others wait counts as an end: whoever runs for so long may hang.
+# `left` is how many looks have not ended, `run` which of them take up a turn, and `from_LANE` the uptime, in hundredths
+# of a second, from which on the lane's second look may begin: its first has ended long enough before.
 _TURNS = r"""
-run=0 ended=' '
-while [ $# -gt 0 ] || [ -n "$later" ]; do
+left=@LEFT@ run=' ' busy=0 due= quiet=0 moved= news= sign_at=0 parts=' '
+while [ $left -gt 0 ]; do
   next= rest=
-  case $ended in
-    *' due '*) for lane in $later; do
-      case "$next $ended" in ' '*" ${lane}p0 "*) next=${lane}p1;; *) rest="$rest $lane";; esac
-    done;;
-  esac
-  if [ $run -lt @MOST@ ] && [ -n "$next" ]; then later=$rest
-  elif [ $run -lt @MOST@ ] && [ $# -gt 0 ]; then next=${1}p0; shift; @PAUSE@
+  stamp; now=$((${up%.*} * 100 + 1${up#*.} - 100))
+  if [ $now -ge $sign_at ] && { [ -z "$due" ] || [ -n "$news" ]; }; then sign; sign_at=$((now + @SIGN@)) news=; fi
+  [ -z "$due" ] || for lane in $later; do
+    eval "from=\$from_$lane"
+    if [ -z "$next" ] && [ -n "$from" ] && [ $now -ge $from ]; then next=${lane}p1; else rest="$rest $lane"; fi
+  done
+  if [ $busy -lt @MOST@ ] && [ -n "$next" ]; then later=$rest
+  elif [ $busy -lt @MOST@ ] && [ $# -gt 0 ]; then next=${1}p0; shift; @PAUSE@
   else
-    next=$next$*
-    read -r said <&8
-    ended="$ended$said "
+    read -r said part pid limit <&8
     case $said in
-      due) ;;
-      tick) [ -z "$next" ] || run=$((run - 1));;
-      *) run=$((run - 1));;
+      q) moved=1 news=1
+        [ -z "$part" ] && continue
+        case $parts in *" $part "*) ;; *) parts="$parts$part ";; esac
+        stamp; eval "pid_$part=$pid end_$part=$((${up%.*} * 100 + limit * 100))"
+        continue;;
+      due) due=1; continue;;
+      tick) ;;
+      *) eval "pid_$said="; moved=1 news=1 left=$((left - 1)) lane=${said%p*}
+        case $said in *p0) stamp; eval "from_$lane=$((${up%.*} * 100 + 1${up#*.} - 100 + @GAP@))";; esac
+        case $run in *" $said "*) run="${run%% $said *} ${run#* $said }" busy=$((busy - 1));; esac
+        continue;;
     esac
+    for part in $parts; do
+      eval "pid=\$pid_$part limit=\$end_$part"
+      [ -z "$pid" ] || [ $now -lt $limit ] || { kill -KILL "$pid"; eval "pid_$part="; }
+    done
+    quiet=$((quiet + 1))
+    [ -z "$moved" ] || quiet=0
+    moved=
+    [ $quiet -lt @PATIENT@ ] || { run=' ' busy=0; }
     continue
   fi
-  run=$((run + 1))
+  run="$run$next " busy=$((busy + 1)) quiet=0
   look "$next"
 done
 """
 _END = r"""
+kill $T
 wait $LANES
 kill $W; wait $W
 echo "%z. $N"
@@ -92,21 +118,25 @@ def lanes_script(lanes: Sequence[Lane], rest_seconds: float, turn_seconds: float
     """Return the shell code that runs the lanes, which begin in the given order, and waits for their end.
 
     Units: in a window, a lane begins `stagger_seconds` after the end of the one before it, because the kernel needs a
-    moment to free what has ended; it waits for that end `turn_seconds` at most. The last second look is due after
-    `rest_seconds`, the first one earlier by `stagger_seconds` for each of the others.
+    moment to free what has ended; without progress it waits for that end some ticks of `turn_seconds`. The last second
+    look is due after `rest_seconds`, the first one earlier by `stagger_seconds` for each of the others.
     """
     at_once = [lane for lane in lanes if lane.watches]
     in_turn = [lane.name for lane in lanes if not lane.watches]
     twice = [lane.name for lane in lanes if lane.looks_twice]
     has_window = bool(at_once or twice)
-    most = AT_ONCE_IN_A_WINDOW if has_window else AT_ONCE_OTHERWISE
-    script = _BEGIN + "".join(f"{'look' if lane.looks_twice else 'watch'} {lane.name}p0\n" for lane in at_once)
-    if not twice and len(in_turn) <= most:
-        return script + "".join(f"look {name}p0\n" for name in in_turn) + _END
-    due = rest_seconds - stagger_seconds * (len(twice) - 1 if twice else 0)
+    due = rest_seconds - stagger_seconds * (len(twice) - 1 if twice else 0) if has_window else 0.0
     ticks = int(due / turn_seconds)
-    turns = _TURNS.replace("@MOST@", str(most)).replace("@PAUSE@", f"sleep {stagger_seconds:g}" if has_window else ":")
+    words = {
+        "LEFT": str(len(lanes) + len(twice)),
+        "MOST": str(AT_ONCE_IN_A_WINDOW if has_window else AT_ONCE_OTHERWISE),
+        "PAUSE": f"sleep {stagger_seconds:g}" if has_window else ":",
+        "GAP": f"{50 * rest_seconds:.0f}",
+        "PATIENT": str(PATIENT_TICKS),
+        "SIGN": f"{100 * SIGN_SECONDS:.0f}",
+    }
+    begun = "".join(f"look {lane.name}p0\n" for lane in at_once)
     return (
-        f"{_CLOCK}{script}clock {ticks} {turn_seconds:g} {max(0.0, due - ticks * turn_seconds):.3g} & T=$!\n"
-        f"set -- {' '.join(in_turn)}\nlater='{' '.join(twice)}'{turns}kill $T{_END}"
+        f"{_CLOCK}{_BEGIN}{begun}clock {ticks} {turn_seconds:g} {max(0.0, due - ticks * turn_seconds):.3g} & T=$!\n"
+        f"set -- {' '.join(in_turn)}\nlater='{' '.join(twice)}'{filled_in(_TURNS, words)}{_END}"
     )

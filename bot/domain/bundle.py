@@ -7,29 +7,56 @@ the hash of that list. These hashes show where a file was damaged. Forgery is de
 a head noted elsewhere. Form 2 has a line `{"kept": TEXT}` for everything else that the entries name by hash: what a
 node said just before a reboot, the sketch of a profile. An incident without such lines is written in form 1, which
 older programs can read.
+
+A bundle is written and read line by line, and a file may come from anybody: what has no place in a bundle (a line that
+is too long, more values than an entry has) is refused before it takes memory.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from bot.domain.errors import BundleError
-from bot.domain.json_form import NotOfForm, canonical, plain, read, unique
+from bot.domain.json_form import NotOfForm, canonical, decoded, lines_of, plain, read, values_in
 from bot.domain.safe_text import one_line
 
 FORM = 2
 PLAIN_FORM = 1  # of an incident whose entries name nothing kept besides its case
-MOST_VALUES = 8_000_000  # of JSON in a bundle, about: an entry has twenty, and each takes a hundred bytes
+MOST_BYTES = 128 * 1024 * 1024
+MOST_LINE = 8 * 1024 * 1024  # bytes: a case of a large node has half a megabyte
+MOST_LIST = 32 * 1024 * 1024  # bytes of the list of hashes, for as many entries as a bundle can hold
+MOST_STORY = 8 * 1024 * 1024  # bytes of the incident's own entries, which are all in memory at once
+MOST_ENTRIES = 10_000  # of the incident: a fold copies what it has at each of them
+STORY_VALUES = 400_000  # of JSON in all of them
+MOST_VALUES = 100_000  # of JSON in an entry: a verdict has hundreds
 DIGITS = 16  # of a piece's hash, which only shows where to look
+MOST_PIECES = 100_000  # of a part that are compared one by one
+MOST_FINDINGS = 100
 _AGAIN = "Export it again: zombie incidents export ID -o FILE"
+_ALL = "What all of the record holds: zombie audit export"
 _LIST = "the list of hashes, its last line,"
-_ENTRY, _HOUSE, _CASE, _REPORT, _KEPT = "entry", "house", "case", "report", "kept"
+_HEAD, _ENTRY, _HOUSE, _CASE, _KEPT, _REPORT = ORDER = ("bundle", "entry", "house", "case", "kept", "report")
 _KEPT_NAME = "what was kept"
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xfd7zXZ": "xz",
+    b"BZh": "bzip2",
+}
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_PIECE = re.compile(rb"(%b):(%b),?" % (_STRING, _STRING))
+_PART = re.compile(
+    rb'\{"part":(%b),"pieces":\{((?:%b:%b,?)*+)\},"sha256":"([0-9a-f]{64})"\}[,\]]' % (_STRING, _STRING, _STRING)
+)
+_OPENS, _CLOSES = b'{"parts":', re.compile(rb',"sha256":"([0-9a-f]{64})"\}')
+_CLOSING = len(',"sha256":""}') + 64  # bytes of what stands after the parts
 
 
 class KeptEntry(NamedTuple):
@@ -69,113 +96,220 @@ class BundleHead:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """An incident: its entries, its entries in `house`, what its node said, and the report.
+    """An incident to be written: its entries, its entries in `house`, what its node said, and the report.
 
-    Shape: `kept` are cases, as texts, that hold what else was kept with the incident; form 1 has none.
+    Shape: `house` and `kept` may be read from the database as they are written. `kept` are cases, as texts, that hold
+    what else was kept with the incident; form 1 has none.
     """
 
     head: BundleHead
     entries: tuple[KeptEntry, ...]
-    house: tuple[KeptEntry, ...]
+    house: Iterable[KeptEntry]
     report: str
     case: str | None = None
-    kept: tuple[str, ...] = ()
+    kept: Iterable[str] = ()
     form: int = PLAIN_FORM
 
-    def text(self) -> str:
-        """Return the bundle as its file holds it; equal bundles have equal texts."""
-        lines = [canonical({"bundle": self.form} | plain(self.head))]
-        lines += [canonical({_ENTRY: entry._asdict()}) for entry in self.entries]
-        lines += [canonical({_HOUSE: entry._asdict()}) for entry in self.house]
-        lines += [canonical({_CASE: self.case})] if self.case is not None else []
-        lines += [canonical({_KEPT: text}) for text in self.kept]
-        lines.append(canonical({_REPORT: self.report}))
-        parts = [_part(json.loads(line), line.encode()) for line in lines]
-        last = {"parts": parts, "sha256": _hash(_bytes(parts))}
-        return "".join(f"{line}\n" for line in (*lines, canonical(last)))
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines of the bundle's file; equal bundles have equal lines.
+
+        Raises: BundleError when no reader would take it, because it is too large.
+        """
+        parts, size, story = [], 0, _Story()
+        for row in self._rows():
+            line = canonical(row).encode()
+            if _ENTRY in row and (too_large := story.with_entry(KeptEntry(**row[_ENTRY]), line)):
+                raise BundleError(f"The bundle would be too large: {too_large}.", _ALL)
+            part = _bytes({"part": _name(row), "sha256": _hash(line), "pieces": dict(_pieces(row))})
+            size += len(line) + len(part) + 2
+            parts.append(part)
+            if len(line) > MOST_LINE or size > MOST_BYTES:
+                raise BundleError(
+                    f"The bundle would be too large: {_name(row)} makes it {size // 1024 // 1024} MiB.",
+                    _ALL,
+                )
+            yield line + b"\n"
+        inner = b"[" + b",".join(parts) + b"]"
+        if len(inner) > MOST_LIST - _CLOSING - len(_OPENS):
+            raise BundleError("The bundle would have too many entries.", _ALL)
+        yield _OPENS + inner + b',"sha256":"' + _hash(inner).encode() + b'"}\n'
+
+    def _rows(self) -> Iterator[Mapping[str, Any]]:
+        yield {_HEAD: self.form} | plain(self.head)
+        yield from ({_ENTRY: entry._asdict()} for entry in self.entries)
+        yield from ({_HOUSE: entry._asdict()} for entry in self.house)
+        if self.case is not None:
+            yield {_CASE: self.case}
+        yield from ({_KEPT: text} for text in self.kept)
+        yield {_REPORT: self.report}
 
 
-def damage(raw: bytes) -> tuple[str, ...]:
-    """Return which parts of a bundle were changed, each with the changed piece if that is known.
-
-    Raises: BundleError when it is not a bundle, or is of a newer form.
-    """
-    if sum(map(raw.count, (b",", b"[", b"{", b"\n"))) > MOST_VALUES:
-        raise BundleError(f"It is a malformed bundle: it has more than {MOST_VALUES:,} values.", _AGAIN)
-    *lines, cut = raw.split(b"\n")
-    closing = _object(lines[-1]) if lines else None
-    parts = closing.get("parts") if isinstance(closing, dict) else None
-    if not isinstance(closing, dict) or not isinstance(parts, list) or closing.get("sha256") != _hash(_bytes(parts)):
-        _look_at_form(lines)
-        return (f"{_LIST} was changed or is missing",)
-    found = [f"its end: {len(cut)} bytes stand after the last line"] if cut else []
-    if lines[-1] != _bytes(closing):
-        found.append(f"{_LIST} was changed")
-    try:
-        found += _changed(lines[:-1], parts)
-    except (KeyError, TypeError, AttributeError, ValueError):
-        found.append(f"{_LIST} is malformed")
-    if not found:
-        _look_at_form(lines)
-    return tuple(found)
+def fits(text: str | None) -> bool:
+    """True when a text can be a line of a bundle."""
+    return text is None or (len(text) < MOST_LINE and len(canonical(text).encode()) < MOST_LINE - 20)
 
 
-def _changed(lines: Sequence[bytes], parts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for at, part in enumerate(parts):
-        line = lines[at] if at < len(lines) else b""
-        if _hash(line) != part["sha256"]:
-            yield f"{part['part']} (line {at + 1}): {_pieces_changed(line, part) or 'was changed'}"
-    if (more := len(lines) - len(parts)) > 0:
-        yield f"line {len(parts) + 1}: {more} lines were added"
+Row: TypeAlias = tuple[str, Any]  # a kind of `ORDER`, and what it holds: BundleHead, KeptEntry or text
 
 
-def read_bundle(raw: bytes) -> Bundle:
-    """Return the bundle in a file.
+class BundleFile:
+    """Reads a bundle line by line, as often as it is asked; the file can be anybody's."""
 
-    Raises: BundleError when it is not a bundle, is of a newer form, or does not have a bundle's form.
-    """
-    lines = raw.decode(errors="replace").split("\n")[:-1]
-    _look_at_form([line.encode() for line in lines])
-    try:
-        head, *rows = (json.loads(line, object_pairs_hook=unique) for line in lines[:-1])
-        found = {kind: [row[kind] for row in rows if kind in row] for kind in (_ENTRY, _HOUSE, _CASE, _KEPT, _REPORT)}
-        if sum(map(len, found.values())) != len(rows) or len(found[_CASE]) > 1 or len(found[_REPORT]) != 1:
-            raise NotOfForm("a line is of an unknown kind, or appears twice")
-        texts = [*found[_CASE], *found[_KEPT], *found[_REPORT]]
-        if not all(isinstance(text, str) for text in texts):
-            raise NotOfForm("case or report is not text")
-        form = head.pop("bundle")
-        if found[_KEPT] and form == PLAIN_FORM:
-            raise NotOfForm("form 1 cannot hold anything kept beside the case")
-        entries, house = (tuple(KeptEntry(**row) for row in found[kind]) for kind in (_ENTRY, _HOUSE))
-        if not entries:
-            raise NotOfForm("it has no entries")
-        case = found[_CASE][0] if found[_CASE] else None
-        return Bundle(read(BundleHead, head), entries, house, texts[-1], case, tuple(found[_KEPT]), form)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        said = one_line(str(error), 160) or type(error).__name__
-        raise BundleError(f"It is a malformed bundle: {said}.", _AGAIN) from error
+    def __init__(self, file: BinaryIO) -> None:
+        """Measure the lines of a file that can be read from its beginning again.
+
+        Raises: BundleError when it is not a bundle, is of a newer form, or is larger than any bundle.
+        """
+        self._file = file
+        self._lines = 0  # before the list of hashes
+        self._list_at = 0  # the position of that list, in bytes
+        self._cut = 0  # bytes after the last whole line
+        at, before = 0, 0
+        file.seek(0)
+        for number in itertools.count(1):
+            line = file.readline(MOST_LIST + 1)
+            if before > MOST_LINE and line:
+                raise _refused(f"line {number - 1} has more than {MOST_LINE // 1024 // 1024} MiB")
+            if len(line) > MOST_LIST:
+                raise _refused(f"line {number} has more than {MOST_LIST // 1024 // 1024} MiB")
+            if number == 1:
+                self.form = _form(line)
+            if at + len(line) > MOST_BYTES:
+                raise _refused(f"it has more than {MOST_BYTES // 1024 // 1024} MiB")
+            if not line.endswith(b"\n"):
+                self._cut = len(line)
+                break
+            self._lines, self._list_at = number - 1, at
+            at, before = at + len(line), len(line)
+
+    def damage(self) -> tuple[str, ...]:
+        """Return which parts were changed since it was written, each with the changed piece if that is known."""
+        self._file.seek(self._list_at)
+        closing = self._file.readline(MOST_LIST + 1).removesuffix(b"\n")
+        ends = _CLOSES.fullmatch(closing, max(0, len(closing) - _CLOSING))
+        inner = memoryview(closing)[len(_OPENS) : -_CLOSING]
+        if ends is None or not closing.startswith(_OPENS) or hashlib.sha256(inner).hexdigest() != ends[1].decode():
+            return (f"{_LIST} was changed or is missing",)
+        found = itertools.chain(
+            [f"its end: {self._cut} bytes stand after the last line"] if self._cut else [], self._changed(closing)
+        )
+        return tuple(itertools.islice(found, MOST_FINDINGS))
+
+    def _changed(self, closing: bytes) -> Iterator[str]:
+        self._file.seek(0)
+        at, number, end = len(_OPENS) + 1, 0, len(closing) - _CLOSING
+        while at < end:
+            if (part := _PART.match(closing, at)) is None:
+                yield f"{_LIST} is malformed"
+                return
+            at, number = part.end(), number + 1
+            line = self._file.readline(MOST_LINE + 1).removesuffix(b"\n") if number <= self._lines else b""
+            if _hash(line) != part[3].decode():
+                name = one_line(str(_object(part[1].decode(errors="replace"))), 80)
+                yield f"{name} (line {number}): {_pieces_changed(line, part) or 'was changed'}"
+        if (more := self._lines - number) > 0:
+            yield f"line {number + 1}: {more} lines were added"
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the head, the entries, those of `house`, the case, what else was kept and the report, in this order.
+
+        Raises: BundleError when it does not have a bundle's form; the sentence names the line.
+        """
+        self._file.seek(0)
+        seen, story = dict.fromkeys(ORDER, 0), _Story()
+        for number in range(1, self._lines + 1):
+            line = self._file.readline(MOST_LINE + 1).removesuffix(b"\n")
+            try:
+                kind, value = _row(line.decode())
+                _check_order(kind, seen, self.form)
+                if kind == _ENTRY and (too_large := story.with_entry(value, line)):
+                    raise NotOfForm(too_large)
+            except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+                said = one_line(str(error), 160) or type(error).__name__
+                raise _refused(f"line {number}: {said}") from error
+            yield kind, value
+        if not seen[_REPORT] or not seen[_ENTRY]:
+            raise _refused(f"it has no {'report' if seen[_ENTRY] else 'entries'}")
 
 
-def _look_at_form(lines: Sequence[bytes]) -> None:
-    head = _object(lines[0]) if lines else None
-    form = head.get("bundle") if isinstance(head, dict) else None
+@dataclass(slots=True)
+class _Story:
+    """How much the incident's own entries are, so far."""
+
+    entries: int = 0
+    size: int = 0
+    values: int = 0
+
+    def with_entry(self, entry: KeptEntry, line: bytes) -> str:
+        """Count another; return why there are too many, for a reader and a writer alike."""
+        self.entries += 1
+        self.size += len(line)
+        self.values += values_in(entry.body)
+        if self.entries > MOST_ENTRIES:
+            return f"the incident has more than {MOST_ENTRIES:,} entries"
+        if self.size > MOST_STORY:
+            return f"its entries have more than {MOST_STORY // 1024 // 1024} MiB"
+        return f"its entries have more than {STORY_VALUES:,} values" if self.values > STORY_VALUES else ""
+
+
+def _row(text: str) -> Row:
+    row = decoded(text, MOST_VALUES)
+    if not isinstance(row, dict) or not row:
+        raise NotOfForm("it is not an object")
+    if _HEAD in row:
+        return _HEAD, read(BundleHead, {key: value for key, value in row.items() if key != _HEAD})
+    kind, value = next(iter(row.items()))
+    if len(row) > 1 or kind not in ORDER:
+        raise NotOfForm(f"it is of an unknown kind, {one_line(str(kind), 40)}")
+    if kind in (_ENTRY, _HOUSE):
+        entry = KeptEntry(**value)
+        if [type(each) for each in entry] != [str, int, str, str, str, str, str]:
+            raise NotOfForm("an entry has values of the wrong types")
+        if values_in(entry.body) > MOST_VALUES:
+            raise NotOfForm(f"the body of an entry has more than {MOST_VALUES:,} values")
+        return kind, entry
+    if not isinstance(value, str):
+        raise NotOfForm(f"{_name(row)} is not text")
+    return kind, value
+
+
+def _check_order(kind: str, seen: dict[str, int], form: int) -> None:
+    seen[kind] += 1
+    if kind in (_HEAD, _CASE, _REPORT) and seen[kind] > 1:
+        raise NotOfForm(f"there is a second {kind}")
+    if any(seen[later] for later in ORDER[ORDER.index(kind) + 1 :]):
+        raise NotOfForm(f"{kind} stands too late")
+    if not seen[_HEAD]:
+        raise NotOfForm("it stands before the head")
+    if not seen[_ENTRY] and kind != _HEAD:
+        raise NotOfForm("there are no entries before it")
+    if kind == _KEPT and form == PLAIN_FORM:
+        raise NotOfForm("form 1 cannot hold anything kept beside the case")
+
+
+def _refused(what: str) -> BundleError:
+    return BundleError(f"It is a malformed bundle: {what}.", _AGAIN)
+
+
+def _form(line: bytes) -> int:
+    for begins, name in _PACKED.items():
+        if line.startswith(begins):
+            raise BundleError(f"It is compressed ({name}), and a bundle is plain text.", "Unpack it, and verify that.")
+    head = _object(line[:MOST_LINE].decode(errors="replace"))
+    form = head.get(_HEAD) if isinstance(head, dict) else None
     if isinstance(head, dict) and isinstance(form, int) and form > FORM:
         by = one_line(str(head.get("program") or "a newer zombie"), 40)
         raise BundleError(
             f"It is a bundle of form {form}, by {by}; this program reads forms up to {FORM}.",
             "Verify it with the version of zombie that exported it, or a newer version.",
         )
-    if isinstance(form, bool) or form not in range(PLAIN_FORM, FORM + 1):
+    if isinstance(form, bool) or not isinstance(form, int) or form < PLAIN_FORM:
         raise BundleError("It is not a bundle: its first line is not a bundle's head.", _AGAIN)
-
-
-def _part(row: Mapping[str, Any], line: bytes) -> dict[str, Any]:
-    return {"part": _name(row), "sha256": _hash(line), "pieces": dict(_pieces(row))}
+    return form
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    if "bundle" in row:
+    if _HEAD in row:
         return "the head"
     if kept := row.get(_ENTRY) or row.get(_HOUSE):
         return f"entry {kept['stream']}/{kept['seq']}"
@@ -184,27 +318,31 @@ def _name(row: Mapping[str, Any]) -> str:
 
 def _pieces(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the pieces of a part, and a short hash of each: an object's fields, or a text's lines."""
-    inner = row if "bundle" in row else next(iter(row.values()))
-    named = inner.items() if isinstance(inner, Mapping) else enumerate(str(inner).split("\n"), 1)
+    inner = row if _HEAD in row else next(iter(row.values()))
+    named = inner.items() if isinstance(inner, Mapping) else enumerate(lines_of(str(inner)), 1)
     for name, value in named:
         yield str(name), _hash(_bytes(value))[:DIGITS]
 
 
-def _pieces_changed(line: bytes, part: Mapping[str, Any]) -> str:
-    row = _object(line)
+def _pieces_changed(line: bytes, part: re.Match[bytes]) -> str:
+    row = _object(line.decode(errors="replace"))
     if not isinstance(row, dict) or not row:
         return "is not JSON any more" if line else "is missing"
-    now, was = dict(_pieces(row)), dict(part["pieces"])
+    was = dict(itertools.islice(_PIECE.findall(part[2]) if len(part[2]) <= MOST_PIECES * 40 else (), MOST_PIECES))
+    now = {_bytes(name): _bytes(digest) for name, digest in itertools.islice(_pieces(row), MOST_PIECES)}
+    if len(was) in (0, MOST_PIECES) or len(now) == MOST_PIECES:
+        return ""
     names = [name for name in dict.fromkeys((*was, *now)) if now.get(name) != was.get(name)]
-    what = "line" if part["part"] in ("the case", "the report", _KEPT_NAME) else "field"
-    some = ", ".join(one_line(name, 40) for name in names[:5]) + (", …" if len(names) > 5 else "")
+    what = "line" if next(iter(row)) in (_CASE, _KEPT, _REPORT) else "field"
+    said = (str(_object(name.decode(errors="replace"))) for name in names[:5])
+    some = ", ".join(one_line(name, 40) for name in said) + (", …" if len(names) > 5 else "")
     return f"{what} {some} was changed" if names else ""
 
 
-def _object(line: bytes) -> Any:
+def _object(text: str) -> Any:
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
+        return decoded(text, MOST_VALUES)
+    except ValueError:
         return None
 
 

@@ -9,24 +9,23 @@ readable.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import CaseError, InventoryError
 from bot.domain.growth import CountSample
-from bot.domain.json_form import NotOfForm, canonical, plain, read, unique
+from bot.domain.json_form import NotOfForm, canonical, decoded, lines_of, plain, read, values_in
 from bot.domain.node import valid_name
 from bot.domain.safe_text import one_line, redacted, redacted_text, safe
 from bot.domain.verdict import Verdict
 
 FORM = 2
-MOST_VALUES = 1_000_000  # of JSON in a case, about: a large node's has ten thousand, and each takes a hundred bytes
+MOST_VALUES = 200_000  # of JSON in a case, about: a large node's has ten thousand, and each takes a hundred bytes
 NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # form 1 had no time
 _HOW_TO_RECORD = "Record a case with: zombie check NODE --record DIR"
 _AGAIN = "Copy it again from where it was recorded, or record the node again: zombie check NODE --record DIR"
@@ -125,7 +124,10 @@ class Case:
     @property
     def digest(self) -> str:
         """The content hash: SHA-256, in hex, over the text without its last line."""
-        return _hash("".join(line + "\n" for line in self._lines()))
+        found = hashlib.sha256()
+        for line in self._lines():
+            found.update(line.encode() + b"\n")
+        return found.hexdigest()
 
     def _lines(self) -> Iterator[str]:
         clean: dict[str, Any] = redacted(plain(self.head))
@@ -207,11 +209,11 @@ def read_case(text: str, where: str, name: str) -> Case:
 
 
 def _read(text: str, where: str, name: str) -> Case:
-    if sum(map(text.count, ",[{\n")) > MOST_VALUES:
+    if values_in(text) + text.count("\n") > MOST_VALUES:
         raise NotOfForm(f"it has more than {MOST_VALUES:,} values")
     first, _, _ = text.partition("\n")
     try:
-        head = _READER.decode(first)
+        head = decoded(first, MOST_VALUES)
     except ValueError as error:
         raise CaseError(f"{where} is not a case: its first line is not JSON.", _HOW_TO_RECORD) from error
     if not isinstance(head, dict) or not {"case", "recording"} & head.keys():
@@ -226,8 +228,8 @@ def _read(text: str, where: str, name: str) -> Case:
     if isinstance(form, bool) or form not in (1, FORM) or (form == 1) is not ("recording" in head):
         raise CaseError(f"{where} is a case of an unknown form: {one_line(str(form), 40)}.", _HOW_TO_RECORD)
     if form == 1:
-        rows = [_READER.decode(line) for line in text.split("\n")[1:] if line]
-        return Case(Head(valid_name(name)), _runs(rows), form=1)
+        rows = (decoded(line, MOST_VALUES) for line in lines_of(text[len(first) + 1 :]) if line)
+        return Case(Head(valid_name(name)), _safe_runs([read(Completed, row) for row in rows]), form=1)
     return _second(text, where)
 
 
@@ -235,7 +237,7 @@ def _second(text: str, where: str) -> Case:
     body, _, last = text.removesuffix("\n").rpartition("\n")
     body += "\n"
     try:
-        kept = _READER.decode(last)
+        kept = decoded(last, MOST_VALUES)
     except ValueError:
         kept = None
     if not isinstance(kept, dict) or kept.keys() != {"sha256"} or not text.endswith("\n"):
@@ -246,24 +248,31 @@ def _second(text: str, where: str) -> Case:
             f"{one_line(str(kept['sha256'])[:16], 16)}…",
             _AGAIN,
         )
-    head, *rows = (_READER.decode(line) for line in body.split("\n") if line)
-    found = {kind: [row[kind] for row in rows if kind in row] for kind in ("asked", "run", "verdict")}
-    if sum(map(len, found.values())) != len(rows) or len(found["verdict"]) > 1:
-        raise NotOfForm("a line is neither asked nor run, or there are several verdicts")
-    said = read(Head, head)
+    rows = (decoded(line, MOST_VALUES) for line in lines_of(body) if line)
+    said = read(Head, next(rows))
+    asked, runs, verdicts = list[RecordedCommand](), list[Completed](), list[RecordedVerdict]()
+    for row in rows:  # made smaller one by one: a line may hold more than is kept of it
+        ((kind, value), *more) = row.items()
+        if more or kind not in ("asked", "run", "verdict") or verdicts:
+            raise NotOfForm("a line is neither asked nor run, or stands after the verdict")
+        if kind == "asked":
+            asked.append(read(RecordedCommand, value))
+        elif kind == "run":
+            runs.append(read(Completed, value))
+        else:
+            verdicts.append(read(RecordedVerdict, value))
     valid_name(said.node)
     if not 1 <= said.samples <= 60:
         raise NotOfForm(f"samples is {said.samples}, not 1 to 60")
     return Case(
         said,
-        _runs(found["run"]),
-        tuple(read(RecordedCommand, row) for row in found["asked"]),
-        read(RecordedVerdict, found["verdict"][0]) if found["verdict"] else None,
+        _safe_runs(runs),
+        tuple(asked),
+        verdicts[0] if verdicts else None,
     )
 
 
-def _runs(rows: list[Any]) -> tuple[Completed, ...]:
-    runs = [read(Completed, row) for row in rows]
+def _safe_runs(runs: Sequence[Completed]) -> tuple[Completed, ...]:
     if any(not math.isfinite(run.started_at_uptime or 0) for run in runs):
         raise NotOfForm("a run's started_at_uptime is not a number")
     if len({(run.probe, run.name, run.look) for run in runs}) < len(runs):
@@ -274,13 +283,6 @@ def _runs(rows: list[Any]) -> tuple[Completed, ...]:
 
 def _hash(body: str) -> str:
     return hashlib.sha256(body.encode()).hexdigest()
-
-
-def _refused(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a number")
-
-
-_READER = json.JSONDecoder(parse_constant=_refused, object_pairs_hook=unique)
 
 
 def _brief(value: str) -> str:

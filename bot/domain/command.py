@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -30,8 +31,10 @@ class Command:
     `sudo -n timeout …` before the same arguments as a last alternative. In a THROUGHOUT command `{samples}` inside an
     argument becomes the window's length in whole seconds and `{rest}` the time of the second look. Commands of the same
     `lane` run in turn; lanes run in parallel. `sudo` lists what a shell fragment among the arguments runs as root, so
-    that sudoers lines can be written from the commands. A command run as root names its program by its full path (see
-    `root_command.py`).
+    that sudoers lines can be written from the commands. `stdin` is what the command reads on its input, byte for byte;
+    it stands in no argument list. A command run as root names its program by its full path (see
+    `root_command.py`). `alone`: it shares no shell with others, because it may leave processes behind, or print errors
+    without end.
     Raises: ValueError for a command that cannot be part of a batch.
     """
 
@@ -44,6 +47,8 @@ class Command:
     limit: timedelta = timedelta(seconds=8)  # commands are niced, and the node may have no CPU to spare
     output_limit_bytes: int = 256 * 1024
     sudo: tuple[tuple[str, ...], ...] = ()
+    stdin: str = ""
+    alone: bool = False
 
     def __post_init__(self) -> None:
         words = [word for argv in (self.argv, *self.alternatives) for word in argv]
@@ -93,6 +98,35 @@ class Completed:
         if self.exit_status != 0:
             return f"exit status {self.exit_status}" + (f" ({said})" if said else "")
         return "the output was empty"
+
+
+# What a run takes on a node that is not slow, the longest fifth of them aside (docs/figures.md). Ours.
+USUAL_SECONDS = 0.005
+FEWEST_RUNS = 8
+# Twice as long is an ordinary machine among its work.
+SLOW = 3.0
+
+
+def slowness(runs: Iterable[Completed]) -> float | None:
+    """Return how many times as long as usual a node's answers took; None if too few of them came.
+
+    The longest fifth does not count: a command may hang, or have much to read, on a node that is not slow.
+    """
+    took = sorted(run.took.total_seconds() for run in runs if run.took is not None)
+    if len(took) < FEWEST_RUNS:
+        return None
+    counted = took[: len(took) * 4 // 5]
+    return sum(counted) / len(counted) / USUAL_SECONDS
+
+
+def slow_words(slowness: float | None) -> str:
+    """Return a slow node's sentence, empty for any other.
+
+    Example:
+    >>> slow_words(8.2), slow_words(2.5), slow_words(None)
+    ('answers took 8 × as long as usual', '', '')
+    """
+    return f"answers took {slowness:.0f} × as long as usual" if slowness is not None and slowness >= SLOW else ""
 
 
 class Outputs:

@@ -1,7 +1,4 @@
-"""What a room needs of another, as protocols of a few methods.
-
-Longer than 300 lines: it holds protocols and no logic, all in one place to be found.
-"""
+"""What a room needs of another, as protocols of a few methods."""
 
 from __future__ import annotations
 
@@ -25,6 +22,7 @@ if TYPE_CHECKING:  # ledger types, which a check without a ledger need not load
     from bot.domain.house_events import NodeReleased, WishRefused
     from bot.domain.incident import Changes, Incident, IncidentSummary
     from bot.domain.post import CardPosts, CardRecord, DuePost, MessageRef, Post, StoredPost
+    from bot.domain.rolling_record import CaptureDecision
 
 
 class Transport(Protocol):
@@ -109,11 +107,15 @@ class ReadingStarted:
 
 @dataclass(frozen=True, slots=True)
 class ProbeAnswered:
-    """A probe of a node has all its outputs; if there is no reading, `unread` says why."""
+    """A probe of a node has all its outputs; if there is no reading, `unread` says why.
+
+    Shape: `slowness` is how many times as long as usual the answers took so far, None where that is not known.
+    """
 
     node: str
     probe: str
     unread: Unread | None = None
+    slowness: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +171,12 @@ class Ledger(Protocol):
 
     async def captures(self) -> tuple[Entry, ...]:
         """Return every entry of rolling captures, oldest first."""
+
+    async def append_captures(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
+        """Append what `decide` says about the captures on record, which it reads in the transaction that appends.
+
+        Raises: whatever `decide` raises; then nothing is appended.
+        """
 
     async def incident(self, stream: str) -> Incident | None:
         """Return the incident folded from a stream's entries, None if there is no such stream.
@@ -238,6 +246,15 @@ class ActingLedger(Ledger, Protocol):
 
         Shape: incidents opened within that time before this one, also under the machine's other names, oldest first:
         the last `most` of them, and none where none of them had that cause.
+        """
+
+    async def begun_for(
+        self, incident: Incident, cause: str, machine_id: str, within: timedelta
+    ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
+        """Return other incidents with that cause in which a plan was begun within that time before this one, in one
+        read, oldest first; by id also why others among them cannot be read.
+
+        Shape: on the incident's node, under the machine's other names, and on that machine.
         """
 
     async def refused(self, event: WishRefused, by: str) -> None:

@@ -31,7 +31,7 @@ _content = json.JSONEncoder(separators=(",", ":")).encode  # built once: buildin
 _WHO = re.compile(r"[a-z][a-z0-9-]{0,31}:[^\s\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,128}\Z")
 _STREAM = re.compile(r"[a-z0-9][a-z0-9-]{0,63}\Z")
 _WAVE = re.compile(r"wave-[a-z0-9]{4,40}\Z")
-_NOTED = re.compile(rf"(?:([1-9]\d{{0,17}}):([0-9a-fA-F]{{{NOTED_DIGITS},64}})|([0-9a-fA-F]{{12,64}}))\Z", re.ASCII)
+_NOTED = re.compile(r"(?:([1-9]\d{0,17}):)?([0-9a-fA-F]{1,64})\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class NotedHead:
-    """A head of `house` that was noted outside the ledger; an older note may have only a hash.
+    """A head of `house` that was noted outside the ledger; a note may have only a hash.
 
     Shape: `seq` is None if only a hash was noted: it may belong to any entry of any stream. `digits` are the first
     digits of the hash, in lower case; `where` says where it was noted, for a sentence; empty for a command line.
@@ -109,22 +109,27 @@ class NotedHead:
 
     @classmethod
     def of(cls, text: str, where: str = "") -> NotedHead:
-        """Read `SEQ:HASH` with at least 32 digits, or the older form: only a hash, with at least 12.
+        """Read `SEQ:HASH`, or only the hash, each with at least 32 digits.
 
-        Raises: ValueError when it has neither form.
+        Raises: ValueError when it is neither, or its hash is too short.
 
         Example:
         >>> NotedHead.of("12:" + "3F9a" * 8).seq
         12
-        >>> NotedHead.of("3f9a1c04b7de").seq is None
+        >>> NotedHead.of("3F9a" * 8).seq is None
         True
         """
         if (found := _NOTED.match(text)) is None:
             raise ValueError(
                 f"{text[:80]!r} is not a head: write SEQ:HASH with at least {NOTED_DIGITS} hexadecimal digits, as on a "
-                "card, or only a hash with at least 12"
+                "card, or only the hash"
             )
-        return cls(int(found[1]) if found[1] else None, (found[2] or found[3]).lower(), where)
+        if len(found[2]) < NOTED_DIGITS:
+            raise ValueError(
+                f"the head {text} has {len(found[2])} digits, too few to prove anything: somebody can make another "
+                f"entry with the same. Give {NOTED_DIGITS} or more"
+            )
+        return cls(int(found[1]) if found[1] else None, found[2].lower(), where)
 
     def __str__(self) -> str:
         return self.digits if self.seq is None else f"{self.seq}:{self.digits}"

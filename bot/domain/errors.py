@@ -51,6 +51,7 @@ ZombieError
 │   ├── QuietHours             nothing may begin at this time of day
 │   ├── ProtectedUnit          no plan may stop this unit
 │   ├── WouldStopProtected     stopping the unit would stop a protected unit too
+│   ├── WouldCutOff            a reboot would cut off work that has to end first
 │   ├── MissingRight           the login on the node may not run a command of the plan
 │   ├── UnknownCluster         no cluster of that name is configured
 │   ├── CannotDrain            the node's pods cannot be moved away as asked
@@ -62,8 +63,6 @@ ZombieError
 └── CannotRead                 a probe has no answer: becomes `Unread`, never ends a run
 
 Every error carries a sentence for the user about what was wrong and, if there is something, what to try.
-
-Longer than 300 lines: the errors are one tree, all in one place to be found.
 """
 
 from __future__ import annotations
@@ -327,6 +326,10 @@ class ProtectedUnit(Refused):
 
 class WouldStopProtected(Refused):
     """A protected unit depends on this unit and would stop with it."""
+
+
+class WouldCutOff(Refused):
+    """A reboot would cut off work that has to end first, or the next boot would trip over what is half done."""
 
 
 class MissingRight(Refused):

@@ -2,8 +2,6 @@
 
 A field added later has a default, so that older entries can still be read; a change of meaning raises the event's form
 in `entry.py`.
-
-Longer than 300 lines: the events of an incident are one list.
 """
 
 from __future__ import annotations

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from bot.domain.house_events import CauseLookedAt, VerdictMarked
-from bot.domain.policy import person_of
+from bot.domain.policy import Policy
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
     from bot.domain.verdict import Verdict
 
-ENOUGH = 10  # marks; fewer may be bad luck
-TRUSTED = 0.8  # the share of right verdicts below which a cause offers no plans
-Who: TypeAlias = Callable[[str], str]
+ENOUGH = 3  # people; fewer may be one person's mistake, or one stolen login
+TRUSTED = 0.8  # the share of people who say right below which a cause offers no plans
+_NOBODY = Policy()
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A person's present mark on a verdict: `seq` is the number of its entry."""
+    """A person's present mark on a verdict.
+
+    Shape: `seq` is the number of its entry. `person` is the one name that they count under; `may_approve` says whether
+    they may approve by the policy.
+    """
 
     incident: str
     cause: str
@@ -30,6 +34,8 @@ class Mark:
     at: datetime
     seq: int
     case: str = ""
+    person: str = ""
+    may_approve: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,8 @@ class Score:
     """How often verdicts of a cause were marked right and wrong.
 
     Shape: `right` and `wrong` count the marks since somebody last looked at the cause (`looked_at`, None for never);
-    `ever_right` and `ever_wrong` count all marks.
+    `ever_right` and `ever_wrong` count all marks. `against` are the people who may approve whose latest word since then
+    is wrong, among `voices` of them with a latest word; `needed` is how many of them put it in doubt, 0 for nobody can.
     """
 
     cause: str
@@ -46,6 +53,9 @@ class Score:
     ever_right: int = 0
     ever_wrong: int = 0
     looked_at: datetime | None = None
+    against: int = 0
+    voices: int = 0
+    needed: int = 0
 
     @property
     def precision(self) -> float | None:
@@ -55,16 +65,18 @@ class Score:
 
     @property
     def in_doubt(self) -> bool:
-        """True when so many marks say wrong that its plans are no longer offered.
+        """True when so many people who may approve say wrong that its plans are no longer offered.
 
         Example:
-        >>> Score("io-stall", right=7, wrong=3).in_doubt, Score("io-stall", right=8, wrong=2).in_doubt
-        (True, False)
-        >>> Score("io-stall", right=0, wrong=9).in_doubt
+        >>> Score("io-stall", against=3, voices=14, needed=3).in_doubt
+        True
+        >>> Score("io-stall", against=3, voices=15, needed=3).in_doubt
+        False
+        >>> Score("io-stall", wrong=99, against=2, voices=2, needed=3).in_doubt
         False
         """
-        marks = self.right + self.wrong
-        return marks >= ENOUGH and self.right < TRUSTED * marks
+        is_heard = self.needed > 0 and self.against >= self.needed
+        return is_heard and self.voices - self.against < TRUSTED * self.voices
 
     @property
     def doubt(self) -> str:
@@ -72,8 +84,8 @@ class Score:
         if not self.in_doubt:
             return ""
         return (
-            f"{self.cause} was right in {self.right} of {self.right + self.wrong} marked verdicts, "
-            f"fewer than {TRUSTED:.0%}: it offers nothing until somebody has looked at it "
+            f"{self.cause} was wrong by the latest word of {self.against} of {self.voices} people who may approve: "
+            f"it offers nothing until one who may approve has looked at it "
             f"(zombie playbooks looked-at {self.cause} --reason TEXT)."
         )
 
@@ -83,40 +95,43 @@ def named(verdict: Verdict) -> str:
     return verdict.cause or verdict.status.value
 
 
-def marks_of(entries: Iterable[Entry], who: Who = person_of) -> tuple[Mark, ...]:
+def marks_of(entries: Iterable[Entry], policy: Policy = _NOBODY) -> tuple[Mark, ...]:
     """Return each person's present mark on each verdict, oldest first; a later mark replaces an earlier mark.
 
-    Shape: `who` maps an entry's author to a person, so that nobody counts twice under two names; empty: does not count.
+    Nobody counts twice under two names, and whom the policy does not count is left out.
     """
     found: dict[tuple[str, str], Mark] = {}
     for entry, event in _told(entries):
-        if isinstance(event, VerdictMarked) and (person := who(entry.by)):
+        if isinstance(event, VerdictMarked) and (person := policy.counted(entry.by)):
             key = event.incident, person
             found.pop(key, None)  # so that it moves to its latest position
-            found[key] = Mark(event.incident, event.cause, event.right, entry.by, entry.at, entry.seq, event.case)
+            may = policy.may_approve(entry.by, event.groups)
+            found[key] = Mark(
+                event.incident, event.cause, event.right, entry.by, entry.at, entry.seq, event.case, person, may
+            )
     return tuple(found.values())
 
 
-def uncounted(entries: Iterable[Entry], who: Who) -> int:
+def uncounted(entries: Iterable[Entry], policy: Policy) -> int:
     """Return how many words on verdicts stand on record and do not count."""
     marked = {(event.incident, entry.by) for entry, event in _told(entries) if isinstance(event, VerdictMarked)}
-    return sum(not who(by) for _, by in marked)
+    return sum(not policy.counted(by) for _, by in marked)
 
 
-def scores(entries: Sequence[Entry], who: Who = person_of) -> tuple[Score, ...]:
+def scores(entries: Sequence[Entry], policy: Policy = _NOBODY) -> tuple[Score, ...]:
     """Return the score of every cause that was marked or looked at, sorted by name."""
     looked = {
         event.cause: entry for entry, event in _told(entries) if isinstance(event, CauseLookedAt)
     }  # the latest entry stays
     found: dict[str, list[Mark]] = {cause: [] for cause in looked}
-    for mark in marks_of(entries, who):
+    for mark in marks_of(entries, policy):
         found.setdefault(mark.cause, []).append(mark)
-    return tuple(_score(cause, marks, looked.get(cause)) for cause, marks in sorted(found.items()))
+    return tuple(_score(cause, marks, looked.get(cause), policy) for cause, marks in sorted(found.items()))
 
 
-def score_of(entries: Sequence[Entry], cause: str, who: Who = person_of) -> Score:
+def score_of(entries: Sequence[Entry], cause: str, policy: Policy = _NOBODY) -> Score:
     """Return the score of a cause."""
-    return next((score for score in scores(entries, who) if score.cause == cause), Score(cause))
+    return next((score for score in scores(entries, policy) if score.cause == cause), Score(cause))
 
 
 def said_before(entries: Sequence[Entry], event: VerdictMarked, by: str) -> Entry | None:
@@ -139,10 +154,23 @@ def said_before(entries: Sequence[Entry], event: VerdictMarked, by: str) -> Entr
     return last if (standing.right, standing.cause) == (event.right, event.cause) else None
 
 
-def _score(cause: str, marks: Sequence[Mark], looked: Entry | None) -> Score:
+def _score(cause: str, marks: Sequence[Mark], looked: Entry | None, policy: Policy) -> Score:
     late = [mark for mark in marks if looked is None or mark.seq > looked.seq]
     right, ever = sum(mark.right for mark in late), sum(mark.right for mark in marks)
-    return Score(cause, right, len(late) - right, ever, len(marks) - ever, looked.at if looked is not None else None)
+    latest = {mark.person: mark for mark in late}
+    words = [mark.right for mark in latest.values() if mark.may_approve]
+    several = policy.most_approvers
+    return Score(
+        cause,
+        right,
+        len(late) - right,
+        ever,
+        len(marks) - ever,
+        looked.at if looked is not None else None,
+        against=len(words) - sum(words),
+        voices=len(words),
+        needed=ENOUGH if several is None else min(ENOUGH, several),
+    )
 
 
 def _told(entries: Iterable[Entry]) -> Iterator[tuple[Entry, object]]:

@@ -35,6 +35,16 @@ class EntryAnchored:
 
 
 @dataclass(frozen=True, slots=True)
+class OlderNoted:
+    """Streams that programs wrote before entries were anchored, each with its head at that time as `SEQ:HASH`.
+
+    Shape: written once, when the database is migrated; entries up to that head need no anchor, all others do.
+    """
+
+    heads: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class WishRefused:
     """A person's request was refused; `refusal` is the refusal's name, `sentence` what they were told.
 
@@ -117,7 +127,7 @@ class VerdictMarked:
 
     Shape: `cause` is the verdict's, or its status if it has no cause. `case` is the content hash of what the node said,
     if that is kept. `request` is the request's id, so that a repeated delivery adds nothing; `os_user` is the login
-    that typed the command.
+    that typed the command. `groups` are the person's groups at that moment that may approve.
     """
 
     incident: str
@@ -127,6 +137,7 @@ class VerdictMarked:
     case: str = ""
     request: str = ""
     os_user: str = ""
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +162,7 @@ class IncidentsPruned:
 
 @dataclass(frozen=True, slots=True)
 class CaptureAsked:
-    """A person asked for a rolling capture of a node. `needs_approval`: it waits until another person approves."""
+    """A person asked for a rolling capture of a node. `needs_approval`: in older records, it waited for a yes."""
 
     capture: str
     node: str
@@ -164,7 +175,7 @@ class CaptureAsked:
 
 @dataclass(frozen=True, slots=True)
 class CaptureApproved:
-    """Another person approved a rolling capture."""
+    """Another person approved a rolling capture; only in older records."""
 
     capture: str
     os_user: str = ""
@@ -229,9 +240,11 @@ class CaptureEnded:
     left: str = ""
 
 
+CaptureEvent: TypeAlias = CaptureAsked | CaptureStarting | CaptureBegan | SymptomCaught | CaptureStopping | CaptureEnded
 HouseEvent: TypeAlias = (
     IncidentEnded
     | EntryAnchored
+    | OlderNoted
     | WishRefused
     | BrakePulled
     | BrakeReleased

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -99,6 +99,16 @@ class Correlation:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeSignal:
+    """An alert inside a case, about a node: its key, whether it fires, and since when by its source's clock."""
+
+    key: str
+    node: str
+    firing: bool = True
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OpenCase:
     """A case that is not over, as far as its source said."""
 
@@ -128,6 +138,12 @@ class DedupStore(Protocol):
         """Record that a case fires, and return where it goes; the same delivery gets the same answer again.
 
         Shape: `key` stands for its nodes and signature, empty if it may join no other case. A new case gets `group`.
+        """
+
+    async def signals(self, alarm: AlertGroup, seen: Sequence[NodeSignal], opened: Collection[str]) -> None:
+        """Record which alerts of a case fire on which nodes, and since when; a repetition changes nothing.
+
+        Shape: `opened` are the nodes of which this delivery opened incidents, which say the same.
         """
 
     async def over(self, delivery: Delivery) -> str:

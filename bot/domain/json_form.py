@@ -10,16 +10,19 @@ from __future__ import annotations
 import enum
 import functools
 import json
+import re
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from bot.domain.action import Plan
 
 MOST_TEXT = 20_000  # characters of a text; a longer text is cut, and says so
 MOST_LINES = 1_000  # texts in a list; the rest is counted
+
+_TEXT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)', re.DOTALL)  # linear, also where its end is missing
 
 Reader: TypeAlias = Callable[[Any, str], Any]  # takes a JSON value, and its position for errors
 
@@ -44,6 +47,48 @@ def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise NotOfForm("a key stands twice in an object")
     return found
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """Yield the lines of a text as `split` does, which would hold all of them at once.
+
+    Example:
+    >>> list(lines_of("a\\n\\nb"))
+    ['a', '', 'b']
+    """
+    at = 0
+    while (end := text.find("\n", at)) >= 0:
+        yield text[at:end]
+        at = end + 1
+    yield text[at:]
+
+
+def values_in(text: str) -> int:
+    """Return about how many values a JSON text has, whatever its texts hold; it takes no memory for them.
+
+    Example:
+    >>> values_in('{"a": [1, 2, "[,,,"]}')
+    4
+    """
+    bare = _TEXT.sub("", text)
+    return sum(map(bare.count, "[{,"))
+
+
+def decoded(text: str, most: int) -> Any:
+    """Return the JSON value in a text that anybody may have written.
+
+    Raises: NotOfForm when it is not JSON, is nested too deeply, or has more than `most` values or a key twice.
+
+    Example:
+    >>> decoded('{"a": [1]}', 10)
+    {'a': [1]}
+    """
+    if values_in(text) > most:
+        raise NotOfForm(f"it has more than {most:,} values")
+    try:
+        return _DECODER.decode(text)
+    except RecursionError as error:
+        raise NotOfForm("it is nested too deeply") from error
 
 
 def plain(value: Any) -> Any:
@@ -192,3 +237,10 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 def _cut(text: str) -> str:
     more = len(text) - MOST_TEXT
     return text if more <= 0 else f"{text[:MOST_TEXT]}… and {more} more characters"
+
+
+def _no_number(constant: str) -> NoReturn:
+    raise NotOfForm(f"{constant} is not a number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=unique)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
@@ -116,6 +116,17 @@ class Policy:
         """
         is_anybody = who.startswith(_TERMINAL) and self.names_anybody and who not in self.approvers
         return "" if is_anybody else self.person(who)
+
+    def may_approve(self, who: str, groups: Collection[str] = ()) -> bool:
+        """True if the policy lets a person approve, who is in these groups.
+
+        Example:
+        >>> policy = Policy(approvers=frozenset({"chat:U1"}), approver_groups=frozenset({"chat:S1"}))
+        >>> [policy.may_approve(*who) for who in (("chat:T1/U1",), ("chat:T1/U2",), ("chat:T1/U2", ["chat:S1"]))]
+        [True, False, True]
+        """
+        theirs = {group for group in groups if group.partition(":")[0] == who.partition(":")[0]}
+        return person_of(who) in self.approvers or bool(theirs & self.approver_groups)
 
     def names_of(self, who: str) -> frozenset[str]:
         """Return every name of a person, as the ledger and as the policy write it.

@@ -88,13 +88,17 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All readings of a node in a sampling window; `case` is what the node said, if that is kept."""
+    """All readings of a node in a sampling window; `case` is what the node said, if that is kept.
+
+    Shape: `slowness` is how many times as long as usual its answers took, None where that is not known.
+    """
 
     node: str
     taken_at: datetime
     window: timedelta
     readings: Mapping[str, Any] = field(default_factory=dict)
     case: Case | None = field(default=None, compare=False, repr=False)
+    slowness: float | None = field(default=None, compare=False)
 
     def get(self, kind: type[R]) -> R | Unread:
         """Return the reading of that type, or Unread when it was not read or not asked."""

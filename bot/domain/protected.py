@@ -2,8 +2,6 @@
 
 The only list in the project. Names stand without `.service`: a unit's type and a template's instance are removed before
 the comparison, so that `wg-quick` and `docker` cover `wg-quick@wg0.service` and `docker.socket`.
-
-Longer than 300 lines: it is one list.
 """
 
 from __future__ import annotations
@@ -302,7 +300,17 @@ def keeps_for_others(names: Iterable[str]) -> bool:
     >>> keeps_for_others(["ceph-osd@3.service"]), keeps_for_others(["kubelet.service"])
     (True, False)
     """
-    return any(map(_keeps_for_others, names))
+    return bool(keeps_as(names))
+
+
+def keeps_as(names: Iterable[str]) -> str:
+    """Return what a unit of any of these names is known as where it keeps data, or a cluster together; else "".
+
+    Example:
+    >>> keeps_as(["postgresql@14-main.service"]), keeps_as(["postgres"]), keeps_as(["kubelet.service"])
+    ('postgres*', 'postgres*', '')
+    """
+    return next(filter(None, map(_keeps_as, names)), "")
 
 
 def may_never_start(name: str) -> bool:
@@ -328,8 +336,8 @@ def _makes_cgroups(name: str) -> bool:
 
 
 @functools.lru_cache(2048)
-def _keeps_for_others(name: str) -> bool:
-    return _is_on(name, _KEEP_FOR_OTHERS)
+def _keeps_as(name: str) -> str:
+    return next((pattern for pattern in _KEEP_FOR_OTHERS if _is_on(name, (pattern,))), "")
 
 
 def _type_of(name: str) -> str:

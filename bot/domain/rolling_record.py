@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from bot.domain.house_events import (
     CaptureApproved,
     CaptureAsked,
     CaptureBegan,
     CaptureEnded,
+    CaptureEvent,
     CaptureStarting,
     CaptureStopping,
     SymptomCaught,
@@ -24,13 +25,17 @@ if TYPE_CHECKING:
 
 
 SAME_SECONDS = 10.0  # symptoms of the same kind closer together than this are the same
+STARTS_WITHIN = timedelta(minutes=5)  # from the request to the command: one look at the node, and one connection
+ENDS_WITHIN = timedelta(minutes=5)  # after its time: `timeout` and systemd end the recorder within two minutes
+LOST_AFTER = timedelta(days=1)  # after its time, without an answer of its node
+_CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
+WAITED_FOR_A_YES = "it waited for another person's yes, which captures no longer need: ask for it again"
 
 
 class RollingState(enum.StrEnum):
     """The state of a capture."""
 
-    ASKED = "asked"  # waits for another person's approval
-    APPROVED = "approved"
+    ASKED = "asked"  # nothing was sent to the node yet
     STARTING = "starting"  # the command may have reached the node or not
     RUNNING = "running"
     STOPPING = "stopping"
@@ -79,23 +84,65 @@ class RollingCapture:
         """True when this symptom was caught before: several programs may see it, each with its own clock error."""
         return any(caught.symptom == symptom and abs(caught.at_mono - at_mono) < SAME_SECONDS for caught in self.caught)
 
+    def takes_place(self, now: datetime) -> bool:
+        """True while its node, and a place within the limits, is taken by it."""
+        return not self.is_over and not self.is_overdue(now)
+
+    def was_asked_lately(self, now: datetime) -> bool:
+        """True when it counts among those that its person asked for within a day."""
+        return now - timedelta(days=1) < self.asked_at <= now + _CLOCK_TOLERANCE
+
     def is_overdue(self, now: datetime) -> bool:
-        """True when it must have ended by itself by now."""
-        return self.until is not None and now > self.until + timedelta(minutes=5)
+        """True when it takes no place any more: its recorder has ended by itself, or its program never began it.
+
+        Also where the ledger's clock was set back since, so that its age is not known: what runs on the node is seen
+        there, and nothing begins beside it. `now` is the ledger's time.
+        """
+        since, lasts = self.asked_at, STARTS_WITHIN
+        if self.started_at is not None:
+            since, lasts = self.started_at, self.request.lasts + ENDS_WITHIN
+        return not since - _CLOCK_TOLERANCE <= now <= since + lasts
+
+    def is_lost(self, now: datetime) -> bool:
+        """True when its time is over for so long that its node need not be waited for."""
+        return self.until is not None and now > self.until + LOST_AFTER
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRecord:
+    """The captures by id, the pull of the brake that is on, and the ledger's time, all read in one transaction."""
+
+    captures: Mapping[str, RollingCapture]
+    pulled: Entry | None
+    now: datetime
+
+
+# What to append, as it follows from the record: nothing, or events that go in together. It may raise, and is pure.
+CaptureDecision: TypeAlias = Callable[[CaptureRecord], Sequence[CaptureEvent]]
 
 
 def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
-    """Return the captures by id, in the order of their requests; entries of newer programs are left out."""
+    """Return the captures by id, in the order of their requests; entries of newer programs are left out.
+
+    In older records a capture may wait for another person's yes: nobody is asked any more, so it is over.
+    """
     found: dict[str, RollingCapture] = {}
+    waiting: set[str] = set()
     for entry in entries:
         event = entry.known_event
         if isinstance(event, CaptureAsked):
-            if (asked := _asked(event, entry)) is not None:
+            if event.capture not in found and (asked := _asked(event, entry)) is not None:
                 found[event.capture] = asked
+                waiting |= {event.capture} if event.needs_approval else set()
             continue
+        if isinstance(event, CaptureApproved):
+            waiting.discard(event.capture)
         before = found.get(getattr(event, "capture", ""))
         if before is not None and not before.is_over:
             found[before.id] = _after(before, event, entry)
+    for name in waiting:
+        if found[name].state is RollingState.ASKED:
+            found[name] = replace(found[name], state=RollingState.ENDED, ended=CaptureEnded(name, WAITED_FOR_A_YES))
     return found
 
 
@@ -104,18 +151,16 @@ def _asked(event: CaptureAsked, entry: Entry) -> RollingCapture | None:
         request = RollingRequest(event.hours, event.segment_minutes, event.around)
     except ValueError:
         return None
-    state = RollingState.ASKED if event.needs_approval else RollingState.APPROVED
-    return RollingCapture(event.capture, event.node, request, entry.by, entry.at, event.os_user, state)
+    return RollingCapture(event.capture, event.node, request, entry.by, entry.at, event.os_user)
 
 
 def _after(before: RollingCapture, event: object, entry: Entry) -> RollingCapture:
     match event:
-        case CaptureApproved():
-            return replace(before, state=RollingState.APPROVED)
         case CaptureStarting():
             return replace(before, state=RollingState.STARTING, started=event, started_at=entry.at)
         case CaptureBegan():
-            return replace(before, state=RollingState.RUNNING, since_usec=event.since_usec)
+            state = RollingState.RUNNING if before.stopping is None else before.state
+            return replace(before, state=state, since_usec=event.since_usec)
         case SymptomCaught():
             if before.knows(event.symptom, event.at_mono):
                 return before

@@ -13,7 +13,7 @@ from datetime import timedelta
 from bot.domain.batch_shell import filled_in, preamble
 from bot.domain.capture import READS_SYMBOLS, SYMBOLS_SECONDS
 from bot.domain.capture_shell import MARK, PLACE
-from bot.domain.rolling import HERE, READ_SECONDS, SEGMENT_LIMIT_MB, Places, read_argv
+from bot.domain.rolling import HERE, READ_SECONDS, SEGMENT_LIMIT_MB, UNIT, Places, read_argv
 from bot.domain.root_command import root_line
 
 TEXT_SECONDS = 120  # for all segments together
@@ -89,3 +89,12 @@ def segments_script(
         "TIME": time,
     }
     return preamble(nonce, lifetime) + filled_in(_SCRIPT, words)
+
+
+def unit_is_free(places: Places = HERE) -> str:
+    """Return the command that succeeds only where systemd says that no recorder runs: another one's ring stays."""
+    ways = " ".join(map(shlex.quote, places.systemctl))
+    return (
+        f"{{ for p in {ways}; do [ -x $p ] && break; done; case $($p show -p ActiveState {UNIT}.service) in "
+        "*=inactive|*=failed) ;; *) echo 'a recorder may run there already' >&2; false;; esac; }"
+    )

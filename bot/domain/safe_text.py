@@ -1,35 +1,22 @@
 """Text from outside, made safe: fit to show, without the secrets in it, and no longer than there is room.
 
 To show: control and bidirectional characters become visible escapes. To store: a mark that names its kind replaces each
-key, token or password; `secret_forms.py` says what is recognised.
+key, token or password; `playbooks/tables/secrets.toml` says what is recognised.
 """
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.domain.secret_forms import (
-    FORMS,
-    KEY_BEGINS,
-    KEY_ENDS,
-    KEY_MARK,
-    SECRET_NAME,
-    SECRET_NAMED,
-    SECRET_NEXT,
-    VALUE,
-)
+from bot.domain.secret_forms import KEY_BEGINS, KEY_ENDS, KEY_MARK, MARK, context, table
 
 # C0 except tab and newline, DEL, C1, bidirectional marks, and the line separators that some viewers obey.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 # Most texts hold only these, and this test costs a tenth of the search for unsafe characters.
 _HARMLESS = bytes([*range(0x20, 0x7F), *b"\t\n"])
-
-MARK = "[redacted]"
-_HINTS = tuple((hint, number) for number, form in enumerate(FORMS) for hint in form.hints)
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -98,7 +85,7 @@ def redacted_text(text: str) -> str:
     >>> redacted_text("mysql --password hunter2 -h db")
     'mysql --password [redacted] -h db'
     """
-    return _forms(_without_key(text, inside=False)[0])
+    return table().cut(_without_key(text, inside=False)[0])
 
 
 def redacted(value: Any) -> Any:
@@ -162,8 +149,8 @@ class Redactor:
         for value in values:
             if isinstance(value, str):
                 rest, inside = _without_key(value, inside)
-                before, rest = rest, VALUE.sub(rf"\1{MARK}", rest) if is_value else rest
-                found.append(MARK if is_next and rest else _forms(rest))
+                before, rest = rest, context().value.sub(rf"\g<before>{MARK}", rest) if is_value else rest
+                found.append(MARK if is_next and rest else table().cut(rest))
                 is_next, is_value = _announces(before)
             else:
                 found.append(self.value(value))
@@ -184,7 +171,7 @@ class Redactor:
     def _is_secret(self, name: str) -> bool:
         known = self._names.get(name)
         if known is None:
-            known = SECRET_NAME.match(name) is not None
+            known = context().name.match(name) is not None
             if len(name) <= _LONGEST_REMEMBERED and self.is_harmless(name):
                 if len(self._names) >= _MOST_REMEMBERED:
                     self._names.clear()
@@ -200,20 +187,7 @@ _MOST_REMEMBERED, _LONGEST_REMEMBERED = 16_384, 256  # texts and their character
 def _announces(text: str) -> tuple[bool, bool]:
     """Whether the next text of a list is a secret, and whether a `value` in that text is."""
     end = text[-200:]
-    return SECRET_NEXT.search(end) is not None, SECRET_NAMED.search(end) is not None
-
-
-def _forms(text: str) -> str:
-    lower = text.lower()
-    likely = {number for hint, number in _HINTS if hint in lower}  # most texts have no hint and cost only this
-    for number in sorted(likely):
-        text = _compiled(FORMS[number].form).sub(FORMS[number].mark, text)
-    return text
-
-
-@functools.cache
-def _compiled(form: str) -> re.Pattern[str]:
-    return re.compile(form)
+    return context().next.search(end) is not None, context().named.search(end) is not None
 
 
 def _without_key(text: str, inside: bool) -> tuple[str, bool]:

@@ -1,153 +1,221 @@
-"""Patterns of secrets: keys, tokens and passwords, and the names that a secret follows.
+"""The table of secrets: what keys, tokens and passwords look like, and the names that a secret follows.
 
-A secret is recognised by its own form (an AWS key, a Slack token, a private key block) or by the name before it
-(`password = …`, `--token …`, a mapping's `secret`). Digests, ids, unit names and figures stay. Each pattern is bounded,
-so that hostile text costs time only in proportion to its length.
+Source: `playbooks/tables/secrets.toml`, which says what its columns are; it is read when the first text is searched. A
+site's rows are added to ours, and cannot remove one. A text is searched only for forms of which it holds a literal.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
 
-# After pwd a path is a folder, not a password: sudo's log says PWD=/root. Host keys and public keys are not secrets.
-# In a sudoers line, NOPASSWD is followed by a command, not by a password.
-_NAMED = (
-    r"(?:(?<!\bno)passw(?:or)?d|passphrase|pwd(?!\W{1,8}/)|(?<=[_.-])pass|secret|token|credentials?|psk"
-    r"|(?:api|app|access|private|signing|encryption|routing|integration|service|account|shared|master|client)[_-]?key)"
-)
-_NAMED_HINTS = "pass pwd secret token credential psk key"
-_SUFFIX = r"(?:s|\d{1,3}|[_.-][\w.-]{0,40})?"  # passwords, token2, secret_key; not PasswordAuthentication
-_QUOTE = r"""\\{0,3}["']?"""  # JSON within JSON has its quotes escaped
-# In a cut line a quote is not closed; YAML has the value on the next line, after | or >.
-_VALUE = (
-    r"""(?:\\{1,3}"[^"\\\n]*(?:\\{1,3}")?|"(?:[^"\\\n]|\\.)*(?:"|\\?\Z|(?=\n))|'[^'\n]*(?:'|\Z|(?=\n))"""
-    r"""|[|>][+-]?[ \t]{0,8}\n[ \t]{1,40}[^\n]+"""
-    r"""|(?!\[redacted[\]:])(?:[^\s"',;&\\]|\\(?!["']))+)"""
-)
-
-KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_BLOCK = r"(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----"
+_SSH2 = "SSH2 ENCRYPTED PRIVATE KEY ----"
+KEY_BEGINS = re.compile(rf"-----BEGIN {_BLOCK}|---- BEGIN {_SSH2}")
+KEY_ENDS = re.compile(rf"-----END {_BLOCK}|---- END {_SSH2}")
 KEY_MARK = "[redacted: private key]"
+MARK = "[redacted]"
 
-SECRET_NAME = re.compile(rf".{{0,200}}{_NAMED}(?:[_-]?\d{{1,3}}|[_-]data)?\Z", re.IGNORECASE | re.DOTALL)
-"""The name of a mapping's value that is a secret, clientSecret and db-password among them."""
 
-SECRET_NEXT = re.compile(
-    rf"(?:\A--[\w-]{{0,40}}{_NAMED}{_SUFFIX}|{_NAMED}{_SUFFIX}{_QUOTE}\s{{0,8}}:\s{{0,8}}[|>][+-]?)\s{{0,8}}\Z",
-    re.IGNORECASE,
-)
-"""The end of a text that makes the next text of a list the secret: a bare flag, or YAML's | and >."""
+class Pattern(Protocol):
+    """A compiled pattern of `re` or of re2."""
 
-SECRET_NAMED = re.compile(
-    rf"\bname{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}{_QUOTE}[\w.-]{{0,60}}?{_NAMED}[\w.-]{{0,40}}\W{{0,8}}\Z", re.IGNORECASE
-)
-"""The end of a text that makes a `value` in the next text of a list the secret."""
+    @property
+    def groupindex(self) -> Mapping[str, int]: ...
 
-VALUE = re.compile(rf"(\bvalue{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}){_VALUE}", re.IGNORECASE)
+    def sub(self, repl: Callable[[Any], str], string: str) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
 class SecretForm:
-    """A form of a secret as a pattern, and its replacement.
+    """A row of the table. `compiled` returns its pattern, which is not compiled before it is needed."""
 
-    Shape: `hints` are lower-case words; every text with this form contains a hint. So most texts are not
-    searched, and an unused pattern is never compiled.
+    name: str
+    has: tuple[str, ...]
+    starts: tuple[str, ...]
+    long: bool
+    mark: str
+    hexadecimal: bool
+    compiled: Callable[[], Pattern]
+
+    def cut(self, text: str, holds_secret: Callable[[str], bool]) -> str:
+        """Return a text with the mark in place of each secret of this form."""
+        pattern = self.compiled()
+        group = pattern.groupindex.get("secret", 0)
+
+        def marked(found: re.Match[str]) -> str:
+            if self.hexadecimal and not holds_secret(_of_hexadecimal(found[group])):
+                return found[0]
+            begin, end = found.start(group) - found.start(), found.end(group) - found.start()
+            return found[0][:begin] + self.mark + found[0][end:]
+
+        return pattern.sub(marked, text)
+
+
+class SecretTable:
+    """Rows in their order, found by the literals in a text."""
+
+    def __init__(self, forms: Iterable[SecretForm], parts: Mapping[str, str]) -> None:
+        self.forms = tuple(forms)
+        self.parts = parts
+        literals: dict[str, tuple[int, ...]] = {}
+        self._starts: dict[bytes, tuple[tuple[str, int], ...]] = {}
+        for number, form in enumerate(self.forms):
+            for has in form.has:
+                literals[has] = (*literals.get(has, ()), number)
+            for start in form.starts:
+                word = start.encode().translate(_TO_WORDS).split()[0][:3]
+                self._starts[word] = (*self._starts.get(word, ()), (start, number))
+        self._beginnings = frozenset(self._starts)
+        self._has = tuple(literals.items())
+        self._long = tuple(number for number, form in enumerate(self.forms) if form.long)
+
+    def cut(self, text: str) -> str:
+        """Return a text with a mark in place of each secret; what a cut lays bare is searched too."""
+        for _ in range(_ROUNDS):
+            before, text = text, self._cut_once(text)
+            if text == before:
+                break
+        return text
+
+    def _cut_once(self, text: str) -> str:
+        lower = text.lower()
+        # Most texts hold no literal, and cost only this.
+        likely = {number for has, numbers in self._has if has in lower for number in numbers}
+        words = _words(lower)
+        for word in self._beginnings.intersection(map(_BEGINNING, words)):
+            likely.update(number for start, number in self._starts[word] if start in lower)
+        if words and len(max(words, key=len)) >= _LONG:
+            likely.update(self._long)
+        for number in sorted(likely):
+            text = self.forms[number].cut(text, self._holds_secret)
+        return text
+
+    def _holds_secret(self, text: str) -> bool:
+        return self._cut_once(text) != text
+
+
+_BEGINNING = operator.itemgetter(slice(3))
+_ROUNDS = 4  # a text with a secret needs two; more only where it was made to
+_LONG = 24  # characters of a word
+_WORD = b"abcdefghijklmnopqrstuvwxyz0123456789_-"
+_TO_WORDS = bytes(code if code in _WORD else 0x20 for code in range(256))
+_ESCAPED = re.compile(r"\\[nrt]|%[0-9a-f]{2}")
+
+
+def _words(lower: str) -> list[bytes]:
+    """Return the words of a text, also those after an escaped newline or a percent escape."""
+    if "\\" in lower or "%" in lower:
+        lower = _ESCAPED.sub(" ", lower)
+    return lower.encode("utf-8", errors="replace").translate(_TO_WORDS).split()
+
+
+def _of_hexadecimal(digits: str) -> str:
+    try:
+        return bytes.fromhex(digits).decode("utf-8", errors="replace").replace("\0", " ")
+    except ValueError:
+        return ""
+
+
+def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[SecretForm]:
+    """Return the rows of our own table."""
+    return [
+        SecretForm(
+            name,
+            tuple(row.get("has", ())),
+            tuple(row.get("starts", ())),
+            row.get("long", False),
+            f"[redacted: {row['says']}]" if "says" in row else MARK,
+            row.get("decode") == "hex",
+            functools.cache(functools.partial(re.compile, expanded(row["form"], parts))),
+        )
+        for name, row in document.items()
+    ]
+
+
+def expanded(form: str, parts: Mapping[str, str]) -> str:
+    """Return a pattern with its parts in place of their names."""
+    while True:
+        whole = _PART.sub(lambda found: parts[found[1]], form)
+        if whole == form:
+            return form
+        form = whole
+
+
+_PART = re.compile(r"\{([a-z]+)\}")
+
+
+def _own_table() -> Path:
+    package = Path(__file__).parents[1]
+    packaged = package / "_playbooks"
+    return (packaged if packaged.is_dir() else package.parent / "playbooks") / "tables" / "secrets.toml"
+
+
+@functools.cache
+def _own() -> tuple[tuple[SecretForm, ...], Mapping[str, str]]:
+    import tomllib  # not before a text is searched
+
+    document = tomllib.loads(_own_table().read_text("utf-8"))
+    parts = document.pop("parts")
+    return tuple(read_forms(document, parts)), parts
+
+
+def own_names() -> frozenset[str]:
+    """Return the names of our rows."""
+    return frozenset(form.name for form in _own()[0])
+
+
+_of_sites: dict[str, tuple[SecretForm, ...]] = {}
+
+
+def add_forms(source: str, forms: Iterable[SecretForm]) -> None:
+    """Search for a site's forms too, after ours; `source` says whose they are, and replaces what it added before."""
+    _of_sites[source] = tuple(forms)
+    table.cache_clear()
+
+
+@functools.cache
+def table() -> SecretTable:
+    """Return the table: our rows, and those of sites.
+
+    Raises: OSError or ValueError when our table cannot be read, so that no text is shown that was not searched.
+    """
+    forms, parts = _own()
+    return SecretTable([*forms, *(form for added in _of_sites.values() for form in added)], parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What makes a neighbour a secret: a mapping's name, or the end of the text before it.
+
+    `name` is the name of a mapping's value, clientSecret and db-password among them. After `next` the next text of a
+    list is the secret: a bare flag, or YAML's | and >. After `named` a `value` in the next text is.
     """
 
-    hints: tuple[str, ...]
-    form: str
-    mark: str
+    name: re.Pattern[str]
+    next: re.Pattern[str]
+    named: re.Pattern[str]
+    value: re.Pattern[str]
 
 
-def _form(hints: str, pattern: str, mark: str) -> SecretForm:
-    return SecretForm(tuple(hints.split(" ")), pattern, mark)
+@functools.cache
+def context() -> Context:
+    """Return the patterns of neighbours, made of the names in our table."""
+    _, parts = _own()
 
+    def compiled(form: str) -> re.Pattern[str]:
+        return re.compile(expanded(form, parts), re.IGNORECASE)
 
-def _after(hints: str, before: str, value: str = r"(?![^\s\"']{0,200}\[redacted)[^\s\"']+") -> SecretForm:
-    """A value that follows `before`, in upper or lower case."""
-    return _form(hints, rf"(?i:({before})){value}", r"\1[redacted]")
-
-
-_AWS_HINTS = "akia asia abia acca a3t"
-_AWS_ID = r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}"
-_AUTHORIZATION = r"authorization[\"']?\s{0,8}[:=]\s{0,8}[\"']?"
-
-FORMS: tuple[SecretForm, ...] = (
-    # --- forms of their own
-    # The secret half of an AWS pair has no form of its own, but follows the other half.
-    _form(
-        _AWS_HINTS,
-        rf"\b{_AWS_ID}([\s,:;|\"']{{1,6}})[A-Za-z0-9/+]{{40}}(?![A-Za-z0-9/+])",
-        r"[redacted: AWS key]\1[redacted: AWS secret key]",
-    ),
-    _form(_AWS_HINTS, rf"\b{_AWS_ID}\b", "[redacted: AWS key]"),
-    _form("xox xapp", r"\b(?:xox[a-z](?:\.xox[a-z])?|xapp)-[A-Za-z0-9-]{6,}", "[redacted: Slack token]"),
-    _form("hooks.slack", r"(hooks\.slack\.com/)[A-Za-z]{1,20}/[^\s\"'<>]+", r"\1[redacted: Slack webhook]"),
-    _form(
-        "/api/webhooks/ webhook.office",
-        r"(/api/webhooks/|\.webhook\.office\.com/)[^\s\"'<>\[]+",
-        r"\1[redacted: webhook]",
-    ),
-    _form(
-        "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
-        r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})",
-        "[redacted: GitHub token]",
-    ),
-    # PagerDuty: a person's REST token, and the routing key of an event orchestration. Others are found by name only.
-    _form(
-        "u+ r",
-        r"(?:u(?<![\w+]u)\+[A-Za-z0-9_-]{18}|R(?<![\w+]R)(?=[A-Z]{0,30}\d)[A-Z0-9]{31})(?![\w-])",
-        "[redacted: PagerDuty key]",
-    ),
-    _form(
-        "glpat- glrt- npm_ hf_ dop_v1_ hvs. hvb. glsa_ glc_ sk_live_ rk_live_ sk- pypi- ya29. sg. aiza shpat_ "
-        "dckr_pat_ age-secret-key-",
-        r"\b(?:gl(?:pa|r)t-|npm_|hf_|dop_v1_|hv[sb]\.|gl(?:sa|c)_|[sr]k_live_|sk-(?=[\w-]{0,60}\d)|pypi-|ya29\.|SG\."
-        r"|AIza|shpat_|dckr_pat_|AGE-SECRET-KEY-)[A-Za-z0-9_.-]{16,}",
-        "[redacted: token]",
-    ),
-    _form("eyj", r"\beyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?", "[redacted: JSON web token]"),
-    _form("ls0tls1crudjti", r"LS0tLS1CRUdJTi[A-Za-z0-9+/=_-]{8,}", "[redacted: encoded key or certificate]"),
-    _form(
-        "$1 $2 $5 $6 $7 $y $gy $argon2",
-        r"\$(?:1|2[abxy]|5|6|7|g?y|argon2id?)\$[^\s:\"']{8,}",
-        "[redacted: password hash]",
-    ),
-    # --- headers
-    # Words of prose follow "bearer" too; a token contains a digit, a capital or a sign, or is very long.
-    _form(
-        "bearer",
-        r"\b((?i:bearer)\s{1,8})(?=[a-z]{0,24}[A-Z0-9._~+/=-]|[a-z]{25})[A-Za-z0-9._~+/=-]{8,}",
-        r"\1[redacted: bearer token]",
-    ),
-    _after("authorization", rf"{_AUTHORIZATION}(?:basic|token|bearer|negotiate|apikey|genie-?key)\s{{1,8}}"),
-    _after("authorization", rf"{_AUTHORIZATION}(?:digest|aws4-hmac-sha256)\s{{1,8}}", r"[^\s\[][^\n]*"),
-    _after("authorization", _AUTHORIZATION, r"(?=[^\s\"'\[]{0,200}\d)[^\s\"'\[]{8,}"),
-    _after("cookie", r"\b(?:set-)?cookie[\"']?\s{0,8}[:=]\s{0,8}[\"']?", r"[^\s\"'\[][^\n\"']*"),
-    # --- addresses; a password may contain @ and /; a port is not a password, however many @ its path has
-    _form("://", r"(://[^\s:/@\"'\[]{0,256}:)(?!\d{1,5}(?:[/?#\s]|\Z))[^\s\"'<>]{1,256}@", r"\1[redacted]@"),
-    _form("://", r"(://)(?=[^\s:/@\"'<>\[?#]{0,256}\d)[^\s:/@\"'<>\[?#]{20,256}@", r"\1[redacted]@"),
-    _after(
-        "signature= sig= key=",
-        r"[?&](?:x-amz-signature|x-goog-signature|signature|sig|key)=",
-        r"[^&\s\"'<>\[][^&\s\"'<>]*",
-    ),
-    # --- command lines whose flags do not say what follows
-    _after("sshpass", r"\bsshpass\s{1,8}-p\s{0,8}", _VALUE),
-    _after("redis-cli", r"\bredis-cli\s(?:[^\n]{0,200}?\s)?-a\s{1,8}", _VALUE),
-    _after("mysql maria", r"\b(?:mysql|mariadb)[\w-]{0,12}\s(?:[^\n]{0,200}?\s)?-p(?=\S)", _VALUE),
-    _after("curl", r"\bcurl\s(?:[^\n]{0,300}?\s)?(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,80}:"),
-    # --- names that say what follows
-    _after(_NAMED_HINTS, rf"--[\w-]{{0,40}}{_NAMED}{_SUFFIX}(?:\s{{1,8}}|=)", _VALUE),
-    _after(
-        "value",  # as Kubernetes lists a container's environment
-        rf"\bname{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}{_QUOTE}[\w.-]{{0,60}}?{_NAMED}[\w.-]{{0,40}}{_QUOTE}\s{{0,40}},?\s{{0,40}}"
-        rf"{_QUOTE}value{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}",
-        _VALUE,
-    ),
-    _after(
-        "auth", r"(?:[\"']auth\\{0,3}[\"']\s{0,8}:\s{0,8}\\{0,3}[\"']|\b_auth\s{0,4}=\s{0,4})", r"[A-Za-z0-9+/=]{8,}"
-    ),
-    _after(_NAMED_HINTS, rf"{_NAMED}{_SUFFIX}{_QUOTE}\s{{0,8}}[:=]>?\s{{0,8}}", _VALUE),
-)
+    return Context(
+        compiled(r"(?s:.{0,200}?)(?:{password}|{key})(?:[_-]?\d{1,3}|[_-]data|[_-]hash)?\Z"),
+        compiled(
+            r"(?:(?:\A|\s|[\"'])--?[\w-]{0,40}?(?:{password}|{key}){rest}[\"']?,?|(?:{password}|{key}){rest}{quote}\s{0,8}:\s{0,8}[|>][+-]?)\s{0,8}\Z"
+        ),
+        compiled(r"\bname{quote}\s{0,8}[:=]\s{0,8}{quote}[\w.-]{0,60}?(?:{password}|{key})[\w.-]{0,40}\W{0,8}\Z"),
+        compiled(r"(?P<before>\bvalue{quote}\s{0,8}[:=]\s{0,8}){value}"),
+    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.domain.action import Plan, Step
+from bot.domain.command import slow_words
 from bot.domain.core_heat import CoreHeat
 from bot.domain.json_form import plain, read
 from bot.domain.mute import Mute
@@ -130,6 +131,13 @@ class Verdict:
     undecided: tuple[Undecided, ...] = ()  # causes neither found nor ruled out; a missing reading never clears a cause
     muted: tuple[Mute, ...] = ()  # causes found that people know and accept; gravest first
     heat: CoreHeat | None = None  # of its cores, if a core stands out: for people to see, not used for judging
+    slowness: float | None = None  # how many times as long as usual its answers took
+
+    @property
+    def took_words(self) -> str:
+        """How long the node was read, and that it is slow, if it is."""
+        slow = slow_words(self.slowness)
+        return f"read in {self.took.total_seconds():.1f} s" + (f": {slow}" if slow else "")
 
     @property
     def is_muted(self) -> bool:

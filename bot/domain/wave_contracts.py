@@ -33,5 +33,8 @@ class WaveLedger(Protocol):
     async def alarms(self, since: datetime, people: frozenset[str]) -> tuple[NodeAlarm, ...]:
         """Return the alerts of sources about nodes since then, except those of these kinds."""
 
+    async def orphans(self, before: datetime) -> tuple[str, ...]:
+        """Return the open incidents, opened before then, of waves that were never proposed."""
+
     async def now(self) -> datetime:
         """Return the ledger's time."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeAlias
 
@@ -26,11 +26,11 @@ class WaveMember:
 class WaveProposed:
     """A cure was proposed for many nodes under a single approval: the wave's first entry.
 
-    Shape: `members` stand in the order of their turns, which was drawn at random; `controls` were drawn from the same
-    nodes and are left alone. `stages` are how many members must be cured before more get their turn. `policy` is the
-    digest of the rules in force. `digest` is over all of it; an approval names it. `os_user` is the login of the person
-    who asked in a terminal. `causes` are the members' causes; `playbook` judged them. `channel` is where a card
-    belongs; empty: nowhere.
+    Shape: `members` stand in the order of their turns, which was drawn at random. `controls` are nodes that older
+    programs left alone, to compare with; a wave that has any gives no turn. `stages` are how many members must be cured
+    before more get their turn. `policy` is the digest of the rules in force. `digest` is over all of it; an approval
+    names it. `os_user` is the login of the person who asked in a terminal. `causes` are the members' causes; `playbook`
+    judged them. `channel` is where a card belongs; empty: nowhere.
     """
 
     selectors: tuple[str, ...]
@@ -143,18 +143,6 @@ class WaveResumed:
     os_user: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ArmLooked:
-    """The result of a last look at the nodes that had their turn, or at those that were left alone.
-
-    Shape: of `nodes`, `well` no longer have any of the wave's causes; `unread` could not be judged, and do not count.
-    """
-
-    nodes: int = 0
-    well: int = 0
-    unread: int = 0
-
-
 class WaveEnding(enum.StrEnum):
     """How a wave ended."""
 
@@ -164,12 +152,10 @@ class WaveEnding(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WaveEnded:
-    """The wave is over: every member had its turn, or the approval has expired."""
+    """The wave is over: every member had its turn, its approval has expired, or this program cannot go on with it."""
 
     how: WaveEnding
     because: str = ""
-    treated: ArmLooked = field(default_factory=ArmLooked)
-    controls: ArmLooked = field(default_factory=ArmLooked)
 
 
 WaveEvent: TypeAlias = (

@@ -17,10 +17,11 @@ LEAST_ALARMS, UNLIKELY = 3, 0.001  # a rise has at least so many alerts, and is 
 
 @dataclass(frozen=True, slots=True)
 class NodeAlarm:
-    """A source's alert about a node, and when its incident was opened."""
+    """A source's alert about a node, and when it came; `names` are all names of the machine, if they are known."""
 
     node: str
     at: datetime
+    names: frozenset[str] = frozenset()
 
 
 def why_stop(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
@@ -48,9 +49,13 @@ def _risen(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
     began = wave.approval.at if wave.approval is not None else now
     since = wave.looked_since or now
     turns = {turn.member.node: turn for turn in wave.turns}
-    new = [alarm for alarm in alarms if alarm.at >= since and not _of_its_turn(alarm, turns.get(alarm.node))]
-    if after := next((alarm.node for alarm in new if alarm.node in turns), ""):
-        return f"{after} has a new alert since it was cured"
+
+    def turn_of(alarm: NodeAlarm) -> Turn | None:
+        return next((turns[name] for name in (alarm.node, *sorted(alarm.names)) if name in turns), None)
+
+    new = [alarm for alarm in alarms if alarm.at >= since and not _of_its_turn(alarm, turn_of(alarm))]
+    if after := next((turn for alarm in new if (turn := turn_of(alarm)) is not None), None):
+        return f"{after.member.node} has a new alert since it was cured"
     usual = sum(began - USUAL <= alarm.at < began for alarm in alarms) / USUAL.total_seconds()
     expected = usual * max(0.0, (now - since).total_seconds())
     if len(new) >= LEAST_ALARMS and (chance := at_least(len(new), expected)) < UNLIKELY:

@@ -2,8 +2,6 @@
 
 The ledger is the durable queue: an open incident is work, and any runner that finds it without an owner goes on from
 its entries. A second store of pending work could contradict the ledger.
-
-Longer than 300 lines: a loop, whose turns share what is open, what is ours and what is due.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ Slack, shows whether `house` itself was cut off or rewritten before it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -14,28 +15,41 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from bot.domain.entry import Head, NotedHead, is_wave
-from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded, IncidentsPruned, NodeReleased
+from bot.domain.entry import NOTED_DIGITS, Event, Head, NotedHead, is_wave
+from bot.domain.errors import UnreadableEntry
+from bot.domain.house_events import (
+    HOUSE,
+    EntryAnchored,
+    IncidentEnded,
+    IncidentsPruned,
+    NodeReleased,
+    OlderNoted,
+)
 from bot.ledger.append_only import troubled_triggers
-from bot.ledger.audited_stream import NOT_ITS_END, AuditedStream
+from bot.ledger.audited_stream import NOT_ITS_END, TABLES, AuditedStream
 from bot.ledger.chain import FIELDS, Broken, Chain
 from bot.ledger.database import Database
 from bot.ledger.incidents import LINE
-from bot.ledger.mentions import Mention, Mentions
+from bot.ledger.mentions import Kind, Mention, Mentions
 from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, WAVES
 
 _ROWS = 500  # read at once
-_OLD_DIGITS = 12  # at least, of a hash noted without its number
+_GREATEST = 2**62  # of the numbers of entries
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The result of an audit. The record is intact when `broken` is empty."""
+    """The result of an audit. The record is intact when `broken` is empty.
+
+    Shape: `unread` are streams whose chain is right, but which this program cannot follow to their end.
+    """
 
     entries: int
     incidents: int
     house: Head
     broken: tuple[Broken, ...]
+    unread: tuple[Broken, ...] = ()
 
 
 @dataclass(slots=True)
@@ -52,14 +66,14 @@ class _Noted:
             if head.seq is not None:
                 self.by_seq.setdefault(head.seq, []).append(head)
             else:
-                self.by_digits.setdefault(head.digits[:_OLD_DIGITS], []).append(head)
+                self.by_digits.setdefault(head.digits[:NOTED_DIGITS], []).append(head)
 
     def look(self, stream: str, seq: object, digest: object) -> None:
         """Check whether an entry with a correct hash is such a head."""
         if stream == HOUSE and isinstance(seq, int):
             self._compare(self.by_seq.get(seq, ()), str(digest))
         if self.by_digits:
-            self._compare(self.by_digits.get(str(digest)[:_OLD_DIGITS], ()), str(digest))
+            self._compare(self.by_digits.get(str(digest)[:NOTED_DIGITS], ()), str(digest))
 
     def _compare(self, heads: Sequence[NotedHead], digest: str) -> None:
         self.found.update(head for head in heads if digest.startswith(head.digits))
@@ -84,7 +98,7 @@ def audit(database: Database, noted: Sequence[NotedHead] = ()) -> Audit:
 
     Shape: a single pass over the entries, `house` first; its memory does not grow with the record.
     """
-    heads, entries, incidents = _Noted(noted), 0, 0
+    heads, entries, incidents, unread = _Noted(noted), 0, 0, list[Broken]()
     with database.reading() as connection, Mentions() as mentions:
         broken = [
             Broken("database", 0, f"the trigger {name}, which keeps entries from being changed, is missing or altered")
@@ -95,18 +109,20 @@ def audit(database: Database, noted: Sequence[NotedHead] = ()) -> Audit:
         mentions.add(_of_tables(connection))
         mentions.complete()
         broken += house.chain.broken
+        unread += [house.unread] if house.unread is not None else []
         entries += house.chain.entries
         for stream, rows in groupby(_rows(connection), key=lambda row: row[0]):
-            audited = AuditedStream(str(stream), mentions.take(stream), house.anchors_since)
+            audited = AuditedStream(str(stream), mentions.take(stream), not house.chain.broken)
             for row in rows:
                 if audited.read(row):
                     heads.look(audited.stream, row[1], row[6])
             broken += audited.result()
+            unread += [audited.unread] if audited.unread is not None else []
             entries += audited.chain.entries
             incidents += not is_wave(audited.stream)
         broken += _without_entries(mentions.left())
     broken += heads.missing(house.chain.head)
-    return Audit(entries, incidents, house.chain.head, tuple(broken))
+    return Audit(entries, incidents, house.chain.head, tuple(broken), tuple(unread))
 
 
 class _House:
@@ -114,7 +130,7 @@ class _House:
 
     def __init__(self, rows: Iterator[Sequence[Any]], heads: _Noted) -> None:
         self.chain = Chain(HOUSE)
-        self.anchors_since: str | None = None  # when the first anchor was noted: older programs noted none
+        self.unread: Broken | None = None  # the first entry of which this program cannot say what it means
         self._rows = rows
         self._heads = heads
 
@@ -124,20 +140,35 @@ class _House:
             entry, is_right = self.chain.follow(row)
             if is_right:
                 self._heads.look(HOUSE, row[1], row[6])
-            event = entry.known_event if entry is not None else None
-            if isinstance(event, EntryAnchored):
-                self.anchors_since = self.anchors_since or str(row[2])
-                yield Mention(event.incident, "anchor", event.seq, event.head)
-            elif isinstance(event, IncidentEnded):
-                yield Mention(event.incident, "end", event.seq, event.head)
-            elif isinstance(event, NodeReleased):
-                yield Mention(event.incident, "released", 0, event.node)
-            elif isinstance(event, IncidentsPruned):
-                for incident, head in event.heads.items():
-                    seq, _, digest = head.partition(":")
-                    yield Mention(incident, "pruned", int(seq) if seq.isdecimal() else 0, digest)
-        if self.chain.broken:
-            self.anchors_since = None  # its gaps are reported already
+            if entry is None:
+                continue
+            try:
+                event = entry.event
+            except UnreadableEntry as no:
+                self.unread = self.unread or Broken(HOUSE, entry.seq, no.sentence)
+                continue
+            for mention in _mentions_of(event):
+                if 0 <= mention.seq <= _GREATEST:
+                    yield mention
+                else:
+                    self.chain.broken.append(
+                        Broken(HOUSE, entry.seq, "notes an entry with a number that none can have")
+                    )
+
+
+def _mentions_of(event: Event) -> Iterator[Mention]:
+    """Yield what an entry of `house` says about incidents."""
+    if isinstance(event, EntryAnchored):
+        yield Mention(event.incident, "anchor", event.seq, event.head)
+    elif isinstance(event, IncidentEnded):
+        yield Mention(event.incident, "end", event.seq, event.head)
+    elif isinstance(event, NodeReleased):
+        yield Mention(event.incident, "released", 0, event.node)
+    elif isinstance(event, IncidentsPruned | OlderNoted):
+        kind: Kind = "pruned" if isinstance(event, IncidentsPruned) else "older"
+        for stream, head in event.heads.items():
+            seq, _, digest = head.partition(":")
+            yield Mention(stream, kind, int(seq) if _NUMBER.fullmatch(seq) else -1, digest)
 
 
 def _rows(connection: Connection, stream: str = "") -> Iterator[Sequence[Any]]:
@@ -164,16 +195,14 @@ def _without_entries(mentions: Iterator[Mention]) -> Iterator[Broken]:
     """Yield what is said about incidents without entries."""
     for stream, of_stream in groupby(mentions, key=lambda mention: mention.stream):
         kinds = {mention.kind: mention for mention in of_stream}
-        if "line" in kinds:
-            yield Broken(stream, 0, "is listed as an incident but has no entries")
         end, pruned = kinds.get("end"), kinds.get("pruned")
         if end and pruned:
             if (end.seq, end.value) != (pruned.seq, pruned.value):
                 yield Broken(stream, pruned.seq, "was pruned at another entry than the end that house noted")
         elif end:
             yield Broken(stream, 0, NOT_ITS_END.format(end.seq))
-        elif "anchor" in kinds:
+        elif "anchor" in kinds or "older" in kinds:
             yield Broken(stream, 0, "was noted in house but has no entries: they were removed")
-        for kind, table in (("hold", "holds"), ("attempt", "attempts"), ("wave", "waves")):
+        for kind, table in TABLES.items():
             if kind in kinds:
                 yield Broken(stream, 0, f"stands in the table {table} but has no entries")

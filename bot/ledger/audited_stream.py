@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -16,28 +17,31 @@ from bot.domain.wave import Wave, after_wave, fold_wave
 from bot.ledger.chain import Broken, Chain
 from bot.ledger.incidents import line_of
 from bot.ledger.machines import MACHINE_ID
-from bot.ledger.mentions import Mention, as_json
+from bot.ledger.mentions import Kind, Mention, as_json
 from bot.ledger.wave_rows import wave_line
 
 NOT_ITS_END = "does not end as noted in house, with entry {0}: entries were removed, added or rewritten"
+TABLES: Mapping[Kind, str] = {"line": "incidents", "hold": "holds", "attempt": "attempts", "wave": "waves"}
+_NOTES = ("anchor", "end", "older")
 _APART = timedelta(minutes=1)  # an older program noted an attempt some milliseconds before its entry
 
 
 class AuditedStream:
     """Reads an incident's entries one by one, and stores none of them.
 
-    Shape: `mentions` is what is said about it elsewhere. `anchors_since` is the time of the first anchor in `house`: an
-    incident opened later has an anchor for each entry that needs it; None: anchors are not required.
+    Shape: `mentions` is what is said about it elsewhere. `house` has to note its first entry, and each whose kind is
+    anchored, except those that it lists as older than its notes. `needs_notes` is False where `house` is broken.
     """
 
-    def __init__(self, stream: str, mentions: Sequence[Mention], anchors_since: str | None) -> None:
+    def __init__(self, stream: str, mentions: Sequence[Mention], needs_notes: bool) -> None:
         self.stream = stream
         self.chain = Chain(stream)
-        self._anchors = {mention.seq: mention.value for mention in mentions if mention.kind in ("anchor", "end")}
+        self._anchors = {mention.seq: mention.value for mention in mentions if mention.kind in _NOTES}
         self._end = max((mention.seq for mention in mentions if mention.kind == "end"), default=0)
-        self._rows = {mention.kind: mention.value for mention in mentions if mention.kind not in ("anchor", "end")}
-        self._anchors_since = anchors_since
-        self._needs_anchors = False
+        self._older = max((mention.seq for mention in mentions if mention.kind == "older"), default=0)
+        self._rows = {mention.kind: mention.value for mention in mentions if mention.kind not in _NOTES}
+        self._times = Counter(mention.kind for mention in mentions)
+        self._needs_notes = needs_notes
         self._anchored: set[int] = set()
         self._first_step: Entry | None = None
         self._incident: Incident | None = None
@@ -45,6 +49,7 @@ class AuditedStream:
         self._is_rewritten = False
         self._goes_on = True  # while every entry so far could be read and followed
         self._broken: list[Broken] = []
+        self.unread: Broken | None = None  # where this program cannot say what the rest of the stream means
 
     def read(self, row: Sequence[Any]) -> bool:
         """Read the next row. Return whether its hash is right."""
@@ -57,15 +62,13 @@ class AuditedStream:
             if noted != self.chain.head.hash and is_right and not self._is_rewritten:  # reported once
                 self._is_rewritten = True
                 self._broken.append(Broken(self.stream, seq, "is not the entry that house noted: it was rewritten"))
-        if seq == 1:
-            since = self._anchors_since
-            self._needs_anchors = since is not None and (seq in self._anchors or str(row[2]) > since)
+        is_due = seq > self._older and (seq == 1 or row[4] in ANCHORED) and not self.chain.broken
+        if self._needs_notes and is_due and seq not in self._anchors:
+            self._needs_notes = False  # reported once
+            says = f"the note of entry {seq} of {self.stream}, {row[4]}, is missing: it is not anchored"
+            self._broken.append(Broken(HOUSE, 0, says))
         if self._goes_on and entry is not None:
             self._fold(entry)
-            if self._needs_anchors and entry.kind in ANCHORED and seq not in self._anchors:
-                self._needs_anchors = False  # reported once
-                says = f"the note of entry {seq} of {self.stream}, {entry.kind}, is missing"
-                self._broken.append(Broken(HOUSE, 0, says))
         return is_right
 
     def result(self) -> tuple[Broken, ...]:
@@ -79,6 +82,11 @@ class AuditedStream:
                 says = f"ends before entry {seq}, which house noted: entries were removed"
                 found.append(Broken(self.stream, head.seq, says))
                 break
+        if "pruned" in self._rows:
+            found.append(Broken(self.stream, head.seq, "was pruned, as house says, and has entries all the same"))
+        for kind, table in TABLES.items():  # a wave has a row in one of them, an incident in each of the others
+            if self._times[kind] > ((kind == "wave") == is_wave(self.stream)):
+                found.append(Broken(self.stream, head.seq, f"stands in the table {table} more often than it may"))
         if self._goes_on and self._incident is not None:
             found += self._of_incident(self._incident)
         if self._goes_on and self._wave is not None and self._rows.get("wave") != as_json(wave_line(self._wave)):
@@ -97,8 +105,9 @@ class AuditedStream:
             self._goes_on = False
             what = "wave" if is_wave(self.stream) else "incident"
             self._broken.append(Broken(self.stream, entry.seq, f"is not a valid {what}: {no.sentence}"))
-        except UnreadableEntry:
+        except UnreadableEntry as no:
             self._goes_on = False  # intact, but written by a newer program
+            self.unread = Broken(self.stream, entry.seq, f"was not followed from here on: {no.sentence}")
 
     def _of_incident(self, incident: Incident) -> Iterator[Broken]:
         if self._rows.get("line") != as_json(line_of(incident)):
@@ -141,7 +150,7 @@ class AuditedStream:
 
     def _is_anchored(self, entry: Entry | None) -> bool:
         """True if a present-day program wrote the entry: it wrote the tables in the same transaction."""
-        return entry is not None and entry.seq in self._anchors
+        return entry is not None and entry.seq in self._anchors and entry.seq > self._older
 
 
 def _machine_of(incident: Incident) -> str:

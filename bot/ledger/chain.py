@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain.entry import Entry, Head, chained
+from bot.domain.entry import Entry, Head, chained, written
 from bot.domain.errors import UnreadableEntry
 from bot.ledger.entries import entry_of
 
 FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")  # of a row, in this order
 
 _BEGINNING = Head()
+# Of an instant that could be read: quicker than to write it again.
+_AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +39,13 @@ class Chain:
         self.head = after
         self.broken: list[Broken] = []
         self._before: tuple[str, ...] = (after.hash,)
+        self._at = ""  # of the last entry, as stored: such texts sort like the instants
         self._expected = after.seq + 1
 
     def follow(self, row: Any) -> tuple[Entry | None, bool]:
         """Check the next row, whose columns are `FIELDS`. Return its entry, and whether its hash is right.
 
-        There is no entry where the row was changed, or is unreadable for this program.
+        There is no entry where the row was changed, or is no entry that a ledger wrote.
         """
         self.entries += 1
         stream, seq, at, by, kind, body, digest = row
@@ -60,9 +64,31 @@ class Chain:
         if says:
             self.broken.append(Broken(self.stream, seq if isinstance(seq, int) else self._expected, says))
         # After a broken entry the next may match either hash, so that a single changed field breaks a single entry.
-        self._before = (str(digest), *hashes) if says else (str(digest),)
+        # Two computed hashes are enough for that, and keep a stream of broken entries from taking squared time.
+        self._before = tuple(dict.fromkeys((str(digest), *hashes[:1], *hashes[-1:]))) if says else (str(digest),)
         self.head = Head(self._expected - 1, str(digest))
+        if says:
+            return None, False
         try:
-            return (None if says else entry_of(row)), not says
-        except UnreadableEntry:
-            return None, not says
+            entry = entry_of(row)
+        except UnreadableEntry as no:
+            self.broken.append(Broken(self.stream, seq, f"cannot be read: {no.sentence}"))
+            return None, True
+        if says := self._unlike_ours(entry, at, body):
+            self.broken.append(Broken(self.stream, seq, says))
+            return None, True
+        self._at = at
+        return entry, True
+
+    def _unlike_ours(self, entry: Entry, at: str, body: str) -> str:
+        """Say what no ledger writes, though every hash fits."""
+        if _AT.fullmatch(at) is None:
+            return "its time is not written as the ledger writes times"
+        if at < self._at:
+            return f"is dated back: {at}, and the entry before it {self._at}"
+        try:
+            is_ours = written(entry.body) == body
+        except (ValueError, RecursionError):  # such as NaN and 1e999, which are not numbers of JSON
+            is_ours = False
+        # Such as a key that stands twice: readers differ on which of them counts.
+        return "" if is_ours else "its body is not written as the ledger writes bodies"

@@ -5,8 +5,6 @@ waiting writer sleep for longer and longer (https://sqlite.org/c3ref/busy_timeou
 PostgreSQL: an advisory lock allows a single writer, as in SQLite; https://www.postgresql.org/docs/15/explicit-locking.html.
 
 An event loop awaits them by `on_threads`.
-
-Longer than 300 lines: what both databases promise, and how each of them is made to, is read side by side.
 """
 
 from __future__ import annotations
@@ -33,6 +31,7 @@ from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of
 from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.safe_text import one_line
+from bot.ledger.entries import database_time
 from bot.ledger.migrations import migrate
 
 BUSY = timedelta(seconds=10)  # how long a process waits for another's transaction, which takes milliseconds
@@ -45,10 +44,6 @@ _PATIENCE = "SET LOCAL lock_timeout = {0}; SET LOCAL idle_in_transaction_session
 # step could begin despite a brake pulled meanwhile, and a delivery that comes twice at once would be an error.
 _POSTGRESQL_WRITES = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on"
 _POSTGRESQL_BEGIN_READ = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_NOW = {
-    "sqlite": "SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
-    "postgresql": "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')",
-}
 
 
 class WriteLock:
@@ -172,7 +167,7 @@ class Database:
 
     def now(self, connection: Connection) -> str:
         """Return the database's time, in the format of entries."""
-        return str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())
+        return database_time(connection)
 
     def instant(self, connection: Connection, time: Clock | None = None) -> datetime:
         """Return the database's time, or that of the clock that was handed in."""

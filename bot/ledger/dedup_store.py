@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, literal_column, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, func, insert, literal_column, select, update
 
 from bot.domain.alert import AlertGroup, CaseEvent, Delivery, SourceKind
 from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
-from bot.domain.intake_contracts import Correlation, OpenCase, Recurrence, Storm, StormLimits
+from bot.domain.intake_contracts import Correlation, NodeSignal, OpenCase, Recurrence, Storm, StormLimits
 from bot.ledger.database import Database
 from bot.ledger.incidents import summary_of
-from bot.ledger.tables import CASES, INCIDENTS
+from bot.ledger.tables import CASES, INCIDENTS, SIGNALS
 
 _FIRES = ""  # the value of `over_at` while a case is open
 _NOWHERE = ""  # the group of a case whose end arrived before its beginning
@@ -29,6 +30,12 @@ _SIBLING = (
     .order_by(CASES.c.opened_at.desc())
     .limit(1)
 )
+_OF_CASE = (SIGNALS.c.source == bindparam("of_source"), SIGNALS.c.name == bindparam("of_name"))
+_SIGNALS = select(SIGNALS).where(*_OF_CASE)
+_ALL_SIGNALS = update(SIGNALS).where(*_OF_CASE)
+_SIGNAL = _ALL_SIGNALS.where(SIGNALS.c.key == bindparam("of_key"), SIGNALS.c.node == bindparam("of_node"))
+_FORGET = delete(SIGNALS).where(SIGNALS.c.at < bindparam("before"), ~SIGNALS.c.firing)
+SIGNALS_KEPT = timedelta(days=9)  # a wave lasts 7 days at most, and asks for the day before it
 _BUSY = select(exists().where(INCIDENTS.c.group == bindparam("of_group"), ~INCIDENTS.c.ended))
 _LATELY = select(func.count()).select_from(CASES).where(CASES.c.opened_at > bindparam("since"))
 _STORM = (
@@ -92,6 +99,30 @@ class DedupStore:
             _write(connection, alarm, values, is_there=row is not None)
             return Correlation(course.group, course.turn, storm)
 
+    def signals(self, alarm: AlertGroup, seen: Sequence[NodeSignal], opened: Collection[str]) -> None:
+        """Record which alerts of a case fire on which nodes; what is over and old is forgotten."""
+        with self._database.writing() as connection:
+            now = self._database.instant(connection, self._time)
+            connection.execute(_FORGET, {"before": instant_text(now - SIGNALS_KEPT)})
+            known = {
+                (row.key, row.node): (row.firing, row.since) for row in connection.execute(_SIGNALS, _named(alarm))
+            }
+            for signal in seen:
+                which, since = (signal.key, signal.node), instant_text(signal.since) if signal.since is not None else ""
+                was = known.get(which)
+                if was == (signal.firing, since) or (was is None and not signal.firing):
+                    continue  # a repetition
+                values: dict[str, Any] = {"firing": signal.firing, "since": since}
+                if signal.firing:
+                    values |= {"at": instant_text(now), "opened": signal.node in opened}
+                if was is not None:
+                    named = _named(alarm) | {"of_key": signal.key, "of_node": signal.node}
+                    connection.execute(_SIGNAL, named | values)
+                else:
+                    named = {"source": alarm.source, "name": alarm.case, "key": signal.key, "node": signal.node}
+                    connection.execute(insert(SIGNALS), named | values)
+                known[which] = (signal.firing, since)
+
     def over(self, delivery: Delivery) -> str:
         """Record that a case is over, and return its group; empty if it has none, or was reopened after this end."""
         alarm = _alarm(delivery)
@@ -103,6 +134,7 @@ class DedupStore:
                 return _NOWHERE
             if row is not None:
                 connection.execute(_UPDATE, _named(alarm) | {"over_at": max(over_at, row.over_at)})
+                connection.execute(_ALL_SIGNALS, _named(alarm) | {"firing": False})
                 return str(row.group)
             values = {"key": "", "group": _NOWHERE, "turn": Recurrence.OVER.value, "delivery": delivery.id}
             values |= {"opened_at": instant_text(now - timedelta(days=1)), "over_at": over_at}

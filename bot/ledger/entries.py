@@ -38,6 +38,10 @@ CAPTURES = (
     CaptureEnded.__name__,
 )
 
+_NOW = {
+    "sqlite": "SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
+    "postgresql": "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')",
+}
 # Built once: building a statement costs more than running it.
 _OF_STREAM = select(ENTRIES).where(ENTRIES.c.stream == bindparam("named")).order_by(ENTRIES.c.seq)
 _LAST = (
@@ -72,6 +76,11 @@ def _last_of_house(index: str, kinds: str, most: int = 1) -> dict[str, str]:
 _LAST_BRAKE = _last_of_house("brake_moved", "kind IN ('BrakePulled', 'BrakeReleased')")
 _LAST_MOVES = _last_of_house("brake_moved", "kind IN ('BrakePulled', 'BrakeReleased')", most=100)
 _LAST_POLICY = _last_of_house("policy_changed", "kind = 'PolicyChanged'")
+
+
+def database_time(connection: Connection) -> str:
+    """Return the database's time, in the format of entries."""
+    return str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())
 
 
 def read_stream(connection: Connection, stream: str) -> tuple[Entry, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,29 +20,36 @@ from bot.ledger.tables import ENTRIES
 
 _COLUMNS = [ENTRIES.c[name] for name in FIELDS]
 _OF_INCIDENT = select(*_COLUMNS).where(ENTRIES.c.stream == bindparam("named")).order_by(ENTRIES.c.seq)
-_SINCE = (
-    select(*_COLUMNS)
-    .where(ENTRIES.c.stream == HOUSE, ENTRIES.c.at >= bindparam("since"))
-    .order_by(ENTRIES.c.seq)
-    .execution_options(yield_per=500)
-)
+_HOUSE = select(*_COLUMNS).where(ENTRIES.c.stream == HOUSE).order_by(ENTRIES.c.seq)
+_AT_ONCE = {"yield_per": 500}  # so that a long `house` takes no memory
+_SINCE = _HOUSE.where(ENTRIES.c.at >= bindparam("since")).execution_options(**_AT_ONCE)
+_FROM = _HOUSE.where(ENTRIES.c.seq.between(bindparam("first"), bindparam("last"))).execution_options(**_AT_ONCE)
 _ENTRY = select(ENTRIES.c.seq, ENTRIES.c.hash).where(ENTRIES.c.stream == HOUSE, ENTRIES.c.seq == bindparam("number"))
+_NO_END = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """An incident's entries and those of `house`; `before` is the entry of `house` before the first of these."""
+    """An incident's entries and those of `house`: from the one after `before` to `last`, none where these are equal."""
 
     entries: tuple[KeptEntry, ...]
-    house: tuple[KeptEntry, ...]
     before: Head
+    last: Head
+    connection: Connection
+
+    def house(self) -> Iterator[KeptEntry]:
+        """Read the entries of `house`, some at a time."""
+        if self.last != self.before:
+            yield from _house(self.connection, self.before.seq + 1, self.last.seq)
 
 
-def excerpt(database: Database, incident: str, until: NotedHead | None = None) -> Excerpt:
-    """Return what the record holds about an incident, in a consistent view.
+@contextmanager
+def excerpt(database: Database, incident: str, until: NotedHead | None = None) -> Iterator[Excerpt]:
+    """Return what the record holds about an incident, in a consistent view that lasts as long as the context.
 
-    Shape: `house` from the note of the incident's opening to that of its end, or to its last note while it is open;
-    further, to the head `until`, if given. No entries: there is no such incident.
+    Shape: `house` from the note of the incident's opening to that of its last entry, if it has ended (an alert that
+    clears after the end is noted as an end again), or to its last note while it is open; further, to the head `until`,
+    if given. No entries: there is no such incident.
 
     Raises: LedgerUnavailable when the database cannot be read; BundleError when the record has no such head, or what it
     holds of the incident is broken.
@@ -49,66 +57,67 @@ def excerpt(database: Database, incident: str, until: NotedHead | None = None) -
     with database.reading() as connection:
         entries = tuple(_kept(row) for row in connection.execute(_OF_INCIDENT, {"named": incident}))
         if not entries:
-            return Excerpt((), (), Head())
-        house = _of_house(connection, incident, entries[0].at, until)
-        before = _before(connection, house)
-    _whole(entries, Head())
-    _whole(house, before)
-    return Excerpt(entries, house, before)
+            yield Excerpt((), Head(), Head(), connection)
+            return
+        chain = Chain(incident)
+        for entry in entries:
+            chain.follow(entry)
+        _whole(chain)
+        before, last = _of_house(connection, entries, until)
+        yield Excerpt(entries, before, last, connection)
 
 
-def _of_house(connection: Connection, incident: str, since: str, until: NotedHead | None) -> tuple[KeptEntry, ...]:
-    kept: list[KeptEntry] = []
-    end = 0  # how many reach to the last note about the incident, or to the given head
-    for row in connection.execute(_SINCE, {"since": since}):
-        entry = _kept(row)
+def _of_house(connection: Connection, entries: Sequence[KeptEntry], until: NotedHead | None) -> tuple[Head, Head]:
+    """Follow `house` from the first note about the incident; return the entry before it, and where it is enough."""
+    incident, end = entries[0].stream, entries[-1].seq
+    notes = (_kept(row) for row in connection.execute(_SINCE, {"since": entries[0].at}))
+    first = next((entry.seq for entry in notes if _tells_of(entry, incident)), 0)
+    before = _before(connection, first)
+    last, chain = before, Chain(HOUSE, before)
+    for entry in _house(connection, first, _NO_END) if first else ():
+        chain.follow(entry)
         tells = _tells_of(entry, incident)
-        if not kept and not tells:
-            continue
-        kept.append(entry)
-        if until is None and tells:
-            end = len(kept)
-            if entry.kind == IncidentEnded.__name__:
-                break
-        if until is not None and entry.hash.startswith(until.digits) and until.seq in (None, entry.seq):
-            return tuple(kept)
+        is_until = until is not None and entry.hash.startswith(until.digits) and until.seq in (None, entry.seq)
+        if is_until or (until is None and tells):
+            last = chain.head
+            _whole(chain)
+        if is_until or (until is None and tells == end and entry.kind == IncidentEnded.__name__):
+            return before, last
     if until is not None:
         raise BundleError(
             f"The record has no head {until} after the incident was opened.",
             "Take a head from the incident's closing card or note, or leave it out. See: zombie audit verify",
         )
-    return tuple(kept[:end])
+    return before, last
 
 
-def _tells_of(entry: KeptEntry, incident: str) -> bool:
+def _house(connection: Connection, first: int, last: int) -> Iterator[KeptEntry]:
+    yield from map(_kept, connection.execute(_FROM, {"first": first, "last": last}))
+
+
+def _tells_of(entry: KeptEntry, incident: str) -> int:
+    """Return the number of the incident's entry that an entry of `house` notes; 0 if it notes another, or none."""
     if entry.kind not in (EntryAnchored.__name__, IncidentEnded.__name__) or incident not in entry.body:
-        return False
+        return 0
     try:
         body: Any = json.loads(entry.body)
     except ValueError:
-        return False
-    return isinstance(body, dict) and body.get("incident") == incident
+        return 0
+    seq = body.get("seq") if isinstance(body, dict) and body.get("incident") == incident else 0
+    return seq if isinstance(seq, int) else 0
 
 
-def _before(connection: Connection, house: Sequence[KeptEntry]) -> Head:
-    if not house or house[0].seq == 1:
+def _before(connection: Connection, first: int) -> Head:
+    if first <= 1:
         return Head()
-    row = connection.execute(_ENTRY, {"number": house[0].seq - 1}).one_or_none()
-    return Head(row.seq, row.hash) if row is not None else Head(house[0].seq - 1)
+    row = connection.execute(_ENTRY, {"number": first - 1}).one_or_none()
+    return Head(row.seq, row.hash) if row is not None else Head(first - 1)
 
 
 def _kept(row: Any) -> KeptEntry:
     return KeptEntry(*row)
 
 
-def _whole(entries: Sequence[KeptEntry], after: Head) -> None:
-    if broken := next(_broken(entries, after), None):
-        raise BundleError(f"The record is broken: {broken}.", "Look at all of it: zombie audit verify")
-
-
-def _broken(entries: Sequence[KeptEntry], after: Head) -> Iterator[str]:
-    if entries:
-        chain = Chain(entries[0].stream, after)
-        for entry in entries:
-            chain.follow(entry)
-        yield from map(str, chain.broken)
+def _whole(chain: Chain) -> None:
+    if chain.broken:
+        raise BundleError(f"The record is broken: {chain.broken[0]}.", "Look at all of it: zombie audit verify")

@@ -18,8 +18,8 @@ from bot.domain.entry import Entry, Head, instant_of
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE
 from bot.ledger import holds
-from bot.ledger.database import _NOW, Database, _file, _parsed, _postgresql, _reason, _try_next, is_there
-from bot.ledger.entries import head_of
+from bot.ledger.database import Database, _file, _parsed, _postgresql, _reason, _try_next, is_there
+from bot.ledger.entries import database_time, head_of
 from bot.ledger.inbox import GIVEN_UP
 from bot.ledger.leases import live
 from bot.ledger.machines import names_of_machines
@@ -107,7 +107,7 @@ def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
             int(connection.execute(_OPEN).scalar_one()),
             head_of(connection, HOUSE)[0],
             int(connection.execute(_GIVEN_UP).scalar_one()) if is_ours else 0,
-            instant_of(str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())),
+            instant_of(database_time(connection)),
             names_of_machines(connection) if is_ours else {},
             holds.brake(connection) if is_ours else None,
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,7 +20,7 @@ from bot.domain.errors import AlreadyTried, ApprovalExpired, BudgetSpent, NodeBu
 from bot.domain.house_events import BrakePulled
 from bot.ledger.entries import last_brake
 from bot.ledger.machines import further_names
-from bot.ledger.tables import ATTEMPTS, HOLDS
+from bot.ledger.tables import ATTEMPTS, HOLDS, INCIDENTS
 
 _CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 
@@ -70,6 +71,17 @@ def may_repeat(connection: Connection, incident: str, claim: Claim, now: datetim
     if busy := next((row for row in others if _is_on(row, claim.node, claim.machine_id)), None):
         raise NodeBusy(busy_with(_hold(busy, now), claim.node), "It waits until that incident has ended.")
     return others
+
+
+def begun_for(
+    connection: Connection, cause: str, names: Collection[str], machine_id: str, since: datetime
+) -> tuple[str, ...]:
+    """Return the incidents with that cause in which a plan was begun on this machine since then, oldest first."""
+    named = func.lower(ATTEMPTS.c.node).in_([name.lower() for name in names])
+    here = or_(named, ATTEMPTS.c.machine_id == machine_id) if machine_id else named
+    asked = select(ATTEMPTS.c.incident).join(INCIDENTS, INCIDENTS.c.id == ATTEMPTS.c.incident)
+    asked = asked.where(ATTEMPTS.c.at > instant_text(since), INCIDENTS.c.cause == cause, here)
+    return tuple(connection.execute(asked.order_by(ATTEMPTS.c.at)).scalars())
 
 
 def tried(connection: Connection, claim: Claim, since: datetime) -> str | None:

@@ -6,7 +6,8 @@ import json
 import zlib
 from datetime import timedelta
 
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import bindparam, func, insert, select
+from sqlalchemy import case as where
 
 from bot.domain.case import Case
 from bot.domain.errors import LedgerUnavailable
@@ -15,10 +16,10 @@ from bot.ledger.pruning import forget
 from bot.ledger.tables import KEPT_CASES
 
 MOST_BYTES = 1024 * 1024  # compressed; a node of 96 cores says 60 kB
-MOST_TEXT = 64 * MOST_BYTES
+MOST_TEXT = 64 * MOST_BYTES  # as UTF-8
 
 _OF = (KEPT_CASES.c.incident == bindparam("of_incident"), KEPT_CASES.c.digest == bindparam("of_digest"))
-_ONE = select(KEPT_CASES.c.body).where(*_OF)
+_ONE = select(where((func.length(KEPT_CASES.c.body) <= MOST_BYTES, KEPT_CASES.c.body))).where(*_OF)
 _IS_THERE = select(KEPT_CASES.c.digest).where(*_OF)
 _OLD = KEPT_CASES.c.kept_at < bindparam("before")
 
@@ -36,8 +37,9 @@ class KeptCases:
         """
         text = case.text()
         digest = str(json.loads(text.removesuffix("\n").rpartition("\n")[2])["sha256"])  # its last line
-        body = zlib.compress(text.encode())
-        if len(body) > MOST_BYTES or len(text) > MOST_TEXT:
+        raw = text.encode()
+        body = zlib.compress(raw)
+        if len(body) > MOST_BYTES or len(raw) > MOST_TEXT:
             return ""
         row = {"incident": incident, "digest": digest, "body": body}
         with self._database.writing() as connection:
@@ -45,18 +47,20 @@ class KeptCases:
                 connection.execute(insert(KEPT_CASES), row | {"kept_at": self._database.now(connection)})
         return digest
 
-    def text(self, incident: str, digest: str) -> str | None:
-        """Return the text of a case; None where it is no longer stored.
+    def text(self, incident: str, digest: str, most: int = MOST_TEXT) -> str | None:
+        """Return the text of a case; None where it is no longer stored, or has more than `most` bytes.
 
         Raises: LedgerUnavailable when the database cannot be read, or the case in it is damaged.
         """
         with self._database.reading() as connection:
-            body = connection.execute(_ONE, {"of_incident": incident, "of_digest": digest}).scalar_one_or_none()
-        if body is None:
+            row = connection.execute(_ONE, {"of_incident": incident, "of_digest": digest}).one_or_none()
+        if row is None:
             return None
         try:
-            unpacking = zlib.decompressobj()
-            return unpacking.decompress(body, 4 * MOST_TEXT).decode()
+            if row[0] is None:
+                raise ValueError("it is larger than any that is kept")
+            raw = zlib.decompressobj().decompress(row[0], most + 1)
+            return raw.decode() if len(raw) <= most else None
         except (zlib.error, ValueError) as no:
             raise LedgerUnavailable(f"The case of incident {incident} is damaged: {no}.") from no
 

@@ -1,7 +1,4 @@
-"""The ledger: entries are appended to streams, chained by hashes, and never changed.
-
-Longer than 300 lines: each method is one transaction, and all of them share what is folded.
-"""
+"""The ledger: entries are appended to streams, chained by hashes, and never changed."""
 
 from __future__ import annotations
 
@@ -44,6 +41,7 @@ from bot.domain.house_events import (
 )
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.post import CardRecord
+from bot.domain.rolling_record import CaptureDecision, CaptureRecord, captures_of
 from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.entries import (
@@ -261,6 +259,14 @@ class Ledger:
         with self._database.reading() as connection:
             return self._captures.read(connection)
 
+    def append_captures(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
+        """Append what `decide` says about the captures on record; the contract says what it guarantees."""
+        _check_names(HOUSE, by)
+        with self._database.writing() as connection:
+            captures = captures_of(self._captures.read(connection))
+            record = CaptureRecord(captures, holds.brake(connection), instant_of(self._now(connection)))
+            return tuple(self._add(connection, HOUSE, None, event, by) for event in decide(record))
+
     def incident(self, stream: str) -> Incident | None:
         """Return a stream's incident; None if there is no such stream.
 
@@ -332,6 +338,16 @@ class Ledger:
                 return (), {}
             in_order = sorted(found.values(), key=lambda line: (line.opened_at, line.id))
             return self._folds.readable(connection, [line.id for line in in_order[-most:]])
+
+    def begun_for(
+        self, incident: Incident, cause: str, machine_id: str, within: timedelta
+    ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
+        """Return in which incidents a plan for that cause was begun on the incident's machine within that time."""
+        with self._database.reading() as connection:
+            others = names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else ()
+            names, since = (incident.node, *others), incident.opened_at - within
+            found = holds.begun_for(connection, cause, names, machine_id, since)
+            return self._folds.readable(connection, [name for name in found if name != incident.id])
 
     def _add_to_incident(
         self, connection: Connection, stream: str, expected_seq: int | None, events: Sequence[Event], by: str

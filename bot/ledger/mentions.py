@@ -17,15 +17,15 @@ from typing import Any, Literal, TypeAlias
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.safe_text import one_line
 
-Kind: TypeAlias = Literal["end", "anchor", "pruned", "released", "line", "hold", "attempt", "wave"]
+Kind: TypeAlias = Literal["end", "anchor", "older", "pruned", "released", "line", "hold", "attempt", "wave"]
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
     """Something said about a stream elsewhere.
 
-    Shape: of an `end`, an `anchor` and a `pruned`, `seq` and `value` are an entry's number and hash; of a `line`, a
-    `hold`, an `attempt` or a `wave`, `value` is a row of that table as JSON.
+    Shape: of an `end`, an `anchor`, an `older` and a `pruned`, `seq` and `value` are an entry's number and hash; of a
+    `line`, a `hold`, an `attempt` or a `wave`, `value` is a row of that table as JSON.
     """
 
     stream: str

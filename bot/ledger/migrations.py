@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
+from bot.domain.alert import BOT
 from bot.domain.errors import ImpossibleEvent, LedgerUnavailable, UnreadableEntry
 from bot.domain.fold import fold
+from bot.domain.house_events import HOUSE, EntryAnchored, OlderNoted
 from bot.ledger.append_only import TRIGGERS
-from bot.ledger.entries import read_stream, streams
+from bot.ledger.entries import append_entry, database_time, head_of, read_stream, streams
 from bot.ledger.incidents import summarise
 from bot.ledger.machines import fill_machines
+from bot.ledger.tables import ENTRIES
+
+_NOTED_AT_ONCE = 1_000  # streams in an entry
 
 Change: TypeAlias = str | dict[str, str] | Callable[[Connection], None]  # a dict: by dialect
 
@@ -23,6 +29,27 @@ def _fill_incidents(connection: Connection) -> None:
         # A damaged stream is not listed; an audit reports it. It must not block the migration.
         with contextlib.suppress(ImpossibleEvent, UnreadableEntry):
             summarise(connection, fold(read_stream(connection, stream)))
+
+
+def _note_older(connection: Connection) -> None:
+    """Note which streams are older than the anchors of their entries, so that nobody can date another one back."""
+    opened, since = set[str](), ""
+    anchors = select(ENTRIES.c.body, ENTRIES.c.at).where(
+        ENTRIES.c.stream == HOUSE, ENTRIES.c.kind == EntryAnchored.__name__
+    )
+    for row in connection.execute(anchors.order_by(ENTRIES.c.seq).execution_options(yield_per=500)):
+        since = since or row.at
+        with contextlib.suppress(ValueError, TypeError):  # an audit reports it
+            body = json.loads(row.body)
+            opened |= {str(body.get("incident"))} if isinstance(body, dict) and body.get("seq") == 1 else set()
+    first = select(ENTRIES.c.stream, ENTRIES.c.at).where(ENTRIES.c.stream != HOUSE, ENTRIES.c.seq == 1)
+    older = [
+        row.stream for row in connection.execute(first) if row.stream not in opened and row.at <= (since or row.at)
+    ]
+    for at in range(0, len(older), _NOTED_AT_ONCE):
+        heads = {name: head_of(connection, name)[0] for name in older[at : at + _NOTED_AT_ONCE]}
+        noted = OlderNoted({name: f"{head.seq}:{head.hash}" for name, head in heads.items()})
+        append_entry(connection, HOUSE, None, noted, BOT, database_time(connection))
 
 
 _COUNTED = "GENERATED ALWAYS AS IDENTITY"
@@ -154,6 +181,14 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
     ),
     ("CREATE TABLE sweeps (name TEXT NOT NULL PRIMARY KEY, told TEXT NOT NULL)",),
     ("ALTER TABLE cases ADD COLUMN reopened_at TEXT NOT NULL DEFAULT ''",),
+    (_note_older,),
+    (
+        """CREATE TABLE signals (
+            source TEXT NOT NULL, name TEXT NOT NULL, key TEXT NOT NULL, node TEXT NOT NULL, "at" TEXT NOT NULL,
+            since TEXT NOT NULL, firing BOOLEAN NOT NULL, opened BOOLEAN NOT NULL,
+            PRIMARY KEY (source, name, key, node))""",
+        'CREATE INDEX signals_by_age ON signals ("at")',
+    ),
 )
 VERSION = len(MIGRATIONS)
 

@@ -141,6 +141,17 @@ READINGS = Table(
 # The last posted digest of each scheduled sweep.
 SWEEPS = Table("sweeps", _METADATA, *_keys("name"), *_texts("told"))
 
+# Each alert of a source's case, by node. `at` is when it began, or began again, by the ledger's clock; `since` is the
+# same by its source's. `opened`: its delivery opened an incident of the node, which counts it.
+SIGNALS = Table(
+    "signals",
+    _METADATA,
+    *_keys("source", "name", "key", "node"),
+    *_texts("at", "since"),
+    Column("firing", Boolean, nullable=False),
+    Column("opened", Boolean, nullable=False),
+)
+
 # Each case of a source and its group of incidents. `over_at` is empty while it fires; with `delivery` it last began;
 # `reopened_at` is when its source says that it was reopened last, empty if it never was.
 CASES = Table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, union_all
 
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
@@ -18,7 +18,7 @@ from bot.domain.wave_rules import NodeAlarm
 from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.entries import append_entry, read_stream
-from bot.ledger.tables import INCIDENTS, WAVES
+from bot.ledger.tables import INCIDENTS, MACHINES, SIGNALS, WAVES
 from bot.ledger.wave_rows import write_wave
 
 
@@ -80,12 +80,35 @@ class Waves:
             holds.may_begin(connection, incident, claim, instant_of(self._now(connection)))
 
     def alarms(self, since: datetime, people: frozenset[str]) -> tuple[NodeAlarm, ...]:
-        """Return the alerts of sources about nodes since then; `people` are the kinds of alerts by people, left out."""
-        asked = select(INCIDENTS.c.node, INCIDENTS.c.opened_at).where(
+        """Return the alerts of sources about nodes since then; `people` are the kinds of alerts by people, left out.
+
+        Shape: an alert counts as the incident that it opened, else as itself: in a case that fires already, or on a
+        node whose incident is open or over, it opens none.
+        """
+        opened = select(INCIDENTS.c.node, INCIDENTS.c.opened_at.label("at")).where(
             INCIDENTS.c.opened_at >= instant_text(since), INCIDENTS.c.source.not_in(people)
         )
+        others = select(SIGNALS.c.node, SIGNALS.c.at).where(SIGNALS.c.at >= instant_text(since), ~SIGNALS.c.opened)
         with self._database.reading() as connection:
-            return tuple(NodeAlarm(row.node, instant_of(row.opened_at)) for row in connection.execute(asked))
+            machines = {row.node: row.machine_id for row in connection.execute(select(MACHINES)) if row.machine_id}
+            names: dict[str, set[str]] = {}
+            for node, machine_id in machines.items():
+                names.setdefault(machine_id, set()).add(node)
+            return tuple(
+                NodeAlarm(row.node, instant_of(row.at), frozenset(names.get(machines.get(row.node, ""), ())))
+                for row in connection.execute(union_all(opened, others))
+            )
+
+    def orphans(self, before: datetime) -> tuple[str, ...]:
+        """Return the open incidents, opened before then, of waves that were never proposed."""
+        asked = select(INCIDENTS.c.id).where(
+            ~INCIDENTS.c.ended,
+            INCIDENTS.c.source_id.like("wave-%"),
+            INCIDENTS.c.source_id.not_in(select(WAVES.c.id)),
+            INCIDENTS.c.opened_at < instant_text(before),
+        )
+        with self._database.reading() as connection:
+            return tuple(connection.execute(asked).scalars())
 
     def now(self) -> datetime:
         """Return the ledger's time, by which approvals expire."""

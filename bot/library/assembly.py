@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.domain.action import Action
@@ -13,12 +13,10 @@ from bot.domain.probe import Probe
 from bot.domain.problems import Problems
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Status
-from bot.library.all_but import AllBut
 from bot.library.document import Document
 from bot.library.kinds import Kind
 from bot.library.remedies import remedy_fault
 from bot.library.shapes import CauseShape, ConditionShape, PlaybookShape
-from bot.library.threshold_values import tidy, wrong_unit
 
 # A name without its type would match no unit; for the types see systemd.unit(5).
 _UNIT_PATTERN = re.compile(
@@ -296,3 +294,69 @@ class _Assembly:
             confidence=Confidence(shape.confidence or Confidence.LIKELY),
             shows=expression.shows,
         )
+
+
+# --- What a playbook takes without naming it: with `all_but`, every other probe and cause of the program
+
+
+@dataclass(frozen=True, slots=True)
+class AllBut:
+    """The probes and causes that are taken too.
+
+    Shape: `left_out` are the names in `all_but`; `named` are the probes and causes that the playbook, or the one that
+    it extends, names.
+    """
+
+    left_out: frozenset[str]
+    named: frozenset[str]
+
+    @classmethod
+    def of(cls, shape: PlaybookShape, parent: Playbook | None) -> AllBut | None:
+        """Return what the playbook takes without naming it, None if it takes only what it names."""
+        if shape.all_but is None:
+            return None
+        named = {*(shape.probes or ()), *(shape.causes or ())}
+        if parent is not None and shape.probes is None:
+            named |= {probe.name for probe in parent.probes}
+        if parent is not None and shape.causes is None:
+            named |= {used.cause.name for used in parent.causes}
+        return cls(frozenset(shape.all_but), frozenset(named))
+
+    def probes(self, known: Mapping[str, Probe]) -> dict[str, Probe]:
+        """Return the probes that are taken, in the order of the program's list."""
+        return {name: probe for name, probe in known.items() if name not in self.left_out | self.named}
+
+    def causes(self, known: Mapping[str, Cause], probes: Mapping[str, Probe]) -> dict[str, Cause]:
+        """Return the causes that are taken, in the order of the program's list: those whose probes are all asked."""
+        rest = {name: cause for name, cause in known.items() if name not in self.left_out | self.named}
+        return {name: cause for name, cause in rest.items() if probes.keys() >= set(cause.probes)}
+
+    def must_read(self, causes: Sequence[WeighedCause]) -> Iterator[str]:
+        """Yield what has to be read for causes that can be critical, where probe or cause was not named.
+
+        The playbook's own `must_read` cannot name what its author did not know.
+        """
+        for used in causes:
+            if used.cause.worst is Status.CRITICAL:
+                yield from (name for name in used.cause.probes if not {name, used.cause.name} <= self.named)
+
+
+# --- The value of a threshold as somebody wrote it: in the unit that its name says, and readable
+
+
+def wrong_unit(name: str, value: float) -> str:
+    """Return what is wrong with a threshold in another unit than its name says; empty if nothing is."""
+    if value < 0:
+        return f"is {value:g}; no threshold is below 0"
+    if name.endswith("_percent") and value > 100:
+        return f"is {value:g}; a percentage is at most 100"
+    if name.endswith("_percent") and 0 < value < 1:
+        return f"is {value:g}, less than one percent; in percent it would be {100 * value:g}"
+    if name.endswith(("_share", "_ratio")) and value > 1:
+        return f"is {value:g}; a share is from 0 to 1: {value / 100:g} for {value:g} percent"
+    return ""
+
+
+def tidy(value: float) -> float:
+    """Return a whole number without a decimal point, because people will read it."""
+    return int(value) if value.is_integer() and abs(value) < 1 << 53 else value

@@ -90,6 +90,7 @@ def make_probe(shape: ProbeShape, complain: Complain) -> CustomProbe:
         argv=tuple(word.replace("\n", " ") for word in shape.command),
         looks=SampleTimes.TWICE if twice else SampleTimes.ONCE,
         lane="custom",
+        alone=True,
         limit=_limit(shape, complain),
         output_limit_bytes=_output_limit(shape, complain),
     )
@@ -158,11 +159,12 @@ def _finder(name: str, shape: FieldShape, complain: Complain) -> _Finder | None:
         if not all(path):
             refuse(f'"{one_line(shape.json, 60)}" is not a path; write keys and list positions with dots between')
         return _Finder(name, shape.type, path=path)
-    pattern = _compiled(shape.regex or "", refuse)
+    pattern = compiled(shape.regex or "", refuse)
     return None if pattern is None else _Finder(name, shape.type, pattern=pattern)
 
 
-def _compiled(regex: str, refuse: Callable[[str], None]) -> Any:
+def compiled(regex: str, refuse: Callable[[str], None]) -> Any:
+    """Return a user's regex as an RE2 pattern with one group at most, or None after telling `refuse` why not."""
     # There is no fallback: Python's re has no time limit, and a node could print text that makes it run forever.
     try:
         import re2  # loaded only where a playbook has a regex of its own

@@ -29,6 +29,7 @@ from bot.probes import (
     softirq_waits,
     storage,
     throttling,
+    unfinished,
     units,
 )
 
@@ -60,6 +61,7 @@ PROBES: dict[str, Probe] = {
         softirq_waits.PROBE,
         storage.PROBE,
         throttling.PROBE,
+        unfinished.PROBE,
         units.PROBE,
     )
 }

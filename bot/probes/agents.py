@@ -230,7 +230,7 @@ PROBE = Probe(
     title="platform agents and their use",
     commands=(
         Command("units", ("sh", "-c", _UNITS), lane="systemd", output_limit_bytes=64 * 1024),
-        Command("files", ("sh", "-c", _FILES), output_limit_bytes=128 * 1024),
+        Command("files", ("sh", "-c", _FILES), lane="services", output_limit_bytes=128 * 1024),
     ),
     parse=parse,
     reading=AgentsReading,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from bot.domain.command import Command, Outputs
@@ -156,11 +156,7 @@ def _instant(date: str) -> datetime:
 PROBE = Probe(
     name="certificates",
     title="the kubelet's certificates",
-    commands=(
-        Command(
-            "look", ("sh", "-c", _LOOK), lane="certificates", limit=timedelta(seconds=10), output_limit_bytes=32 * 1024
-        ),
-    ),
+    commands=(Command("look", ("sh", "-c", _LOOK), lane="services", output_limit_bytes=32 * 1024),),
     parse=parse,
     reading=CertificatesReading,
 )

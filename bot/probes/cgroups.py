@@ -83,7 +83,7 @@ _FRAGMENT = fragment(rf"""
     for u in /sys/fs/cgroup /sys/fs/cgroup/unified; do
         [ -e $u/cgroup.controllers ] || continue;
         tail -v -n +1 $u/cgroup.controllers $u/cgroup.stat;
-        grep -qw memory $u/cgroup.controllers || continue;
+        read -r has <$u/cgroup.controllers; case " $has " in *" memory "*) ;; *) continue;; esac;
         echo '==> {BELOW} <==';
         # The root's own count comes first: where it is small, no other file is opened. No name holds a newline.
         printf '%s\n' $u/cgroup.stat $u/*/cgroup.stat $u/*/*/cgroup.stat | awk '

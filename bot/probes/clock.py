@@ -132,7 +132,7 @@ def _kept(keeper: str, files: dict[str, tuple[str, ...]]) -> tuple[bool | None, 
 PROBE = Probe(
     name="clock",
     title="clock and who keeps it",
-    commands=(Command("look", ("sh", "-c", _LOOK), lane="clock", output_limit_bytes=32 * 1024),),
+    commands=(Command("look", ("sh", "-c", _LOOK), lane="services", output_limit_bytes=32 * 1024),),
     parse=parse,
     reading=ClockReading,
 )

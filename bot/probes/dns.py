@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import ClassVar
 
 from bot.domain.command import Command, Outputs
@@ -109,9 +108,7 @@ def parse(outputs: Outputs) -> DnsReading:
 PROBE = Probe(
     name="dns",
     title="name servers",
-    commands=(
-        Command("look", ("sh", "-c", _LOOK), lane="dns", limit=timedelta(seconds=10), output_limit_bytes=16 * 1024),
-    ),
+    commands=(Command("look", ("sh", "-c", _LOOK), lane="services", output_limit_bytes=16 * 1024),),
     parse=parse,
     reading=DnsReading,
 )

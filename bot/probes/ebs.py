@@ -153,7 +153,7 @@ PROBE = Probe(
             ),
             alternatives=(_way(_as_root, ""),),
             looks=SampleTimes.TWICE,
-            lane="ebs",
+            lane="devices",
             limit=_LIMIT,
             output_limit_bytes=32 * 1024,
             sudo=tuple(way for argv in _ARGVS for way in in_folders(argv, _FOLDERS)),

@@ -9,6 +9,7 @@ sysfs shows a GPU.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
@@ -43,13 +44,27 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuUser:
+    """A process on GPUs. `name` is its comm, empty if it had ended; `age` in seconds, None with it."""
+
+    pid: int
+    name: str
+    age: float | None
+    buses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class GpuReading:
-    """The GPUs of a node; an empty bus is an answer. `smi` is the outcome of nvidia-smi."""
+    """The GPUs of a node; an empty bus is an answer. `smi` is the outcome of nvidia-smi.
+
+    Shape: `users` is None where a GPU did not tell which processes use it.
+    """
 
     probe: ClassVar[str] = "gpu"
 
     gpus: tuple[Gpu, ...]
     smi: str = ""  # "answered", "absent", "stalled", "failed", or empty without a GPU
+    users: tuple[GpuUser, ...] | None = None
 
     @property
     def count(self) -> int:
@@ -85,7 +100,13 @@ _SMI = fragment(f"""
     echo '==> /rows <==';
     nvidia-smi --query-remapped-rows=gpu_bus_id,remapped_rows.pending,remapped_rows.failure --format=csv,noheader 2>&1;
     echo '==> /actions <==';
-    nvidia-smi -q 2>&1 | grep -aE '^GPU [0-9A-Fa-f]+:|GPU Recovery Action|SRAM Threshold Exceeded';
+    q=$(nvidia-smi -q 2>&1 |
+        grep -aE '^GPU [0-9A-Fa-f]+:|GPU Recovery Action|SRAM Threshold Exceeded|^ +Process(es| ID) +:');
+    printf '%s\\n' "$q" '==> /processes <==';
+    read -r up idle < /proc/uptime; echo "up $up"; set -f; a=; b=;
+    for w in $q; do
+        case $a$b$w in ID:*[!0-9]*) ;; ID:*) [ -r /proc/$w/stat ] && read -r s < /proc/$w/stat && echo "$s";; esac;
+        a=$b; b=$w; done;
     echo '{_END}'
 """)
 
@@ -94,6 +115,10 @@ _ROW = re.compile(r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]), *(.
 # Drivers since 550 name the GPU by its number first: `GPU2: 0000:9B:00.0: Unknown Error`.
 _LOST = re.compile(r"[Uu]nable to determine the device handle for (?:gpu|GPU) ?(?:[0-9]{1,3}: )?(\S{4,20}?)[:.]? ")
 _HEAD = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])")
+_USED_BY = re.compile(r"\s+Process(es| ID)\s*:\s*(\S.{0,60})")
+_STAT = re.compile(r"([0-9]{1,9}) \((.*)\) [A-Za-z] ([-0-9 ]+)", re.ASCII)
+_BORN = 18  # the field of the time of its start, counted from that after the state
+_HZ = 100  # USER_HZ of every architecture that has such GPUs
 _SAID = re.compile(r"\s+(GPU Recovery Action|SRAM Threshold Exceeded)\s*:\s*(\S.{0,60})")
 _NEEDS_RESET, _IS_LOST, _UNKNOWN_ERROR = "requires reset", "[GPU is lost]", "[Unknown Error]"
 _NO_DEVICES = "No devices were found"
@@ -118,7 +143,8 @@ def parse(outputs: Outputs) -> GpuReading:
     if smi != "answered":
         return GpuReading(tuple(Gpu(bus_id(bus), driver, lines=(line,)) for bus, driver, line in on_bus), smi)
     answers = _Told(text)
-    return GpuReading(tuple(answers.gpu(bus_id(bus), driver, line) for bus, driver, line in on_bus), smi)
+    gpus = tuple(answers.gpu(bus_id(bus), driver, line) for bus, driver, line in on_bus)
+    return GpuReading(gpus, smi, answers.users([gpu.bus for gpu in gpus if gpu.driver == "nvidia"]))
 
 
 def _smi(outputs: Outputs) -> tuple[str, str]:
@@ -145,12 +171,45 @@ class _Told:
         # Some versions stop at a GPU that is out of reach, and do not list the others.
         self._whole = "status 0" in listed or any(_NO_DEVICES in line for line in listed)
         self._said: dict[str, dict[str, tuple[str, str]]] = {}
+        self._users: dict[str, list[int] | None] = {}  # by GPU; None: it did not tell
+        self._ran = files.get("/processes", ())
         bus = ""
         for line in files.get("/actions", ()):
             if head := _HEAD.match(line):
                 bus = bus_id(head.group(1))
+            elif bus and (used := _USED_BY.fullmatch(line.rstrip())):
+                self._use(bus, *used.groups())
             elif bus and (found := _SAID.fullmatch(line.rstrip())):
                 self._said.setdefault(bus, {})[found.group(1)] = (found.group(2).strip(), one_line(line))
+
+    def _use(self, bus: str, what: str, who: str) -> None:
+        users = self._users.setdefault(bus, [])
+        if what == " ID" and users is not None and re.fullmatch(r"[0-9]{1,9}", who):
+            users.append(int(who))
+        elif who != "None":
+            self._users[bus] = None
+
+    def users(self, asked: Sequence[str]) -> tuple[GpuUser, ...] | None:
+        """Return the processes on these GPUs; None where any of them did not tell, so that unread is never none."""
+        pids: dict[int, list[str]] = {}
+        for bus in asked:
+            users = self._users.get(bus)
+            if users is None:
+                return None
+            for pid in users:
+                pids.setdefault(pid, []).append(bus)
+        ups = [line.removeprefix("up ") for line in self._ran if re.fullmatch(r"up [0-9]{1,10}(\.[0-9]{1,3})?", line)]
+        ran = {int(row.group(1)): row for line in self._ran if (row := _STAT.fullmatch(line.rstrip())) is not None}
+        found = []
+        for pid, buses in sorted(pids.items()):
+            name, age = "", None
+            if (row := ran.get(pid)) is not None:
+                fields = row.group(3).split()
+                name = one_line(row.group(2), 64)
+                if ups and len(fields) > _BORN and fields[_BORN].isdigit():
+                    age = max(0.0, float(ups[0]) - int(fields[_BORN]) / _HZ)
+            found.append(GpuUser(pid, name, age, tuple(dict.fromkeys(buses))))
+        return tuple(found)
 
     @staticmethod
     def _table(lines: tuple[str, ...]) -> dict[str, tuple[tuple[str, ...], str]]:

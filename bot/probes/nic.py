@@ -247,7 +247,7 @@ PROBE = Probe(
     title="network interfaces and their drivers' counters",
     commands=(
         Command(
-            "look", ("sh", "-c", _FRAGMENT), looks=SampleTimes.TWICE, lane="network", output_limit_bytes=512 * 1024
+            "look", ("sh", "-c", _FRAGMENT), looks=SampleTimes.TWICE, lane="devices", output_limit_bytes=512 * 1024
         ),
     ),
     parse=parse,

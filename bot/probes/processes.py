@@ -59,8 +59,18 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessKind:
+    """All processes of one name; the kernel's threads and zombies are none. Units: seconds; `age` is of the oldest."""
+
+    name: str  # comm: at most 15 characters
+    count: int
+    age: float
+    cpu_seconds: float  # of all of them, inside the window
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessesReading:
-    """The busiest processes, most kernel time first, and those that wait uninterruptibly."""
+    """The busiest processes, most kernel time first, those that wait uninterruptibly, and all by their names."""
 
     probe: ClassVar[str] = "processes"
 
@@ -69,6 +79,8 @@ class ProcessesReading:
     uninterruptible: tuple[str, ...] = ()  # names of processes in state D in both looks
     seen: int = 0
     waiting: tuple[Waiting, ...] = ()  # the same, with where they sleep
+    kinds: tuple[ProcessKind, ...] | None = None  # None: an older recording, which does not list them
+    kinds_not_listed: int = 0  # names of processes beyond the first 500
 
     @property
     def uninterruptible_count(self) -> int:
@@ -132,6 +144,8 @@ _HZ = re.compile(r"hz ([1-9][0-9]{1,4})", re.ASCII)
 _PROCESS = re.compile(r"p ([0-9]{1,9}) ([0-9]{1,9}) (([0-9]{1,9}) \((.*)\) ([A-Za-z]) ([-0-9 ]+))", re.ASCII)
 _WAITING = re.compile(r"d ([0-9]{1,9}) \((.*)\) D [-0-9 ]+", re.ASCII)
 _WCHAN = re.compile(r"w ([0-9]{1,9}) ([A-Za-z_][A-Za-z0-9_.]{0,79})", re.ASCII)
+_KIND = re.compile(r"n ([0-9]{1,7}) ([0-9]{1,15}) ([0-9]{1,15}) \((.*)\)", re.ASCII)
+_KINDS = re.compile(r"names ([0-9]{1,7})", re.ASCII)
 _THREAD = re.compile(r"t ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,5}) ([0-9]{1,9}) ([0-9]{1,9})", re.ASCII)
 
 # Fields of a stat line, counted from the state: the name before it may contain anything.
@@ -166,6 +180,8 @@ def parse(outputs: Outputs) -> ProcessesReading:
     rows: list[re.Match[str]] = []
     waiting: list[tuple[int, str]] = []
     wchans: dict[int, str] = {}
+    kinds: list[ProcessKind] = []
+    names = next((int(found.group(1)) for line in lines if (found := _KINDS.fullmatch(line))), None)
     for line in lines:
         if row := _PROCESS.fullmatch(line):
             rows.append(row)
@@ -178,12 +194,24 @@ def parse(outputs: Outputs) -> ProcessesReading:
             waiting.append((pid, one_line(name, 64)))
         elif sleeps := _WCHAN.fullmatch(line):
             wchans[int(sleeps.group(1))] = sleeps.group(2)
-        elif line[:2] in ("p ", "t ", "w "):
+        elif kind := _KIND.fullmatch(line):
+            count, born, spent = map(int, kind.groups()[:3])
+            age = max(0.0, float(looks.group(2)) - born / hz)
+            kinds.append(ProcessKind(one_line(kind.group(4), 64), count, age, spent / hz))
+        elif line[:2] in ("p ", "t ", "w ", "n "):
             raise CannotRead(f"processes: a line is malformed ({one_line(line, 60)})")
     busiest = [_process(row, hz, tuple(threads.get(int(row.group(4)), ()))) for row in rows]
     busiest.sort(key=lambda process: (-process.sys_seconds, -process.usr_seconds, process.pid))
     waits = tuple(Waiting(pid, name, wchans.get(pid, "")) for pid, name in waiting)
-    return ProcessesReading(tuple(busiest), seconds, tuple(w.name for w in waits), int(looks.group(3)), waits)
+    return ProcessesReading(
+        tuple(busiest),
+        seconds,
+        tuple(w.name for w in waits),
+        int(looks.group(3)),
+        waits,
+        None if names is None else tuple(sorted(kinds, key=lambda kind: (-kind.cpu_seconds, kind.name))),
+        0 if names is None else max(0, names - len(kinds)),
+    )
 
 
 def _process(row: re.Match[str], hz: int, threads: tuple[ThreadUse, ...]) -> ProcessUse:
@@ -249,9 +277,15 @@ _AWK = fragment(
             du = a[12] - (same ? u[f] : 0); dk = a[13] - (same ? k[f] : 0);
             if (same && waited[f] && a[1] == "D" && ++waits <= 500) { print "d", visible(s);
                 chan = read("/proc/" pid "/wchan"); if (chan ~ /^[A-Za-z_][A-Za-z0-9_.]*$/) print "w", pid, chan }
+            # all by name; the kernel's threads are children of PID 2. Their cgroups are not read: that takes its mutex.
+            if (a[2] != 2 && pid != 2 && a[1] != "Z") { match(s, /\(.*\)/);
+                g = visible(substr(s, RSTART + 1, RLENGTH - 2)); alike[g]++; spent[g] += du + dk;
+                if (alike[g] == 1 || a[20] + 0 < oldest[g] + 0) oldest[g] = a[20] }
             if (du + dk > 0) { n++; line[n] = visible(s); id[n] = pid; user[n] = du; kern[n] = dk; many[n] = a[18] } }
         close(all);
         print "looks", up, up2, seen + 0;
+        for (g in alike) if (++names <= 500) print "n", alike[g], oldest[g], spent[g], "(" g ")";
+        print "names", names + 0;
         # the threads of the five busiest in the kernel, unless there are hundreds
         for (i = 0; i < 15 && (b = busiest(1)); i++) { tell(b);
             if (i < 5 && many[b] > 1 && many[b] <= 400) want = want " /proc/" id[b] "/task/[0-9]*/stat" }

@@ -1,8 +1,6 @@
 """The systemd services that run, start, stop or have failed, at two looks, and every failed unit.
 
 Defined in: systemctl(1), org.freedesktop.systemd1(5); messages in systemd's src/systemd/sd-messages.h.
-
-Longer than 300 lines: a service's state, its restarts in the journal and the failed units are one reading.
 """
 
 from __future__ import annotations
@@ -31,6 +29,7 @@ class Unit:
     aliases: tuple[str, ...] = ()
     description: str = ""
     load: str = "loaded"
+    type: str = ""  # Type=: `oneshot`, `notify`; empty where it was not asked
     active: str = "active"
     sub: str = "running"
     active_later: str | None = None
@@ -68,6 +67,13 @@ class Unit:
         return self.sub.startswith("auto-restart") or (self.sub_later or "").startswith("auto-restart")
 
     @property
+    def works_once(self) -> bool:
+        """True for a oneshot that is at work at both looks, in a run that no restart began: its end is its success."""
+        looks = ((self.active, self.sub), (self.active_later or "", self.sub_later or ""))
+        told = ({"Type": self.type, "ActiveState": active, "SubState": sub} for active, sub in looks)
+        return all(map(works_once, told)) and not self.restarted_in_window and not self.most_restarts
+
+    @property
     def restarted_in_window(self) -> bool:
         """True when it was restarted between the two looks."""
         if self.restarts is not None and self.restarts_later is not None and self.restarts_later > self.restarts:
@@ -95,6 +101,7 @@ class UnitsReading:
     failed_units: tuple[FailedUnit, ...] = ()
     systemd_version: str = ""
     journal_read: bool = True  # False: restarts in the journal could not be counted
+    seconds_between: float | None = None  # between the two looks, by the clock of the node
 
     def get(self, name: str) -> Unit | None:
         """Return the service of that name or alias."""
@@ -119,11 +126,23 @@ class UnitsReading:
         return sum(1 for unit in self.services if unit.between_tries or unit.restarted_in_window)
 
 
+def works_once(shown: Mapping[str, str]) -> bool:
+    """Return whether `systemctl show` tells of a oneshot at work; one that systemd restarts again and again is none.
+
+    Example:
+    >>> works_once({"Type": "oneshot", "ActiveState": "activating", "SubState": "start", "NRestarts": "0"})
+    True
+    """
+    at_work = shown.get("ActiveState") == "activating" and shown.get("SubState", "").startswith("start")
+    return at_work and shown.get("Type", "") in ("", "oneshot") and shown.get("NRestarts", "0") == "0"
+
+
 _STOPS_TOO = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo")  # the last since 249
 _STARTED_BY = ("TriggeredBy", "UpheldBy")  # the second since 249
 PROPERTIES = (
     "Id",
     "Names",
+    "Type",
     "Description",
     "LoadState",
     "ActiveState",
@@ -208,6 +227,7 @@ def parse(outputs: Outputs) -> UnitsReading:
         failed_units=failed,
         systemd_version=version,
         journal_read=journal is not None and _READ in journal.splitlines(),
+        seconds_between=outputs.seconds_between("show"),
     )
 
 
@@ -227,6 +247,7 @@ def _unit(name: str, row: Mapping[str, str], later: Mapping[str, str] | None) ->
         aliases=aliases,
         description=row.get("Description", ""),
         load=row.get("LoadState", ""),
+        type=row.get("Type", ""),
         active=row.get("ActiveState", ""),
         sub=row.get("SubState", ""),
         active_later=later.get("ActiveState"),

@@ -2,7 +2,8 @@
 
 Source: `perf script` prints `comm tid`, `[cpu]`, `time:`, `period event:` by default, `pid/tid` with `-F +pid`, and
 flags of a tracepoint between core and time. The name of a process may hold spaces, digits and colons. Without call
-chains the name is padded to 16 columns, and the only frame is on the same line.
+chains the name is padded to 16 columns, and the only frame is on the same line. A process that has ended by the time
+of its sample has the name `:-1`, and -1 for a number that the kernel no longer knows (perf 6.1 on Linux 6.18).
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from bot.domain.safe_text import decode
 STAMP = re.compile(rb"\s(\d{1,12})\.(\d{1,9}):")
 # The same with period and event to the line's end: what follows the time of every event except a tracepoint's.
 USUAL = re.compile(rb"\s(\d{1,12})\.(\d{1,9}):\s+(?:(\d{1,18})\s+)?(\S+):\s*\Z")
-_WHO = re.compile(rb"\s*(.+?)\s+(\d+)(?:/(\d+))?\s*(?:\s\[(\d+)\])?(?:\s+[^\s\d\[]\S*)?\s*\Z")
+_WHO = re.compile(rb"\s*(.+?)\s+(-?\d+)(?:/(-?\d+))?\s*(?:\s\[(\d+)\])?(?:\s+[^\s\d\[]\S*)?\s*\Z")
 _WHAT = re.compile(rb"\s*(?:(\d+)\s+)?(\S+?):(?:\s|\Z)")
 _ALONE = re.compile(rb"\s*(?:\d+)?\s+(\S+):\s*\Z")  # after the stamp: only period and event
-_WITHOUT_TIME = re.compile(rb"(\S.+?\s+\d+(?:/\d+)?(?:\s+\[\d+\])?)\s+((?:\d+\s+)?[^\s\d]\S*:\s*)\Z")
+_WITHOUT_TIME = re.compile(rb"(\S.+?\s+-?\d+(?:/-?\d+)?(?:\s+\[\d+\])?)\s+((?:\d+\s+)?[^\s\d]\S*:\s*)\Z")
 
 # What stackcollapse-perf.pl takes as the process name. It stops at the first number, even within a name.
 _FOLDED_NAME = re.compile(rb"(\S.+?)\s+(\d+)/*(\d+)*\s+")
@@ -63,6 +64,9 @@ def who(prefix: bytes) -> Who | None:
     >>> found = who(b"V8 Worker 2 24636/25607 [031]")
     >>> found.process, found.pid, found.tid, found.core
     ('V8 Worker 2', 24636, 25607, 31)
+    >>> found = who(b":-1 -1/-1 [001]")
+    >>> found.process, found.pid, found.tid, found.core, found.folded
+    (':-1', -1, -1, 1, b':-1')
     """
     if (found := _WHO.match(prefix)) is None:
         return None

@@ -1,8 +1,8 @@
 """A profile in speedscope's format: each thread with its stacks over time.
 
 Source: https://www.speedscope.app/file-format-schema.json, profiles of type `sampled`. A sample lasts until the next
-sample of its thread, but no longer than the thread's usual interval; the rest is an empty stack. So each thread starts
-at the profile's first event, and the threads line up.
+sample of its thread, but no longer than the sampling interval; the rest is an empty stack. So each thread starts at
+the profile's first event, the threads line up, and a thread that runs now and then is not drawn as long.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from bot.profile.reader import Sample
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 MOST_FRAMES = 4_000_000  # of all distinct stacks together, which are kept in memory
+_UNKNOWN_INTERVAL = 1_000_000  # nanoseconds, where no core has two samples
 
 
 class Speedscope:
@@ -32,6 +33,7 @@ class Speedscope:
         self._frames_of: list[array[int]] = []
         self._held = 0
         self._threads: dict[str, tuple[array[int], array[int]]] = {}
+        self._by_core: dict[int | str, array[int]] = {}  # times, of a thread where the text has no core
 
     def __call__(self, sample: Sample) -> None:
         """Keep a sample."""
@@ -42,6 +44,8 @@ class Speedscope:
         times, stacks = self._threads.setdefault(name, (array("q"), array("l")))
         times.append(sample.at_ns)
         stacks.append(self._stack(sample.stack.tail))
+        if who.core is not None or not who.is_swapper:  # which is on every core at once
+            self._by_core.setdefault(name if who.core is None else who.core, array("q")).append(sample.at_ns)
 
     def pieces(self, name: str) -> Iterator[str]:
         """Yield the document in pieces."""
@@ -50,9 +54,10 @@ class Speedscope:
         head = {"$schema": SCHEMA, "exporter": "zombie profile", "name": name, "activeProfileIndex": 0}
         yield json.dumps(head, ensure_ascii=False)[:-1]
         yield ', "shared": {"frames": ' + json.dumps(frames, ensure_ascii=False) + '}, "profiles": ['
+        interval = _usual_gap(max(self._by_core.values(), key=len, default=array("q"))) or _UNKNOWN_INTERVAL
         for at, (thread, (times, stacks)) in enumerate(self._threads.items()):
             yield ", " if at else ""
-            yield json.dumps(self._profile(thread, times, stacks, start), ensure_ascii=False)
+            yield json.dumps(self._profile(thread, times, stacks, start, interval), ensure_ascii=False)
         yield "]}\n"
 
     def _stack(self, tail: bytes) -> int:
@@ -69,9 +74,10 @@ class Speedscope:
             self._frames_of.append(array("l", [self._frames.setdefault(name, len(self._frames)) for name in names]))
         return known
 
-    def _profile(self, name: str, times: array[int], stacks: array[int], start: int) -> dict[str, object]:
-        gaps = sorted(later - at for at, later in itertools.pairwise(times) if later > at)
-        usual = gaps[len(gaps) // 2] if gaps else 1_000_000
+    def _profile(
+        self, name: str, times: array[int], stacks: array[int], start: int, interval: int
+    ) -> dict[str, object]:
+        usual = min(_usual_gap(times) or interval, interval)
         samples: list[list[int]] = []
         weights: list[int] = []
         now = start
@@ -94,3 +100,9 @@ class Speedscope:
             "samples": samples,
             "weights": weights,
         }
+
+
+def _usual_gap(times: array[int]) -> int:
+    """Return the median gap between times, 0 where there is none: on the busiest core, the sampling interval."""
+    gaps = sorted(later - at for at, later in itertools.pairwise(times) if later > at)
+    return gaps[len(gaps) // 2] if gaps else 0

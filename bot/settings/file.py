@@ -19,6 +19,9 @@ from bot.settings.tables import ActingLogin, RouteSettings, SweepSettings
 
 _LIMIT_BYTES = 1024 * 1024
 _SSH, _ACT, _ROUTE, _LINKS, _SWEEP = "ssh", "act", "route", "links", "sweep"
+_GONE = {  # keys that were taken away, by table, and what to do
+    "capture": {"approval": "is gone: a capture only reads, and begins without a yes. Take this line out."},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,10 @@ class SettingsFile:
                 continue
             here = {key.rpartition(".")[2]: row for key, row in keyed.items() if key.rpartition(".")[0] == name}
             if name:
-                table.only((*here, *keys.get(name, ())))
+                gone = _GONE.get(name, {})
+                for key in filter(table.__contains__, gone):
+                    table.wrong(key, gone[key])
+                table.only((*here, *keys.get(name, ()), *gone))
             for key, row in here.items():
                 value = _of_row(row, table, key, path.absolute().parent, home)
                 if value is not None:

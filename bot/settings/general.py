@@ -45,7 +45,8 @@ class General:
     )
     deadline: timedelta | None = row(
         Kind.DURATION,
-        "When a check gives up on a node; the default is 15 s beyond the window.",
+        "When a check gives up on a node that still answers; the default is 55 s beyond the window. One that says "
+        "nothing for 10 s is given up then.",
         flag="--deadline",
         key="check.deadline",
         high=3600,

@@ -1,7 +1,4 @@
-"""The general tables of zombie.toml, each with its keys and their defaults.
-
-Longer than 300 lines: all tables are together.
-"""
+"""The general tables of zombie.toml, each with its keys and their defaults."""
 
 from __future__ import annotations
 
@@ -184,12 +181,11 @@ class WaveSettings:
 
 @dataclass(frozen=True, slots=True)
 class CaptureSettings:
-    """The limits of rolling captures: nodes at once, hours, captures a day for a person; who has to agree."""
+    """The limits of rolling captures: nodes at once, hours, captures a day for a person."""
 
     at_once: int = option(count(1), defaults.CAPTURES_AT_ONCE)
     most_hours: int = option(count(1, 24), defaults.CAPTURE_HOURS)
     a_day: int = option(count(1), defaults.CAPTURES_A_DAY)
-    approval: bool = option(TomlTable.flag, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +207,20 @@ def _kept_for(table: TomlTable, name: str) -> timedelta | None:
     return found
 
 
+def _incidents_for(table: TomlTable, name: str) -> timedelta | None:
+    found, least = _kept_for(table, name), defaults.NOT_REBOOTED_AGAIN_WITHIN
+    if found is not None and found < least:
+        says = f"some reboots are not offered again within {least.days} days, and only the record knows of them"
+        table.wrong(name, f'should be at least "{least.days}d": {says}')
+        return None
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class RetentionSettings:
     """How long the record keeps what is over; None means for ever. `zombie prune` removes what is older."""
 
-    incidents: timedelta | None = option(_kept_for, None)
+    incidents: timedelta | None = option(_incidents_for, None)
     readings: timedelta | None = option(_kept_for, None)
     deliveries: timedelta = option(_kept_for, defaults.DELIVERIES_KNOWN_FOR)
 

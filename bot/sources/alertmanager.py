@@ -116,6 +116,7 @@ def _signal(row: Mapping[str, Any]) -> SourceAlert:
         title=text(notes, "summary") or text(notes, "description") or body.get("alertname", ""),
         labels=body,
         body=harmless({name: row[name] for name in ("labels", "annotations", "values", "valueString") if name in row}),
+        since=instant(row, "startsAt"),
     )
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bot.domain.action import Ends
+from bot.domain.command import SLOW
 from bot.domain.growth import Growth
 from bot.domain.probe import Unread
 from bot.domain.verdict import Verdict
-from bot.surfaces.growth import growth_body
 from bot.surfaces.json_converter import JsonConverter
 
 SCHEMA_VERSION = 1
@@ -88,6 +89,10 @@ def node_document(
         "readings": {name: reading for name, reading in readings.items() if not isinstance(reading, Unread)},
         "took_seconds": round(verdict.took.total_seconds(), 3),
     }
+    if verdict.slowness is not None and verdict.slowness >= SLOW:
+        body["slowness"] = round(verdict.slowness, 1)
+    if verdict.plan is not None and verdict.plan.ends is not None:
+        body |= ends_body(verdict.plan.ends)
     if verdict.muted:
         body["muted"] = _muted(verdict)
     if growth is not None:
@@ -97,6 +102,23 @@ def node_document(
     converter = JsonConverter() if converter is None else converter
     clean: dict[str, Any] = converter.convert(body)
     return clean | {"node": body["node"]}  # the name is the inventory's
+
+
+def ends_body(ends: Ends) -> dict[str, Any]:
+    """What ends with the plan, gravest first; and what of it was not read, which is never none."""
+    rows = [
+        {
+            "what": end.what,
+            "kind": end.kind,
+            "count": end.count,
+            "gpus": end.gpus,
+            "running_seconds": end.age,
+        }
+        for end in ends.rows
+    ]
+    unread = [{"probe": unread.probe, "reason": unread.reason} for unread in ends.unread]
+    more = {"ends_not_listed": ends.more} if ends.more else {}
+    return {"ends": rows} | more | ({"ends_unread": unread} if unread else {})
 
 
 def _muted(verdict: Verdict) -> dict[str, Any]:
@@ -112,3 +134,21 @@ def _muted(verdict: Verdict) -> dict[str, Any]:
         for mute in verdict.muted
     ]
     return first | ({"also": more} if more else {})
+
+
+def growth_body(growth: Growth) -> dict[str, Any]:
+    """Return a node's growth as plain JSON values."""
+    times = growth.harm_in
+    return {
+        "cause": growth.cause,
+        "counts": growth.what,
+        "latest": growth.latest.value,
+        "at": growth.latest.at.isoformat(),
+        "looks": growth.counted,
+        "per_hour": growth.per_hour,
+        "interval": [growth.low, growth.high] if growth.low is not None else None,
+        "grows": growth.grows,
+        "harm_at": growth.harm.value if growth.harm is not None else None,
+        "harm": growth.harm.says if growth.harm is not None else None,
+        "hours_to_harm": [each.total_seconds() / 3600 for each in times] if times is not None else None,
+    }

@@ -19,7 +19,7 @@ def fleet_body(report: FleetReport, *, verdicts: bool = False) -> dict[str, Any]
     """Return the document.
 
     Shape: `share` is of the nodes that answered, null where none did; `interval` is Wilson's 95 %. `exact`: every
-    selected node was read.
+    selected node was read. `unread` are the nodes that nobody read; they are not among those that answered.
     """
     body: dict[str, Any] = {
         "schema": SCHEMA_VERSION,
@@ -31,6 +31,7 @@ def fleet_body(report: FleetReport, *, verdicts: bool = False) -> dict[str, Any]
             for answer in report.unreachable
         ],
         "unknown": [answer.node for answer in report.unknown],
+        "unread": list(report.unread),
         "causes": [_cause(count, bool(report.answered)) for count in report.causes],
         "by": {
             label: {

@@ -41,6 +41,7 @@ from bot.surfaces.view.words import joined, plain
 NOTHING = ViewContext()
 _TITLES = ("INCIDENT", "NODE", "STATE", "CAUSE", "SOURCE", "OPENED (UTC)")
 # The fields in which an event says what happened, in the order of the search.
+_FEW_ENDS = 5  # rows of what ends, in a line
 _WORDS = ("because", "reason", "summary", "answer", "node", "sentence")
 
 
@@ -141,10 +142,12 @@ def said(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = None) -> 
         case PlanWithheld(because=because, lacking=lacking):
             return because + "".join(f"; lacking: {line}" for line in lacking)
         case PlanProposed(plan=plan, digest=digest, binds=binds, affects=affects, approvals_needed=needed):
-            also = [sentence.rstrip(".") for sentence in words.view(plan, binds=binds).also]
+            view = words.view(plan, binds=binds)
+            ends = [ends.rstrip(".")] if (ends := view.ends_words(_FEW_ENDS)) else []
+            also = [sentence.rstrip(".") for sentence in view.also]
             moves = [f"moves {len(affects)}: {'; '.join(affects)}"] if affects else []
             approvals = [f"{needed} people have to say yes"] if needed > 1 else []
-            return "; ".join([f"{words.plan(plan)} [{digest[:16]}]", *approvals, *also, *moves, *plan.notes])
+            return "; ".join([f"{words.plan(plan)} [{digest[:16]}]", *approvals, *ends, *also, *moves, *plan.notes])
         case StepStarted(number=number, attempt=attempt, kept_says=kept):
             again = f", attempt {attempt}" if attempt > 1 else ""
             return _step(number, words, plan) + again + (f"; kept: {kept}" if kept else "")

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bot.domain.safe_text import Redactor, safe
-from bot.domain.secret_forms import SECRET_NAME
+from bot.domain.secret_forms import context
 
 # The node's own lines are in the evidence; the readings would repeat them, some hundred kB for each node.
 _LEFT_OUT = frozenset({"raw", "lines", "source", "source_later"})
@@ -116,7 +116,7 @@ class JsonConverter:
     def _is_name(self, name: Any) -> bool:
         if type(name) is int:  # as cores are named
             return True
-        if type(name) is not str or not self._is_clean(name) or SECRET_NAME.match(name):
+        if type(name) is not str or not self._is_clean(name) or context().name.match(name):
             return False
         _remember(self._names, name)
         return True
@@ -187,7 +187,7 @@ def _parts(kind: Any) -> _Parts:
     members = vars(kind).items()
     properties = tuple(name for name, part in members if isinstance(part, property) and not name.startswith("_"))
     names = {*names_kept, *properties}
-    harmless = not (any(map(SECRET_NAME.match, names)) or _tells_a_name(names))
+    harmless = not (any(map(context().name.match, names)) or _tells_a_name(names))
     return _Parts(names_kept, properties, harmless, operator.attrgetter(*names_kept) if len(names_kept) > 1 else None)
 
 

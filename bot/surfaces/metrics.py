@@ -1,7 +1,6 @@
 """What the bot says of its own work: a log line for each change of an incident, and metrics, which count those lines.
 
-Metrics are for Prometheus; who may read them: this machine, and whoever has the token. Longer than 300 lines: the
-words of a line stand beside what counts them, and every metric in one list.
+Metrics are for Prometheus; who may read them: this machine, and whoever has the token.
 
 Format: https://prometheus.io/docs/instrumenting/exposition_formats/ and OpenMetrics, whichever a scraper asks for.
 """

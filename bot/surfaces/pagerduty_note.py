@@ -21,6 +21,7 @@ LINE = 220
 STORY = 600
 ROW = 160
 ROWS = 25
+FEW_ENDS = 4  # rows of what ends
 NOTHING = ViewContext()
 
 
@@ -130,6 +131,8 @@ def _single(group: GroupView, view: IncidentView) -> Iterator[str]:
     if verdict is not None:
         said = (verdict.summary, *mute_words(verdict), verdict.try_next)
         yield from (one_line(text, 400) for text in said if text.strip())
+    if view.plan is not None and not view.ended and (ends := view.plan.ends_words(FEW_ENDS)):
+        yield one_line(ends, STORY)
     yield from _to_do(group, view.story)
     if verdict is not None:
         yield from _proof(verdict)

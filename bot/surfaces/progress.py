@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TextIO
 
+from bot.domain.command import slow_words
 from bot.domain.contracts import Concluded, ProbeAnswered, Progress, ReadingStarted, Seconds
 
 SHOWN_NODES = 8
@@ -25,6 +26,7 @@ class TerminalProgress:
     _asked: dict[str, int] = field(default_factory=dict)
     _answered: dict[str, list[str]] = field(default_factory=dict)
     _unread: dict[str, int] = field(default_factory=dict)
+    _slow: dict[str, str] = field(default_factory=dict)
     _concluded: int = 0
     _drawn: int = 0
 
@@ -34,11 +36,12 @@ class TerminalProgress:
             case ReadingStarted(node=node, probes=probes):
                 self._asked[node] = len(probes)
                 self._answered[node] = []
-            case ProbeAnswered(node=node, probe=probe, unread=unread):
+            case ProbeAnswered(node=node, probe=probe, unread=unread, slowness=slowness):
+                self._slow[node] = slow_words(slowness)
                 self._answered.setdefault(node, []).append(probe)
                 self._unread[node] = self._unread.get(node, 0) + (unread is not None)
             case Concluded(verdict=verdict):
-                for kept in (self._asked, self._answered, self._unread):
+                for kept in (self._asked, self._answered, self._unread, self._slow):
                     kept.pop(verdict.node, None)
                 self._concluded += 1
 
@@ -67,4 +70,6 @@ class TerminalProgress:
         parts = [f"{len(answered)} of {self._asked[node]} probes", *answered[-1:]]
         if self._unread.get(node):
             parts.append(f"{self._unread[node]} unread")
+        if slow := self._slow.get(node):
+            parts.append(slow)
         return f"  reading {node}: {', '.join(parts)}, {self.elapsed():.0f} s"

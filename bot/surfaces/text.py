@@ -89,7 +89,12 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords, helps: 
         yield from wrapped(", ".join(verdict.suspects), width, "    ", first="  - ")
     if verdict.plan is not None:
         yield from _section(helps)
-        for step in words.view(verdict.plan).steps:
+        plan = words.view(verdict.plan)
+        for row in plan.ends:
+            yield from wrapped(row, width, "         ", first="     ends ")
+        if plan.ends_unread:
+            yield from wrapped(plan.ends_unread, width, "     ")
+        for step in plan.steps:
             yield f"  {step.number}. {step.words}"
             if step.impact != step.words:
                 yield from wrapped(f"{step.impact}.", width, "     ")
@@ -119,7 +124,7 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords, helps: 
             yield from wrapped(hint, width, "    ", first="  → ")
     about = trait_words(verdict.snapshot)
     yield ""
-    yield from wrapped(f"{about} · " * bool(about) + f"read in {verdict.took.total_seconds():.1f} s", width, "  ")
+    yield from wrapped(f"{about} · " * bool(about) + verdict.took_words, width, "  ")
 
 
 def _heat(heat: CoreHeat, width: int, colour: bool) -> Iterator[str]:

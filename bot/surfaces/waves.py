@@ -2,17 +2,220 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from bot.domain.action import KEEPS, End, Ends
 from bot.domain.duration import span
 from bot.domain.entry import instant_text
-from bot.domain.safe_text import listed, safe
+from bot.domain.incident import Incident
+from bot.domain.safe_text import listed, one_line, safe, safe_value
 from bot.domain.wave import Wave, WaveState
-from bot.domain.wave_effect import Effect
-from bot.domain.wave_events import TurnOutcome, WaveDeclined, WaveEnded
+from bot.domain.wave_events import TurnOutcome, WaveDeclined, WaveEnded, WaveMember
+from bot.surfaces.document import ends_body
+from bot.surfaces.view.plan_words import NOTHING_SEEN, PlanView, PlanWords, end_words
 
 MOST_SHOWN = 12  # of the nodes that are listed by name
+MOST_ENDS, MOST_KEPT = 12, 50  # rows of what ends; the second are databases and members of a quorum
+ENDS = "What ends, on all nodes together:"
+IN_TABLE = "named with each node"
+_GRAVEST = (KEEPS, "guest", "gpu", "jobs", "process", "containers", "unit")
+DIGEST = 32  # digits of a wave's digest that a person types and a dialog carries
+NOT_SHOWN = "The plan of {node} is not on record as it was proposed."
+_APART = {"boot_id": "<boot>", "address": "<address>"}  # each node's own: they stand in the table
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedNode:
+    """A member of a wave, and what is its own in its plan.
+
+    Shape: `affects` is what else the plan touches there. `ends` is what ends with it, None if nothing does or it was
+    not looked at; `ends_words` says that in words, with what could not be looked at.
+    """
+
+    node: str
+    address: str
+    boot: str
+    digest: str
+    affects: tuple[str, ...] = ()
+    ends: Ends | None = None
+    ends_words: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """True if all that ends there is known."""
+        return not self.ends_words if self.ends is None else not self.ends.unread
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPlan:
+    """The same plan on some of a wave's nodes.
+
+    Shape: in `commands` and `also` stand `<boot>`, `<address>` and `<node>` where the plans differ by nothing else;
+    each node's own stand in `nodes`. A plan of a single node has its exact commands.
+    """
+
+    words: str
+    commands: tuple[str, ...]
+    also: tuple[str, ...]
+    notes: tuple[str, ...]
+    effect: str
+    lasting_fix: str
+    nodes: tuple[PlannedNode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WavePlans:
+    """Every plan of a wave, the one of most nodes first. `missing` are the members whose plan cannot be shown."""
+
+    shared: tuple[SharedPlan, ...]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def does(self) -> str:
+        """What a yes does, in words; it counts every member."""
+        found = Counter[str]()
+        for plan in self.shared:
+            found[plan.words] += len(plan.nodes)
+        said = [f"{count:,} × {words}" for words, count in found.most_common()]
+        return "; ".join([*said, *([f"{len(self.missing):,} × not known"] if self.missing else [])])
+
+    def ends(self, most: int = MOST_ENDS) -> tuple[str, ...]:
+        """Return what ends on all nodes together, a row each, and where that is not known.
+
+        Shape: databases and members of a quorum come first, each with its nodes; of the rest the first `most` rows.
+        """
+        found: dict[tuple[str, str], list[tuple[str, End]]] = {}
+        nodes = [node for plan in self.shared for node in plan.nodes]
+        for node in nodes:
+            for end in node.ends.rows if node.ends is not None else ():
+                what = IN_TABLE if end.kind == "containers" else end.what
+                found.setdefault((end.kind, what), []).append((node.node, end))
+        rows = [(_summed(what, kind, where), where) for (kind, what), where in found.items()]
+        rows.sort(key=lambda row: (_GRAVEST.index(row[0].kind) if row[0].kind in _GRAVEST else 9, -row[0].count))
+        kept = sum(end.kind == KEEPS for end, _ in rows)
+        shown = min(MOST_KEPT, kept) + most if kept else most
+        said = [f"{end_words(end)}, on {_places(end, where)}" for end, where in rows[:shown]]
+        more = len(rows) - len(said) + sum(node.ends.more for node in nodes if node.ends is not None)
+        if more > 0:
+            said.append(f"{more:,} more, named with each node")
+        unknown = [*(node.node for node in nodes if not node.is_known), *self.missing]
+        if unknown:
+            said.append(f"what else ends is not known on {_nodes(len(unknown))}: {_names(unknown)}")
+        elif not said and any(node.ends is not None for node in nodes):
+            said.append(NOTHING_SEEN)
+        return tuple(map(safe, said))
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Yield a row for each node: its name, the number of its plan, its address, its boot, what else is touched, and
+        what ends, which is never shortened.
+        """
+        for number, plan in enumerate(self.shared, 1):
+            for node in plan.nodes:
+                affects = one_line("; ".join(node.affects), 500)
+                address, boot, ends = one_line(node.address, 80), one_line(node.boot, 60), node.ends_words
+                yield one_line(node.node, 80), str(number), address, boot, affects, one_line(ends, len(ends) + 1)
+
+    def lines(self) -> Iterator[str]:
+        """Yield all of it as lines of text: what ends, each plan with every command, then a line for each node."""
+        if ends := self.ends():
+            yield ENDS
+            yield from (f"  {row}" for row in ends)
+        for number, plan in enumerate(self.shared, 1):
+            yield safe(f"Plan {number} of {len(self.shared)}, {_nodes(len(plan.nodes))}: {plan.words}")
+            yield from (f"  $ {safe(command)}" for command in plan.commands)
+            yield from (safe(f"  {said}") for said in (plan.effect, *plan.also, *plan.notes) if said)
+            if plan.lasting_fix:
+                yield safe(f"  Lasting fix: {plan.lasting_fix}")
+        widths = [max(map(len, column)) for column in zip(*([ROW, *self.rows()]), strict=True)]
+        for row in (ROW, *self.rows()):
+            yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield from (safe(NOT_SHOWN.format(node=name)) for name in self.missing)
+
+    def body(self) -> list[dict[str, Any]]:
+        """Return them as scripts read them; texts are made safe."""
+        return [
+            {
+                "does": safe(plan.words),
+                "commands": list(map(safe, plan.commands)),
+                "also": list(map(safe, plan.also)),
+                "notes": list(map(safe, plan.notes)),
+                "nodes": [
+                    {
+                        "node": safe(node.node),
+                        "address": safe(node.address),
+                        "boot": safe(node.boot),
+                        "digest": node.digest,
+                        "affects": list(map(safe, node.affects)),
+                        **(safe_value(ends_body(node.ends)) if node.ends is not None else {}),
+                    }
+                    for node in plan.nodes
+                ],
+            }
+            for plan in self.shared
+        ]
+
+
+ROW = ("node", "plan", "address", "boot", "also touched", "what ends")
+
+
+def wave_plans(wave: Wave, incidents: Mapping[str, Incident], words: PlanWords) -> WavePlans:
+    """Return the plans of a wave's members, grouped; `incidents` are theirs, by id."""
+    shared: dict[tuple[object, ...], list[tuple[PlanView, PlannedNode]]] = {}
+    missing = []
+    for member in wave.proposal.members:
+        incident = incidents.get(member.incident)
+        view = words.of_incident(incident) if incident is not None else None
+        proposal = incident.proposal if incident is not None else None
+        if view is None or proposal is None or not proposal.is_whole or proposal.digest != member.digest:
+            missing.append(member.node)
+            continue
+        binds = proposal.binds
+        own = PlannedNode(
+            member.node,
+            binds.get("address", ""),
+            binds.get("boot_id", ""),
+            proposal.digest,
+            proposal.affects,
+            proposal.plan.ends,
+            view.ends_words(),
+        )
+        alike = [tuple(_without_own(text, member, binds) for text in texts) for texts in (view.commands, view.also)]
+        key = (view.words, *alike, view.notes, view.effect, view.lasting_fix)
+        shared.setdefault(key, []).append((view, own))
+    found = []
+    for (does, commands, also, *_), members in shared.items():
+        view = members[0][0]
+        exact = (view.commands, view.also) if len(members) == 1 else (commands, also)
+        nodes = tuple(own for _, own in members)
+        found.append(SharedPlan(str(does), *exact, view.notes, view.effect, view.lasting_fix, nodes))  # type: ignore[arg-type]
+    return WavePlans(tuple(sorted(found, key=lambda plan: -len(plan.nodes))), tuple(missing))
+
+
+def _without_own(text: str, member: WaveMember, binds: Mapping[str, str]) -> str:
+    """Return the text with marks in the place of what is this node's own, where it stands as a whole word."""
+    own = {**{binds.get(name, ""): mark for name, mark in _APART.items()}, member.node: "<node>"}
+    own.pop("", None)
+    longest = "|".join(re.escape(value) for value in sorted(own, key=len, reverse=True))
+    return re.sub(rf"(?<![\w.-])(?:{longest})(?![\w.-])", lambda found: own[found[0]], text)
+
+
+def _summed(what: str, kind: str, where: Sequence[tuple[str, End]]) -> End:
+    ends = [end for _, end in where]
+    oldest = max((end.age for end in ends if end.age is not None), default=None)
+    return End(what, kind, sum(end.count for end in ends), sum(end.gpus for end in ends), oldest)
+
+
+def _places(end: End, where: Sequence[tuple[str, End]]) -> str:
+    names = [name for name, _ in where]
+    return _names(names) if end.kind == KEEPS or len(names) == 1 else _nodes(len(names))
+
+
+def _nodes(count: int) -> str:
+    return f"{count:,} {'node' if count == 1 else 'nodes'}"
 
 
 def wave_headline(wave: Wave) -> str:
@@ -55,23 +258,15 @@ def wave_lines(wave: Wave) -> tuple[str, ...]:
         case WaveDeclined(reason=reason):
             lines.append(f"Declined: {reason}")
         case WaveEnded() as ended:
-            lines.append(_end(wave, ended))
+            cured = len(wave.having(TurnOutcome.CURED))
+            said = f"At the end {cured} of {len(proposal.members)} were cured."
+            lines.append(f"{said} {ended.because}".strip())
     return tuple(map(safe, lines))
 
 
-def _end(wave: Wave, ended: WaveEnded) -> str:
-    if (effect := Effect.of(ended.treated, ended.controls)) is not None:
-        unread = ended.treated.unread + ended.controls.unread
-        return f"At the end {effect.says}." + (f"  {unread} could not be read." if unread else "")
-    cured = len(wave.having(TurnOutcome.CURED))
-    says = f"At the end {cured} of {len(wave.proposal.members)} were cured."
-    return says if wave.proposal.controls else f"{says} No nodes were left alone, so chance cannot be ruled out."
-
-
-def wave_body(wave: Wave) -> dict[str, Any]:
-    """Return the wave as scripts read it; texts are made safe."""
-    proposal, ended = wave.proposal, wave.ending if isinstance(wave.ending, WaveEnded) else None
-    effect = Effect.of(ended.treated, ended.controls) if ended is not None else None
+def wave_body(wave: Wave, plans: WavePlans | None = None) -> dict[str, Any]:
+    """Return the wave as scripts read it, with its plans where they are given; texts are made safe."""
+    proposal = wave.proposal
     return {
         "schema": 1,
         "id": wave.id,
@@ -97,24 +292,18 @@ def wave_body(wave: Wave) -> dict[str, Any]:
         ]
         + [{"node": each.node, "incident": each.incident, "turn": "to come", "because": ""} for each in wave.waiting],
         "controls": [{"node": each.node, "incident": each.incident} for each in proposal.controls],
-        "effect": {
-            "treated": {"nodes": effect.treated.asked, "well": effect.treated.found},
-            "controls": {"nodes": effect.controls.asked, "well": effect.controls.found},
-            "difference": round(effect.difference, 6),
-            "interval": [round(bound, 6) for bound in effect.interval],
-        }
-        if effect is not None
-        else None,
+        "effect": None,  # of control groups, which are gone
+        **({"does": safe(plans.does), "ends": plans.ends(), "plans": plans.body()} if plans is not None else {}),
     }
 
 
 def proposal_lines(wave: Wave) -> tuple[str, ...]:
-    """Return what an approver has to know first."""
+    """Return what an approver has to know beside the plans."""
     proposal = wave.proposal
     return (
         *wave_lines(wave),
         f"Each node is read again before its own step. A yes lasts {span(proposal.expires)}.",
-        f"Digest of the whole: {proposal.digest[:16]}",
+        f"Digest of the whole: {proposal.digest[:DIGEST]}",
     )
 
 

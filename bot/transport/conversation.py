@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 
@@ -18,6 +20,8 @@ LINE_LIMIT_BYTES = 8 * 1024  # our own lines are under 4 kB
 CHATTER_LIMIT_BYTES = 64 * 1024 * 1024
 # The script ends itself this long before our deadline, so that its last answers still arrive.
 FLUSH_SECONDS = 0.5
+# How long a silent node has to send what it holds: its script gives itself two seconds.
+FLUSH_PATIENCE_SECONDS = 3.0
 
 
 def lifetime(seconds_left: float) -> timedelta:
@@ -31,11 +35,15 @@ def lifetime(seconds_left: float) -> timedelta:
 
 
 class Conversation:
-    """Reads the answers until the batch has ended, or the limit is over. `where` names the node."""
+    """Reads the answers until the batch has ended, the limit is over, or the node is silent for too long.
+
+    `where` names the node.
+    """
 
     def __init__(self, batch: Batch, nonce: str, limit: Limit, where: str) -> None:
         self.nonce = nonce
         self._limit = limit
+        self._silence = batch.silence.total_seconds()
         self._where = where
         self._unframer = Unframer(batch, nonce)
         self._allowed = CHATTER_LIMIT_BYTES + 2 * batch.output_limit_bytes
@@ -48,19 +56,36 @@ class Conversation:
         """Whether the batch reported its end."""
         return self._unframer.finished
 
-    async def finished_runs(self, read: Callable[[int], Awaitable[bytes]]) -> AsyncIterator[Completed]:
+    async def finished_runs(
+        self, read: Callable[[int], Awaitable[bytes]], write: Callable[[bytes], None]
+    ) -> AsyncIterator[Completed]:
         """Yield each run as it ends; other output of the login is ignored.
 
+        A node that was silent for too long is asked, by a line, to send what it has and to end.
+
         The time-out is around each read, not around the loop: a time-out that spans a yield would interrupt the caller.
+        Only lines of the batch end a silence: what else a login prints does not.
 
         Raises: ConnectionLost when the node cannot run a batch, or floods the connection; ShellStalled when no run
         ended in time; StoodStill when this program did not listen for long enough to say so.
         """
+        signs, silent, asked = self._unframer.signs, 0.0, False
+        loop = asyncio.get_running_loop()
         while not self._unframer.finished:
+            if self._unframer.signs > signs:
+                signs, silent, asked = self._unframer.signs, 0.0, False
+            began = loop.time()
             try:
-                async with self._limit.kept(self._where):
-                    chunk = await read(CHUNK_BYTES)
+                with self._limit.part(self._silence - silent) as patience:
+                    async with patience.kept(self._where):
+                        chunk = await read(CHUNK_BYTES)
+                silent += loop.time() - began
             except TimeoutError as error:
+                if not asked and self._limit.seconds_left > 0:
+                    asked, silent = True, self._silence - FLUSH_PATIENCE_SECONDS
+                    with contextlib.suppress(OSError):  # it ended already
+                        write(b"\n")
+                    continue
                 if self._answered:
                     return  # commands without an answer are unread
                 raise ShellStalled(

@@ -50,7 +50,7 @@ class LocalTransport:
             finished = False
             try:
                 shell.stdin.write(script.encode())
-                async for completed in conversation.finished_runs(shell.stdout.read):
+                async for completed in conversation.finished_runs(shell.stdout.read, shell.stdin.write):
                     yield completed
                 finished = conversation.finished
             finally:

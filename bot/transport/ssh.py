@@ -19,6 +19,9 @@ from bot.transport.ssh_login import Login, broken
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_route import route
 
+# A node that cannot be logged in to, over however many hops, is given up sooner than one that answers slowly.
+LOGIN_SECONDS = 20.0
+
 
 class SshTransport:
     """Runs batches over SSH. `nonce` makes a new secret for each batch's frames."""
@@ -45,7 +48,8 @@ class SshTransport:
         login, finished = Login(), False
         with self._heartbeat.limit(deadline.total_seconds()) as limit:
             try:
-                await login.over(hops, limit, node.connect_timeout)
+                with limit.part(LOGIN_SECONDS) as to_log_in:
+                    await login.over(hops, to_log_in, node.connect_timeout)
                 key = login.connection.get_server_host_key()
                 shown = self._shown[node.name] = key.get_fingerprint() if key is not None else ""
                 if host_key is not None and shown != host_key:  # trusted too, but not the approved machine
@@ -56,13 +60,14 @@ class SshTransport:
                     )
                 conversation = Conversation(batch, self._nonce(), limit, hops[-1].where)
                 script = batch.script(conversation.nonce, lifetime(limit.seconds_left))
-                async with limit.kept(hops[-1].where):
-                    process = await login.connection.create_process(
-                        launch_command(script), encoding=None, stderr=asyncssh.STDOUT, send_eof=False
-                    )
+                with limit.part(batch.silence.total_seconds()) as patience:
+                    async with patience.kept(hops[-1].where):
+                        process = await login.connection.create_process(
+                            launch_command(script), encoding=None, stderr=asyncssh.STDOUT, send_eof=False
+                        )
                 with contextlib.suppress(OSError):  # it ended already; its last output can still be read
                     process.stdin.write(script.encode())
-                async for completed in conversation.finished_runs(process.stdout.read):
+                async for completed in conversation.finished_runs(process.stdout.read, process.stdin.write):
                     yield completed
                 finished = conversation.finished
             except TimeoutError as error:

@@ -8,22 +8,31 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.bundles import exported, verified
-from bot.app.parts import library
-from bot.domain.bundle import FORM, PLAIN_FORM, Bundle, damage, read_bundle
+from bot.domain.bundle import FORM, PLAIN_FORM, Bundle
 from bot.domain.case import Case, Head, read_case
 from bot.domain.command import Completed
 from bot.domain.errors import BundleError
 from bot.domain.events import Approved, StepStarted
 from bot.domain.fold import fold
 from bot.ledger import KeptCases, Ledger
-from tests.record.exporting import END, NODE, SECRET, judged, record_of
+from tests.record.exporting import (
+    END,
+    NODE,
+    SECRET,
+    bundle_in,
+    bundle_of,
+    damage,
+    judged,
+    looked_at,
+    raw_of,
+    record_of,
+)
 from tests.record.incidents import BEGAN_AT, BOOT
 from tests.record.keeping import keep
 
 
 def broken(bundle: Bundle) -> list[str]:
-    return verified(bundle.text().encode(), library()).broken
+    return looked_at(bundle).broken
 
 
 def with_readings_before_a_step(folder: Path) -> tuple[Bundle, str]:
@@ -37,34 +46,35 @@ def with_readings_before_a_step(folder: Path) -> tuple[Bundle, str]:
         digest = KeptCases(database).keep(incident_id, said)
         step = StepStarted(1, 1, BOOT, kept=digest, kept_says="kernel log, 1 kB in 0.1 s")
         keep(ledger, incident_id, (Approved(proposal.digest, "it is drained"), step, END))
-        return exported(database, incident_id, BEGAN_AT), digest
+        return bundle_of(database, incident_id), digest
 
 
 def test_readings_before_a_step_are_in_it_and_are_those_that_the_entry_names(tmp_path: Path) -> None:
     bundle, digest = with_readings_before_a_step(tmp_path)
-    raw = bundle.text().encode()
-    assert (bundle.form, len(bundle.kept)) == (FORM, 1)
-    assert read_bundle(raw) == bundle
-    assert "napi starved" in bundle.text()
-    assert SECRET not in bundle.text()
-    found = verified(raw, library())
+    raw = raw_of(bundle)
+    assert (bundle.form, len(tuple(bundle.kept))) == (FORM, 1)
+    assert raw_of(bundle_in(raw)) == raw
+    assert "napi starved" in raw_of(bundle).decode()
+    assert SECRET not in raw_of(bundle).decode()
+    found = looked_at(raw)
     assert (found.broken, found.unproven) == ([], [])
     assert any("said before step 1" in each and digest[:16] in each for each in found.holds)
     (named,) = damage(raw.replace(b"napi starved", b"napi healthy"))
     assert re.fullmatch(r"what was kept \(line \d+\): line \d+ was changed", named)
-    case = read_case(bundle.kept[0], "here", "n")
+    case = read_case(next(iter(bundle.kept)), "here", "n")
     other = replace(case, runs=(replace(case.runs[0], stdout="all was well"),)).text()
     assert any("no entry names" in each for each in broken(replace(bundle, kept=(other,))))
     assert any(each.startswith("what was kept: ") for each in broken(replace(bundle, kept=("{}",))))
-    gone = verified(replace(bundle, kept=()).text().encode(), library())
+    gone = looked_at(replace(bundle, kept=()))
     assert (gone.broken, len(gone.unproven)) == ([], 1)
 
 
-def test_bundle_of_before_holds_without_them(tmp_path: Path) -> None:
+def test_bundle_of_before_is_not_called_whole_without_them(tmp_path: Path) -> None:
     bundle, _ = with_readings_before_a_step(tmp_path)
     old = replace(bundle, kept=(), form=PLAIN_FORM)
-    found = verified(old.text().encode(), library())
-    assert (found.broken, found.unproven) == ([], [])
-    lines = bundle.text().replace('"bundle":2', '"bundle":1', 1)
+    found = looked_at(old)
+    assert found.broken == []
+    assert found.unproven == ["what the node said before step 1 is not in it: form 1 has no place for it"]
+    lines = raw_of(bundle).decode().replace('"bundle":2', '"bundle":1', 1)
     with pytest.raises(BundleError, match="form 1"):
-        read_bundle(lines.encode())
+        bundle_in(lines.encode())

@@ -6,8 +6,10 @@ import hashlib
 import json
 import os
 import re
+import zlib
 from dataclasses import replace
 from datetime import timedelta
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -15,41 +17,53 @@ import pytest
 from sqlalchemy import text
 
 from bot.__main__ import main
-from bot.app.bundles import exported, verified
+from bot.app.bundles import verified
 from bot.app.parts import library
-from bot.domain.bundle import FORM, Bundle, BundleHead, KeptEntry, damage, read_bundle
+from bot.domain.bundle import FORM, Bundle, BundleHead, KeptEntry
 from bot.domain.case import read_case
 from bot.domain.command import Completed
 from bot.domain.entry import NotedHead, chained
-from bot.domain.errors import BundleError
-from bot.domain.events import Triaged
+from bot.domain.errors import BundleError, LedgerUnavailable
+from bot.domain.events import AlertCleared, Triaged
 from bot.ledger import KeptCases, Ledger, audit
 from tests.contract.test_why import FOUNDING
-from tests.record.exporting import NODE, SECRET, ended, judged, record_of
+from tests.record.exporting import (
+    NODE,
+    SECRET,
+    bundle_in,
+    bundle_of,
+    damage,
+    ended,
+    judged,
+    looked_at,
+    measured,
+    raw_of,
+    record_of,
+)
 from tests.record.incidents import BEGAN_AT
+from tests.record.keeping import keep
 
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Bundle:
     with record_of(tmp_path) as database:
-        return exported(database, ended(database), BEGAN_AT)
+        return bundle_of(database, ended(database))
 
 
 def look(bundle: Bundle, *heads: str) -> list[str]:
     """What is broken of a bundle, by the program that wrote it."""
-    return verified(bundle.text().encode(), library(), [NotedHead.of(head) for head in heads]).broken
+    return looked_at(bundle, *heads).broken
 
 
 def test_bundle_has_everything_and_holds(tmp_path: Path) -> None:
     with record_of(tmp_path) as database:
         judged(database, replace(NODE, name="another"))
         incident_id = ended(database)
-        bundle = exported(database, incident_id, BEGAN_AT)
+        bundle = bundle_of(database, incident_id)
         head = Ledger(database).head("house")
         assert audit(database).broken == ()
-    raw = bundle.text().encode()
-    assert read_bundle(raw) == bundle
-    assert read_bundle(raw).text().encode() == raw
+    raw = raw_of(bundle)
+    assert raw_of(bundle_in(raw)) == raw
     kinds = "AlertReceived Triaged PlanProposed Approved StepStarted Escalated"
     assert " ".join(entry.kind for entry in bundle.entries) == kinds
     said = bundle.head
@@ -58,16 +72,16 @@ def test_bundle_has_everything_and_holds(tmp_path: Path) -> None:
     assert "disable ecs.service" in bundle.report
     assert bundle.case is not None
     assert read_case(bundle.case, "here", "n").digest == said.case
-    assert SECRET not in bundle.text()
-    assert bundle.house[0].seq == 2, "what was noted before its opening is not in it"
-    found = verified(raw, library(), [NotedHead.of(head.noted)])
+    assert SECRET not in raw_of(bundle).decode()
+    assert next(iter(bundle.house)).seq == 2, "what was noted before its opening is not in it"
+    found = looked_at(raw, head.noted)
     assert (found.broken, found.unproven) == ([], [])
     assert any("derived again" in sentence for sentence in found.holds)
     assert look(bundle, f"{head.seq}:{'ab' * 16}") != []
 
 
 def test_every_region_that_is_flipped_is_named(bundle: Bundle) -> None:
-    raw = bundle.text().encode()
+    raw = raw_of(bundle)
     lines = raw.split(b"\n")[:-1]
     at = 0
     for number, line in enumerate(lines):
@@ -91,7 +105,7 @@ def test_every_region_that_is_flipped_is_named(bundle: Bundle) -> None:
 
 
 def test_field_and_line_are_named(bundle: Bundle) -> None:
-    text = bundle.text()
+    text = raw_of(bundle).decode()
     for old, new, says in (
         ('"by":"slack:T024BE7LD/U012APPRO"', '"by":"slack:T024BE7LD/U012APPRX"', "field by was changed"),
         (f'"incident":"{bundle.head.incident}","node"', '"incident":"x","node"', "the head (line 1): field incident"),
@@ -127,7 +141,7 @@ def test_forgery_whose_hashes_fit_is_named_by_what_it_contradicts(bundle: Bundle
     unfit = replace(bundle, entries=(*bundle.entries[:3], bundle.entries[3]._replace(by="x"), *bundle.entries[4:]))
     assert any(each.startswith(f"entry {incident}/4: its hash") for each in look(unfit))
     assert any("is missing" in each for each in look(replace(bundle, entries=(bundle.entries[0], *bundle.entries[2:]))))
-    assert any("house has no note" in each for each in look(replace(bundle, house=bundle.house[:1])))
+    assert any("house has no note" in each for each in look(replace(bundle, house=tuple(bundle.house)[:1])))
     assert look(replace(bundle, report=bundle.report + "x")) == ["the report: it is not what its entries say"]
     assert look(replace(bundle, head=replace(bundle.head, approvals=()))) == [
         "the head: field approvals is not what the entries say"
@@ -142,7 +156,7 @@ def test_forgery_whose_hashes_fit_is_named_by_what_it_contradicts(bundle: Bundle
 def test_verdict_that_the_case_does_not_give_is_broken(tmp_path: Path) -> None:
     with record_of(tmp_path) as database:
         incident_id = judged(database)
-        bundle = exported(database, incident_id, BEGAN_AT)
+        bundle = bundle_of(database, incident_id)
     triaged = bundle.entries[1]
     body = json.loads(triaged.body)
     body["verdict"]["cause"] = "cpu-steal"
@@ -157,7 +171,7 @@ def test_other_playbook_is_said_and_not_called_broken(bundle: Bundle, tmp_path: 
         "name: node-health\nextends: node-health\ntitle: Mine\nversion: 2\n"
         "conditions: [{name: c, when: cgroups.dying > 1, says: Some., status: degraded}]\n"
     )
-    found = verified(bundle.text().encode(), library([mine]))
+    found = verified(BytesIO(raw_of(bundle)), library([mine]))
     assert found.broken == []
     assert any("--playbooks DIR" in sentence for sentence in found.unproven)
 
@@ -166,7 +180,7 @@ def test_playbook_that_cannot_be_used_is_said_with_its_reason(bundle: Bundle, tm
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "m.yaml").write_text("name: node-health\ntitle: Of before\nversion: 2\nprobes: [cgroup]\n")
-    found = verified(bundle.text().encode(), library([mine]))
+    found = verified(BytesIO(raw_of(bundle)), library([mine]))
     assert found.broken == []
     assert any("m.yaml:4: unknown probe" in sentence for sentence in found.unproven), found.unproven
 
@@ -174,11 +188,11 @@ def test_playbook_that_cannot_be_used_is_said_with_its_reason(bundle: Bundle, tm
 def test_open_and_old_incidents_are_told_as_they_are(tmp_path: Path) -> None:
     with record_of(tmp_path) as database:
         incident_id = judged(database)
-        found = verified(exported(database, incident_id, BEGAN_AT).text().encode(), library())
+        found = looked_at(bundle_of(database, incident_id))
         assert (found.broken, found.unproven) == ([], [])
         with database.writing() as connection:
             connection.execute(text("DELETE FROM kept_cases"))
-        found = verified(exported(database, incident_id, BEGAN_AT).text().encode(), library())
+        found = looked_at(bundle_of(database, incident_id))
         assert (found.broken, found.unproven) == (
             [],
             ["no case is kept with it, so the verdict cannot be derived again"],
@@ -190,12 +204,44 @@ def test_head_on_a_card_is_reached_where_it_is_asked_for(tmp_path: Path) -> None
         incident_id = judged(database)
         judged(database, replace(NODE, name="later"))
         later = Ledger(database).head("house")
-        short = exported(database, incident_id, BEGAN_AT)
+        short = bundle_of(database, incident_id)
         assert any("Export it with --head" in each for each in look(short, later.noted))
-        long = exported(database, incident_id, BEGAN_AT, NotedHead.of(later.noted))
+        long = bundle_of(database, incident_id, NotedHead.of(later.noted))
         assert look(long, later.noted) == []
         with pytest.raises(BundleError, match="no head"):
-            exported(database, incident_id, BEGAN_AT, NotedHead.of(f"1:{'ab' * 16}"))
+            bundle_of(database, incident_id, NotedHead.of(f"1:{'ab' * 16}"))
+
+
+def test_what_came_after_the_end_is_in_it_with_its_note(tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        incident_id, ledger = ended(database), Ledger(database)
+        judged(database, replace(NODE, name="another"))
+        keep(ledger, incident_id, (AlertCleared("alertmanager", "a"), AlertCleared("alertmanager", "b")))
+        head = ledger.head("house").noted
+        judged(database, replace(NODE, name="later"))
+        bundle = bundle_of(database, incident_id)
+    found = looked_at(bundle, head)
+    assert (found.broken, found.unproven) == ([], [])
+    assert bundle.head.house_head.startswith(head)
+
+
+def test_forged_case_of_any_size_is_left_out_in_little_memory(tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        incident_id = judged(database)
+        swell = text("UPDATE kept_cases SET body = :body")
+        with database.writing() as connection:
+            connection.execute(swell, {"body": zlib.compress(b" " * 256 * 1024 * 1024)})
+    path = tmp_path / "b.jsonl"
+    said, status, megabytes = measured(tmp_path, "incidents", "export", incident_id, "-o", str(path))
+    assert status == 0, said
+    assert megabytes <= 150
+    with path.open("rb") as file:
+        assert "no case is kept with it" in str(verified(file, library()).unproven)
+    with record_of(tmp_path) as database:
+        with database.writing() as connection:
+            connection.execute(swell, {"body": os.urandom(2 * 1024 * 1024)})
+        with pytest.raises(LedgerUnavailable, match="larger than any that is kept"):
+            bundle_of(database, incident_id)
 
 
 def test_broken_record_is_not_exported(tmp_path: Path) -> None:
@@ -205,7 +251,7 @@ def test_broken_record_is_not_exported(tmp_path: Path) -> None:
             connection.execute(text("DROP TRIGGER entries_stay_as_they_are"))
             connection.execute(text("UPDATE entries SET \"by\" = 'slack:T1/U666' WHERE kind = 'Approved'"))
         with pytest.raises(BundleError, match=f"{incident_id}/4"):
-            exported(database, incident_id, BEGAN_AT)
+            bundle_of(database, incident_id)
 
 
 def test_kept_case_goes_with_its_incident_or_when_it_is_old(tmp_path: Path) -> None:
@@ -253,7 +299,7 @@ def test_what_is_no_bundle_is_said_to_be_none(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_key_that_stands_twice_is_refused_though_every_hash_fits(bundle: Bundle) -> None:
-    *lines, last, _ = bundle.text().split("\n")
+    *lines, last, _ = raw_of(bundle).decode().split("\n")
     at = next(number for number, line in enumerate(lines) if '"kind":"Approved"' in line)
     lines[at] = lines[at].replace('"by":', '"by":"terminal:mallory","by":', 1)
     assert json.loads(lines[at])["entry"]["by"] != "terminal:mallory", "for this reader the second counts"
@@ -264,12 +310,7 @@ def test_key_that_stands_twice_is_refused_though_every_hash_fits(bundle: Bundle)
     raw = "\n".join((*lines, write({"parts": parts, "sha256": sealed}), "")).encode()
     assert damage(raw) == ()
     with pytest.raises(BundleError, match="a key stands twice"):
-        verified(raw, library())
-
-
-def test_bundle_that_would_fill_the_memory_is_refused() -> None:
-    with pytest.raises(BundleError, match="more than 8,000,000 values"):
-        verified(b'{"bundle":1}\n' + b"[]," * 4_000_001, library())
+        looked_at(raw)
 
 
 def test_entry_of_a_stranger_draws_nothing_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -277,7 +318,7 @@ def test_entry_of_a_stranger_draws_nothing_on_the_terminal(tmp_path: Path, capsy
     row = KeptEntry(hostile, 1, hostile, hostile, hostile, "{}", hostile)
     head = BundleHead(hostile, hostile, hostile, BEGAN_AT)
     path = tmp_path / "b.jsonl"
-    path.write_text(Bundle(head, (row,), (row,), hostile, hostile).text())
+    path.write_bytes(raw_of(Bundle(head, (row,), (row,), hostile, hostile)))
     assert main(["verify", str(path)]) in (1, 2)
     out, err = capsys.readouterr()
     assert "\x1b" not in out + err

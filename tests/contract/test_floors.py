@@ -1,6 +1,5 @@
-"""Imports flow down, packages have named importers, and files stay small enough to be read."""
+"""Imports flow down, and packages have named importers."""
 
-import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -11,25 +10,11 @@ from tests.contract.floors import violations
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "bot").rglob("*.py"))
-TESTS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py"))
-
-MOST_LINES, END = 300, 400
-SAYS_WHY = "Longer than 300 lines:"  # in the module's docstring, with the reason
 
 
 @pytest.mark.parametrize("path", PROGRAM)
 def test_file_stands_on_its_floor(path: str) -> None:
     assert "\n".join(map(str, violations(path, (ROOT / path).read_text()))) == ""
-
-
-@pytest.mark.parametrize("path", PROGRAM + TESTS)
-def test_file_is_short_or_says_why_not(path: str) -> None:
-    text = (ROOT / path).read_text()
-    lines, said = len(text.splitlines()), SAYS_WHY in (ast.get_docstring(ast.parse(text)) or "")
-    assert lines <= END, f"{path} has {lines} lines; {END} is the end: split it by nouns"
-    assert said == (lines > MOST_LINES), (
-        f"{path} has {lines} lines: over {MOST_LINES} its docstring says why ({SAYS_WHY})"
-    )
 
 
 @pytest.mark.parametrize(

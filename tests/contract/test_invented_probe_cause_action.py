@@ -1,7 +1,4 @@
-"""An invented probe, cause, action and kind of inventory: each is one value and one line, and the rest follows.
-
-Longer than 300 lines: a value of each kind, and what follows from each.
-"""
+"""An invented probe, cause, action and kind of inventory: each is one value and one line, and the rest follows."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import ClassVar
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -24,7 +21,6 @@ from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import InventoryError, PlaybookError
 from bot.domain.node import Node
-from bot.domain.policy import Approval
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided, Verdict
 from bot.inventory import KINDS, Inventory
@@ -32,7 +28,6 @@ from bot.inventory.inventory_file import InventoryFile
 from bot.inventory.kind import InventoryKind, TableNodes
 from bot.library import Library
 from bot.probes import PROBES
-from bot.response.decision.decision_preview import DecisionPreview
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
 from bot.response.execution.privilege import acting_text, reading_lines, rights_as_root
@@ -280,13 +275,6 @@ def test_their_words_are_said_by_themselves() -> None:
         assert action.words(args) == " ".join([action.verb, *(name.upper() for name in action.targets)])
         assert "?" not in action.impact_of(args)
         assert "{" not in action.title_of(args) + action.impact_of({})
-
-
-async def test_they_can_be_asked_for_by_name() -> None:
-    nothing = cast(Any, None)
-    explaining = DecisionPreview(nothing, nothing, nothing, nothing, nothing, ALL_ACTIONS)
-    told = await explaining.sentences(Approval("terminal:ann", ""), "fly", "here")
-    assert "feed_entropy" in told[1]
 
 
 def test_their_rights_are_among_the_sudoers_lines(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -81,6 +82,8 @@ async def test_this_machine_is_answered_and_hears_what_the_log_and_the_record_sa
 async def test_causes_are_told_as_right_as_people_marked_them_until_somebody_looks(tmp_path: Path) -> None:
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
         ledger, tallies = Ledger(database), LedgerCounts(database)
+        approvers = [f"U{number}" for number in range(10)]
+        (tmp_path / "zombie.toml").write_text(f"[policy]\napprovers = {json.dumps(approvers)}\n")
         for number in range(10):
             ledger.append(HOUSE, None, VerdictMarked(f"i{number}", "leak", number == 0), f"slack:T1/U{number}")
         ledger.append(HOUSE, None, VerdictMarked("i0", "leak", False), "slack:T1/U0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -10,15 +11,21 @@ from pathlib import Path
 
 import pytest
 
+from bot.domain.entry import Head
+from bot.domain.events import Declined
 from bot.domain.feedback import scores
 from bot.domain.fold import fold
-from bot.domain.house_events import HOUSE
+from bot.domain.house_events import HOUSE, OlderNoted
 from bot.domain.mute import in_force
 from bot.domain.rolling_record import RollingState, captures_of
 from bot.domain.transitions import State
 from bot.domain.wave import WaveState
 from bot.domain.wave_events import TurnOutcome
 from bot.ledger import Database, Ledger, ReadingStore, Waves, audit
+from bot.ledger.append_only import TRIGGERS
+from bot.ledger.entries import insert_entry, sealed
+from bot.ledger.incidents import summarise
+from tests.record.incidents import ASKER, OPENING
 
 # As programs of November 2026 wrote them; they never change. The later one was left in the middle of a wave.
 VERSION_6 = Path(__file__).with_name("ledger-v6.sql")
@@ -51,6 +58,32 @@ def later(tmp_path: Path) -> Iterator[Database]:
 def test_every_entry_still_holds(older: Database) -> None:
     found = audit(older)
     assert (found.broken, found.incidents) == ((), 17)
+
+
+def test_incidents_older_than_anchors_are_listed_once_and_none_can_be_added_to_them(older: Database) -> None:
+    noted = [entry.event for entry in Ledger(older).read(HOUSE) if isinstance(entry.event, OlderNoted)]
+    assert [len(each.heads) for each in noted] == [17]
+    with older.writing() as connection:
+        entry = sealed("forged0000", Head(), "2019-01-01T00:00:00.000Z", OPENING, ASKER)
+        insert_entry(connection, entry)
+        summarise(connection, fold((entry,)))
+    (broken,) = audit(older).broken
+    assert str(broken).endswith("entry 1 of forged0000, AlertReceived, is missing: it is not anchored")
+
+
+def test_older_incident_may_go_on_but_is_what_it_was(older: Database) -> None:
+    ledger = Ledger(older)
+    ledger.append("proposed00", ledger.head("proposed00").seq, Declined("not now"), ASKER)
+    assert audit(older).broken == ()
+    with older.writing() as connection:
+        for statement in TRIGGERS:
+            if (made := re.match(r"CREATE TRIGGER (\w+)", statement["sqlite"])) is not None:
+                connection.exec_driver_sql(f"DROP TRIGGER {made[1]}")
+        connection.exec_driver_sql("DELETE FROM entries WHERE stream = 'opened0000'")
+        connection.exec_driver_sql("DELETE FROM incidents WHERE id = 'opened0000'")
+        for statement in TRIGGERS:
+            connection.exec_driver_sql(statement["sqlite"])
+    assert "opened0000: was noted in house but has no entries: they were removed" in map(str, audit(older).broken)
 
 
 @pytest.mark.parametrize("state", list(State))

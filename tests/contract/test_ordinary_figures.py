@@ -1,7 +1,4 @@
-"""Whole nodes with nothing wrong, or little, in figures and states that frighten, and readings that were cut short.
-
-Longer than 300 lines: one node after another, with the fact that decides it beside each.
-"""
+"""Whole nodes with nothing wrong, or little, in figures and states that frighten, and readings that were cut short."""
 
 from __future__ import annotations
 

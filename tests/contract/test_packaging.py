@@ -67,7 +67,8 @@ def test_wheel_runs_by_itself_and_carries_the_playbooks(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         archive.extractall(tmp_path / "installed")
-    playbooks = {path.name for path in (ROOT / "playbooks").iterdir()}
+    folder = ROOT / "playbooks"
+    playbooks = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert {name.removeprefix("bot/_playbooks/") for name in names if name.startswith("bot/_playbooks/")} == playbooks
     named = f"zombie_bot-{__version__}"
     assert {name.split("/")[0] for name in names} == {"bot", f"{named}.data", f"{named}.dist-info"}

@@ -50,7 +50,10 @@ def starves_rcu() -> Machine:
     return machine.process("rtengine", usr=500, core=7, pid=7110, policy=1, state="R", working=((7, 500, 0),))
 
 
+ASKS = "NVRM: Xid (PCI:0001:00:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"
+
 WRONG = [
+    Asked("an H100 of Azure fell off", h100(), "critical", GPU, "cordon", says="power cycle"),
     *(
         Asked(f"what others stand on, {name}", machine.loops(f"{name}.service", 8_000, 11), ILL, LOOP)
         for name, machine in (
@@ -110,7 +113,7 @@ RIGHT = [
         CURE,
         needs="reboot",
     ),
-    Asked("an H100 of Azure fell off", h100(), "critical", GPU, CURE, needs="reboot"),
+    Asked("an H100 of Azure asks for a reboot", h100().log((599, ASKS)), "critical", GPU, CURE, needs="reboot"),
     Asked("a core of a Graviton is stuck", graviton(), "critical", LOCK, CURE, needs="reboot"),
     Asked(
         "a service of a SLES loops",

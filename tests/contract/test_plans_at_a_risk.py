@@ -1,15 +1,14 @@
-"""Whole nodes that are sick and whose usual remedy would do harm: it cannot work, does not last, or takes others.
-
-Longer than 300 lines: one node after another, with the fact that decides it beside each.
-"""
+"""Whole nodes that are sick and whose usual remedy would do harm: it cannot work, does not last, or takes others."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from tests.contract.asked import LEAK, LOOP, OFF, STOPPED, Asked, check
 from tests.contract.test_ordinary_figures import inside
-from tests.contract.test_plans_not_earned import CURE, FELL
+from tests.contract.test_plans_not_earned import CURE, FELL, XID, one_gpu_silent
 from tests.contract.test_verdicts_once_wrong import harmed
 from tests.independent.cgroups import ecs_loops
 from tests.independent.facts import DAY, HOUR, MINUTE
@@ -20,8 +19,11 @@ GPU, FILES, STALL, MEMORY, LOCK, FULL = (
     *("gpu-fault", "filesystem-read-only", "io-stall", "memory-errors", "lockup", "disk-full"),
 )
 UE = "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0 page:0x8a2b3c)"
+ASKS = "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"
 STUCK = "watchdog: BUG: soft lockup - CPU#{} stuck for 22s! [{}:4411]"
 BROKE = "EXT4-fs error (device nvme0n1p1): ext4_journal_check_start:84: comm kubelet: Detected aborted journal"
+NEXT = ("file vmlinuz-6.1.0-28-amd64", "file initrd.img-6.1.0-28-amd64")
+PAIR = ("0000:3b:00.0", "0000:af:00.0")
 SHUT = "EXT4-fs (nvme0n1p1): Remounting filesystem read-only"
 
 
@@ -52,8 +54,9 @@ def forgetful(machine: Machine, *types: str) -> Machine:
 
 
 def gone_gpu(machine: Machine, ago: float = 600) -> Machine:
+    """Let a GPU have fallen off, and ask for a reboot by the driver's own word (Xid 154)."""
     machine.gpus("0000:3b:00.0", "0000:af:00.0", listed=("0000:af:00.0",))
-    return machine.log((ago, FELL))
+    return machine.log((ago, FELL), (ago - 1, XID.format(154, ASKS)))
 
 
 def stalls(machine: Machine, core: int = 5, who: str = "python3") -> Machine:
@@ -171,15 +174,7 @@ HARMED = [
         CURE,
         needs="reboot",
     ),
-    # A raid goes on where it was (md.rst), and what fills another disk is no risk to the boot.
-    Asked(
-        "its raid is rebuilt meanwhile",
-        leaks().waiting(1, "md0_resync", "md_do_sync"),
-        "critical",
-        LEAK,
-        CURE,
-        needs="reboot",
-    ),
+    # What fills another disk is no risk to the boot.
     Asked(
         "the disk of its data is full",
         leaks().mount("nvme2n1 xfs rw /data").room("/data", 2000, 0),
@@ -282,6 +277,140 @@ DEVICES = [
     ),
 ]
 
+ONESHOT: dict[str, Any] = {"Type": "oneshot", "ActiveState": "activating", "SubState": "start"}
+NEWER = ("file vmlinuz-6.1.0-9", "file initrd.img-6.1.0-9", "file vmlinuz-6.1.0-28")
+# What must not be cut off, and what the next boot would trip over: a title, the node's lines, the words of the verdict.
+CUT_OFF: list[tuple[str, Machine, str]] = [
+    (f"{title}, {sick}", machine.unfinished(*lines, boot=boot), says)
+    for sick, made in (("leaking", leaks), ("stuck", lambda: stalls(metal())))
+    for title, lines, boot, says in (
+        ("an array is rebuilt", ("md md0/md/sync_action recover 81920 / 976630464",), NEXT, "md0 is in recover"),
+        ("an array is grown", ("md md127/md/sync_action reshape 12 / 99",), NEXT, "md127 is in reshape"),
+        ("an array is brought into step", ("md md1/md/sync_action resync delayed",), NEXT, "md1 is in resync"),
+        ("a RAID of LVM is rebuilt", ("program storage mdX_resync",), NEXT, "RAID of LVM"),
+        ("LVM moves a volume", ("program storage pvmove",), NEXT, "pvmove moves or mends storage"),
+        ("btrfs replaces a disk", ("btrfs 6a1e-0c device replace",), NEXT, "btrfs is at work: device replace"),
+        ("btrfs balances", ("btrfs 6a1e-0c balance",), NEXT, "btrfs is at work: balance"),
+        ("ZFS resilvers", (" scan: resilver in progress since Mon Nov 23 10:00:01 2026",), NEXT, "ZFS is at work"),
+        ("ZFS moves a disk's data", ("remove: Evacuation of sdb in progress since Mon",), NEXT, "ZFS is at work"),
+        ("a firmware is written", ("program firmware flashrom",), NEXT, "flashrom writes firmware now"),
+        ("packages are installed", ("program packages apt-get",), NEXT, "apt-get installs or removes packages"),
+        (
+            "a package is half configured",
+            ("Package: grub-efi-amd64", "Version: 2.06", "Status: install ok half-configured"),
+            NEXT,
+            "packages are not configured to the end: grub-efi-amd64",
+        ),
+        ("dpkg was interrupted", ("dpkg journal 0003",), NEXT, "its journal is not empty"),
+        ("the newest kernel has no initrd", (), NEWER, "the newest kernel, 6.1.0-28, has no initrd"),
+        (
+            "the newest initrd is empty",
+            (),
+            ("file vmlinuz-6.1.0-28", "empty initrd.img-6.1.0-28"),
+            "initrd.img-6.1.0-28, of the newest kernel, is empty",
+        ),
+        (
+            "the newest kernel is empty",
+            (),
+            ("empty vmlinuz-5.14.0-503.el9.x86_64", "file initramfs-5.14.0-503.el9.x86_64.img"),
+            "vmlinuz-5.14.0-503.el9.x86_64, the newest kernel, is empty",
+        ),
+    )
+    for machine in (made(),)
+]
+CUT_OFF += [
+    ("a oneshot is at work", leaks().service("backup.service", **ONESHOT), "backup.service is at work"),
+    ("of a systemd that hides types", leaks().service("x.service", **{**ONESHOT, "Type": ""}), "x.service is at work"),
+    (
+        "an array of a node whose GPU asks for a reboot",
+        gone_gpu(gpu_node()).unfinished("md md0/md/sync_action recover none"),
+        "md0 is in recover",
+    ),
+]
+# Siblings that stand in no reboot's way.
+HARMLESS = [
+    Asked(title, machine, "critical", LEAK, CURE, needs="reboot")
+    for title, machine in (
+        ("an array is only checked", leaks().unfinished("md md0/md/sync_action check 12 / 99")),
+        ("an array is at rest", leaks().unfinished("md md0/md/sync_action idle none")),
+        ("btrfs is at rest", leaks().unfinished("btrfs 6a1e-0c none", "btrfs 6a1e-0d balance paused")),
+        ("ZFS is only scrubbed", leaks().unfinished("scan: scrub in progress since Mon Nov 23")),
+        ("ZFS has resilvered", leaks().unfinished("scan: resilvered 81G in 01:02:11 with 0 errors on Sun Nov 22")),
+        (
+            "an older kernel has lost its initrd",
+            leaks().unfinished(boot=("file vmlinuz-6.1.0-9", "file vmlinuz-6.1.0-28", "file initrd.img-6.1.0-28")),
+        ),
+        ("kernels that need no initrd", leaks().unfinished(boot=("file vmlinuz-6.8.0-kvm", "file vmlinuz-6.5.0-kvm"))),
+        (
+            "a kernel for rescue, and one set aside",
+            leaks().unfinished(boot=(*NEXT, "file vmlinuz-0-rescue-cc43", "file vmlinuz-6.9.0.old")),
+        ),
+        ("a oneshot that began between the looks", leaks().service("x.service", ONESHOT, ActiveState="inactive")),
+        (
+            "a service that is starting",
+            leaks().service("db.service", **{**ONESHOT, "Type": "notify"}),
+        ),
+    )
+]
+
+# NVIDIA's Xid catalog, and nvidia-smi's "GPU Recovery Action": the plan is what they ask for, or there is none.
+BY_PEOPLE = [
+    Asked(
+        "a GPU needs a power cycle, which a reboot is not",
+        one_gpu_silent(600, FELL),
+        "critical",
+        GPU,
+        "cordon",
+        says="a reboot over SSH is none",
+    ),
+    Asked(
+        "one GPU asks for a reboot, and another still has work to end first",
+        gpu_node()
+        .gpus(*PAIR, actions={PAIR[0]: "Reboot", PAIR[1]: "Drain and Reset"})
+        .log((600, XID.format(154, ASKS))),
+        "critical",
+        GPU,
+        "cordon",
+        says="its work ends first",
+    ),
+    Asked(
+        "one GPU asks for a reboot, and another fell off",
+        gpu_node()
+        .gpus(*PAIR, "0000:d8:00.0", listed=PAIR, actions={PAIR[1]: "Reboot"})
+        .log((600, "NVRM: Xid (PCI:0000:d8:00): 79, GPU has fallen off the bus.")),
+        "critical",
+        GPU,
+        "cordon",
+        says="power cycle",
+    ),
+    Asked(
+        "a GPU that did not come up again after its reset needs another reset",
+        one_gpu_silent(600, XID.format(143, "GPU Init Error 0x5b")),
+        "critical",
+        GPU,
+        "cordon",
+    ),
+    Asked(
+        "NVIDIA asks for a reset or a reboot of the GPU that is silent",
+        one_gpu_silent(600, XID.format(74, "NVLink: fatal error detected on link 3")),
+        "critical",
+        GPU,
+        CURE,
+        needs="reboot",
+    ),
+    *(
+        Asked(
+            f"a GPU asks for {action}",
+            gpu_node().gpus(*PAIR, actions={PAIR[1]: action}),
+            "critical",
+            GPU,
+            "cordon",
+            says="its work ends first",
+        )
+        for action in ("Drain and Reset", "Drain P2P")
+    ),
+]
+
 STARTS = [
     Asked(
         "the kubelet is being upgraded, and has been off for six minutes",
@@ -358,7 +487,7 @@ LOOPS = [
         )
     ),
 ]
-NODES = [*HARMED, *STALLED, *DEVICES, *STARTS, *LOOPS]
+NODES = [*HARMLESS, *HARMED, *STALLED, *DEVICES, *BY_PEOPLE, *STARTS, *LOOPS]
 
 
 @pytest.mark.parametrize("asked", NODES, ids=lambda asked: str(asked.title))
@@ -366,9 +495,50 @@ def test_remedy_that_would_do_harm_is_not_offered(asked: Asked) -> None:
     check(asked)
 
 
+@pytest.mark.parametrize(("title", "machine", "says"), CUT_OFF, ids=[title for title, _, _ in CUT_OFF])
+def test_what_must_not_be_cut_off_stands_before_every_reboot(title: str, machine: Machine, says: str) -> None:
+    verdict = check(Asked(title, machine, "critical", f"{LEAK} {LOCK} {GPU}", "disable mask cordon"))
+    assert "No reboot is offered" in verdict.summary
+    assert says in verdict.summary
+
+
+@pytest.mark.parametrize(
+    ("machine", "says"),
+    [
+        (leaks().without("unfinished"), "rebuilds, firmware, packages and the next boot's files"),
+        (leaks().unfinished("hidden programs"), "which programs of others run"),
+        (leaks().unfinished("hidden dpkg"), "the state of packages"),
+        (leaks().unfinished("hidden zfs"), "what ZFS is rebuilding"),
+        (leaks().unfinished("hidden boot", boot=()), "the next boot's kernel and initrd (/boot)"),
+        (leaks().unfinished(boot=()), "the next boot's kernel and initrd (none lie in /boot)"),
+        (leaks().unfinished("btrfs 6a1e-0c"), "what btrfs is doing"),
+        (leaks().unfinished("md md0/md/sync_action"), "what md0 is doing"),
+    ],
+)
+def test_what_was_not_read_before_a_reboot_is_told_with_the_plan(machine: Machine, says: str) -> None:
+    plan = check(Asked("not read", machine, "critical", f"{LEAK} {LOCK}", CURE, needs="reboot")).plan
+    assert plan is not None
+    (note,) = [note for note in plan.notes if note.startswith("Not read before the reboot: ")]
+    assert says in note
+
+
+def test_whether_a_database_runs_here_is_told_as_what_ends() -> None:
+    machine = stalls(metal()).without("containers")
+    plan = check(Asked("not read", machine, "critical", f"{LEAK} {LOCK}", CURE, needs="reboot")).plan
+    assert plan is not None
+    assert plan.ends is not None
+    assert "containers" in [unread.probe for unread in plan.ends.unread]
+
+
+def test_nothing_is_told_of_what_was_read() -> None:
+    plan = check(Asked("all read", leaks(), "critical", LEAK, CURE, needs="reboot")).plan
+    assert plan is not None
+    assert not [note for note in plan.notes if "Not read" in note]
+
+
 def test_sibling_without_the_risk_is_offered_its_cure() -> None:
     check(Asked("the leaking node itself", leaks(), "critical", LEAK, CURE, needs="reboot"))
-    check(Asked("a GPU fell off", gone_gpu(gpu_node()), "critical", GPU, CURE, needs="reboot"))
+    check(Asked("a GPU asks for a reboot", gone_gpu(gpu_node()), "critical", GPU, CURE, needs="reboot"))
     check(Asked("cores that are stuck", stalls(metal()), "critical", LOCK, CURE, needs="reboot"))
     check(
         Asked(
@@ -388,4 +558,5 @@ def test_guests_that_a_reboot_would_take_are_named() -> None:
     machine.process("qemu-ga", usr=3, sys=5, core=1, pid=812)  # runs in guests, and runs none
     plan = check(Asked("guests run here", machine, "critical", LEAK, CURE)).plan
     assert plan is not None
-    assert [note for note in plan.notes if note.startswith("qemu-system-x86 runs here: before the reboot")]
+    assert plan.ends is not None
+    assert [(end.what, end.count) for end in plan.ends.rows if end.kind == "guest"] == [("qemu-system-x86", 1)]

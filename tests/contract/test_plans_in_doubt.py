@@ -1,7 +1,4 @@
-"""Whole nodes where it is in doubt what is to be done, or somebody is at work already: less is offered, or nothing.
-
-Longer than 300 lines: one node after another, with the fact that decides it beside each.
-"""
+"""Whole nodes where it is in doubt what is to be done, or somebody is at work already: less is offered, or nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Whole nodes that look as if something had to be stopped, started or rebooted, and it must not be.
-
-Longer than 300 lines: one node after another, with the fact that decides it beside each.
-"""
+"""Whole nodes that look as if something had to be stopped, started or rebooted, and it must not be."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bot.domain.action import KEEPS
 from tests.contract.asked import LEAK, LOOP, STOPPED, Asked, check, uncounted
 from tests.contract.test_reboots_not_earned import walk
 from tests.contract.test_units_not_earned import scheduled
@@ -264,7 +262,14 @@ OTHERS = [
     ),
     # nvidia-smi drain takes a GPU off the list; a bit error of weeks ago was over with the reset after it.
     Asked("a GPU was taken out for a test", one_gpu_silent(20 * DAY, XID.format(48, "DBE")), "critical", GPU, "cordon"),
-    Asked("a GPU fell off weeks ago and is silent still", one_gpu_silent(20 * DAY, FELL), "critical", GPU, CURE),
+    Asked(
+        "a GPU fell off weeks ago and is silent still",
+        one_gpu_silent(20 * DAY, FELL),
+        "critical",
+        GPU,
+        "cordon",
+        says="power cycle",
+    ),
     Asked("a GPU fell off and answers again", gpu_node().gpus("0000:3b:00.0").log((300, FELL)), "degraded", GPU),
     # fs/btrfs/disk-io.c, open_ctree.
     Asked(
@@ -325,20 +330,25 @@ def test_reboot_is_offered_where_it_is_earned(asked: Asked) -> None:
 
 
 def test_what_a_reboot_takes_from_others_is_told_with_it() -> None:
-    def noted(*services: str, pods: tuple[str, ...] = ()) -> str:
+    def kept(*services: str, pods: tuple[str, ...] = ()) -> list[tuple[str, str]]:
         machine = ecs_loops(harmed(founding()), 68_300, 11.2)
         for name in services:
             machine.service(name)
         if pods:
             machine.pods(3, *((image, image, "CONTAINER_RUNNING", 0, DAY) for image in pods))
         plan = check(Asked("a leak", machine, "critical", LEAK, CURE)).plan
-        return "" if plan is None else " ".join(plan.notes)
+        assert plan is not None
+        assert plan.ends is not None
+        return [(end.what, end.kind) for end in plan.ends.rows if end.kind in (KEEPS, "jobs")]
 
     quiet = ("crond.service", "qemu-guest-agent.service")
-    assert noted(*quiet, pods=("registry.example/app:1", "rayproject/ray-ml:2.9")) == ""
-    services = noted("etcd.service", "ceph-osd@3.service", "slurmd.service")
-    assert services.startswith("etcd.service, ceph-osd@3.service, slurmd.service run here: before the reboot")
-    pods = noted(
+    assert kept(*quiet, pods=("registry.example/app:1", "rayproject/ray-ml:2.9")) == []
+    assert kept("slurmd.service", "etcd.service", "ceph-osd@3.service") == [
+        ("etcd.service", KEEPS),
+        ("ceph-osd@3.service", KEEPS),
+        ("slurmd.service", "jobs"),
+    ]
+    pods = kept(
         pods=("registry.k8s.io/etcd:3.5.9-0", "registry.k8s.io/kube-apiserver@sha256:1", "bitnami/postgresql:15")
     )
-    assert pods.startswith("etcd, kube-apiserver, postgresql run here: before the reboot, see that what they serve")
+    assert pods == [("etcd", KEEPS), ("kube-apiserver", KEEPS), ("postgresql", KEEPS)]

@@ -1,7 +1,4 @@
-"""Whole sick nodes made after the rules for others were mended, to see whether these hold for them.
-
-Longer than 300 lines: one node after another.
-"""
+"""Whole sick nodes made after the rules for others were mended, to see whether these hold for them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Whole nodes with a sick GPU, disk, file server, memory module or network card, in the words of many drivers.
-
-Longer than 300 lines: one node after another, with the source of its words beside each.
-"""
+"""Whole nodes with a sick GPU, disk, file server, memory module or network card, in the words of many drivers."""
 
 from __future__ import annotations
 
@@ -55,24 +52,24 @@ GPUS = [
         h100((LOST, *listed("0000:9b:00.0")), "status 6").log((2 * HOUR, GONE)),
         "critical",
         GPU,
-        "drain uncordon",
-        needs="reboot",
+        "cordon",
+        says="power cycle",
     ),
     Asked(
         "the only GPU of a node was lost, and nvidia-smi stops at it",
         h100((LOST, "No devices were found"), "status 6").log((10 * MINUTE, GONE)),
         "critical",
         GPU,
-        "drain uncordon",
-        needs="reboot",
+        "cordon",
+        says="power cycle",
     ),
     Asked(
         "the lost GPU is still listed, without its figures",
         h100((*listed("0000:9b:00.0"), "00000000:9B:00.0, [GPU is lost]")).log((3 * HOUR, GONE)),
         "critical",
         GPU,
-        "drain uncordon",
-        needs="reboot",
+        "cordon",
+        says="power cycle",
     ),
     Asked(
         "the same after the log was cleaned up",

@@ -1,7 +1,4 @@
-"""Whole nodes whose sickness is printed in forms that few machines have: old kernels, other storage, other hosts.
-
-Longer than 300 lines: one node after another, with the source of its words beside each.
-"""
+"""Whole nodes whose sickness is printed in forms that few machines have: old kernels, other storage, other hosts."""
 
 from __future__ import annotations
 
@@ -145,8 +142,8 @@ GPUS = [
         .log((50 * MINUTE, f"NVRM: GPU {CARD}: GPU has fallen off the bus.")),
         "critical",
         GPU,
-        "drain uncordon",
-        needs="reboot",
+        "cordon",
+        says="power cycle",
     ),
     Asked(
         "the driver asks for a reboot of the system",

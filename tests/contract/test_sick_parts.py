@@ -1,7 +1,4 @@
-"""Whole sick nodes of which a part of the kernel warns, or whose programs wait for another program.
-
-Longer than 300 lines: one node after another.
-"""
+"""Whole sick nodes of which a part of the kernel warns, or whose programs wait for another program."""
 
 from __future__ import annotations
 

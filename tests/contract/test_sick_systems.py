@@ -191,8 +191,6 @@ TWO = [
         .loops("tracer.service", 7_900, 200, again="3min"),
         "critical",
         "gpu-fault",
-        "drain uncordon",
-        needs="reboot",
     ),
     Asked(
         "a volume at its limit, and all that wait for it",

@@ -13,6 +13,8 @@ from bot.demo.batch_answers import BatchAnswers, read_request
 from bot.demo.fleet import FLEET, Member
 from bot.demo.machine.fragments import FRAGMENTS
 from bot.demo.machine.machine import Machine
+from bot.demo.machine.probe_examples import EXAMPLES
+from bot.demo.wire import sign
 from bot.domain.batch import Batch, Sampling, Unframer
 from bot.domain.command import Command, Completed, Outputs, SampleTimes
 from bot.domain.probe import Unread
@@ -72,7 +74,8 @@ async def test_every_way_to_ask_has_an_answer(way: str, argv: tuple[str, ...]) -
 def test_no_fragment_is_taken_for_another(way: str, argv: tuple[str, ...]) -> None:
     if argv[0] in ("sh", "awk"):
         text = " ".join(argv)
-        assert len({answer for marker, answer in FRAGMENTS if marker in text}) == 1
+        known = 0 if EXAMPLES.answer(argv) is not None else 1
+        assert len({answer for marker, answer in FRAGMENTS if marker in text}) == known
 
 
 async def test_every_probe_is_read_on_every_node_of_the_fleet() -> None:
@@ -127,7 +130,7 @@ async def test_lanes_take_turns_as_a_shell_lets_them() -> None:
     at = dict(zip(sent, spans, strict=True))
     assert at["cpu/0"] <= min(at.values()), "it watches all the time"
     firsts = [name for name in sent if name.endswith("/0") and name != "cpu/0"]
-    assert firsts == ["p0/0", "p2/0", "p1/0"], "those with a second look go first"
+    assert firsts == ["p0/0", "p1/0", "p2/0"], "what is asked first goes first"
     assert all(later - before >= 0.019 for before, later in pairwise(at[name] for name in firsts))
     assert min(at["p0/1"], at["p2/1"]) >= 0.6, "the last one is due after 0.7 s, the one before it a little sooner"
 
@@ -140,4 +143,4 @@ async def test_batch_that_outlives_its_time_ends_without_an_end_mark() -> None:
 
     machine = Machine(FLEET[0].state, datetime.now(UTC), lambda: 0.0)
     await BatchAnswers(read_request(batch.script(NONCE, timedelta(seconds=0.2))), machine, send).run()
-    assert not sent
+    assert not sent.replace(sign(NONCE).encode(), b"")

@@ -1,7 +1,4 @@
-"""Whole nodes whose verdict must not be too grave, too sure, too well or the lesser of two, and ordinary ones.
-
-Longer than 300 lines: one node after another, with the fact that decides it beside each.
-"""
+"""Whole nodes whose verdict must not be too grave, too sure, too well or the lesser of two, and ordinary ones."""
 
 from __future__ import annotations
 

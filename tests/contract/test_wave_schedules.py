@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from bot.domain.policy import Limits
+from bot.domain.transitions import State
 from bot.domain.wave import Turn, WaveState
 from bot.ledger import audit
+from bot.response.fleet.waves import CONTROLS_GONE
+from bot.surfaces.waves import wave_lines
 from tests.schedules.drawn import APART, database_in_memory
 from tests.schedules.waves import is_stopped, played_wave
 
@@ -39,14 +42,27 @@ def test_whatever_happens_no_node_is_acted_on_twice_or_out_of_turn(part: int) ->
     [
         ("bot.ledger.ledger.may_act", lambda *_: None, "began while the wave did not run"),
         ("bot.domain.wave.Wave.room", property(lambda _: 9), "had their turn at once"),
+        ("bot.response.fleet.waves.is_of_what_was_seen", lambda *_: None, "had not seen these plans"),
     ],
-    ids=["the wave is not asked", "no stages"],
+    ids=["the wave is not asked", "no stages", "a yes may be blind"],
 )
 def test_hole_that_is_put_back_is_found(monkeypatch: pytest.MonkeyPatch, where: str, hole: Any, found: str) -> None:
     monkeypatch.setattr(where, hole)
     with database_in_memory() as database:
         faults = (fault for seed in range(60) for fault in played_wave(database, seed).faults())
         assert any(found in fault for fault in faults)
+
+
+@pytest.mark.parametrize("is_approved", [False, True])
+def test_older_programs_wave_with_nodes_to_be_left_alone_acts_on_none_and_ends_with_a_sentence(
+    is_approved: bool,
+) -> None:
+    with database_in_memory() as database:
+        over = played_wave(database, 6 * APART, 4, ("cured",), meddled=False, controls=1, is_approved=is_approved)
+        assert audit(database).broken == ()
+    assert (over.wave.state, over.acted) == (WaveState.EXPIRED if is_approved else WaveState.DECLINED, 0)
+    assert CONTROLS_GONE in wave_lines(over.wave)[-1]
+    assert {over.incidents[member.incident].state for member in over.wave.proposal.members} == {State.CANCELLED}
 
 
 def test_no_two_nodes_of_one_zone_have_their_turn_at_once() -> None:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from bot.surfaces.hooks import MOST_AT_ONCE
-from bot.surfaces.refused_requests import MOST_PEERS, SAID_EVERY_SECONDS, RefusedRequests
+from bot.surfaces.web import MOST_PEERS, SAID_EVERY_SECONDS, RefusedRequests
 from bot.surfaces.web_limits import HEADER_SECONDS, Bodies, ConnectionLimits
 from tests.alerts.bodies import page_event, raw
 from tests.alerts.source_edge import PAGERDUTY, Edge, edge

@@ -17,13 +17,9 @@ from bot.domain.errors import (
     CannotTell,
     MissingRight,
     NodeBusy,
-    NotAnApprover,
-    SelfApproval,
-    StateChanged,
     Unreachable,
 )
 from bot.domain.node import Node
-from bot.domain.policy import Approval
 from bot.domain.rolling import RollingRequest, start_argv
 from bot.domain.rolling_record import RollingState
 from bot.domain.root_command import root_argv
@@ -230,41 +226,6 @@ def test_limits_are_kept(patient: Patient) -> None:
     with pytest.raises(BudgetSpent, match="most_hours"):
         asyncio.run(patient.control().ask(other, RollingRequest(12), ANN))
     patient.stop(capture)
-
-
-def test_where_another_has_to_agree_nothing_begins_before(patient: Patient) -> None:
-    patient.allow()
-    patient.limits = RollingLimits(approval=True)
-    capture = patient.start()
-    assert not patient.recording()
-
-    def approve(by: str) -> None:
-        async def approved() -> None:
-            control = patient.control()
-            await control.approve(patient.node, await control.find(capture), Approval(by, "yes"))
-
-        asyncio.run(approved())
-
-    with pytest.raises(NotAnApprover):
-        approve("terminal:eve")
-    with pytest.raises(SelfApproval):
-        approve(ANN)
-    assert not patient.recording()
-
-    async def decline(by: str) -> RollingState:
-        control = patient.control()
-        return (await control.decline(await control.find(capture), Approval(by, "not now"))).state
-
-    with pytest.raises(NotAnApprover):
-        asyncio.run(decline("terminal:eve"))
-    assert asyncio.run(decline("terminal:bob")) is RollingState.ENDED
-    with pytest.raises(StateChanged):
-        approve("terminal:bob")
-    capture = patient.start()
-    approve("terminal:bob")
-    assert patient.recording()
-    assert patient.stop(capture).rolling.is_over
-    patient.must_be_clean()
 
 
 def test_another_machine_behind_the_name_gets_no_command(patient: Patient) -> None:

@@ -1,7 +1,4 @@
-"""`zombie doctor` beside a simulated workspace, PagerDuty and fleet: what is wrong is named, and nothing is changed.
-
-Longer than 300 lines: its tests share one site, which takes seconds to start.
-"""
+"""`zombie doctor` beside a simulated workspace, PagerDuty and fleet: what is wrong is named, and nothing is changed."""
 
 from __future__ import annotations
 

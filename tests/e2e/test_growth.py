@@ -57,27 +57,18 @@ async def test_two_checks_have_a_rate_and_more_of_them_a_time_to_harm(tmp_path: 
         assert "█  dying memory cgroups, up to" in shown.out
         page = await here.zombie("report", third, "--out", str(tmp_path / "report.html"))
         assert page.status == 0, page.err
-        assert "dying memory cgroups over time" in (tmp_path / "report.html").read_text()
+        assert "more dying memory cgroups an hour" in (tmp_path / "report.html").read_text()
 
-        told = await here.zombie("growth", "gpu-*", "--json")
-        assert told.status == 0, told.err
-        (node,) = json.loads(told.out)["nodes"]
-        assert (node["node"], node["cause"], node["looks"], node["grows"]) == (NODE, LEAK, 12, True)
-        low, high = node["interval"]
-        assert low <= node["per_hour"] <= high
-        assert node["per_hour"] == pytest.approx(100, rel=0.5)
-        assert node["harm_at"] > 0
         checked = await here.zombie("check", NODE, "--json", "--samples", "1")
         Draft202012Validator(json.loads(SCHEMA_FILE.read_text())).validate(json.loads(checked.out))
         said_now = json.loads(checked.out)["nodes"][0]["growth"]
         assert (said_now["cause"], said_now["looks"], said_now["grows"]) == (LEAK, 13, True), "this look counts too"
-        assert said_now["interval"][0] <= said_now["per_hour"] <= said_now["interval"][1]
-        again = await here.zombie("growth", "gpu-*", "--json")
-        assert json.loads(again.out)["nodes"] == json.loads(told.out)["nodes"], "and is not kept"
-        drawn = await here.zombie("growth")
-        assert "█" in drawn.out
-        nobody = await here.zombie("growth", "gpx-1")
-        assert (nobody.status, "gpu-1" in nobody.err) == (2, True)
+        low, high = said_now["interval"]
+        assert low <= said_now["per_hour"] <= high
+        assert said_now["per_hour"] == pytest.approx(100, rel=0.5)
+        assert said_now["harm_at"] > 0
+        with database(here) as opened:
+            assert len(ReadingStore(opened).looks(NODE, LEAK)) == 12, "and is not stored"
 
 
 def card_of(here: Site, incident_id: str) -> str:

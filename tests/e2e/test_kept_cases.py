@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,13 @@ from sqlalchemy import text
 
 from bot.__main__ import main
 from bot.app.acting import acting
-from bot.app.bundles import exported, verified
 from bot.app.check import PROGRAM
-from bot.app.parts import library
 from bot.domain.node import Node
 from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.sources import settings_of
 from tests.e2e.test_alerts import alert_stage
-from tests.record.exporting import NODE, judged, record_of, verdict_of
+from tests.record.exporting import NODE, bundle_of, judged, looked_at, record_of, verdict_of
 from tests.slack.service import Readings, eventually
 
 
@@ -32,10 +29,10 @@ async def test_incident_of_a_page_can_be_exported_and_holds(tmp_path: Path) -> N
         await eventually(edge.states, {"triaged": 1})
         (incident,) = await edge.incidents()
     with record_of(tmp_path) as database:
-        bundle = exported(database, incident.id, datetime.now(UTC))
+        bundle = bundle_of(database, incident.id)
     assert bundle.case is not None
     assert bundle.entries[-1].kind == "PlanWithheld"
-    told = await asyncio.to_thread(verified, bundle.text().encode(), library())
+    told = await asyncio.to_thread(looked_at, bundle)
     assert (told.broken, told.unproven) == ([], [])
 
 

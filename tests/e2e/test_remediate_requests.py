@@ -68,6 +68,7 @@ async def test_what_was_done_is_taken_back_once_a_second_person_says_yes(tmp_pat
         assert refusal(await here.zombie("undo", incident, "--as", "alice")) == "NothingToUndo"
         cured = await here.remediate(incident)
         assert cured.status == 0, cured
+        assert "  $ sudo -n systemctl disable --now -- " in cured.out, "a yes prints the plan with its commands"
         last = [line for line in cured.out.splitlines() if "Resolved" in line][-1]
         assert last.endswith(" readings within 1 s confirm it.")
         assert refusal(await here.zombie("undo", incident, "--as", "mallory")) == "NotAnApprover"

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from bot.demo.slack.access import DEFAULT_SCOPES
+from bot.demo.slack.people import BOT_USER
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.entry import NOTHING_BEFORE, chained
 from bot.surfaces.slack.message import record_line
@@ -72,6 +73,16 @@ async def test_heads_on_the_card_and_under_the_yes_are_compared_with_the_record(
         broken = [line for line in out.splitlines() if line.startswith("broken: house: entry ")]
         assert len(broken) == 2
         assert all(f"noted in Slack, channel {ONCALL}, message " in line for line in broken)
+
+
+async def test_short_head_of_an_older_post_neither_fails_nor_passes(tmp_path: Path) -> None:
+    async with workspace(scopes=READS) as slack, acting_team(slack, tmp_path) as team:
+        await team.proposed("node-1")
+        slack.state.post(ONCALL, BOT_USER, "record", blocks=(record_line("3f9a1c04b7de"),))
+        status, out, err = await verify(slack, tmp_path, "--from-slack")
+        assert (status, "broken" in out) == (2, False)
+        assert "not compared: the head 3f9a1c04b7de has 12 digits, too few to prove anything" in out
+        assert "not all of it was compared" in err
 
 
 async def test_without_the_scope_it_says_which_line_to_add(tmp_path: Path) -> None:

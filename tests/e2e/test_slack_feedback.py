@@ -172,7 +172,8 @@ async def test_a_cause_that_was_marked_wrong_too_often_loses_its_buttons_until_s
         cause = team.stage.verdict("node-1").cause
         assert cause is not None
         for number in range(ENOUGH):
-            mark = VerdictMarked(f"i{number}", cause, right=number < 7)
+            groups = tuple(team.stage.policy.approver_groups)
+            mark = VerdictMarked(f"i{number}", cause, right=False, groups=groups)
             await team.ledger.append(HOUSE, None, mark, f"slack:{TEAM}/U{number}")
         view = await team.dialog("bob", offer)
         assert "CauseInDoubt" in json.dumps(view.blocks), "the dialog says so before anybody writes a reason"
@@ -184,9 +185,8 @@ async def test_a_cause_that_was_marked_wrong_too_often_loses_its_buttons_until_s
         withheld = await proposer.event(verdict, PLAYBOOK)
         assert isinstance(withheld, PlanWithheld)
         assert f"zombie playbooks looked-at {cause}" in withheld.because
-        await VerdictMarker(team.stage.policy, team.ledger, team.world.clock).look(
-            cause, "it is 5,000 now", "terminal:ann"
-        )
+        named = replace(team.stage.policy, approvers=frozenset({"terminal:ann"}))
+        await VerdictMarker(named, team.ledger, team.world.clock).look(cause, "it is 5,000 now", "terminal:ann")
         offered = await proposer.event(verdict, PLAYBOOK)
         assert cause not in getattr(offered, "because", ""), "whatever else may keep it"
         await team.decides("bob", await team.offering("node-1"))

@@ -1,7 +1,4 @@
-"""The workspace's page in a real browser: typing, reading, clicking, as several people.
-
-Longer than 300 lines: one browser is started for all of its stories.
-"""
+"""The workspace's page in a real browser: typing, reading, clicking, as several people."""
 
 from __future__ import annotations
 

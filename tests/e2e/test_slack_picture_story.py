@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,9 +11,6 @@ from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.slack.faults import UPLOAD
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
-from bot.domain.growth import CountSample
-from bot.ledger import Database, ReadingStore
-from bot.settings import database_url
 from tests.e2e.test_slack_pictures import BEGIN, COMPLETE, has_strip, picture
 from tests.e2e.test_slack_story import LONG, POLICY, card, decides, serving
 from tests.nodes.acting_fleet import site
@@ -30,13 +26,6 @@ async def offer_with_picture(slack: SlackWorkspace) -> Message:
         LONG,
         what="its picture",
     )
-
-
-def grown(slack: SlackWorkspace, offer: Message) -> dict[str, Any] | None:
-    """The picture of how it grew, once it stands on the card."""
-    now = next(message for message in slack.messages("oncall-gpu") if message.ts == offer.ts)
-    images = [block for block in now.blocks if block["type"] == "image"]
-    return next((dict(image) for image in images if "over time" in image["alt_text"]), None)
 
 
 async def test_killed_bot_owes_the_picture_and_the_offer_keeps_its_buttons(tmp_path: Path) -> None:
@@ -59,27 +48,6 @@ async def test_killed_bot_owes_the_picture_and_the_offer_keeps_its_buttons(tmp_p
         await card(slack, "Declined", "node-1")
         assert await bot.end() == 0
         assert [len(slack.asked(method)) for method in (BEGIN, COMPLETE)] == [2, 1], "the first was never sent"
-
-
-@pytest.mark.long
-async def test_card_shows_how_the_leak_grew_as_a_strip_and_then_as_a_picture(tmp_path: Path) -> None:
-    async with workspace() as slack, site(tmp_path, {"node-1": (AUTO_RESTART, None)}, POLICY) as here:
-        await here.opened("node-1")
-        with Database.open(database_url(here.environ)) as opened:
-            store = ReadingStore(opened)
-            (look,) = store.looks("node-1", "leaked-memory-cgroups")
-            for hours in range(1, 12):
-                past = CountSample(look.at - timedelta(hours=hours), look.value - 100 * hours, look.boot)
-                store.keep("node-1", "leaked-memory-cgroups", past)
-        bot = await serving(slack, here)
-        slack.faults.slow(UPLOAD, timedelta(seconds=0.5))
-        await slack.say("alice", "oncall-gpu", "/zombie check node-1")
-        offer = await card(slack, "node-1", "more dying memory cgroups an hour", button="approve")
-        shown = await slack.until(lambda: grown(slack, offer), LONG, what="the picture of the growth")
-        assert "more dying memory cgroups an hour" in shown["alt_text"]
-        file = slack.state.files[shown["slack_file"]["id"]]
-        assert file.content.startswith(b"\x89PNG")
-        assert await bot.end() == 0
 
 
 async def test_restart_shows_the_picture_that_is_there(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ async def test_who_may_not_is_told_so_in_private(slack: SlackWorkspace, team: Ac
     offer = await team.proposed("node-1")
     view = await team.dialog(user, offer)
     become(slack)
-    await slack.submit(user, view, {"reason": "let me"})
+    await team.sends(user, view, "let me")
     told = await team.told(user, name)
     assert told.text == f"{sentence} ({name})", "the sentence first"
     await team.decided_nothing()
@@ -81,7 +81,10 @@ async def test_who_may_not_is_told_so_in_private(slack: SlackWorkspace, team: Ac
 
 async def test_card_does_not_say_that_whoever_asked_said_yes(slack: SlackWorkspace, team: ActingTeam) -> None:
     offer = await team.proposed("node-1")
-    await slack.submit("alice", await team.dialog("alice", offer), {"reason": "let me"})
+    view = await team.dialog("alice", offer)
+    assert "submit" not in view.fields, "what is known to be refused cannot be sent"
+    assert "another person has to approve its plan. (SelfApproval)" in str(view.blocks)
+    await team.sends("alice", view, "let me")
     await team.told("alice", "SelfApproval")
     await team.decided_nothing()
     assert not [one for one in slack.asked("chat.update") if "checking…" in str(one)]
@@ -108,7 +111,9 @@ UNREAD = {
 
 @pytest.mark.parametrize("why", UNREAD)
 async def test_group_that_cannot_be_asked_lets_nobody_in(slack: SlackWorkspace, team: ActingTeam, why: str) -> None:
-    view = await team.dialog("bob", await team.proposed("node-1"))
+    offer = await team.proposed("node-1")
+    UNREAD[why](slack)
+    view = await team.dialog("bob", offer)  # it is asked again: an answer that did not come is no refusal
     UNREAD[why](slack)
     await slack.submit("bob", view, {"reason": "yes"})
     told = await team.told("bob", "CannotTell")
@@ -204,7 +209,8 @@ async def test_brake_refuses_and_the_plan_waits_on(slack: SlackWorkspace, team: 
     view = await team.dialog("bob", offer)
     assert "As it stands, this will be refused: " in str(view.blocks)
     assert "(Braked)" in str(view.blocks)
-    await slack.submit("bob", view, {"reason": "now"})
+    assert "submit" not in view.fields
+    await team.sends("bob", view, "now")
     told = await team.told("bob", "Braked")
     assert told.text.startswith("alice pulled the brake at ")
     assert "a rollout" in told.text

@@ -75,12 +75,10 @@ async def test_founding_case_is_played_to_its_end_by_two_people_and_undone(tmp_p
         bot = await serving(slack, here)
         await slack.say("alice", "oncall-gpu", "/zombie check node-1")
         offer = await card(slack, "node-1", "leaked-memory-cgroups", button="approve")
-        await decides(slack, "alice", offer)
-        refused = await slack.until(
-            lambda: next((one for one in slack.messages("oncall-gpu", "alice") if "SelfApproval" in one.text), None),
-            what="SelfApproval",
-        )
-        assert refused.only_for is not None
+        await slack.click("alice", offer, "approve")
+        own = await slack.until(lambda: slack.modal("alice"), what="the dialog")
+        assert ("submit" in own.fields, "SelfApproval" in str(own.blocks)) == (False, True)
+        await slack.close("alice", own)
         await decides(slack, "bob", await card(slack, "node-1", button="approve"))
         done = await card(slack, "Resolved: node-1", "leaked-memory-cgroups")
         assert (done.channel, done.ts) == (offer.channel, offer.ts)

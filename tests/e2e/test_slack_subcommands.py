@@ -8,7 +8,7 @@ from dataclasses import replace
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
 from bot.demo.slack.view import View
-from tests.slack.acting_team import ALICE, BOB, CAROL, ActingTeam
+from tests.slack.acting_team import ALICE, CAROL, ActingTeam
 
 
 async def only(team: ActingTeam) -> str:
@@ -65,24 +65,10 @@ async def test_undo_by_command_proposes(slack: SlackWorkspace, team: ActingTeam)
     assert f"undo of incident {incident}" in offer.text
 
 
-async def test_policy_says_why_and_why_not(slack: SlackWorkspace, team: ActingTeam) -> None:
-    await team.proposed("node-1")
-    await slack.say("carol", "oncall-gpu", "/zombie policy @bob approve node-1")
-    assert "Yes: bob may approve on node-1 now." in (await team.told("carol", "may approve on node-1 now")).text
-    await slack.say("carol", "oncall-gpu", "/zombie policy @alice approve node-1")
-    assert "SelfApproval" in (await team.told("carol", "no, SelfApproval")).text
-    await slack.say("carol", "oncall-gpu", "/zombie policy @gina approve node-1")
-    assert (await team.told("carol", "No: gina is a guest")).only_for == CAROL.id
-    await slack.say("carol", "oncall-gpu", "/zombie policy nobody-knows-me reboot node-1")
-    await team.told("carol", "I cannot tell who “nobody-knows-me” is.")
-    await slack.say("carol", "oncall-gpu", f"/zombie policy {BOB} reboot node-77")
-    assert await team.refusals() == []
-
-
 async def test_mention_in_a_thread_orders_too(slack: SlackWorkspace, team: ActingTeam) -> None:
     offer = await team.proposed("node-1")
-    await slack.say("alice", "oncall-gpu", "@zombie policy @bob approve node-1", thread_ts=offer.ts)
-    told = await team.told("alice", "may approve on node-1 now")
+    await slack.say("alice", "oncall-gpu", "@zombie status", thread_ts=offer.ts)
+    told = await team.told("alice", "1 open incidents")
     assert told.thread_ts == offer.ts
 
 

@@ -15,8 +15,7 @@ import pytest
 
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
-from bot.demo.slack.view import View
-from bot.domain.errors import NothingProposed
+from bot.domain.errors import NothingProposed, UsageError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.wave import Wave
 from bot.domain.wave_events import TurnOutcome
@@ -56,15 +55,9 @@ async def swept(team: ActingTeam, fleet: Fleet, words: str = "nodes have") -> Me
     return await team.card(words)
 
 
-async def planning(slack: SlackWorkspace, team: ActingTeam, fleet: Fleet, asker: str = "alice") -> View:
-    await slack.click(asker, await swept(team, fleet), "fleet-plan")
-    return await slack.until(lambda: slack.modal(asker), what="the dialog of the plan")
-
-
 async def planned(slack: SlackWorkspace, team: ActingTeam, fleet: Fleet, asker: str = "alice") -> Message:
-    """Have somebody press *Plan* and send its dialog as it opens; return the card of the wave."""
-    sent = await slack.submit(asker, await planning(slack, team, fleet, asker))
-    assert (dict(sent.errors), sent.trouble) == ({}, "")
+    """Have somebody press *Plan*; return the card of the wave."""
+    await slack.click(asker, await swept(team, fleet), "fleet-plan")
     return await team.offering("Wave: ")
 
 
@@ -77,29 +70,28 @@ def done(team: ActingTeam) -> list[str]:
     return [name for name, node in team.stage.nodes.items() if node.asked or node.stopped]
 
 
-async def test_who_is_left_alone_is_asked_and_the_closing_card_says_what_the_cure_did_beyond_chance(
-    tmp_path: Path,
-) -> None:
+async def test_wave_that_is_planned_is_approved_and_ends_on_its_card(tmp_path: Path) -> None:
     async with fleet_of(tmp_path, nodes=6) as (slack, team, fleet):
-        view = await planning(slack, team, fleet)
-        assert "beyond chance" in json.dumps(view.blocks)
-        await slack.submit("alice", view, {"control": "25 %, drawn at random"})
-        offer = await team.offering("Wave: ")
-        wave = await wave_of(fleet)
-        alone = sorted(member.node for member in wave.proposal.controls)
-        assert (len(alone), wave.asked_by) == (2, ASKER)
-        assert all(name in json.dumps(offer.blocks) for name in ("left alone: 2: ", *alone))
+        offer = await planned(slack, team, fleet)
+        assert (await wave_of(fleet)).asked_by == ASKER
         dialog = await team.dialog("bob", offer)
-        assert f"Left alone: {' '.join(member.node for member in wave.proposal.controls)}" in json.dumps(dialog.blocks)
         await slack.submit("bob", dialog, {"reason": "the canary first"})
         await slack.until(lambda: team.cards("running"), what="a wave that runs")
         await fleet.carry_on()
-        closed = await team.card("At the end")
-        said = "At the end well: 4 of 4 with the cure, 0 of 2 without it; the cure did 100 points (18 to 100)."
-        assert said in closed.text
+        closed = await team.card("At the end 6 of 6 were cured.")
         assert closed.ts == offer.ts
-        assert sorted(set(team.stage.nodes) - set(done(team))) == alone
-        assert [line["outcome"] for line in team.logged("wave") if "outcome" in line] == ["cured"] * 4
+        assert sorted(done(team)) == sorted(team.stage.nodes)
+        assert [line["outcome"] for line in team.logged("wave") if "outcome" in line] == ["cured"] * 6
+
+
+async def test_button_of_an_older_card_that_would_leave_nodes_alone_says_that_this_is_gone(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path) as (_, team, fleet):
+        value = json.dumps({"words": ["role=gpu"], "causes": [LEAK], "kind": "wave", "control": "10%"})
+        click = Click("click-1", Person(ALICE, TEAM), "fleet-go", value, "", "", ONCALL, "1.0")
+        with pytest.raises(UsageError, match="Control groups of waves are gone"):
+            await team.fleet.clicked(click)
+        await team.idle()
+        assert await fleet.waves() == []
 
 
 async def test_so_many_nodes_are_only_asked_after_a_yes_that_says_how_many_and_how_long(tmp_path: Path) -> None:
@@ -115,43 +107,27 @@ async def test_so_many_nodes_are_only_asked_after_a_yes_that_says_how_many_and_h
 
 async def test_wave_over_so_many_nodes_is_only_checked_after_a_yes(tmp_path: Path) -> None:
     async with fleet_of(tmp_path, nodes=30) as (slack, team, fleet):
-        view = await planning(slack, team, fleet)
-        await slack.submit("alice", view, {"control": "10 %, drawn at random"})
+        await slack.click("alice", await swept(team, fleet), "fleet-plan")
         asking = await team.card("30 nodes? 30 nodes would be checked, and a wave proposed for those that have it")
         assert "takes about 24 s" in asking.text
         assert "zombie wave start" in json.dumps(asking.blocks)
-        assert "--control 10%" in json.dumps(asking.blocks)
         assert await fleet.waves() == []
         await slack.click("alice", asking, "fleet-go")
         await team.offering("Wave: ")
         wave = await wave_of(fleet)
-        assert (len(wave.proposal.controls), len(wave.proposal.members)) == (3, 27)
+        assert len(wave.proposal.members) == 30
 
 
-async def test_plan_that_was_forged_is_anothers_or_comes_twice_proposes_one_wave_at_most(tmp_path: Path) -> None:
+async def test_plan_whose_click_comes_twice_proposes_one_wave(tmp_path: Path) -> None:
     async with fleet_of(tmp_path) as (slack, team, fleet):
-        view = await planning(slack, team, fleet)
-        await slack.submit("alice", view, {"control": "10 %, drawn at random"})
-        offer = await team.offering("Wave: ")
-        sent = next(one.payload for one in slack.dispatcher.delivered if one.payload.get("type") == "view_submission")
+        offer = await planned(slack, team, fleet)
+        sent = next(one.payload for one in slack.dispatcher.delivered if "fleet-plan" in json.dumps(one.payload))
         await slack.dispatcher.interaction(copy.deepcopy(sent))  # Slack delivers it once more
         await team.restarted("runner-2").submissions.carry_on()  # and another program looks for what is left
-
-        forged: list[tuple[str, dict[str, Any]]] = [
-            ("another's", {"user": {"id": BOB, "team_id": TEAM}}),
-            ("changed", {"view": {**sent["view"], "private_metadata": sent["view"]["private_metadata"] + " "}}),
-            ("decides", {"view": {**sent["view"], "callback_id": "reason"}}),
-        ]
-        for name, changes in forged:
-            payload = {**copy.deepcopy(sent), **changes, "trigger_id": name}
-            told = await slack.dispatcher.interaction(payload)
-            assert "PlanChanged" in json.dumps(told.answer), name
         await team.idle()
         assert len(await fleet.waves()) == 1
-        assert len(team.cards("Wave: ")) == 1
-        assert [name for _, name in await team.refusals()] == ["PlanChanged"] * 3
+        assert [card.ts for card in team.cards("Wave: ")] == [offer.ts]
         assert done(team) == []
-        assert offer.ts == team.cards("Wave: ")[0].ts
 
 
 async def test_wave_is_approved_once_by_somebody_who_may_and_never_under_the_brake(tmp_path: Path) -> None:
@@ -227,9 +203,8 @@ async def test_two_programs_that_hear_a_yes_at_once_put_one_on_record(tmp_path: 
 async def test_program_that_ends_while_nodes_are_checked_leaves_a_card_that_says_so(tmp_path: Path) -> None:
     async with fleet_of(tmp_path) as (slack, team, fleet):
         fleet.checks.clear()
-        await slack.submit("alice", await planning(slack, team, fleet), {"control": "10 %, drawn at random"})
+        await slack.click("alice", await swept(team, fleet), "fleet-plan")
         preparing = await team.card("3 nodes are being checked")
-        assert "10% of those that have it are left alone, drawn at random." in preparing.text
         for task in set(team.tasks):  # it is killed
             task.cancel()
         await team.idle()

@@ -1,4 +1,4 @@
-"""How many files an alert passes on its way to a card, and a yes on its way to the first command on the node."""
+"""How often an alert, and a yes, wait for the record; how many files they pass is printed beside it, and not judged."""
 
 from __future__ import annotations
 
@@ -24,10 +24,6 @@ from tests.slack.workspace import workspace
 
 PROGRAM = Path(bot.__file__).parent
 NOT_COUNTED = {"demo", "lab"}  # the simulated workspace runs in this process, too
-# About 50 and 46 as they stand; 53 and 46 were the most seen, and a few more are for a loaded machine. They may become
-# fewer, and never more. Fifty and thirty-five were aimed at; docs/architecture.md says what the rest is.
-MOST_OF_AN_ALERT = 54
-MOST_OF_A_YES = 48
 # How often each room is entered; about 20 and 10 times the ledger. A card may be drawn once or twice more, and in an
 # alert that takes longer, whoever looks every second does so more often.
 MOST_ENTRIES_OF_AN_ALERT = {"ledger": 36, "response": 4, "surfaces": 8}
@@ -137,7 +133,7 @@ def listening() -> Iterator[Walks]:
         threading.setprofile(None)
 
 
-async def test_an_alert_passes_few_files(tmp_path: Path) -> None:
+async def test_an_alert_enters_the_rooms_seldom(tmp_path: Path) -> None:
     with listening() as walks:
         async with alert_stage(tmp_path, timing=NO_BEAT) as here:
             for number in range(1, WALKS + 1):
@@ -145,11 +141,10 @@ async def test_an_alert_passes_few_files(tmp_path: Path) -> None:
                     assert await here.page(f"E{number}", f"Q{number}", title=f"node-{number}: core 39 pinned") == 202
                     await here.card(f"node-{number}", "CRITICAL", "leaked-memory-cgroups")
     print(f"an alert: {len(walks.files)} files; entered: {walks.told}")
-    assert len(walks.files) <= MOST_OF_AN_ALERT, walks.files
     enters_few(walks, MOST_ENTRIES_OF_AN_ALERT)
 
 
-async def test_a_yes_passes_few_files(tmp_path: Path) -> None:
+async def test_a_yes_enters_the_rooms_seldom(tmp_path: Path) -> None:
     with listening() as walks:
         async with workspace() as slack, acting_team(slack, tmp_path, nodes=WALKS) as here:
             for number in range(1, WALKS + 1):
@@ -159,7 +154,6 @@ async def test_a_yes_passes_few_files(tmp_path: Path) -> None:
                     await until_begun(here, f"node-{number}")
                 await here.idle()
     print(f"a yes: {len(walks.files)} files; entered: {walks.told}")
-    assert len(walks.files) <= MOST_OF_A_YES, walks.files
     enters_few(walks, MOST_ENTRIES_OF_A_YES)
 
 

@@ -14,7 +14,6 @@ from bot.demo.fleet import FLEET
 from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.demo.machine import changes
 from bot.demo.machine.state import Line
-from bot.domain.feedback import ENOUGH
 from bot.domain.house_events import HOUSE, VerdictMarked
 from bot.ledger import Database, Ledger, Waves
 from tests.nodes.acting_fleet import POLICY, Site, site
@@ -41,18 +40,53 @@ async def told(here: Site, wave: str) -> dict[str, Any]:
     return found
 
 
+async def yes(here: Site, wave: str, name: str) -> Any:
+    digest = (await told(here, wave))["digest"]
+    said = ("--digest", digest[:32], "--approve-as", name, "--reason", "the canary first")
+    return await here.zombie("wave", "approve", wave, *said)
+
+
 async def approved(here: Site, wave: str) -> None:
-    done = await here.zombie("wave", "approve", wave, "--approve-as", "bob", "--reason", "the canary first")
+    done = await yes(here, wave, "bob")
     assert done.status == 0, done.err
 
 
+async def test_plans_are_shown_whole_and_a_yes_that_names_no_digest_or_another_is_refused(tmp_path: Path) -> None:
+    nodes = {"n0": (STUCK, None), "n1": (STUCK, None), "n2": (AUTO_RESTART, None)}
+    async with site(tmp_path, nodes) as here:
+        asked = ("wave", "start", "*", "--cause", "lockup", CAUSE, "--json")
+        wave = json.loads((await here.zombie(*asked, login="alice")).out)
+        assert wave["does"] == "2 × reboot; 1 × disable ecs.service, then reboot"
+        alike, other = wave["plans"]
+        assert ({node["node"] for node in alike["nodes"]}, len(alike["commands"])) == ({"n0", "n1"}, 1)
+        assert "= <boot> && exec sudo -n systemctl reboot" in alike["commands"][0]
+        (alone,) = other["nodes"]
+        assert other["commands"][0] == "sudo -n systemctl disable --now -- ecs.service"
+        assert f"= {alone['boot']} && exec sudo -n systemctl reboot" in other["commands"][1]
+        every = [node for plan in wave["plans"] for node in plan["nodes"]]
+        assert len({node["boot"] for node in every}) == len({node["address"] for node in every}) == 3
+        shown = await here.zombie("wave", wave["id"])
+        blind = await here.zombie("wave", "approve", wave["id"], "--approve-as", "bob", "--reason", "go")
+        assert (blind.status, "names the digest of the plans above" in blind.err) == (2, True), blind
+        for said in (shown.out, blind.out):
+            assert all(command in said for plan in wave["plans"] for command in plan["commands"]), said
+            assert all(node[name] in said for node in every for name in ("node", "address", "boot")), said
+            assert wave["digest"][:32] in said
+        for digest, status, named in (("0" * 64, 1, "PlanChanged"), (wave["digest"][:12], 2, "32 digits")):
+            named_as = ("--digest", digest, "--approve-as", "bob", "--reason", "go")
+            no = await here.zombie("wave", "approve", wave["id"], *named_as)
+            assert (no.status, named in no.err) == (status, True), no
+        assert (await told(here, wave["id"]))["state"] == "proposed"
+
+
 @pytest.mark.long
-async def test_real_cure_goes_through_the_stages_and_says_what_it_did_beyond_chance(tmp_path: Path) -> None:
+async def test_real_cure_goes_through_the_stages(tmp_path: Path) -> None:
     async with site(tmp_path, {f"n{number}": (AUTO_RESTART, None) for number in range(5)}) as here:
-        wave = await started(here, "--control", "20%")
-        assert (wave["state"], len(wave["nodes"]), len(wave["controls"])) == ("proposed", 4, 1)
-        assert wave["stages"] == [1, 4]
-        own = await here.zombie("wave", "approve", wave["id"], "--approve-as", "alice", "--reason", "mine")
+        gone = await here.zombie("wave", "start", "*", "--cause", CAUSE, "--control", "20%", login="alice")
+        assert (gone.status, "control groups of waves are gone" in gone.err) == (2, True), gone
+        wave = await started(here)
+        assert (wave["state"], len(wave["nodes"]), wave["stages"]) == ("proposed", 5, [1, 2, 5])
+        own = await yes(here, wave["id"], "alice")
         assert (own.status, own.err.split(": ")[1]) == (1, "SelfApproval")
         alone = await here.remediate(wave["nodes"][0]["incident"], "bob")
         assert (alone.status, alone.err.split(": ")[1]) == (1, "PartOfWave"), "only the wave gives it the turn"
@@ -64,12 +98,7 @@ async def test_real_cure_goes_through_the_stages_and_says_what_it_did_beyond_cha
         over = await told(here, wave["id"])
         assert over["state"] == "completed"
         assert {node["turn"] for node in over["nodes"]} == {"cured"}
-        assert [here.machine(node["node"]).done for node in over["nodes"]] == [DONE] * 4
-        (control,) = over["controls"]
-        assert here.machine(control["node"]).done == [], "what is held back is left alone"
-        assert over["effect"]["treated"] == {"nodes": 4, "well": 4}
-        assert over["effect"]["controls"] == {"nodes": 1, "well": 0}
-        assert (await here.told(control["incident"]))["state"] == "cancelled"
+        assert [here.machine(node["node"]).done for node in over["nodes"]] == [DONE] * 5
         whole = await here.zombie("audit", "verify")
         assert (whole.status, whole.out[:5]) == (0, "whole"), whole
 
@@ -112,12 +141,13 @@ async def test_doubt_a_policy_that_changes_and_a_brake_stop_it_before_anything_i
     async with site(tmp_path, {f"n{number}": (AUTO_RESTART, None) for number in range(2)}) as here:
         wave = await started(here)
         with Database.open(f"sqlite:///{here.folder / 'state' / 'zombie.db'}") as database:
-            for number in range(ENOUGH):
-                mark = VerdictMarked(f"i{number}", CAUSE, right=False)
-                Ledger(database).append(HOUSE, None, mark, f"slack:T0/U{number}")
-        no = await here.zombie("wave", "approve", wave["id"], "--approve-as", "bob", "--reason", "go")
+            for who in ("alice", "bob"):  # who may approve; there are no others
+                Ledger(database).append(HOUSE, None, VerdictMarked("i1", CAUSE, right=False), f"terminal:{who}")
+        no = await yes(here, wave["id"], "bob")
         assert (no.status, no.err.split(": ")[1]) == (1, "CauseInDoubt")
-        assert (await here.zombie("playbooks", "looked-at", CAUSE, "--reason", "it is right now")).status == 0
+        assert (
+            await here.zombie("playbooks", "looked-at", CAUSE, "--reason", "it is right now", login="alice")
+        ).status == 0
         await approved(here, wave["id"])
         await here.zombie("brake", "on", "--reason", "a rollout")
         assert (await here.zombie("wave", "run", wave["id"])).status == 1

@@ -120,6 +120,7 @@ async def test_chunk_that_is_given_up_with_its_workers_is_named(tmp_path: Path) 
                 out, err = await asked.communicate()
             told = json.loads(out)
             assert (asked.returncode, told["answered"], told["complete"]) == (2, 1, False), err
+            assert told["unread"] == ["gpu-1b-3"]
             assert "Not read: gpu-1b-3: the workers that read them died one after another." in err.decode()
 
 
@@ -140,7 +141,7 @@ async def test_nodes_go_to_workers_of_their_zone_and_what_nobody_reads_is_named(
             assert of_b.end() == 0
             shop.worker(ZOMBIE_INVENTORY=a)  # one without a zone is asked for the others, and does not know them
             told, said = await swept(here, "role=gpu", "--cause", LEAK, "--scheduler", shop.url, status=2)
-            assert (told["answered"], told["complete"]) == (2, False)
+            assert (told["answered"], told["complete"], told["unread"]) == (2, False, ["gpu-1b-1", "gpu-1b-2"])
             assert told["causes"][0]["nodes"] == ["gpu-1a-1", "gpu-1a-2"]
             assert "Not read: gpu-1b-1, gpu-1b-2: the inventory of" in said
             assert "does not have them. The others were read, and are counted." in " ".join(said.split())

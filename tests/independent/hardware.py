@@ -1,7 +1,4 @@
-"""Cases of GPUs, memory, EBS volumes and network cards.
-
-Longer than 300 lines: it is a list with one entry a case.
-"""
+"""Cases of GPUs, memory, EBS volumes and network cards."""
 
 from __future__ import annotations
 

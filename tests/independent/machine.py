@@ -1,7 +1,4 @@
-"""A machine at rest, and what its services, agents, containers and devices can be made to say.
-
-Longer than 300 lines: a machine has that many programs, and each is set by one method.
-"""
+"""A machine at rest, and what its services, agents, containers and devices can be made to say."""
 
 from __future__ import annotations
 
@@ -369,6 +366,14 @@ class Machine(Load):
     def smi_hangs(self) -> Self:
         """Let nvidia-smi never come back."""
         self.facts.smi = None
+        return self
+
+    def unfinished(
+        self, *lines: str, boot: Sequence[str] = ("file vmlinuz-6.1.0-28", "file initrd.img-6.1.0-28")
+    ) -> Self:
+        """Set what is at work or half done before a reboot, a line each, and the files of the next boot."""
+        text = "\n".join([*lines, *(f"boot {each}" for each in boot), "-- end --", ""])
+        self.facts.instead[("unfinished", "look")] = (text,)
         return self
 
     def without(self, *probes: str) -> Self:

@@ -1,7 +1,4 @@
-"""The recording of a machine: what every probe's commands would have printed on it, at both looks.
-
-Longer than 300 lines: every probe has its own answer, and nothing else is in it.
-"""
+"""The recording of a machine: what every probe's commands would have printed on it, at both looks."""
 
 from __future__ import annotations
 
@@ -95,7 +92,7 @@ def _system(facts: Facts) -> Iterator[Answer]:
     ]
     yield "cpu", "mpstat", answers.mpstat(facts.kernel, filled)
     looks = f"looks {facts.up + 0.2:.2f} {facts.up + 4.65:.2f} {len(facts.processes) + 180}"
-    said = ["hz 100", *facts.waits, looks, *facts.processes, *facts.threads, "end", ""]
+    said = ["hz 100", *facts.waits, looks, *_names(facts), *facts.processes, *facts.threads, "end", ""]
     yield "processes", "processes", "\n".join(said)
     yield "interrupts", "interrupts", *(_interrupts(facts, look) for look in both)
     yield "interrupts", "irqbalance", f"{facts.irqbalance}\n"
@@ -110,6 +107,19 @@ def _system(facts: Facts) -> Iterator[Answer]:
     lines = [*boot, (2.6, speaker), *((facts.up - ago, text) for ago, text in facts.log if ago < facts.up)]
     yield "kernel_log", "log", answers.kernel_log(sorted(lines), facts.up)
     yield "clock", "look", _clock_look(facts)
+
+
+def _names(facts: Facts) -> Iterator[str]:
+    """All processes by their names: those that were busy, and the system's own."""
+    seen: dict[str, list[tuple[int, int]]] = {"systemd": [(3, 0)]}
+    for row in facts.processes:
+        if found := re.fullmatch(r"p (\d+) (\d+) \d+ \((.*)\) \S (.*)", row):
+            fields = found.group(4).split()
+            if fields[0] != "2":  # the kernel's threads are its children
+                seen.setdefault(found.group(3), []).append((int(fields[18]), int(found.group(1)) + int(found.group(2))))
+    for name, mine in seen.items():
+        yield f"n {len(mine)} {min(born for born, _ in mine)} {sum(spent for _, spent in mine)} ({name})"
+    yield f"names {len(seen)}"
 
 
 def _services(facts: Facts) -> Iterator[Answer]:

@@ -99,8 +99,13 @@ async def _checked(
 async def approved_by_another(slack: SlackWorkspace, node: str, offer: Message) -> Message:
     """Have alice be refused as her own approver, and bob approve; return the card once the incident has ended."""
     await slack.click("alice", offer, "approve")
-    refused = await slack.until(lambda: slack.modal("alice"), SOON, "what whoever asked is told")
-    assert "SelfApproval" in json.dumps(refused.blocks)
+    refused = await slack.until(
+        lambda: next(
+            (view for view in [slack.modal("alice")] if view and "SelfApproval" in json.dumps(view.blocks)), None
+        ),
+        SOON,
+        "what whoever asked is told",
+    )
     await slack.close("alice", refused)
     await slack.click("bob", offer, "approve")
     dialog = await slack.until(lambda: slack.modal("bob"), SOON, "the dialog that asks for a reason")

@@ -43,6 +43,7 @@ from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord
 from bot.transport.kubernetes import KubernetesApi
 from tests.directories import Always
+from tests.nodes.at_rest import nothing_at_work
 from tests.schedules.whole_look import WholeLook
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
@@ -102,7 +103,9 @@ class Machine:
             raise ConnectionRefused(f"{node.name} refused the connection.")
         for question in batch.questions:
             up, (out, err, status) = self.uptime(), self._answer(question.command.argv)
-            yield Completed(question.probe, question.command.name, 0, out, err, status, started_at_uptime=up)
+            yield Completed(
+                question.probe, question.command.name, question.look, out, err, status, started_at_uptime=up
+            )
 
     def _answer(self, argv: tuple[str, ...]) -> tuple[str, str, int]:
         if argv[0] == "tail":
@@ -114,6 +117,8 @@ class Machine:
             return f"LoadState=loaded\nActiveState={state}\nNRestarts=0\nRestartUSec=10s\n", "", 0
         if argv[:2] == ("sh", "-c") and len(argv) > 3:  # nothing else stops with its unit
             return f"Id={argv[-1]}\nNames={argv[-1]}\n\n-- all told --\n", "", 0
+        if (at_rest := nothing_at_work(argv)) is not None:
+            return at_rest, "", 0
         if argv[:2] == ("sh", "-c"):
             found = fenced(argv[2])
             assert found is not None, argv

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from bot.domain.node import Node
-from bot.domain.policy import Policy
 from bot.domain.rolling import Places, RollingRequest, rolling_rights
 from bot.ledger import Database, Ledger
 from bot.ledger.chat_requests import ChatRequestStore
@@ -56,7 +55,6 @@ class Patient:
         self.ring = folder / "ring"
         self.places = Places(str(self.perf), str(run), (str(ctl),), str(self.ring))
         self.node = Node("real", sshd.address, sshd.port, sshd.user, sshd.client_key)
-        self.policy = Policy(approvers=frozenset({"terminal:ann", "terminal:bob"}))
         self.limits = RollingLimits()
         self.database, self.ledger = database, Ledger(database)
         self.ids = iter(f"capture{number:03}" for number in range(100))
@@ -77,9 +75,7 @@ class Patient:
         keyring = Keyring(self.sshd.known_hosts)
         access = RingAccess(SshTransport(keyring, nonce), SshScriptTransport(keyring), nonce, self.places)
         ledger: Any = Asynchronous(self.ledger)
-        return RollingControl(
-            access, ledger, self.policy, self.limits, lambda: datetime.now(UTC), lambda: next(self.ids), seconds
-        )
+        return RollingControl(access, ledger, self.limits, lambda: datetime.now(UTC), lambda: next(self.ids), seconds)
 
     def start(self, *around: str, seconds: int = 0) -> str:
         request = RollingRequest(1, 1, around or ("nic-reset", "lockup"))

@@ -28,10 +28,18 @@ class Sshd:
 
     address = "127.0.0.1"
 
-    def __init__(self, *, extra_config: str = "", login_as_root: bool = False, shell: str = "/bin/sh") -> None:
+    def __init__(
+        self,
+        *,
+        extra_config: str = "",
+        login_as_root: bool = False,
+        shell: str = "/bin/sh",
+        mounts: str = "",
+    ) -> None:
         """Prepare, without starting. `extra_config` lines go first, and in sshd_config the first word counts.
 
-        `shell` is the login shell of the test's own user.
+        `shell` is the login shell of the test's own user. `mounts` are lines of sh that mount something over the
+        node's files, for this server and its sessions alone; only root can.
         """
         if SSHD is None:
             raise FileNotFoundError("sshd is not installed (Debian: apt install openssh-server)")
@@ -44,6 +52,7 @@ class Sshd:
         self.known_hosts = self.folder / "known_hosts"
         self._extra_config = extra_config
         self._shell = shell
+        self._in_mounts = ["unshare", "--mount", "sh", "-ec", f'{mounts}\nexec "$@"', "sh"] if mounts else []
         self._process: subprocess.Popen[bytes] | None = None
         self._sudoers = Path(f"/etc/sudoers.d/{self.folder.name}")
         self._own_user = IS_ROOT and not login_as_root
@@ -77,7 +86,7 @@ class Sshd:
             configuration = self._write_configuration()
             with self.log.open("ab") as log:
                 self._process = subprocess.Popen(
-                    [str(SSHD), "-D", "-e", "-f", str(configuration)],
+                    [*self._in_mounts, str(SSHD), "-D", "-e", "-f", str(configuration)],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

@@ -44,8 +44,10 @@ match sys.argv[1:]:
     case ["--version"]:
         print("systemd @VERSION@ (of a test)")
     case ["show", *_]:
-        print("Result=success\nActiveState=%s" % ("active" if alive else "inactive"))
-        print("MainPID=%d\nExecMainStartTimestampMonotonic=%d" % ((pid, since) if alive else (0, 0)))
+        told = {"Result": "success", "ActiveState": "active" if alive else "inactive", "MainPID": pid * alive}
+        told["ExecMainStartTimestampMonotonic"] = since * alive
+        asked = [word for before, word in zip(sys.argv, sys.argv[1:]) if before == "-p"]
+        print("".join("%s=%s\n" % (name, value) for name, value in told.items() if name in asked), end="")
     case ["stop", "zombie-capture.service"]:
         if alive:
             os.killpg(pid, signal.SIGTERM)

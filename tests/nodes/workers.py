@@ -71,7 +71,9 @@ class Workshop:
         self.options = options
         argv = ["-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show"]
         argv += ["--scheduler-file", str(self._file), "--dashboard-address", "127.0.0.1:0", *options]
-        self.scheduler = Program(argv, environ, folder)
+        # As somebody else starts it: in an empty folder, and without this program.
+        (elsewhere := folder / "scheduler").mkdir(exist_ok=True)
+        self.scheduler = Program(argv, {**environ, "PYTHONPATH": ""}, elsewhere)
         self.workers: list[Program] = []
         until(self._is_up, within=STARTS, what="the scheduler")
         self.url: str = json.loads(self._file.read_text())["address"]

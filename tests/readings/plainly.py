@@ -8,8 +8,8 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.domain.safe_text import MARK, redacted_text, safe
-from bot.domain.secret_forms import KEY_BEGINS, KEY_ENDS, KEY_MARK, SECRET_NAME, SECRET_NAMED, SECRET_NEXT, VALUE
+from bot.domain.safe_text import redacted_text, safe
+from bot.domain.secret_forms import KEY_BEGINS, KEY_ENDS, KEY_MARK, MARK, context
 
 LEFT_OUT = frozenset({"raw", "lines", "source", "source_later"})
 
@@ -57,7 +57,7 @@ def redacted(value: Any) -> Any:
         return redacted_text(value)
     if isinstance(value, Mapping):
         told = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str)), "")
-        hidden = {"value"} if SECRET_NAME.match(told) else set()  # as Kubernetes lists a container's environment
+        hidden = {"value"} if context().name.match(told) else set()  # as Kubernetes lists a container's environment
         return {redacted_text(name): _named(name, item, name in hidden) for name, item in value.items()}
     if isinstance(value, Sequence):
         return _listed(value)
@@ -65,7 +65,7 @@ def redacted(value: Any) -> Any:
 
 
 def _named(name: str, value: Any, is_secret: bool) -> Any:
-    if is_secret or SECRET_NAME.match(name):
+    if is_secret or context().name.match(name):
         if isinstance(value, str) and value:
             return MARK
         if isinstance(value, Sequence):
@@ -79,10 +79,10 @@ def _listed(values: Sequence[Any]) -> list[Any]:
     for value in values:
         if isinstance(value, str):
             rest, inside = _without_key(value, inside)
-            before, rest = rest, VALUE.sub(rf"\1{MARK}", rest) if is_value else rest
+            before, rest = rest, context().value.sub(rf"\g<before>{MARK}", rest) if is_value else rest
             found.append(MARK if is_next and rest else redacted_text(rest))
-            is_next = SECRET_NEXT.search(before[-200:]) is not None
-            is_value = SECRET_NAMED.search(before[-200:]) is not None
+            is_next = context().next.search(before[-200:]) is not None
+            is_value = context().named.search(before[-200:]) is not None
         else:
             found.append(redacted(value))
     return found

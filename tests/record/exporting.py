@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from bot.actions import ACTIONS
+from bot.app.bundles import Verified, export, verified
 from bot.app.check import PROGRAM
 from bot.app.parts import library
 from bot.domain.batch import Sampling
+from bot.domain.bundle import ORDER, Bundle, BundleFile
+from bot.domain.entry import NotedHead
 from bot.domain.events import Approved, Escalated, PlanProposed, StepStarted
 from bot.domain.fold import fold
 from bot.domain.node import Node
@@ -31,6 +39,12 @@ from tests.record.incidents import ASKER, BEGAN_AT, BOOT
 from tests.record.keeping import keep
 
 NODE = Node("ray-gpu-1a-0417", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"})
+ROOT = Path(__file__).parents[2]
+# A child's peak begins with that of the process that forked it: so a small one forks it.
+MEASURED = (
+    "import resource, subprocess, sys; done = subprocess.run([sys.executable, '-m', 'bot', *sys.argv[1:]]).returncode;"
+    "print(done, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024, flush=True)"
+)
 END = Escalated("no proof", "Look at its console.")
 SECRET = "xoxb-123456789012-" + "a1B2" * 6
 
@@ -86,3 +100,50 @@ def ended(database: Database) -> str:
     assert proposal is not None
     keep(ledger, incident_id, (Approved(proposal.digest, "it is drained"), StepStarted(1, 1, BOOT), END))
     return incident_id
+
+
+def bundle_of(database: Database, incident_id: str, until: NotedHead | None = None) -> Bundle:
+    """Export an incident, and read what was written."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "b.jsonl"
+        export(database, incident_id, BEGAN_AT, path, until)
+        return bundle_in(path.read_bytes())
+
+
+def bundle_in(raw: bytes) -> Bundle:
+    """Read a bundle as a value, to change it."""
+    file = BundleFile(BytesIO(raw))
+    found: dict[str, list[Any]] = {kind: [] for kind in ORDER}
+    for kind, value in file.rows():
+        found[kind].append(value)
+    entries, house, kept = tuple(found["entry"]), tuple(found["house"]), tuple(found["kept"])
+    case = found["case"][0] if found["case"] else None
+    return Bundle(found["bundle"][0], entries, house, found["report"][0], case, kept, file.form)
+
+
+def raw_of(bundle: Bundle) -> bytes:
+    """Write a bundle, with every hash of its last line right."""
+    return b"".join(bundle.lines())
+
+
+def damage(raw: bytes) -> tuple[str, ...]:
+    """What of a bundle was changed."""
+    return BundleFile(BytesIO(raw)).damage()
+
+
+def looked_at(bundle: Bundle | bytes, *heads: str) -> Verified:
+    """Verify a bundle by the program that wrote it."""
+    raw = bundle if isinstance(bundle, bytes) else raw_of(bundle)
+    return verified(BytesIO(raw), library(), [NotedHead.of(head) for head in heads])
+
+
+def measured(state: Path, *command: str) -> tuple[str, int, int]:
+    """Run a command at an ASCII terminal; return what it said, its exit status, and its peak in MiB."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(state), "ZOMBIE_STATE_DIR": str(state)}
+    environment |= {"PYTHONPATH": str(ROOT), "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    environment |= {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    line = (sys.executable, "-c", MEASURED, *command)
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    *said, last = done.stdout.splitlines()
+    status, megabytes = map(int, last.split())
+    return "\n".join([*said, done.stderr]), status, megabytes

@@ -55,6 +55,7 @@ from bot.domain.house_events import (
     IncidentEnded,
     IncidentsPruned,
     NodeReleased,
+    OlderNoted,
     PolicyChanged,
     SymptomCaught,
     VerdictMarked,
@@ -66,7 +67,6 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
 from bot.domain.wave import stages_of
 from bot.domain.wave_events import (
-    ArmLooked,
     TurnEnded,
     TurnGiven,
     TurnOutcome,
@@ -188,13 +188,16 @@ HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     NodeReleased("node-7", "7k3m9x2qpv", "it waits for an answer", "the node is needed", "carol"),
     WishRefused("SelfApproval", "Who asks does not approve.", "approve", "7k3m9x2qpv", 3),
     EntryAnchored("7k3m9x2qpv", "Approved", 4, "ef" * 32),
+    OlderNoted({"7k3m9x2qpv": f"9:{'ab' * 32}"}),
     BrakePulled("rollout", "sent-V1-2.3"),
     BrakeReleased("rollout is over", 3),
     PolicyChanged("cd" * 32, 'approvers = ["U012APPRO"]'),
     IncidentsPruned({"7k3m9x2qpv": f"9:{'ab' * 32}"}, BEGAN_AT),
     CauseMuted("io-stall", "kafka-*", BEGAN_AT + timedelta(days=7), "the old disks go in May", "ann"),
     CauseUnmuted("io-stall", "kafka-*", "they are gone", "ann"),
-    VerdictMarked("7k3m9x2qpv", "leaked-memory-cgroups", False, NODE, "ef" * 32, "click-1-2", "ann"),
+    VerdictMarked(
+        "7k3m9x2qpv", "leaked-memory-cgroups", False, NODE, "ef" * 32, "click-1-2", "ann", ("slack:S012ONCALL",)
+    ),
     CauseLookedAt("leaked-memory-cgroups", "the threshold was too low; it is 5,000 now", "ann"),
     CaptureAsked("c4p7t0re00", "node-7", 12, 2, ("nic-reset",), True, "ann"),
     CaptureApproved("c4p7t0re00", "bob", "it resets at night"),
@@ -237,7 +240,7 @@ WAVE_EVENTS: tuple[WaveEvent, ...] = (
     TurnEnded("incident1", "node-1", TurnOutcome.FAILED, "escalated: no proof"),
     WaveStopped("node-1 is not fixed", "bob"),
     WaveResumed("a broken disk", "bob"),
-    WaveEnded(WaveEnding.EXPIRED, "too late", ArmLooked(3, 2, 1), ArmLooked(4, 1, 2)),
+    WaveEnded(WaveEnding.EXPIRED, "too late"),
 )
 
 _TO_PROPOSED: tuple[IncidentEvent, ...] = (OPENING, TRIAGED, PROPOSED)

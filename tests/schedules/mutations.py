@@ -46,6 +46,18 @@ def fence_without(why: FenceRefusal) -> Callable[[pytest.MonkeyPatch], None]:
     return put_back
 
 
+def journal_outside_the_fence(patch: pytest.MonkeyPatch) -> None:
+    whole = Fence.around
+    told = re.compile(r"(.*; )(timeout -k 1 2 sh -c '[^']+' \S+ \S+ \S+; exec </dev/null; )(.*)")
+
+    def around(self: Fence, line: str) -> str:
+        found = told.fullmatch(whole(self, line))
+        assert found is not None, "the fence is written otherwise by now"
+        return found[2] + found[1] + found[3]
+
+    patch.setattr(Fence, "around", around)
+
+
 def key_not_demanded(patch: pytest.MonkeyPatch) -> None:
     whole = NodeAccess._runs
 
@@ -122,6 +134,7 @@ MUTATIONS = (
     Mutation("fence without the machine", fence_without(FenceRefusal.MACHINE), "another machine was acted on"),
     Mutation("fence without the boot", fence_without(FenceRefusal.BOOT), "changes by commands from long ago"),
     Mutation("fence without the deadline", fence_without(FenceRefusal.LATE), "changes by commands from long ago"),
+    Mutation("journal told outside the fence", journal_outside_the_fence, "that never were"),
     Mutation("host key not demanded", key_not_demanded, "another machine was acted on"),
     Mutation("sent again without waiting", sent_again_at_once, "while an earlier one could still begin"),
     Mutation("hold by name only", held_by_name, "one machine was acted on by two incidents"),

@@ -14,6 +14,7 @@ from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionLost, ConnectionRefused, HostKeyRejected
 from bot.domain.node import Node
+from tests.nodes.at_rest import nothing_at_work
 from tests.schedules.world import BEGAN_AT, World
 
 BOOT_FENCE = re.compile(r'test "\$\(cat /proc/sys/kernel/random/boot_id\)" = (\S+) && exec sudo -n systemctl reboot')
@@ -21,6 +22,11 @@ BOOT_FENCE = re.compile(r'test "\$\(cat /proc/sys/kernel/random/boot_id\)" = (\S
 _CONDITION = re.compile(
     r'(?:up=\$\(cat /proc/uptime\); )?test "([^"]+)" (=|-lt) (\'[^\']*\'|\S+) '
     r'\|\| \{ echo "([^"]*)" >&2; exit (\d+); \}; '
+)
+# What writes a line into the node's journal, from its input; also as a shell would take it.
+_JOURNAL = re.compile(
+    r"timeout -k 1 2 sh -c 'logger -p user\.notice -t \"zombie\[([\w-]+)\]\" <&3 & wait' 3<&0 >/dev/null 2>&1; "
+    r"exec </dev/null; "
 )
 _UPTIME = "${up%%.*}"
 _UNTIL = re.compile(r'"\$\{up%%\.\*\}" -lt (\d+) ')
@@ -49,11 +55,15 @@ class CountingNode:
     names: str = "ecs.service"  # what its unit is called
     required_by: str = ""  # what stops with its unit
     excludes: str = ""  # what runs, and stops when its unit is started
+    at_work: str = ""  # lines of what a reboot would cut off
     done_as_stranger: int = 0  # changes after it became another machine
     done_late: int = 0  # changes by a command that was sent into another boot, or long ago
     on_its_way: list[tuple[str, float]] = field(default_factory=list)  # boot and deadline of what may arrive yet
     crossing: list[Callable[[], None]] = field(default_factory=list)  # what arrives once more after its next boot
     overtaken: int = 0  # commands that came while an earlier one could still have begun
+    journal: list[str] = field(default_factory=list)  # the incidents of its lines, in order
+    untold: int = 0  # changes without a line in its journal
+    in_vain: int = 0  # lines for commands that did nothing
 
     @property
     def machine_id(self) -> str:
@@ -87,7 +97,11 @@ class CountingNode:
 
     def through(self, line: str) -> tuple[str, str, int]:
         """Return what is left of a shell command behind conditions that hold; else what one says, and its status."""
-        while (found := _CONDITION.match(line)) is not None:
+        while (found := _CONDITION.match(line) or _JOURNAL.match(line)) is not None:
+            if found.re is _JOURNAL:
+                self.journal.append(found.group(1))
+                line = line[found.end() :]
+                continue
             left, how, right, says, status = found.groups()
             is_so, (wanted,) = self.words[left], shlex.split(right)
             if not (is_so == wanted if how == "=" else int(is_so) < int(wanted)):
@@ -112,6 +126,8 @@ class CountingNode:
         if argv[:3] == ("sudo", "-n", "-l"):
             return ("/usr/bin/" + " ".join(argv[3:]), "", 0) if self.may else ("", "", 1)
         assert argv[:2] == ("sh", "-c"), argv
+        if (at_rest := nothing_at_work(argv)) is not None:
+            return at_rest.replace("boot file", f"{self.at_work}boot file", 1), "", 0
         if argv[3:] == ("sh", "ecs.service") and "Conflicts" in argv[2]:
             state = "LoadState=loaded\nActiveState="
             own = f"Id=ecs.service\nNames={self.names}\n{state}inactive\nConflicts={self.excludes}\n"
@@ -121,9 +137,12 @@ class CountingNode:
             own = f"Id=ecs.service\nNames={self.names}\nRequiredBy={self.required_by}\n"
             others = "".join(f"\nId={name}\nNames={name}\n" for name in self.required_by.split())
             return f"{own}{others}\n-- all told --\n", "", 0
+        before = len(self.journal)
         line, says, status = self.through(argv[2])
         if status:
+            self.in_vain += len(self.journal) - before
             return "", says, status
+        self.untold += len(self.journal) != before + 1
         self.overtaken += any(boot == self.boot_id and self.uptime < until for boot, until in self.on_its_way)
         return "", "", self.change(line)
 
@@ -205,7 +224,8 @@ class Wire:
     async def read(
         self, node: Node, batch: Batch, deadline: timedelta, host_key: str | None = None
     ) -> AsyncGenerator[Completed, None]:
-        acts = any(question.command.argv[0] == "sh" and len(question.command.argv) == 3 for question in batch.questions)
+        asked = [question.command.argv for question in batch.questions]
+        acts = any(argv[0] == "sh" and len(argv) == 3 and nothing_at_work(argv) is None for argv in asked)
         there, shown = self.lands(node, acts)
         await self.world.boundary()
         if not there.is_up:
@@ -219,7 +239,7 @@ class Wire:
             argv = question.command.argv
             if len(argv) > 3 and argv[0] == "sh":  # asked together with the identity, and broken off together with it
                 stdout, stderr, status = there.answer(argv)
-                yield Completed(question.probe, question.command.name, 0, stdout, stderr, status)
+                yield Completed(question.probe, question.command.name, question.look, stdout, stderr, status)
                 continue
             if self.world.chance(self.cuts if acts else self.breaks):
                 if acts and self.world.chance(0.5):  # it arrives all the same, and maybe much later
@@ -236,4 +256,6 @@ class Wire:
                 await self.world.sleep(self.world.random.choice((0.0, 0.2, 4.0)))
                 if there.boot != boot:
                     raise ConnectionLost(f"The connection to {node.name} broke.")
-            yield Completed(question.probe, question.command.name, 0, stdout, stderr, status, started_at_uptime=began)
+            yield Completed(
+                question.probe, question.command.name, question.look, stdout, stderr, status, started_at_uptime=began
+            )

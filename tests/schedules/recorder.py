@@ -14,6 +14,7 @@ from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.house_events import NodeReleased, WishRefused
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.post import CardRecord
+from bot.domain.rolling_record import CaptureDecision
 from bot.ledger import Ledger
 from tests.schedules.world import World
 
@@ -29,7 +30,15 @@ class Recorder:
         if self.world.chance(self.fails):
             raise LedgerUnavailable("The database is locked.")
         done = verb(*args)
-        if verb.__name__ not in ("append", "append_all", "append_together", "begin", "free", "refused"):
+        if verb.__name__ not in (
+            "append",
+            "append_all",
+            "append_together",
+            "append_captures",
+            "begin",
+            "free",
+            "refused",
+        ):
             return done  # nothing was written that somebody could die without having heard of
         await self.world.boundary()
         if self.world.chance(self.fails):
@@ -61,6 +70,9 @@ class Recorder:
 
     async def captures(self) -> tuple[Entry, ...]:
         return await self._do(self.ledger.captures)  # type: ignore[no-any-return]
+
+    async def append_captures(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
+        return await self._do(self.ledger.append_captures, decide, by)  # type: ignore[no-any-return]
 
     async def incident(self, stream: str) -> Incident | None:
         return await self._do(self.ledger.incident, stream)  # type: ignore[no-any-return]
@@ -102,6 +114,11 @@ class Recorder:
         self, incident: Incident, cause: str, machine_id: str, within: timedelta, most: int
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         return await self._do(self.ledger.earlier, incident, cause, machine_id, within, most)  # type: ignore[no-any-return]
+
+    async def begun_for(
+        self, incident: Incident, cause: str, machine_id: str, within: timedelta
+    ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
+        return await self._do(self.ledger.begun_for, incident, cause, machine_id, within)  # type: ignore[no-any-return]
 
     async def refused(self, event: WishRefused, by: str) -> None:
         await self._do(self.ledger.refused, event, by)

@@ -52,6 +52,8 @@ class Played:
         for stranger in self.stage.wire.strangers:
             if stranger.asked + stranger.stopped:
                 yield "another machine was acted on"
+            if stranger.journal:
+                yield "another machine's journal tells of a change"
         for node in self._machines():
             if any(times > 1 for times in node.reboots.values()) or sum(node.reboots.values()) > 1:
                 yield f"{node.name} was rebooted: {dict(node.reboots)}"
@@ -63,6 +65,8 @@ class Played:
                 yield f"{node.done_late} changes by commands from long ago"
             if node.overtaken:
                 yield f"{node.overtaken} commands were sent while an earlier one could still begin"
+            if node.untold or node.in_vain:
+                yield f"its journal lacks {node.untold} changes and tells of {node.in_vain} that never were"
 
     def _in_incidents(self) -> Iterator[str]:
         begun: dict[int, set[str]] = defaultdict(set)

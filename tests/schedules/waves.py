@@ -1,7 +1,4 @@
-"""Waves in a scheduled world: programs that die, people who stop, leave and resume, nodes that become others.
-
-Longer than 300 lines: the world of a wave, and the rules that it is held to, are read together.
-"""
+"""Waves in a scheduled world: programs that die, people who stop, leave and resume, nodes that become others."""
 
 from __future__ import annotations
 
@@ -12,22 +9,22 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from bot.domain.alert import BOT
 from bot.domain.errors import LedgerUnavailable, NotAnApprover, Refused
-from bot.domain.events import Approved, Cancelled, StepStarted
+from bot.domain.events import Approved, StepStarted
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Limits
 from bot.domain.transitions import State
 from bot.domain.wave import Wave, WaveState, stages_of
-from bot.domain.wave_events import TurnOutcome, WaveMember, WaveProposed
+from bot.domain.wave_events import TurnOutcome, WaveApproved, WaveMember, WaveProposed
 from bot.ledger import Database, Ledger
 from bot.ledger import Waves as BlockingWaves
-from bot.response.fleet.waves import HELD_BACK, Waves
-from bot.response.fleet.waves_run import Look, WaveRun
+from bot.response.fleet.waves import Waves
+from bot.response.fleet.waves_run import WaveRun
 from tests.schedules.stage import POLICY, SETTLED, Stage
 from tests.schedules.world import World
 
+BLIND = "blind"  # the reason of a yes that names no plans, or others
 EXPIRES = timedelta(minutes=20)
 FORGIVEN = timedelta(minutes=5)  # a yes that was looked at may be told so much later: its program may stand still
 PEOPLE = frozenset(("terminal", "slack"))
@@ -71,10 +68,6 @@ class Rights:
         return Approval(by, "")
 
 
-async def one_by_one(looks: Sequence[Look]) -> list[bool | None]:
-    return [await look() for look in looks]
-
-
 @dataclass
 class PlayedWave:
     """A wave that is over, and everything that must hold of it."""
@@ -99,14 +92,14 @@ class PlayedWave:
         for stranger in self.stage.wire.strangers:
             if stranger.asked + stranger.stopped:
                 yield "another machine was acted on"
-        controls = {member.node for member in self.wave.proposal.controls}
         for name, node in self.stage.nodes.items():
             if sum(node.reboots.values()) > 1 or node.stopped > 1 or node.overtaken:
                 yield f"{name} was acted on twice"
             if node.done_as_stranger or node.done_late:
                 yield f"{name} was acted on as another machine, or late"
-            if name in controls and (node.asked or node.stopped):
-                yield f"{name} was to be left alone"
+
+        if any(approval.event.reason == BLIND for approval in self.wave.approvals):
+            yield "a yes counted of somebody who had not seen these plans"
 
     def _in_incidents(self) -> Iterator[str]:
         if not self.wave.ended:
@@ -193,7 +186,7 @@ class Play:
 
         async def run() -> None:
             remediation, ledger = self.stage.remediation(), self.stage.ledger
-            runs = WaveRun(self.desk, self.stage.responder(), self.stage, self.stage.diagnose, PEOPLE, name, one_by_one)
+            runs = WaveRun(self.desk, self.stage.responder(), self.stage, PEOPLE, name)
             while True:
                 try:
                     again = await runs.advance(self.wave)
@@ -214,15 +207,21 @@ class Play:
 
         self.world.start(name, run)
 
-    def says(self, name: str, verb: str, after: float, times: int = 1) -> None:
-        """Have a person say something of the wave after a while; what is refused is refused."""
+    def says(self, name: str, verb: str, after: float, times: int = 1, *, saw: str | None = None) -> None:
+        """Have a person say something of the wave after a while; what is refused is refused.
+
+        Shape: `saw` is the digest of the plans that they saw; None: of this wave's plans.
+        """
 
         async def say() -> None:
             for _ in range(times):
                 await self.world.sleep(after)
                 for _ in range(4):
                     try:
-                        await getattr(self.desk, verb)(self.wave, Approval(f"terminal:{name}", f"{verb} it"))
+                        wave = self.waves.find(self.wave)
+                        assert wave is not None
+                        seen, reason = (wave.proposal.digest, f"{verb} it") if saw is None else (saw, BLIND)
+                        await getattr(self.desk, verb)(self.wave, Approval(f"terminal:{name}", reason, digest=seen))
                     except Refused as no:
                         self.stage.refusals[no.name] += 1
                     except LedgerUnavailable:
@@ -266,18 +265,20 @@ def played_wave(
     deadly: float = 0.02,
     limits: Limits | None = None,
     zones: Sequence[str] = (),
+    controls: int = 0,
+    is_approved: bool = False,
 ) -> PlayedWave:
-    """Play one wave: its members and those left alone, one to three programs, and whatever happens meanwhile.
+    """Play one wave: its members, one to three programs, and whatever happens meanwhile.
 
-    Shape: nodes are in one of the `zones` after another, as their label az says.
+    Shape: nodes are in one of the `zones` after another, as their label az says. An older program's wave has
+    `controls`, members that it would have left alone, and may have been approved by that program.
     """
     world = World(seed, deadly)
     ledger, waves = Ledger(database, lambda: world.now), BlockingWaves(database, lambda: world.now)
     before = ledger.head(HOUSE).seq
     number = members or world.random.choice((2, 3, 4, 6))
-    controls = world.random.choice((0, 1, 2))
-    names = [f"w{seed}n{at}" for at in range(number + controls)]
-    approvals = world.random.choice((1, 1, 2))
+    names = [f"w{seed}n{at}" for at in range(number)]
+    approvals = 1 if is_approved else world.random.choice((1, 1, 2))
     limits = limits or Limits(at_once=world.random.choice((1, 1, 2)))
     policy = replace(POLICY, wave_expires=EXPIRES, limits=limits)
     policy = replace(policy, approvals=approvals, approvers=policy.approvers | {"terminal:cleo"})
@@ -299,25 +300,25 @@ def played_wave(
         assert found.proposal is not None
         drawn.append(WaveMember(name, incident, found.proposal.digest))
     world.random.shuffle(drawn)
-    left_alone, cured = tuple(drawn[:controls]), tuple(drawn[controls:])
     proposed = WaveProposed(
         ("*",),
         ("leaked-memory-cgroups",),
-        cured,
-        left_alone,
-        stages_of(number),
+        tuple(drawn[controls:]),
+        tuple(drawn[:controls]),
+        stages_of(number - controls),
         EXPIRES,
         policy.digest,
         "",
         "",
         approvals,
     )
-    waves.append(wave, 0, proposed.sealed(), "terminal:asker")
-    for member in left_alone:
-        ledger.append(member.incident, 3, Cancelled(HELD_BACK), BOT)
+    waves.append(wave, 0, (sealed := proposed.sealed()), "terminal:asker")
+    if is_approved:
+        waves.append(wave, 1, WaveApproved(sealed.digest, "go", needed=approvals), "terminal:bob")
     rights = Rights(world)
     play = Play(database, seed, world, stage, waves, rights, wave, incidents)
     play.says("asker", "decide", 1)  # who asked may not
+    play.says("bob", "decide", 1.5, saw=world.random.choice(("", "0" * 64)))  # of no wave, or of another
     play.says("bob", "decide", 2)
     if approvals == 2:
         play.says("cleo", "decide", 3)

@@ -1,7 +1,4 @@
-"""Acting in the simulated workspace: real desks, guards and record over nodes that count what is done to them.
-
-Longer than 300 lines: one team, and what its people do and see.
-"""
+"""Acting in the simulated workspace: real desks, guards and record over nodes that count what is done to them."""
 
 from __future__ import annotations
 
@@ -45,9 +42,11 @@ from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord, Opening
 from bot.surfaces.slack.connection import SlackConnection
+from bot.surfaces.slack.listeners import Submission
 from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.message import Message as Posted
 from bot.surfaces.slack.parts import CARD, MessageTarget
+from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.report_file import ReportFile
 from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
@@ -200,9 +199,18 @@ class ActingTeam:
         await self.slack.click(user, message, action)
         return await self.slack.until(lambda: self.slack.modal(user), what="the dialog")
 
+    async def sends(self, user: str, view: View, reason: str) -> None:
+        """Deliver the dialog as sent, also one without a button for it: it may have been opened when it had one."""
+        person = Person(self.slack.state.user(user).id, TEAM)
+        await self.acting.submissions.submitted(Submission(view.id, person, view.private_metadata, reason))
+
     async def decides(self, user: str, message: Message, action: str = "approve", reason: str = "it leaks") -> None:
         """Click, give the reason, and send it."""
         view = await self.dialog(user, message, action)
+        if "submit" not in view.fields:
+            await self.slack.close(user, view)
+            await self.sends(user, view, reason)
+            return
         sent = await self.slack.submit(user, view, {"reason": reason})
         assert (dict(sent.errors), sent.trouble) == ({}, "")
 

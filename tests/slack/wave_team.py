@@ -135,7 +135,7 @@ class Fleet:
             for incident in await self.team.ledger.incidents()
             if incident.id[0] == "i"
         ]
-        request = WaveRequest(ask.words, ask.causes, by, control=ask.control, channel=channel)
+        request = WaveRequest(ask.words, ask.causes, by, channel=channel)
         return await self.desk.propose(name, request, found, PLAYBOOK.name)
 
     async def waves(self) -> list[Wave]:
@@ -145,7 +145,7 @@ class Fleet:
     async def carry_on(self) -> None:
         """Stand in for the program that serves: carry every wave and its incidents on until they have ended."""
         team = self.team
-        run = WaveRun(self.desk, team.responder, team.stage, team.stage.diagnose, PEOPLE, "runner-1")
+        run = WaveRun(self.desk, team.responder, team.stage, PEOPLE, "runner-1")
         while waves := [wave for wave in await self.waves() if not wave.ended]:
             for wave in waves:
                 try:

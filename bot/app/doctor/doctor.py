@@ -6,20 +6,23 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
 
 from bot.app.acting import acting_login, acting_rights
 from bot.app.doctor import own_state
-from bot.app.doctor.history import prometheus, pyroscope
 from bot.app.doctor.nodes import NodeExamination, sample
-from bot.app.doctor.serving import LocalBot
 from bot.app.listings import listing_words
+from bot.app.metric_history import history_of, profiled_by
 from bot.app.parts import library, now, ssh_transport
 from bot.app.policy_settings import rules_of_acting
-from bot.domain.contracts import Transport
+from bot.domain.contracts import Clock, Transport
 from bot.domain.doctor_finding import DoctorFinding, Mark
-from bot.domain.errors import SettingsError, ZombieError
+from bot.domain.errors import CannotRead, SettingsError, ZombieError
+from bot.domain.metric_history import MetricHistory
 from bot.domain.node import Node
 from bot.domain.policy import Policy
+from bot.domain.safe_text import one_line
 from bot.domain.setting import rows_of
 from bot.inventory import Inventory
 from bot.inventory.kind import ListingStatus
@@ -145,3 +148,86 @@ class Doctor:
 
 async def _told(examined: DoctorFinding) -> Sequence[DoctorFinding]:
     return (examined,)
+
+
+# --- Checks Prometheus and Pyroscope: do they answer, and do they know a node?
+
+
+async def prometheus(settings: Settings, nodes: Sequence[Node], now: Clock) -> tuple[DoctorFinding, ...]:
+    """Does Prometheus answer, and does it know a node?
+
+    Raises: SettingsError when PROMETHEUS_URL is not an address.
+    """
+    history = history_of(settings, nodes)
+    if history is None:
+        return (DoctorFinding("Prometheus", Mark.NOT_SET, "no PROMETHEUS_URL: verdicts come without the past"),)
+    hint = "Is it reachable, and does its label instance hold the inventory's names, addresses or labels?"
+    try:
+        return (await _of_a_node("Prometheus", history, nodes, now, hint),)
+    finally:
+        await history.close()
+
+
+async def pyroscope(settings: Settings, nodes: Sequence[Node], now: Clock) -> tuple[DoctorFinding, ...]:
+    """Does Pyroscope answer, and does it know a node? No result where it is not set.
+
+    Raises: SettingsError when PYROSCOPE_URL is not an address.
+    """
+    profiled = profiled_by(settings, nodes)
+    if profiled is None:
+        return ()
+    hint = "Is it reachable, and which label names nodes there? [pyroscope] label in zombie.toml"
+    return (await _of_a_node("Pyroscope", profiled, nodes, now, hint),)
+
+
+async def _of_a_node(name: str, history: MetricHistory, nodes: Sequence[Node], now: Clock, hint: str) -> DoctorFinding:
+    if not nodes:
+        return DoctorFinding(name, Mark.NOTE, "not tried: there are no nodes")
+    try:
+        evidence = await history.before(nodes[0], now())
+    except CannotRead as no:
+        return DoctorFinding(name, Mark.WRONG, str(no), hint)
+    return DoctorFinding(name, Mark.OK, f"of {nodes[0].name}: {evidence[0].says if evidence else 'no past found'}")
+
+
+# --- The bot that serves on this machine, checked over HTTP by its pages
+
+
+MOST_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LocalBot:
+    """The bot at an address of this machine, if it serves there."""
+
+    address: str
+
+    async def fetched(self, path: str) -> str:
+        """Return a page of it; empty if the status is no success.
+
+        Raises: OSError when nothing answers there.
+        """
+        host, _, port = self.address.rpartition(":")
+        here = "127.0.0.1" if host in ("", "0.0.0.0", "[::]") else host
+
+        def get() -> str:
+            with build_opener(ProxyHandler({})).open(f"http://{here}:{port}{path}", timeout=3) as answer:
+                return str(answer.read(MOST_BYTES).decode(errors="replace"))
+
+        try:
+            return await asyncio.to_thread(get)
+        except URLError as no:
+            if getattr(no, "code", 0):
+                return ""
+            raise OSError(one_line(str(no.reason), 80)) from no
+
+    async def examined(self) -> tuple[DoctorFinding, ...]:
+        """Does it take work?"""
+        try:
+            page = await self.fetched("/readyz")
+        except OSError as no:
+            return (DoctorFinding("bot here", Mark.NOT_SET, f"no bot answers at {self.address} ({no})"),)
+        if '"ready": true' in page:
+            return (DoctorFinding("bot here", Mark.OK, f"takes work at {self.address}"),)
+        hint = f"curl http://{self.address}/readyz says why"
+        return (DoctorFinding("bot here", Mark.WRONG, f"at {self.address} takes no work", hint),)

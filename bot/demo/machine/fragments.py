@@ -98,6 +98,16 @@ async def busiest(context: CommandContext, argv: Sequence[str]) -> Answer:
         if process.state == "D"
     )
     text += f"looks {first.uptime:.2f} {second.uptime:.2f} {len(everyone)}\n"
+    alike: dict[str, list[tuple[int, int]]] = {}
+    for process in everyone:
+        if not process.kernel:
+            spent = sum(processes.ticks(process, process.threads, second)) - sum(before[process.pid])
+            alike.setdefault(process.comm, []).append((int(process.since * TICKS), spent))
+    text += "".join(
+        f"n {len(mine)} {min(born for born, _ in mine)} {sum(spent for _, spent in mine)} ({name})\n"
+        for name, mine in alike.items()
+    )
+    text += f"names {len(alike)}\n"
     by_kernel = sorted((row for row in rows if row[1]), key=lambda row: -row[1])[:15]
     by_all = sorted((row for row in rows if row not in by_kernel), key=lambda row: -(row[0] + row[1]))
     for usr, sys, process in (*by_kernel, *by_all[: 25 - len(by_kernel)]):
@@ -140,6 +150,11 @@ def throttled(context: CommandContext, argv: Sequence[str]) -> Answer:
 def shown_units(context: CommandContext, argv: Sequence[str]) -> Answer:
     """`systemctl show` of every service that is not at rest."""
     return systemd.systemctl(context.state, context.now(), argv[2].partition("exec ")[2].replace("'", "").split())
+
+
+def nothing_starts(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """No oneshot is at work here."""
+    return Answer.text("-- end of units --\n")
 
 
 def failed_units(context: CommandContext, argv: Sequence[str]) -> Answer:
@@ -293,6 +308,7 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("systemd-detect-virt", host),
     ("cpu.cfs_quota_us", throttled),
     ("exec systemctl show", shown_units),
+    ("--state=activating -p Id", nothing_starts),
     ("|PropagatesStopTo)=", unit_fragments.dependents),
     ("ConflictedBy", unit_fragments.conflicts),
     ("systemctl list-units --all --state=failed", failed_units),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from datetime import timedelta
 
+from bot.demo.machine import processes
 from bot.demo.machine.command import Answer, CommandContext
 from bot.demo.machine.state import Content, Moment, State
 
@@ -100,9 +101,20 @@ def nvidia_smi(context: CommandContext, argv: Sequence[str]) -> Answer:
     ]
     listed = "".join([*(f"{bus}, 0\n" for bus, _ in there), *lost])
     rows = "".join(f"{bus}, {'Yes' if gpu.remap_pending else 'No'}, No\n" for bus, gpu in there)
-    said = "".join(f"GPU {bus}\n    GPU Recovery Action               : {gpu.recovery}\n" for bus, gpu in there)
+    now, said = context.now(), ""
+    running = {process.pid: process for process in processes.all_processes(context.state)}
+    for bus, gpu in there:
+        said += f"GPU {bus}\n    GPU Recovery Action               : {gpu.recovery}\n"
+        pids = [pid for pid in gpu.pids if pid in running]
+        said += "".join(f"        Process ID                        : {pid}\n" for pid in pids)
+        said += "" if pids else "    Processes                             : None\n"
+    used = [running[pid] for pid in sorted({pid for gpu in gpus for pid in gpu.pids}) if pid in running]
+    ran = "".join(processes.stat(process, process.pid, process.threads, now) for process in used)
     status = f"status {255 if lost else 0}\n"
-    return Answer.text(f"==> /gpus <==\n{listed}{status}==> /rows <==\n{rows}==> /actions <==\n{said}-- end --\n")
+    return Answer.text(
+        f"==> /gpus <==\n{listed}{status}==> /rows <==\n{rows}==> /actions <==\n{said}"
+        f"==> /processes <==\nup {now.uptime:.2f}\n{ran}-- end --\n"
+    )
 
 
 def diskstats(state: State, now: Moment) -> str:

@@ -44,6 +44,8 @@ class Recorder:
             return None
         if not state.sudo:
             return _REFUSED
+        if " -rf " in line and self._runs(now.uptime):
+            return Answer.error("a recorder may run there already", 1)
         if (start := _START.search(line)) is not None:
             self._since, self._until = now.uptime, now.uptime + int(start[3])
             self._lasts, self._most = 60.0 * int(start[1]), int(start[2])

@@ -260,12 +260,13 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """An NVIDIA GPU on the bus; a GPU that is not `there` for nvidia-smi has fallen off."""
+    """An NVIDIA GPU on the bus; a GPU that is not `there` for nvidia-smi has fallen off. `pids` use it."""
 
     bus: str
     there: bool = True
     remap_pending: bool = False
     recovery: str = "None"
+    pids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class SlashCommand:
     should_escape: bool = False
 
 
-HINT = "check NODE… | status | cancel ID | undo ID | policy @user VERB NODE | brake on | help"
+HINT = "check NODE… | status | cancel ID | undo ID | brake on | help"
 COMMANDS = (SlashCommand("/zombie", "Check a node and say what is wrong with it", HINT, should_escape=True),)
 
 

@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime
 
 from bot.domain.alert import BOT
 from bot.domain.contracts import ActingLedger, Clock, Fresh
 from bot.domain.defaults import CAPTURE_HOURS, CAPTURES_A_DAY, CAPTURES_AT_ONCE
+from bot.domain.entry import Entry
 from bot.domain.errors import (
     Braked,
     BudgetSpent,
     CannotRead,
     CannotTell,
+    ConnectionLost,
+    LedgerError,
     MissingRight,
     NodeBusy,
     NotAllowedToAsk,
-    SelfApproval,
     StateChanged,
+    Unreachable,
     UsageError,
+    ZombieError,
 )
 from bot.domain.fence import SENT_WITHIN
 from bot.domain.house_events import (
-    HOUSE,
-    CaptureApproved,
     CaptureAsked,
     CaptureBegan,
     CaptureEnded,
+    CaptureEvent,
     CaptureStarting,
     CaptureStopping,
-    HouseEvent,
+    SymptomCaught,
 )
 from bot.domain.node import Node
-from bot.domain.policy import Approval, Policy
 from bot.domain.rolling import (
     ROOT_SECONDS,
     RollingRequest,
@@ -43,25 +48,25 @@ from bot.domain.rolling import (
     start_argv,
     stop_ways,
 )
-from bot.domain.rolling_record import RollingCapture, RollingState, captures_of
+from bot.domain.rolling_record import STARTS_WITHIN, CaptureRecord, RollingCapture, captures_of
+from bot.domain.rolling_shell import unit_is_free
 from bot.domain.root_command import root_argv, root_line
 from bot.domain.safe_text import one_line
 from bot.response.capture.capacity import can_keep_ring
 from bot.response.capture.ring_access import MachineIdentity, RingAccess
 from bot.response.capture.rolling_status import RollingStatus
-from bot.response.decision import guards
 
-_SETTLES = 15.0  # seconds within which systemd has started the unit
+_SETTLES = 45.0  # seconds from the fence until systemd has started the unit: what runs before it takes 10 s each
+_ENDED_BY_TIME = (None, 124, 137)  # what it asked systemd for may still be done
 
 
 @dataclass(frozen=True, slots=True)
 class RollingLimits:
-    """The limits of recording: nodes at once, hours, captures a day for each person; and who has to agree."""
+    """The limits of recording: nodes at once, hours, captures a day for each person."""
 
     at_once: int = CAPTURES_AT_ONCE
     most_hours: int = CAPTURE_HOURS
     a_day: int = CAPTURES_A_DAY
-    approval: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,6 @@ class RollingControl:
 
     access: RingAccess
     ledger: ActingLedger
-    policy: Policy
     limits: RollingLimits
     now: Clock
     new_id: Fresh
@@ -91,163 +95,239 @@ class RollingControl:
     async def ask(
         self, node: Node, request: RollingRequest, by: str, os_user: str = "", capture: str = ""
     ) -> RollingCapture:
-        """Record a request, and start it unless another person has to agree; `capture` is its id, where known.
+        """Record a request, and start it; `capture` is its id, where known.
 
-        Raises: Refused, by its name, when not allowed; Unreachable; CannotRead, with what to do.
+        Raises: Refused, by its name, when not allowed; Unreachable; CannotRead, with what to do. Where it is not known
+        whether the recorder started, the error says so, and a later look finds out.
         """
         if request.hours > self.limits.most_hours:
             raise BudgetSpent(f"[capture] most_hours allows {self.limits.most_hours} hours, not {request.hours}.")
-        await self._is_free(node.name, by, "")
-        asked = CaptureAsked(
-            capture or self.new_id(),
-            node.name,
-            request.hours,
-            request.segment_minutes,
-            request.around,
-            self.limits.approval,
-            os_user,
-        )
-        await self._tell(asked, by)
+        around, minutes = request.around, request.segment_minutes
+        asked = CaptureAsked(capture or self.new_id(), node.name, request.hours, minutes, around, os_user=os_user)
+        await self.ledger.append_captures(lambda record: self._asked(record, asked, by), by)
         try:
-            await self._is_free(node.name, by, asked.capture)
-            rolling = await self.find(asked.capture)
-            return await self.begin(node, rolling) if rolling.state is RollingState.APPROVED else rolling
-        except BaseException as no:
-            await self._over_if_never_started(asked.capture, no)
+            return await self._begin(node, await self.find(asked.capture))
+        except (Exception, asyncio.CancelledError) as no:
+            with contextlib.suppress(LedgerError):  # then its place is free some minutes later
+                await self.not_begun(asked.capture, str(getattr(no, "sentence", "")) or type(no).__name__)
             raise
-
-    async def approve(self, node: Node, rolling: RollingCapture, approval: Approval) -> RollingCapture:
-        """Record another person's yes, and start it.
-
-        Raises: NotAnApprover, SelfApproval, StateChanged; and what `begin` raises.
-        """
-        self.may_approve(rolling, approval)
-        if self.now() - rolling.asked_at > self.policy.approval_expires:
-            await self._tell(CaptureEnded(rolling.id, "nobody agreed in time"), BOT)
-            raise StateChanged(f"Capture {rolling.id} was asked for too long ago.", "Ask again.")
-        await self._tell(CaptureApproved(rolling.id, approval.os_user, one_line(approval.reason, 500)), approval.by)
-        try:
-            return await self.begin(node, await self.find(rolling.id))
-        except BaseException as no:
-            await self._over_if_never_started(rolling.id, no)
-            raise
-
-    def may_approve(self, rolling: RollingCapture, approval: Approval) -> None:
-        """Return for a person who may say yes. Raises: NotAnApprover, SelfApproval, StateChanged."""
-        guards.is_named(self.policy, approval)
-        asker = self.policy.people_of(rolling.by, rolling.os_user)
-        if not self.policy.self_approval and asker & self.policy.people_of(approval.by, approval.os_user):
-            raise SelfApproval("The person who asked for a capture may not approve it.", "Ask another person.")
-        _is_asked(rolling)
-
-    async def decline(self, rolling: RollingCapture, approval: Approval) -> RollingCapture:
-        """Record a no from a person who may say yes. Raises: NotAnApprover, StateChanged."""
-        guards.is_named(self.policy, approval)
-        _is_asked(rolling)
-        because = f"{approval.by} declined it" + (f": {one_line(approval.reason, 300)}" if approval.reason else "")
-        await self._tell(CaptureEnded(rolling.id, because), approval.by)
-        return await self.find(rolling.id)
-
-    async def begin(self, node: Node, rolling: RollingCapture) -> RollingCapture:
-        """Check the node's resources, record the intent, and start the recorder.
-
-        Raises: Refused; Unreachable; CannotRead, with what to do. Then nothing runs, or the next look finds out.
-        """
-        whom, look = await self.access.look(node)
-        can_keep_ring(node, look)
-        starting = CaptureStarting(rolling.id, whom.boot_id, whom.machine_id, whom.host_key, whom.uptime, look.event)
-        await self._tell(starting, BOT)
-        argv = start_argv(rolling.request, look.event, look.systemd, self.access.places, self.seconds)
-        folder = root_argv(make_folder_argv(self.access.places), ROOT_SECONDS)
-        anew = root_line(remove_argv(self.access.places), ROOT_SECONDS)  # what an earlier capture may have left
-        line = f"{anew} && {shlex.join(folder)} && {shlex.join(root_argv(argv, ROOT_SECONDS))}"
-        try:
-            ended = await self.access.run(node, whom, line)
-        except (MissingRight, StateChanged) as no:
-            await self._tell(CaptureEnded(rolling.id, one_line(no.sentence, 200)), BOT)
-            raise
-        if ended.exit_status != 0:
-            said = one_line(ended.stderr, 200) or f"exit status {ended.exit_status}"
-            await self._tell(CaptureEnded(rolling.id, f"it did not start: {said}"), BOT)
-            raise CannotRead(f"the recorder did not start ({said})", "systemctl status zombie-capture says more.")
-        whom, look = await self.access.look(node)
-        if not owns(await self.find(rolling.id), whom, look):
-            left = await self.cleaned(node, whom, look)
-            said = f"the recorder ended at once ({look.reason or 'no reason was given'})"
-            await self._tell(CaptureEnded(rolling.id, said, left), BOT)
-            raise CannotRead(said, "Does perf record run there? journalctl -u zombie-capture says more.")
-        await self._tell(CaptureBegan(rolling.id, look.since_usec), BOT)
-        return await self.find(rolling.id)
 
     async def stop(self, node: Node, rolling: RollingCapture, by: str, os_user: str = "") -> RollingCapture:
         """Stop the recorder. Its ring stays for the next look, which reads the last samples and removes it.
 
-        Raises: Unreachable; CannotTell when another machine answers; MissingRight.
+        Raises: Unreachable; CannotTell when another machine answers; MissingRight; StateChanged while it is not known
+        whether the recorder has started; CannotRead when systemd does not stop it.
         """
-        if rolling.is_over:
+        if rolling.is_over or rolling.started is None:
             return rolling
-        if rolling.started is None:
-            await self._tell(CaptureEnded(rolling.id, f"{by} called it off"), by)
-            return await self.find(rolling.id)
         whom, look = await self.access.look(node)
         same_machine(node, rolling, whom)
         if not owns(rolling, whom, look):
+            if not rolling.since_usec and not has_arrived(rolling.started, whom):
+                raise StateChanged(f"Capture {rolling.id} is just being started.", "Stop it in half a minute.")
             return rolling  # it ended by itself: the next look says why
         recorded = max(0.0, whom.uptime - look.since_usec / 1e6)
-        await self._tell(CaptureStopping(rolling.id, os_user, look.spent_seconds, recorded), by)
+        stopping = CaptureStopping(rolling.id, os_user, look.spent_seconds, recorded)
+        await self._append(stopping, by, lambda now, _: now.stopping is None)
+        await self.halt(node, whom)
+        return await self.find(rolling.id)
+
+    async def halt(self, node: Node, whom: MachineIdentity) -> None:
+        """Stop the recorder on the node. Raises: Unreachable, StateChanged, MissingRight; CannotRead if it runs on."""
         ended = await self.access.run(node, whom, _first(stop_ways(self.access.places)))
         if ended.exit_status != 0:
             said = one_line(ended.stderr, 160) or f"exit status {ended.exit_status}"
             raise CannotRead(f"systemd did not stop the recorder ({said})", "It ends by itself at its time.")
+
+    async def not_begun(self, capture: str, said: str) -> RollingCapture | None:
+        """End a capture of which nothing was sent to its node, and say why; return its state, None if it has none."""
+        await self._append(CaptureEnded(capture, f"it was not started: {one_line(said, 200)}"), BOT, _is_unsent)
+        return (await self.all()).get(capture)
+
+    async def called_off(self, rolling: RollingCapture, by: str) -> RollingCapture:
+        """End a capture of which nothing was sent to its node, because a person says so; return its state."""
+        await self._append(CaptureEnded(rolling.id, f"{by} called it off"), by, _is_unsent)
+        return await self.find(rolling.id)
+
+    async def lapsed(self, rolling: RollingCapture) -> RollingCapture:
+        """End a capture whose program ended before it sent anything to the node; return its state."""
+        ended = CaptureEnded(rolling.id, "its program ended before it began, so nothing was started")
+        await self._append(ended, BOT, lambda now, at: _is_unsent(now, at) and now.is_overdue(at))
+        return await self.find(rolling.id)
+
+    async def lost(self, rolling: RollingCapture, said: str, by: str = "") -> RollingCapture:
+        """End a capture that has ended by itself on a node that cannot be looked at; return its state.
+
+        Shape: `said` is why not. A person (`by`) may end it as soon as its time is over, the bot a day after.
+        """
+        because = f"its time was over, and its node could not be looked at ({one_line(said, 160).rstrip('.')})"
+        ended = CaptureEnded(rolling.id, because, f"its ring in {self.access.places.folder}, if that node still exists")
+        await self._append(
+            ended, by or BOT, lambda now, at: now.is_on_node and (now.is_overdue(at) if by else now.is_lost(at))
+        )
+        return await self.find(rolling.id)
+
+    async def began(self, rolling: RollingCapture, since_usec: int) -> RollingCapture:
+        """Record that its recorder runs, and since when; return its state."""
+        await self._append(CaptureBegan(rolling.id, since_usec), BOT, lambda now, _: not now.since_usec)
+        return await self.find(rolling.id)
+
+    async def caught(self, event: SymptomCaught) -> None:
+        """Record a symptom, unless it is on record: several programs may see it."""
+        await self._append(event, BOT, lambda now, _: not now.knows(event.symptom, event.at_mono))
+
+    async def over(self, rolling: RollingCapture, because: str, left: str) -> RollingCapture:
+        """Record the end, and return the capture's new state."""
+        await self._append(CaptureEnded(rolling.id, because, left), BOT, lambda now, _: True)
         return await self.find(rolling.id)
 
     async def cleaned(self, node: Node, whom: MachineIdentity, look: RollingStatus) -> str:
         """Remove the ring of an ended recorder; return what is left, empty if nothing is.
 
-        While an unknown recorder runs, the ring is its own and is left alone.
+        While an unknown recorder runs, the ring is its own and is left alone: the command looks for one itself.
         """
         if look.is_active:
             return "a recorder that this record does not know"
         places = self.access.places
         forget = _first(forget_ways(places))  # it fails where no unit had failed
-        line = f"{root_line(remove_argv(places), ROOT_SECONDS)} && {{ {forget}; true; }}"
-        ended = await self.access.run(node, whom, line)
+        line = f"{unit_is_free(places)} && {root_line(remove_argv(places), ROOT_SECONDS)} && {{ {forget}; true; }}"
+        try:
+            ended = await self.access.run(node, whom, line)
+        except MissingRight:
+            return f"what is in {places.folder}, which the login may not remove"
         return "" if ended.exit_status == 0 else f"its ring ({one_line(ended.stderr, 160)})"
 
-    async def over(self, rolling: RollingCapture, because: str, left: str) -> RollingCapture:
-        """Record the end, and return the capture's new state."""
-        await self._tell(CaptureEnded(rolling.id, because, left), BOT)
-        return await self.find(rolling.id)
+    async def _begin(self, node: Node, rolling: RollingCapture) -> RollingCapture:
+        """Check the node's resources, record the intent, start the recorder, and look whether it runs.
 
-    async def _is_free(self, node: str, by: str, own: str) -> None:
-        """Raises: Braked, NodeBusy, BudgetSpent or NotAllowedToAsk when none may begin there; `own` is this capture."""
+        Raises: as `ask`.
+        """
+        whom, look = await self.access.look(node)
+        can_keep_ring(node, look)
+        starting = CaptureStarting(rolling.id, whom.boot_id, whom.machine_id, whom.host_key, whom.uptime, look.event)
+        await self.ledger.append_captures(lambda record: _starting(record, starting, whom), BOT)
+        rolling = await self.find(rolling.id)
         if (pulled := await self.ledger.braked()) is not None:
-            raise Braked(
-                f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "An approver releases it: zombie brake off"
-            )
-        before: list[RollingCapture] = []
-        for rolling in (await self.all()).values():
-            if rolling.id == own:
-                break
-            before.append(rolling)
-        alive = [rolling for rolling in before if not rolling.is_over and not rolling.is_overdue(self.now())]
-        if same := [rolling for rolling in alive if rolling.node == node]:
-            raise NodeBusy(f"{node} has capture {same[0].id} already.", f"zombie capture show {same[0].id}")
+            await self.over(rolling, "the brake was pulled before anything was sent to the node", "")
+            raise _braked(pulled)
+        failed, has_ended = await self._sent(node, whom, rolling, look)
+        try:
+            whom, look = await self.access.look(node)
+        except (Unreachable, CannotRead) as no:
+            raise _not_known(rolling, failed or no) from no
+        if owns(rolling, whom, look):
+            return await self.began(rolling, look.since_usec)
+        if not has_ended and not has_arrived(starting, whom):
+            raise _not_known(rolling, failed or CannotRead("its command did not end"))
+        said = f"the recorder ended at once ({look.reason or 'no reason was given'})"
+        because = said if failed is None else f"it did not start: {one_line(failed.sentence, 200)}"
+        await self.over(rolling, because, await self.cleaned(node, whom, look))
+        raise failed or CannotRead(said, "Does perf record run there? journalctl -u zombie-capture says more.")
+
+    async def _sent(
+        self, node: Node, whom: MachineIdentity, rolling: RollingCapture, look: RollingStatus
+    ) -> tuple[ZombieError | None, bool]:
+        """Send the command that starts the recorder; return what went wrong, and whether the command has ended."""
+        places = self.access.places
+        steps = (
+            unit_is_free(places),
+            root_line(remove_argv(places), ROOT_SECONDS),  # what an earlier capture may have left
+            f"{{ {_first(forget_ways(places))} 2>/dev/null; true; }}",  # an older systemd starts no failed unit anew
+            shlex.join(root_argv(make_folder_argv(places), ROOT_SECONDS)),
+            shlex.join(
+                root_argv(start_argv(rolling.request, look.event, look.systemd, places, self.seconds), ROOT_SECONDS)
+            ),
+        )
+        try:
+            ended = await self.access.run(node, whom, " && ".join(steps))
+        except (MissingRight, StateChanged) as no:
+            return no, True
+        except Unreachable as no:  # it may still arrive
+            return no, False
+        if ended.exit_status == 0:
+            return None, True
+        said = one_line(ended.stderr, 200) or f"exit status {ended.exit_status}"
+        failed = CannotRead(f"the recorder did not start ({said})", "systemctl status zombie-capture says more.")
+        return failed, ended.exit_status not in _ENDED_BY_TIME
+
+    def _asked(self, record: CaptureRecord, asked: CaptureAsked, by: str) -> Sequence[CaptureEvent]:
+        """Return the request, if it may go on record now.
+
+        Raises: Braked, StateChanged, NodeBusy, BudgetSpent or NotAllowedToAsk.
+        """
+        if record.pulled is not None:
+            raise _braked(record.pulled)
+        if asked.capture in record.captures:
+            raise StateChanged(f"Capture {asked.capture} is on record already.")
+        alive = [rolling for rolling in record.captures.values() if rolling.takes_place(record.now)]
+        if same := [rolling for rolling in alive if rolling.node.lower() == asked.node.lower()]:
+            raise NodeBusy(f"{asked.node} has capture {same[0].id} already.", f"zombie capture show {same[0].id}")
         if len(alive) >= self.limits.at_once:
             raise BudgetSpent(f"{len(alive)} captures run, and [capture] at_once allows no more.")
-        day_ago = self.now() - timedelta(days=1)
-        asked = sum(rolling.by == by and rolling.asked_at > day_ago for rolling in before)
-        if asked >= self.limits.a_day:
-            raise NotAllowedToAsk(f"{by} asked for {asked} captures within a day; [capture] a_day allows no more.")
+        most, lately = (
+            self.limits.a_day,
+            [each for each in record.captures.values() if each.was_asked_lately(record.now)],
+        )
+        if sum(rolling.by == by for rolling in lately) >= most:
+            raise NotAllowedToAsk(f"{by} asked for {most} captures within a day; [capture] a_day allows no more.")
+        return (asked,)
 
-    async def _over_if_never_started(self, capture: str, no: BaseException) -> None:
-        rolling = await self.find(capture)
-        if rolling.started is None and not rolling.is_over:
-            said = one_line(str(getattr(no, "sentence", "")) or type(no).__name__, 200)
-            await self._tell(CaptureEnded(capture, f"it did not start: {said}"), BOT)
+    async def _append(self, event: CaptureEvent, by: str, may: Callable[[RollingCapture, datetime], bool]) -> None:
+        """Append it where its capture is not over, and where `may` says so of the capture at the ledger's time."""
 
-    async def _tell(self, event: HouseEvent, by: str) -> None:
-        await self.ledger.append(HOUSE, None, event, by)
+        def decide(record: CaptureRecord) -> Sequence[CaptureEvent]:
+            rolling = record.captures.get(event.capture)
+            return () if rolling is None or rolling.is_over or not may(rolling, record.now) else (event,)
+
+        await self.ledger.append_captures(decide, by)
+
+
+def _starting(record: CaptureRecord, starting: CaptureStarting, whom: MachineIdentity) -> Sequence[CaptureEvent]:
+    """Return what goes on record before the command is sent; `whom` is the machine, which was seen without a recorder.
+
+    Raises: Braked, StateChanged or NodeBusy where it may not be sent.
+    """
+    if record.pulled is not None:
+        raise _braked(record.pulled)
+    rolling = record.captures.get(starting.capture)
+    if rolling is None or not _is_unsent(rolling) or record.now > rolling.asked_at + STARTS_WITHIN:
+        raise StateChanged(f"Capture {starting.capture} was called off, or took too long to begin.", "Ask again.")
+    before = []
+    for other in record.captures.values():  # a machine may have two names
+        if other.is_over or other.started is None or other.started.machine_id != whom.machine_id:
+            continue
+        if not (other.is_overdue(record.now) and has_arrived(other.started, whom)):
+            raise NodeBusy(
+                f"The machine has capture {other.id} already, as {other.node}.", f"zombie capture show {other.id}"
+            )
+        before.append(other)
+    because = f"its time was over, and capture {starting.capture} began there"
+    return (*(CaptureEnded(other.id, because) for other in before), starting)
+
+
+def _is_unsent(rolling: RollingCapture, _: datetime | None = None) -> bool:
+    """True where nothing was sent to the node."""
+    return rolling.started is None and not rolling.is_over
+
+
+def _braked(pulled: Entry) -> Braked:
+    return Braked(
+        f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "An approver releases it: zombie brake off"
+    )
+
+
+def _not_known(rolling: RollingCapture, no: ZombieError) -> ConnectionLost:
+    said = one_line(no.sentence, 200).rstrip(".")
+    return ConnectionLost(
+        f"Whether a recorder started on {rolling.node} is not known ({said}).",
+        f"A later look finds out: zombie capture show {rolling.id}",
+    )
+
+
+def has_arrived(started: CaptureStarting, whom: MachineIdentity) -> bool:
+    """True once the command that starts a recorder has done what it ever will; `whom` is what the node says now."""
+    latest = started.uptime + SENT_WITHIN.total_seconds() + _SETTLES
+    return whom.boot_id != started.boot_id or whom.uptime > latest
 
 
 def owns(rolling: RollingCapture, whom: MachineIdentity, look: RollingStatus) -> bool:
@@ -257,20 +337,14 @@ def owns(rolling: RollingCapture, whom: MachineIdentity, look: RollingStatus) ->
         return False
     if rolling.since_usec:
         return look.since_usec == rolling.since_usec
-    began = look.since_usec / 1e6  # whether the command arrived is not known
-    return started.uptime - 1 <= began <= started.uptime + SENT_WITHIN.total_seconds() + _SETTLES
+    since = look.since_usec / 1e6  # whether the command arrived is not known
+    return started.uptime - 1 <= since <= started.uptime + SENT_WITHIN.total_seconds() + _SETTLES
 
 
 def same_machine(node: Node, rolling: RollingCapture, whom: MachineIdentity) -> None:
     """Raises: CannotTell when another machine answers than the recording machine; nothing is sent to it."""
     if rolling.started is not None and rolling.started.machine_id != whom.machine_id:
         raise CannotTell(f"Another machine than that of capture {rolling.id} answers as {node.name}.")
-
-
-def _is_asked(rolling: RollingCapture) -> None:
-    """Raises: StateChanged when it no longer waits for an answer."""
-    if rolling.state is not RollingState.ASKED:
-        raise StateChanged(f"Capture {rolling.id} is {rolling.state.value}: it waits for no answer.")
 
 
 def _first(ways: tuple[tuple[str, ...], ...]) -> str:

@@ -48,11 +48,11 @@ class RollingKeeper:
             await self.once()
 
     async def once(self) -> None:
-        """Look at each capture that may be on a node and that nobody else looks at, in turn."""
+        """Look at each capture that is not over and that nobody else looks at, in turn."""
         try:
             captures = await self.watch.control.all()
             ours = [
-                rolling for rolling in captures.values() if rolling.is_on_node and await self.turns.take(rolling.id)
+                rolling for rolling in captures.values() if not rolling.is_over and await self.turns.take(rolling.id)
             ]
         except ZombieError as error:
             self.log("captures_unread", error=one_line(str(error)))
@@ -63,7 +63,7 @@ class RollingKeeper:
     async def _look(self, rolling: RollingCapture) -> None:
         try:
             async with asyncio.timeout(_LOOKS_FOR):
-                news = await self.watch.look(self.known.find(rolling.node), rolling)
+                news = await self.watch.seen(self.known, rolling)
         except (ZombieError, TimeoutError) as error:
             said = one_line(str(error)) or type(error).__name__
             if self._said.get(rolling.id) != said:

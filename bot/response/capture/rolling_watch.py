@@ -9,9 +9,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import BinaryIO, cast
 
-from bot.domain.alert import BOT
-from bot.domain.errors import CannotRead, ProfileError
-from bot.domain.house_events import HOUSE, CaptureBegan, SymptomCaught
+from bot.domain.contracts import NodeDirectory
+from bot.domain.errors import (
+    CannotRead,
+    CannotTell,
+    InventoryError,
+    MissingRight,
+    ProfileError,
+    StateChanged,
+    Unreachable,
+)
+from bot.domain.house_events import SymptomCaught
 from bot.domain.node import Node
 from bot.domain.rolling_record import RollingCapture
 from bot.domain.safe_text import one_line
@@ -19,7 +27,8 @@ from bot.profile import Reader, Sample
 from bot.profile.by_core import CoreRuns
 from bot.profile.sketch import sketch
 from bot.response.capture.held_cores import HELD_SECONDS, HeldCores, HeldStretch
-from bot.response.capture.rolling_control import RollingControl, owns, same_machine
+from bot.response.capture.ring_access import MachineIdentity
+from bot.response.capture.rolling_control import RollingControl, has_arrived, owns, same_machine
 from bot.response.capture.rolling_status import RollingStatus, Segment
 from bot.response.capture.sketches import Sketches
 from bot.response.capture.symptoms import Symptom, symptoms
@@ -66,6 +75,47 @@ class RollingWatch:
     sketches: Sketches | None = None
     _through: dict[str, set[str]] = field(default_factory=dict)
 
+    async def seen(
+        self, known: NodeDirectory, rolling: RollingCapture, keep: Keep = _keep_nothing, deep: bool = True
+    ) -> RollingNews:
+        """Look once, as `look`; one that never began, or whose node has not answered since its time, is over.
+
+        Raises: as `look`; InventoryError where the node is not in the inventory.
+        """
+        if rolling.started is None:  # whatever became of its node
+            rolling = await self.control.lapsed(rolling)
+        if not rolling.is_on_node:
+            return RollingNews(rolling)
+        try:
+            return await self.look(known.find(rolling.node), rolling, keep, deep)
+        except (InventoryError, Unreachable, CannotRead, CannotTell) as no:
+            rolling = await self.control.lost(rolling, no.sentence)
+            if not rolling.is_over:
+                raise
+            return RollingNews(rolling)
+
+    async def stopped(
+        self,
+        known: NodeDirectory,
+        rolling: RollingCapture,
+        by: str,
+        os_user: str = "",
+        keep: Keep = _keep_nothing,
+    ) -> RollingNews:
+        """Stop it, then look: the last samples are read before the ring is removed.
+
+        Raises: as `RollingControl.stop` and `seen`, unless its time is over: then its recorder has ended by itself.
+        """
+        rolling = await self.control.called_off(rolling, by)
+        try:
+            if not rolling.is_over:
+                rolling = await self.control.stop(known.find(rolling.node), rolling, by, os_user)
+        except (InventoryError, Unreachable, CannotTell) as no:
+            rolling = await self.control.lost(rolling, no.sentence, by)
+            if not rolling.is_over:
+                raise
+        return await self.seen(known, rolling, keep)
+
     async def look(
         self, node: Node, rolling: RollingCapture, keep: Keep = _keep_nothing, deep: bool = True
     ) -> RollingNews:
@@ -82,10 +132,12 @@ class RollingWatch:
         if whom.boot_id != rolling.started.boot_id:
             return await self._over(node, rolling, "the node rebooted, and what was recorded before it is lost")
         ours = owns(rolling, whom, look)
+        if not ours and not rolling.since_usec and not has_arrived(rolling.started, whom):
+            return RollingNews(rolling, waits=("whether its recorder has started: the command may still arrive",))
         if ours and not rolling.since_usec:
-            await self._tell(CaptureBegan(rolling.id, look.since_usec))
-            rolling = await self.control.find(rolling.id)
-        waits = await self._catch(node, rolling, look, ours, keep)
+            rolling = await self.control.began(rolling, look.since_usec)
+        waits = await self._halted(node, whom) if ours and rolling.stopping is not None else []
+        waits += await self._catch(node, rolling, look, ours, keep)
         if (ours or not look.is_active) and deep and "core-held" in rolling.request.around:
             waits += await self._held(node, rolling, look, keep)
         rolling = await self.control.find(rolling.id)
@@ -96,9 +148,19 @@ class RollingWatch:
         ring = (look.ring_bytes, len(look.segments))
         return RollingNews(rolling, look.spent_seconds, recorded, *ring, error, tuple(waits))
 
+    async def _halted(self, node: Node, whom: MachineIdentity) -> list[str]:
+        """Stop a recorder that somebody has stopped on record: their program may have ended before it did so."""
+        try:
+            await self.control.halt(node, whom)
+        except (CannotRead, MissingRight, StateChanged, Unreachable) as no:
+            return [f"its recorder was told to stop, and runs: {one_line(no.sentence, 160)}"]
+        return []
+
     def _why(self, rolling: RollingCapture, look: RollingStatus) -> str:
         if rolling.stopped_by:
             return f"{rolling.stopped_by} stopped it"
+        if not rolling.since_usec and not look.segments:
+            return "it did not start: the node shows no recorder of it, and no segment"
         if look.is_active:
             return "its recorder ended, and a recorder that this record does not know runs there"
         if rolling.until is not None and self.control.now() >= rolling.until:
@@ -135,7 +197,7 @@ class RollingWatch:
                 waits.append(f"{symptom.words} at {_clock(at)}: its segment is written for up to {minutes} min more")
                 continue
             caught = SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, "", error=_error(look))
-            await self._tell(await self._before(node, rolling, symptom, caught, names, keep))
+            await self.control.caught(await self._before(node, rolling, symptom, caught, names, keep))
         return waits
 
     async def _before(
@@ -187,7 +249,7 @@ class RollingWatch:
                 event = SymptomCaught(
                     rolling.id, "core-held", at, stretch.begins, said, error=look.wall_error, sketch=drawn
                 )
-                await self._tell(event)
+                await self.control.caught(event)
         return waits
 
     async def _text(
@@ -229,9 +291,6 @@ class RollingWatch:
             return ""
         drawn = await asyncio.to_thread(sketch, rolling.node, held.core, runs.cores[held.core], says)
         return await self.sketches.keep(rolling.id, drawn)
-
-    async def _tell(self, event: SymptomCaught | CaptureBegan) -> None:
-        await self.control.ledger.append(HOUSE, None, event, BOT)
 
 
 def _around(look: RollingStatus, rolling: RollingCapture, at: float, runs: bool) -> tuple[list[str], bool]:

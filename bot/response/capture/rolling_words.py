@@ -86,11 +86,11 @@ def document(rolling: RollingCapture, news: RollingNews | None = None) -> dict[s
 def _standing(rolling: RollingCapture) -> str:
     match rolling.state:
         case RollingState.ASKED:
-            return "waits for another person's yes"
+            return "was asked for; nothing was sent to the node yet"
         case RollingState.ENDED:
             because = rolling.ended.because if rolling.ended is not None else ""
             return f"ended: {one_line(because, 200).rstrip('.')}" if because else "ended"
         case RollingState.STARTING:
-            return "was being started when its program ended; the next look says whether it runs"
+            return "is being started; a look says whether it runs"
     until = f" until {rolling.until:%Y-%m-%d %H:%M} UTC" if rolling.until is not None else ""
     return f"{rolling.state.value}{until}"

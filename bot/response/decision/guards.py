@@ -1,7 +1,4 @@
-"""The guards: each checks a single condition and raises its refusal by name; none of them can say yes.
-
-Longer than 300 lines: how many people have to say yes hangs on who they are, so that is counted here, too.
-"""
+"""The guards: each checks a single condition and raises its refusal by name; none of them can say yes."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ from bot.domain.errors import (
 from bot.domain.events import GIVE_UP, GO_ON, Declined, Expired, PlanProposed, QuestionAsked
 from bot.domain.feedback import score_of
 from bot.domain.incident import Decision, Incident
-from bot.domain.policy import Approval, ApproverLookup, Policy, person_of
+from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
 
@@ -61,8 +58,7 @@ def acts(policy: Policy) -> None:
 def is_named(policy: Policy, approval: Approval) -> None:
     """Raises: NotAnApprover; does not check whether acting is on."""
     kind, _, name = approval.by.partition(":")
-    groups = {group for group in approval.groups if group.startswith(f"{kind}:")}
-    if person_of(approval.by) not in policy.approvers and not groups & policy.approver_groups:
+    if not policy.may_approve(approval.by, approval.groups):
         who = one_line(name, 60)
         if not policy.names_anybody:
             key = "terminal_approvers" if kind == TERMINAL else "approvers"
@@ -290,17 +286,17 @@ def is_released(pulled: Entry | None) -> None:
 
 
 def is_trusted(policy: Policy, incident: Incident, marks: Sequence[Entry]) -> None:
-    """Raises: CauseInDoubt if people have marked verdicts of its cause wrong too often since the proposal."""
+    """Raises: CauseInDoubt if so many who may approve have marked verdicts of its cause wrong since the proposal."""
     cause = incident.verdict.cause if incident.verdict is not None else None
     are_trusted(policy, (cause,) if cause is not None else (), marks)
 
 
 def are_trusted(policy: Policy, causes: Sequence[str], marks: Sequence[Entry]) -> None:
-    """Raises: CauseInDoubt for the first cause that people marked wrong too often."""
+    """Raises: CauseInDoubt for the first cause that so many who may approve call wrong."""
     if not marks:  # most records have none
         return
     for cause in causes:
-        if doubt := score_of(marks, cause, policy.counted).doubt:
+        if doubt := score_of(marks, cause, policy).doubt:
             raise CauseInDoubt(doubt)
 
 

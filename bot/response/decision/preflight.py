@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from bot.domain.action import ALSO, Facts, Plan, Step
+from bot.domain.action import ALSO, KEEPS, Ends, Facts, Plan, Step
 from bot.domain.contracts import NodeDirectory
 from bot.domain.errors import (
     AlreadyCured,
@@ -32,6 +32,7 @@ from bot.domain.policy import Policy
 from bot.domain.probe import Unread
 from bot.domain.safe_text import redacted
 from bot.domain.verdict import Evidence, Status, Verdict
+from bot.response.diagnosis.what_runs import READ_FROM
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.privilege import login_that_lacks
 
@@ -220,7 +221,25 @@ def drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
     elif now.plan.digest != plan.digest:
         found.append(f"plan: {_said(plan)} → {_said(now.plan)}")
     found += [f"{reading.probe}: {reading.reason}" for reading in _newly_unread(before, now)]
+    if plan.ends is not None and now.plan is not None and now.plan.ends is not None:
+        found += [*came(plan.ends, now.plan.ends), *no_longer_read(plan.ends, now.plan.ends)]
     return tuple(found)
+
+
+def came(before: Ends, now: Ends) -> Iterator[str]:
+    """Yield each database and member that would end now and was not shown."""
+    shown = {end.what for end in before.rows if end.kind == KEEPS}
+    for end in now.rows:
+        if end.kind == KEEPS and end.what not in shown:
+            yield f"what ends: {end.what} runs here now, others need its data or its vote, and it was not shown"
+
+
+def no_longer_read(before: Ends, now: Ends) -> Iterator[str]:
+    """Yield what can no longer be looked at for databases and members, for unread is never none."""
+    known = {unread.probe for unread in before.unread}
+    for unread in now.unread:
+        if unread.probe in READ_FROM and unread.probe not in known:
+            yield f"what ends: {unread.probe} could not be read: {unread.reason}"
 
 
 def _newly_unread(before: Verdict, now: Verdict) -> list[Unread]:

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain.action import Facts, Step
+from bot.domain.action import Ends, Facts, Step
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead, PlanChanged, UnknownPlaybook
 from bot.domain.incident import Incident
@@ -20,6 +20,7 @@ from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.probe import Probe
 from bot.domain.verdict import Status, Verdict
 from bot.probes.profile import as_run, profiled
+from bot.response.diagnosis import what_runs
 from bot.response.diagnosis.triage import Triage
 from bot.response.execution.node_access import IDENTITY, NodeAccess, NodeStatus, asking, identity, lacking_of, uptime
 
@@ -66,6 +67,18 @@ class Recheck:
             yield await self._look(triage, node, deciding(playbook, incident.verdict), steps)
         yield await self._look(self.triages[-1], node, playbook, steps)
 
+    async def ends(self, incident: Incident, node: Node) -> Ends:
+        """Return what a reboot would end now, as far as it tells of databases and members; a short look.
+
+        Raises: Unreachable; CannotRead when its playbook is gone.
+        """
+        try:
+            playbook = self.playbooks.get(incident.playbook)
+        except UnknownPlaybook as no:
+            raise CannotRead(f"The playbook is gone: {no.sentence}") from no
+        asked = tuple(probe for probe in playbook.probes if probe.name in what_runs.READ_FROM)
+        return what_runs.of_a_reboot(await self.triages[0].snapshot(node, replace(playbook, probes=asked)))
+
     async def _look(self, triage: Triage, node: Node, playbook: Playbook, steps: Sequence[Step]) -> RecheckResult:
         together = self.reach.acts_as_it_looks(node) and not any(self.reach.by_calls(step) for step in steps)
         rights = self.reach.rights(steps) if together else ()
@@ -98,7 +111,8 @@ def deciding(playbook: Playbook, verdict: Verdict) -> Playbook:
     """Return the playbook with only the probes that the verdict depends on.
 
     Shape: the probes of its evidence, of its cause and what that weighs beside them (what speaks against a reboot), of
-    the playbook's must_read, and the host, whose boot a reboot's command names. Every cause is still weighed; causes
+    the playbook's must_read, those that tell of databases that its plan ends, and the host, whose boot a reboot's
+    command names. Every cause is still weighed; causes
     without their probes stay undecided.
     """
     needed = {name for evidence in verdict.evidence for name in evidence.probe.split(", ")} | {
@@ -107,6 +121,7 @@ def deciding(playbook: Playbook, verdict: Verdict) -> Playbook:
     }
     cause = next((used.cause for used in playbook.causes if used.cause.name == verdict.cause), None)
     needed |= {*cause.probes, *cause.beside} if cause is not None else set()
+    needed |= set(what_runs.READ_FROM) if verdict.plan is not None and verdict.plan.ends is not None else set()
     return replace(playbook, probes=tuple(probe for probe in playbook.probes if probe.name in needed))
 
 

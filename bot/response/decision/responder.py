@@ -1,13 +1,10 @@
-"""A person's decision: every guard is asked, the node is read again, and the first decision on record counts.
-
-Longer than 300 lines: every way to a yes is here, so that none misses a guard.
-"""
+"""A person's decision: every guard is asked, the node is read again, and the first decision on record counts."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from weakref import WeakValueDictionary
@@ -47,7 +44,6 @@ from bot.domain.policy import SAME_AGAIN, Approval, ApproverLookup, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.response.decision.braking import set_brake
-from bot.response.decision.decision_preview import DecisionPreview
 from bot.response.decision.preflight import Drifted, Preflight
 from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.execution.node_access import NodeAccess
@@ -196,14 +192,6 @@ class Responder:
             request=request,
         )
 
-    async def explain(self, by: str, groups: Iterable[str], verb: str, node: str) -> tuple[str, ...]:
-        """Say whether a person could do something to a node now, and why or why not, guard by guard.
-
-        Shape: the first sentence is the answer. Nothing is changed and nothing is recorded.
-        """
-        preview = DecisionPreview(self.policy, self.record, self.ledger, self.nodes, self.clock, self.reach.actions)
-        return await preview.sentences(Approval(by, "to explain", groups=frozenset(groups)), verb, node)
-
     async def _decided(self, incident_id: str, approval: Approval) -> Incident:
         """Decide in turn: of many at the same time the first has the node read, and the others are told."""
         looked = False
@@ -241,22 +229,44 @@ class Responder:
             raise unknown(incident_id)
         return found
 
-    async def _guarded(self, record: DecisionRecord, approval: Approval, *, in_wave: bool = False) -> PlanProposed:
-        incident = record.incident
-        guards.reason_given(approval)
+    def may_approve(
+        self,
+        incident: Incident,
+        approval: Approval,
+        pulled: Entry | None,
+        marks: Sequence[Entry],
+        *,
+        in_wave: bool = False,
+    ) -> PlanProposed:
+        """Return the proposal, as far as that is known without the node, its hold and what was tried.
+
+        Shape: the same guards stand before each decision; a dialog asks them too. Nothing is recorded.
+        Raises: Refused.
+        """
         guards.is_approver(self.policy, approval)
         guards.is_not_the_asker(self.policy, incident, approval)
         proposal = guards.is_undecided(incident)
         if not in_wave:
             guards.is_its_own(incident)
             guards.is_first_yes(self.policy, incident, approval)
-        await self._is_in_time(incident)
+        guards.is_in_time(self.policy, incident, self._now(incident))
         guards.is_the_same_plan(self.policy, proposal, approval)
         guards.is_known(self.reach.actions.keys(), proposal.plan)
         guards.units_are_named(self.policy, proposal.plan, self.reach.actions)
-        guards.is_released(record.pulled)
-        guards.is_trusted(self.policy, incident, record.marks)
+        guards.is_released(pulled)
+        guards.is_trusted(self.policy, incident, marks)
         guards.is_not_quiet(self.policy, self._now(incident))
+        return proposal
+
+    async def _guarded(self, record: DecisionRecord, approval: Approval, *, in_wave: bool = False) -> PlanProposed:
+        incident = record.incident
+        guards.reason_given(approval)
+        try:
+            proposal = self.may_approve(incident, approval, record.pulled, record.marks, in_wave=in_wave)
+        except ApprovalExpired as no:
+            if not incident.ended:
+                await self._end(incident, Expired(no.sentence))
+            raise
         if record.hold is not None and record.hold.incident != incident.id:
             raise NodeBusy(busy_with(record.hold, incident.node), "Wait until it has ended.")
         again = record.tried

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.domain.allowance import Allowance
@@ -13,9 +14,10 @@ from bot.domain.errors import NothingToMark, TooManyRequests
 from bot.domain.feedback import Score, named, score_of
 from bot.domain.house_events import HOUSE, CauseLookedAt, VerdictMarked
 from bot.domain.incident import Incident
-from bot.domain.policy import Policy
+from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status
+from bot.response.decision.guards import is_named
 
 PER_PERSON = Allowance(30, timedelta(minutes=10))
 
@@ -39,32 +41,41 @@ class VerdictMarker:
     clock: Clock
 
     async def mark(
-        self, incident: Incident, right: bool, by: str, *, request: str = "", os_user: str = ""
+        self,
+        incident: Incident,
+        right: bool,
+        by: str,
+        *,
+        request: str = "",
+        os_user: str = "",
+        groups: Collection[str] = (),
     ) -> MarkResult:
         """Record whether the verdict of a closed incident was right.
 
         Shape: a person has one mark for each incident: the later mark replaces the earlier. A repeated `request` and a
-        repeated mark add nothing.
+        repeated mark add nothing. `groups` are those that the person is in now.
         Raises: NothingToMark while it is not closed, or has no verdict; TooManyRequests; LedgerError.
         """
         event = self._event(incident, right, request, os_user)
+        event = replace(event, groups=tuple(sorted(self.policy.approver_groups.intersection(groups))))
         before = await self.ledger.marks()
         self._is_in_time(before, by)
         entry = await self.ledger.append(HOUSE, None, event, by)
         is_new = all(entry.seq != earlier.seq for earlier in before)
-        score = score_of(await self.ledger.marks(), event.cause, self.policy.counted)
+        score = score_of(await self.ledger.marks(), event.cause, self.policy)
         return MarkResult(entry, is_new, score, bool(self.policy.counted(by)))
 
     async def look(self, cause: str, reason: str, by: str, os_user: str = "") -> Score:
         """Record that a person looked at a cause in doubt, and return the score that this resets.
 
-        Raises: NothingToMark where it is not in doubt; LedgerError.
+        Raises: NotAnApprover for who may not approve; NothingToMark where it is not in doubt; LedgerError.
         """
-        score = score_of(await self.ledger.marks(), cause, self.policy.counted)
+        is_named(self.policy, Approval(by, reason, os_user=os_user))
+        score = score_of(await self.ledger.marks(), cause, self.policy)
         if not score.in_doubt:
-            marks = f"{score.right} right and {score.wrong} wrong" if score.right + score.wrong else "none"
+            words = f"{score.against} wrong among {score.voices} since the last look; it takes {score.needed}"
             raise NothingToMark(
-                f"{one_line(cause, 60)} is not in doubt: its marks since the last look are {marks}.",
+                f"{one_line(cause, 60)} is not in doubt: the latest words of people who may approve are {words}.",
                 "zombie playbooks stats",
             )
         await self.ledger.append(HOUSE, None, CauseLookedAt(cause, one_line(reason.strip(), 500), os_user), by)

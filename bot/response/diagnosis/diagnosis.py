@@ -14,6 +14,7 @@ from datetime import timedelta
 from weakref import WeakValueDictionary
 
 from bot.domain.alert import TERMINAL
+from bot.domain.command import slow_words
 from bot.domain.contracts import (
     AdvanceLater,
     Listener,
@@ -171,8 +172,9 @@ class Diagnosis:
                     job.underway = replace(before, waiting=because)
                 case ReadingStarted(probes=probes):
                     job.underway = Underway(before.incident, asked=len(probes))
-                case ProbeAnswered():
-                    job.underway = replace(before, answered=before.answered + 1, waiting="")
+                case ProbeAnswered(slowness=slowness):
+                    slow = slow_words(slowness)
+                    job.underway = replace(before, answered=before.answered + 1, waiting="", slow=slow)
                 case _:
                     return
             for follower in self.followers:

@@ -108,15 +108,18 @@ def with_plan(
             break
     if not steps:
         return verdict
-    whole, note, felt = tuple(steps), "", ""
+    whole, note, unseen, ends = tuple(steps), "", "", None
     reboot_at = next((at for at, step in enumerate(steps) if actions[step.action].reboots), None)
     if node is not None and reboot_at is not None:
         whole, note = draining.around(node, whole, reboot_at)
+    stops = next((step for step in steps if actions[step.action].stops_a_unit), None)
     if reboot_at is not None:
-        felt = what_runs.warning(verdict.snapshot)
+        ends, unseen = what_runs.of_a_reboot(verdict.snapshot), what_runs.not_read(verdict.snapshot)
+    elif stops is not None:
+        ends = what_runs.of_a_stop(verdict.snapshot, stops.args["unit"])
     planned = tuple(_with_commands(step, actions, verdict.snapshot) for step in whole)
-    notes = tuple(dict.fromkeys(filter(None, (note, felt, *(actions[step.action].note for step in planned)))))
-    return replace(verdict, plan=Plan(verdict.node, planned, verdict.lasting_fix, notes))
+    notes = tuple(dict.fromkeys(filter(None, (note, unseen, *(actions[step.action].note for step in planned)))))
+    return replace(verdict, plan=Plan(verdict.node, planned, verdict.lasting_fix, notes, ends))
 
 
 def _as_allowed(step: Step, allowed: Sequence[str], actions: Mapping[str, Action]) -> Step:

@@ -12,12 +12,13 @@ from bot.domain.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Underway:
-    """How far the reading of an incident's node is; `waiting` says why it has not begun."""
+    """How far the reading of a node is; `waiting` says why it has not begun, `slow` that it answers slowly."""
 
     incident: Incident
     answered: int = 0
     asked: int = 0
     waiting: str = ""
+    slow: str = ""
 
 
 class Follower(Protocol):

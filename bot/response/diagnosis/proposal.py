@@ -15,6 +15,7 @@ from bot.domain.errors import (
     ProtectedUnit,
     UnknownCluster,
     Unreachable,
+    WouldCutOff,
     WouldStopProtected,
 )
 from bot.domain.events import Escalated, PlanProposed, PlanWithheld
@@ -73,7 +74,7 @@ class Proposer:
                 f"The same plan was carried out on {verdict.node} less than a day ago, in incident {record.tried}.",
                 "It did not last. Find out what starts it again, or replace the node.",
             )
-        if doubt := score_of(record.marks, verdict.cause or "", self.policy.counted).doubt:
+        if doubt := score_of(record.marks, verdict.cause or "", self.policy).doubt:
             return PlanWithheld(doubt)
         strange = incident is not None and raised_by_stranger(self.policy, incident)
         needed = self.policy.approvals_needed(len(record.nodes), strange)
@@ -111,7 +112,7 @@ class Proposer:
             lacking = await self.reach.lacking(node, plan.steps)
             seen = await self.reach.look(node, around=plan.steps)
             affected = await self.reach.affected(plan.steps, seen) if not lacking else ()
-        except (UnknownCluster, CannotDrain, WouldStopProtected) as no:
+        except (UnknownCluster, CannotDrain, WouldCutOff, WouldStopProtected) as no:
             return PlanWithheld(f"{no.name}: {no}")
         except (Unreachable, CannotRead) as no:
             return PlanWithheld(f"The machine that the plan is for cannot be identified: {no.sentence}")

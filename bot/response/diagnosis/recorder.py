@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from bot.domain.alert import BOT
 from bot.domain.case import KeptCases, Readings, RecordedVerdict
@@ -23,12 +24,13 @@ from bot.domain.verdict import Verdict
 from bot.probes.host import machine_id_of
 from bot.response.diagnosis.growing import grown
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
-from bot.response.diagnosis.relapses import WITHIN, again_withheld, relapse_of
+from bot.response.diagnosis.relapses import WITHIN, again_withheld, reboot_lasts, relapse_of
 from bot.response.record import readable, received
 
 OVER_BY_NOW = "Its source says that the alert is over."
 _TRIES = 8
-_MOST_FOLDED = 60  # for a node that is checked every hour, the newest are enough
+_MOST_FOLDED = 60  # for a node that is checked every hour, the newest are enough to say how often it was sick
+_LONGEST_PLAN = timedelta(days=7)  # from a plan's first step to its reboot
 
 
 @dataclass(slots=True, eq=False)
@@ -67,7 +69,7 @@ class VerdictRecorder:
         if not incident.seq:
             await self.opened(incident)
         past = await self._earlier(incident, verdict)
-        again = again_withheld(incident, verdict, playbook, past) if past else None
+        again = await self._again(incident, verdict, playbook)
         triaged: Triaged | None = None
         offer: IncidentEvent | None = None
         for _ in range(_TRIES):
@@ -97,6 +99,14 @@ class VerdictRecorder:
             return ()
         found = await self.ledger.earlier(incident, verdict.cause, machine_id_of(verdict), WITHIN, _MOST_FOLDED)
         return readable(*found, self.log)
+
+    async def _again(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> PlanWithheld | None:
+        """Return why the verdict's plan is not offered again so soon; None where it is."""
+        if verdict.cause is None or (lasts := reboot_lasts(verdict, playbook)) is None:
+            return None
+        machine_id, within = machine_id_of(verdict), lasts + _LONGEST_PLAN
+        begun, unreadable = await self.ledger.begun_for(incident, verdict.cause, machine_id, within)
+        return again_withheld(incident, verdict, playbook, begun, unreadable)
 
     async def _triaged(
         self, incident: Incident, verdict: Verdict, playbook: Playbook, past: Sequence[Incident]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,6 +11,7 @@ from bot.domain.events import PlanWithheld
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.relapse import Relapse
+from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
 
@@ -86,17 +87,32 @@ def relapse_of(incident: Incident, verdict: Verdict, past: Iterable[Incident], m
     )
 
 
+def reboot_lasts(verdict: Verdict, playbook: Playbook) -> timedelta | None:
+    """Return within which time the verdict's plan is not offered again; None where nothing keeps it back."""
+    if verdict.plan is None or not any(step.action in _REBOOTS for step in verdict.plan.steps):
+        return None
+    return next((used.cause.reboot_lasts for used in playbook.causes if used.cause.name == verdict.cause), None)
+
+
 def again_withheld(
-    incident: Incident, verdict: Verdict, playbook: Playbook, past: Sequence[Incident]
+    incident: Incident,
+    verdict: Verdict,
+    playbook: Playbook,
+    begun: Sequence[Incident],
+    unreadable: Collection[str] = (),
 ) -> PlanWithheld | None:
     """Return why the verdict's plan is not offered: it reboots, and an earlier reboot for this cause did not last.
 
-    Here the machine counts under every name, because a reboot too many is worse than a reboot too few.
+    Shape: `begun` are the incidents with this cause in which a plan was begun, oldest first. Here the machine counts
+    under every name, because a reboot too many is worse than a reboot too few; for the same reason what cannot be read
+    counts as a reboot.
     """
-    lasts = next((used.cause.reboot_lasts for used in playbook.causes if used.cause.name == verdict.cause), None)
-    if lasts is None or verdict.plan is None or not any(step.action in _REBOOTS for step in verdict.plan.steps):
+    if (lasts := reboot_lasts(verdict, playbook)) is None:
         return None
-    for earlier in reversed(past):
+    if unreadable:
+        named = f"incident {one_line(min(unreadable), 40)} cannot be read"
+        return PlanWithheld(f"It is not known whether a reboot for {verdict.cause} was carried out before: {named}.")
+    for earlier in reversed(begun):
         at = _rebooted_at(earlier)
         if at is None or earlier.verdict is None or earlier.verdict.cause != verdict.cause:
             continue

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from bot.domain.action import Action
 from bot.domain.batch import Batch, Sampling
 from bot.domain.case import Case, Head, asked_by
 from bot.domain.case import without_secrets as kept_of
-from bot.domain.command import Completed, Outputs
+from bot.domain.command import Completed, Outputs, slowness
 from bot.domain.conclude import conclude
 from bot.domain.contracts import Clock, Concluded, Listener, ProbeAnswered, ReadingStarted, Transport
 from bot.domain.errors import LedgerError, StoodStill, Unreachable
@@ -108,7 +109,7 @@ class Triage:
         taken_at = self.clock()
         heard(ReadingStarted(node.name, tuple(probe.name for probe in playbook.probes), self.sampling.window))
         readings, runs = await self._readings(node, playbook, heard)
-        snapshot = Snapshot(node.name, taken_at, self.sampling.window, readings)
+        snapshot = Snapshot(node.name, taken_at, self.sampling.window, readings, slowness=slowness(runs))
         return replace(snapshot, case=self._case(node, playbook, snapshot, runs)) if self.program else snapshot
 
     async def judged(self, node: Node, playbook: Playbook, snapshot: Snapshot) -> Verdict:
@@ -116,7 +117,7 @@ class Triage:
         mutes = await self._mutes_of(node)
         async with self.cpu_lock:
             verdict = with_plan(conclude(snapshot, playbook, mutes), playbook, self.actions, node, self.draining)
-            return replace(verdict, heat=core_heat(snapshot))
+            return replace(verdict, heat=core_heat(snapshot), slowness=snapshot.slowness)
 
     async def runs(self, node: Node, playbook: Playbook) -> tuple[Completed, ...]:
         """Return the node's answers to the playbook's commands, in a recording's form."""
@@ -149,7 +150,7 @@ class Triage:
             if len(self._batches) >= BATCHES_KEPT:
                 del self._batches[next(iter(self._batches))]
             asked = [(probe.name, command) for probe in playbook.probes for command in probe.commands]
-            kept = self._batches[id(playbook)] = playbook, Batch.of(asked, self.sampling)
+            kept = self._batches[id(playbook)] = playbook, Batch.of(asked, self.sampling, together=True)
         return kept[1]
 
     async def _readings(
@@ -169,8 +170,9 @@ class Triage:
                     runs[run.probe].append(run)
                     waiting[run.probe] -= 1
                     if not waiting[run.probe]:
+                        slow = slowness(chain.from_iterable(runs.values())) if heard is not _nobody else None
                         async with self.cpu_lock:
-                            answered[run.probe] = self._answer(node, probes[run.probe], runs[run.probe], heard)
+                            answered[run.probe] = self._answer(node, probes[run.probe], runs[run.probe], heard, slow)
         except StoodStill:
             missing = NOT_LISTENED
         except Unreachable:
@@ -178,16 +180,18 @@ class Triage:
                 raise
             # It answered before the connection broke: what came is read, the rest is unread.
         readings = {
-            probe.name: answered.get(probe.name) or self._answer(node, probe, runs[probe.name], heard, missing)
+            probe.name: answered.get(probe.name) or self._answer(node, probe, runs[probe.name], heard, None, missing)
             for probe in playbook.probes
         }
         return readings, tuple(run for of_probe in runs.values() for run in of_probe)
 
-    def _answer(self, node: Node, probe: Probe, runs: list[Completed], heard: Listener, missing: str = "") -> Any:
+    def _answer(
+        self, node: Node, probe: Probe, runs: list[Completed], heard: Listener, slow: float | None, missing: str = ""
+    ) -> Any:
         reading = probe.read(Outputs(*runs))
         if missing and isinstance(reading, Unread):
             reading = Unread(probe.name, missing)
-        heard(ProbeAnswered(node.name, probe.name, reading if isinstance(reading, Unread) else None))
+        heard(ProbeAnswered(node.name, probe.name, reading if isinstance(reading, Unread) else None, slow))
         return reading
 
     async def _mutes_of(self, node: Node) -> tuple[Mute, ...]:

@@ -1,54 +1,213 @@
-"""What a reboot would take from others: what runs on the node and keeps data, leads a cluster or runs jobs, and guests.
+"""What a plan ends when it is carried out: what keeps data or votes first, then guests, work on GPUs, and the rest.
 
-Nothing here forbids a plan. It is told with it, for a node's own verdict knows nothing of the other members.
+Read in the check's own batch, with no further right. Nothing here forbids a plan. It is shown with it, for a node's own
+verdict knows nothing of the other members; and what keeps data or votes and came after that is a reason to refuse
+(`preflight.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from bot.domain.action import End, Ends
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.protected import keeps_for_others, makes_cgroups
+from bot.domain.protected import is_protected, keeps_as, makes_cgroups
 from bot.domain.safe_text import listed, one_line
-from bot.probes.containers import ContainersReading
-from bot.probes.processes import ProcessesReading
+from bot.probes.containers import MOST_CONTAINERS, ContainersReading
+from bot.probes.formats.container_lists import Container
+from bot.probes.gpu import GpuReading, GpuUser
+from bot.probes.host import HostReading
+from bot.probes.processes import ProcessesReading, ProcessKind
+from bot.probes.unfinished import UnfinishedReading
 from bot.probes.units import UnitsReading
 
-_NAMED = 4
+READ_FROM = ("units", "containers", "processes")  # what tells of databases and members: read again before acting
+_MOST = 40  # rows; a plan is part of the record
+_MOST_IMAGES = 6
+# They come and go beside databases, and keep nothing; a process's name has 15 characters.
+_CLIENTS = re.compile(r"(?:-cli|dump|restore|mysql|mongosh|[_-]expo[a-z]*)\Z")
 # Each runs a guest; qemu-ga is none of them: it runs inside a guest.
-_PROGRAMS = ("qemu-system", "qemu-kvm", "kvm", "firecracker", "cloud-hyperviso", "VBoxHeadless", "vmware-vmx", "crosvm")
+_GUESTS = ("qemu-system", "qemu-kvm", "kvm", "firecracker", "cloud-hyperviso", "VBoxHeadless", "vmware-vmx", "crosvm")
+_BUSY_PERCENT = 5.0  # of a core: what rests beside the node's work uses less (ours)
+_IDLE_WORKER = "ray::IDLE"
+# Of the system, under names that are not their units'; and what starts containers, which are named by themselves.
+_SYSTEM = ("containerd-shim", "conmon", "runc", "(sd-pam)", "agetty", "sftp-server", "amazon-ssm-agen", "dbus-", "kube")
 
 
-def warning(snapshot: Snapshot) -> str:
-    """Return a sentence about what runs here that others may need while the node boots; empty if nothing is known to.
+def of_a_reboot(snapshot: Snapshot) -> Ends:
+    """Return what runs on the node and ends with its boot, the gravest first."""
+    units, containers = snapshot.get(UnitsReading), snapshot.get(ContainersReading)
+    processes, gpu = snapshot.get(ProcessesReading), snapshot.get(GpuReading)
+    kept = [*_units(snapshot, units), *_stores(containers)]
+    users = _users(gpu)
+    kinds = () if isinstance(processes, Unread) else processes.kinds or ()
+    busy = 0.0 if isinstance(processes, Unread) else _BUSY_PERCENT / 100 * processes.seconds
+    named = Counter(user.name for user in users)
+    rows = [
+        *kept,
+        *_databases(kinds, kept),
+        *_guests(kinds),
+        *_on_gpus(users),
+        *_runners(snapshot, units),
+        *_busy(kinds, named, busy),
+        *_others(containers),
+    ]
+    return Ends(tuple(rows[:_MOST]), max(0, len(rows) - _MOST), tuple(_unread(units, containers, processes, gpu)))
 
-    Example: "etcd.service, ceph-osd@3.service run here: before the reboot, see that …".
+
+def not_read(snapshot: Snapshot) -> str:
+    """Return a sentence about what could not be looked at before a reboot; empty where all of it was read.
+
+    Example: "Not read before the reboot: the state of packages. See to it by hand."
     """
-    units, containers = _units(snapshot.get(UnitsReading)), _containers(snapshot.get(ContainersReading))
-    names = list(dict.fromkeys((*units, *containers, *_guests(snapshot.get(ProcessesReading)))))
-    if not names:
-        return ""
-    verb = "run" if names[1:] else "runs"
-    return f"{listed(names, _NAMED)} {verb} here: before the reboot, see that what they serve can do without this node."
+    missing: list[str] = []
+    unfinished, units = snapshot.get(UnfinishedReading), snapshot.get(UnitsReading)
+    if isinstance(unfinished, Unread):
+        missing.append(f"rebuilds, firmware, packages and the next boot's files ({unfinished.reason})")
+    else:
+        missing += unfinished.not_read
+    if isinstance(units, Unread):
+        missing.append(f"which oneshots are at work ({units.reason})")
+    return one_line(f"Not read before the reboot: {'; '.join(missing)}. See to it by hand.", 600) if missing else ""
 
 
-def _units(units: UnitsReading | Unread) -> Iterable[str]:
+def of_a_stop(snapshot: Snapshot, unit: str) -> Ends:
+    """Return what ends with a unit that is stopped; what stops with it is read with the plan, and part of it."""
+    units = snapshot.get(UnitsReading)
+    found = None if isinstance(units, Unread) else units.get(unit)
+    runs = found is not None and found.active == "active"
+    age = _age(snapshot, found.started_usec) if found is not None and runs else None
+    return Ends((End(one_line(unit, 80), "unit", age=age),), 0, (units,) if isinstance(units, Unread) else ())
+
+
+def _unread(
+    units: UnitsReading | Unread,
+    containers: ContainersReading | Unread,
+    processes: ProcessesReading | Unread,
+    gpu: GpuReading | Unread,
+) -> Iterator[Unread]:
+    yield from (reading for reading in (units, containers, processes) if isinstance(reading, Unread))
+    if not isinstance(containers, Unread):
+        yield from (Unread("containers", f"{name}: {one_line(why, 120)}") for name, why in containers.refused.items())
+        if containers.count_is_at_least:
+            yield Unread("containers", f"only the newest {MOST_CONTAINERS} are listed")
+    if not isinstance(processes, Unread) and processes.kinds is None:
+        yield Unread("processes", "their names were not listed")
+    elif not isinstance(processes, Unread) and processes.kinds_not_listed:
+        yield Unread("processes", f"{processes.kinds_not_listed} more names are not listed")
+    if isinstance(gpu, Unread):
+        yield gpu
+    elif gpu.gpus and gpu.users is None:
+        yield Unread("gpu", "which processes use the GPUs is not known")
+
+
+def _age(snapshot: Snapshot, started_usec: int | None) -> int | None:
+    host = snapshot.get(HostReading)
+    if isinstance(host, Unread) or not started_usec:
+        return None
+    return _whole(host.uptime.total_seconds() - started_usec / 1e6)
+
+
+def _whole(seconds: float | None) -> int | None:
+    return None if seconds is None else max(0, int(seconds))
+
+
+def _units(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[End]:
+    for unit in () if isinstance(units, Unread) else units.services:
+        if unit.active == "active" and keeps_as((unit.name, *unit.aliases)):
+            yield End(one_line(unit.name, 80), "keeps", age=_age(snapshot, unit.started_usec))
+
+
+def _runners(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[End]:
     for unit in () if isinstance(units, Unread) else units.services:
         names = (unit.name, *unit.aliases)
-        if unit.active == "active" and (keeps_for_others(names) or makes_cgroups(names)):
-            yield one_line(unit.name, 80)
+        if unit.active == "active" and makes_cgroups(names) and not keeps_as(names):
+            yield End(one_line(unit.name, 80), "jobs", age=_age(snapshot, unit.started_usec))
 
 
-def _guests(processes: ProcessesReading | Unread) -> Iterable[str]:
-    """The virtual machines among the busiest processes, by the program that runs each: they go down with their host."""
-    for process in () if isinstance(processes, Unread) else processes.busiest:
-        if process.name.startswith(_PROGRAMS) and not process.kernel_thread:
-            yield one_line(process.name, 40)
-
-
-def _containers(containers: ContainersReading | Unread) -> Iterable[str]:
-    """The containers whose own name or image says so: a pod of the control plane, or a store of data."""
+def _running(containers: ContainersReading | Unread) -> Iterator[tuple[str, str, Container]]:
+    """Each running container with its image's and its own name; a pod's empty one is none."""
     for container in () if isinstance(containers, Unread) else containers.containers:
         image = container.image.partition("@")[0].rpartition("/")[2].partition(":")[0]
-        if container.running and keeps_for_others((f"{image}.service",)):
-            yield one_line(image, 60)
+        name = container.name.strip("/").partition(",")[0]
+        if name.startswith("k8s_"):  # dockershim: k8s_CONTAINER_POD_…
+            name = name.split("_")[1]
+        if container.running and name != "POD" and not image.startswith("pause"):
+            yield image, name, container
+
+
+def _stores(containers: ContainersReading | Unread) -> Iterator[End]:
+    """The containers whose image or name says so: a pod of the control plane, or a store of data."""
+    found: dict[str, list[Container]] = {}
+    for image, name, container in _running(containers):
+        if keeper := next((word for word in (image, name) if keeps_as((word,))), ""):
+            found.setdefault(one_line(keeper, 60), []).append(container)
+    for keeper, mine in found.items():
+        yield End(keeper, "keeps", len(mine), age=_oldest(mine))
+
+
+def _others(containers: ContainersReading | Unread) -> Iterator[End]:
+    rest = [
+        (image if image and "sha256" not in container.image else name, container)
+        for image, name, container in _running(containers)
+        if not keeps_as((image, name))
+    ]
+    if rest:
+        names = Counter(one_line(name, 60) or "?" for name, _ in rest)
+        words = [f"{count} × {name}" if count > 1 else name for name, count in names.most_common()]
+        yield End(listed(words, _MOST_IMAGES), "containers", len(rest), age=_oldest([each for _, each in rest]))
+
+
+def _oldest(containers: Sequence[Container]) -> int | None:
+    return _whole(max((each.age.total_seconds() for each in containers if each.age is not None), default=None))
+
+
+def _databases(kinds: Sequence[ProcessKind], kept: Sequence[End]) -> Iterator[End]:
+    """The processes that keep data or vote; those of a unit or container that is named already add nothing."""
+    known = {keeps_as((end.what,)) for end in kept}
+    for kind in kinds:
+        keeper = keeps_as((kind.name,))
+        if keeper and keeper not in known and not _CLIENTS.search(kind.name):
+            yield replace(_end(kind), kind="keeps")
+
+
+def _guests(kinds: Sequence[ProcessKind]) -> Iterator[End]:
+    """The virtual machines, by the program that runs each: they go down with their host."""
+    yield from (replace(_end(kind), kind="guest") for kind in kinds if kind.name.startswith(_GUESTS))
+
+
+def _users(gpu: GpuReading | Unread) -> Sequence[GpuUser]:
+    return () if isinstance(gpu, Unread) else gpu.users or ()
+
+
+def _on_gpus(users: Sequence[GpuUser]) -> Iterator[End]:
+    """The processes on GPUs by name, most GPUs first."""
+    found: dict[str, list[GpuUser]] = {}
+    for user in users:
+        found.setdefault(user.name, []).append(user)
+    for name, mine in sorted(found.items(), key=lambda named: (-_gpus(named[1]), named[0])):
+        oldest = max((user.age for user in mine if user.age is not None), default=None)
+        yield End(one_line(name, 64) or "process", "gpu", len(mine), _gpus(mine), _whole(oldest))
+
+
+def _gpus(users: Sequence[GpuUser]) -> int:
+    return len({bus for user in users for bus in user.buses})
+
+
+def _busy(kinds: Sequence[ProcessKind], named: Mapping[str, int], seconds: float) -> Iterator[End]:
+    """What works now and is no part of the system, busiest first; workers of Ray also while they wait."""
+    for kind in kinds:
+        rest = kind.count - named.get(kind.name, 0)
+        if rest <= 0 or kind.name.startswith((*_GUESTS, *_SYSTEM)) or kind.name == _IDLE_WORKER:
+            continue
+        if is_protected((f"{kind.name}.service",)):
+            continue
+        if kind.cpu_seconds >= seconds or kind.name.startswith("ray::"):
+            yield replace(_end(kind), count=rest)
+
+
+def _end(kind: ProcessKind) -> End:
+    return End(one_line(kind.name, 64), "process", kind.count, age=_whole(kind.age))

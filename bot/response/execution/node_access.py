@@ -16,7 +16,7 @@ from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ActingTransport
 from bot.domain.errors import CannotDrain, CannotRead
-from bot.domain.fence import BOOT_ID, MACHINE_ID, Fence, FenceRefusal, refusal_of
+from bot.domain.fence import BOOT_ID, JOURNAL_WITHIN, MACHINE_ID, Fence, FenceRefusal, journal_line, refusal_of
 from bot.domain.node import Node
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.execution.cluster import ClusterReach, TooLate, unbraked
@@ -182,6 +182,7 @@ class NodeAccess:
         before: Facts = MappingProxyType({}),
         in_time: Callable[[], bool] = lambda: True,
         released: Callable[[], Awaitable[None]] = unbraked,
+        why: str = "",
     ) -> Completed | None:
         """Run a step's commands, each as approved; return the last command's end, None if it was never heard.
 
@@ -190,7 +191,8 @@ class NodeAccess:
 
         Shape: for a step done by API calls, the present round of calls; `before` is what it began from. `in_time` is
         asked before each command, `released` before each API call: a step may make hundreds of calls, so a brake
-        pulled meanwhile stops the rest.
+        pulled meanwhile stops the rest. `why` is the line for the node's journal, which every command writes behind its
+        fence; no shell reads it.
         Raises: Unreachable when the connection failed or broke: then it may have run or not. HostKeyRejected when
         another machine answered: nothing was sent to it. TooLate when it was not in time: that command and those after
         it were not sent; for API calls, Braked likewise. NotRun when the fence refused it and those after it.
@@ -204,18 +206,20 @@ class NodeAccess:
             if not in_time():
                 raise TooLate
             own = replace(fence, until=fence.until - self.spread(step, number + 1))
-            command = Command("run", ("sh", "-c", own.around(line)), limit=limit, output_limit_bytes=16 * 1024)
+            argv = ("sh", "-c", own.around(line))
+            command = Command("run", argv, limit=limit, output_limit_bytes=16 * 1024, stdin=why and journal_line(why))
             runs = await self._runs(self._acting(node), [("step", command)], limit + _BEYOND_LIMIT, fence.host_key)
             ended = next(iter(runs.get("step", ())), None)
-            if ended is not None and (why := refusal_of(ended)) is not None:
-                raise NotRun(why)
+            if ended is not None and (refusal := refusal_of(ended)) is not None:
+                raise NotRun(refusal)
             if ended is None or ended.exit_status != 0:
                 break
         return ended
 
     def spread(self, step: Step, number: int = 1) -> int:
-        """Return how many seconds after this command the last command of a step may begin."""
-        return max(0, len(step.commands) - number) * math.ceil(self.actions[step.action].limit.total_seconds())
+        """Return how many seconds after this command's fence the last command of a step may begin."""
+        later = max(0, len(step.commands) - number) * math.ceil(self.actions[step.action].limit.total_seconds())
+        return later + math.ceil(JOURNAL_WITHIN.total_seconds())
 
     async def lacking(self, node: Node, steps: Sequence[Step]) -> tuple[tuple[str, ...], ...]:
         """Return the argument lists that the login may not run as root there.

@@ -6,12 +6,12 @@ How it ends is in `step_proof.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from bot.domain.action import Proof, Step
+from bot.domain.action import Ends, Proof, Step
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
 from bot.domain.command import Completed
@@ -30,6 +30,7 @@ from bot.domain.errors import (
     NameUnknown,
     ProtectedUnit,
     Refused,
+    StateChanged,
     Unreachable,
     WouldStopProtected,
 )
@@ -42,12 +43,19 @@ from bot.domain.events import (
     StepVerified,
 )
 from bot.domain.fence import SENT_WITHIN, Fence, FenceRefusal
-from bot.domain.incident import Incident
+from bot.domain.incident import Decision, Incident
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
-from bot.response.decision.preflight import another_boot, another_machine, another_reach, further_reach
+from bot.response.decision.preflight import (
+    another_boot,
+    another_machine,
+    another_reach,
+    came,
+    further_reach,
+    no_longer_read,
+)
 from bot.response.execution.before_reboot import NOTHING, PreRebootReader, StoredReadings
 from bot.response.execution.node_access import NodeAccess, NodeStatus, NotRun, TooLate
 from bot.response.record import as_evidence, asked, earlier, expired, facts_of, plan_of, recorded, rest_of, stopped
@@ -62,6 +70,7 @@ NOT_LASTING = "It did not last: replace the node, or look by hand."
 _NEVER_SENT = (NameUnknown, ConnectionRefused, ConnectTimedOut, BannerStalled, LoginRefused)
 
 Outcome: TypeAlias = AdvanceLater | IncidentEvent
+EndsNow: TypeAlias = Callable[[Incident, Node], Awaitable[Ends]]
 Attempt: TypeAlias = tuple[str, int, int]  # incident, step, and which attempt at it
 
 
@@ -118,7 +127,8 @@ class Attempts:
 class StepExecutor:
     """Begins steps. `runner` names this program among those that share the ledger.
 
-    Shape: `before_reboot` stores what a reboot destroys; None: nothing is stored.
+    Shape: `before_reboot` stores what a reboot destroys; None: nothing is stored. `ends_now` reads what a reboot would
+    end; None: that is not read.
     """
 
     policy: Policy
@@ -129,6 +139,8 @@ class StepExecutor:
     sleep: Sleep
     runner: str
     before_reboot: PreRebootReader | None = None
+    ends_now: EndsNow | None = None
+    nothing_came: dict[str, datetime] = field(default_factory=dict)  # by incident, when that was last seen
     attempts: Attempts = field(default_factory=Attempts)
 
     async def begin(self, incident: Incident, node: Node, now: datetime) -> Outcome:
@@ -145,7 +157,10 @@ class StepExecutor:
         try:
             guards.units_are_named(self.policy, plan, self.reach.actions)
             guards.is_not_quiet(self.policy, now)
-            kept = await self._kept(incident, node, steps[-1], until - now)  # first: the look has to be fresh
+            # Both first: the look has to be fresh.
+            if others := await self.came_since(incident, node, steps[-1]):
+                return stopped(incident, f"{StateChanged.__name__}: {'; '.join(others)}")
+            kept = await self._kept(incident, node, steps[-1], until - now)
             in_time = self.in_time()
             lately = None if incident.steps else self.reach.recall(incident.id)
             around = steps[-1:] if incident.steps else plan.steps
@@ -175,6 +190,28 @@ class StepExecutor:
         if not in_time():
             return AdvanceLater(POLL, HELD_UP)
         return await self._start(incident, node, steps[-1], seen, bool(booted), kept)
+
+    async def came_since(self, incident: Incident, node: Node, step: Step) -> tuple[str, ...]:
+        """Return each database and member that a reboot, or the drain before it, would end, and that was not shown.
+
+        A plan may wait long for its turn after the yes, which looked for them; so does a command that is sent again.
+        Raises: Unreachable; CannotRead when the node does not tell.
+        """
+        action, (plan, _) = self.reach.actions[step.action], plan_of(incident)
+        if self.ends_now is None or plan.ends is None or not (action.reboots or action.only_for_reboot):
+            return ()
+        decided_at = incident.approval.at if incident.approval is not None else None
+        looked_at, now = (self.nothing_came.get(incident.id), decided_at), self.clock()
+        if any(at is not None and timedelta(0) <= now - at < IN_TIME for at in looked_at):
+            return ()
+        ends = await self.ends_now(incident, node)
+        if others := tuple(came(plan.ends, ends)):
+            return others
+        if unread := tuple(no_longer_read(plan.ends, ends)):
+            raise CannotRead("; ".join(unread))
+        self.nothing_came = {name: at for name, at in self.nothing_came.items() if now - at < IN_TIME}
+        self.nothing_came[incident.id] = now
+        return ()
 
     async def _kept(self, incident: Incident, node: Node, step: Step, left: timedelta) -> StoredReadings:
         """Store what the step destroys, if it reboots the node; takes seconds at most, and never stops the step."""
@@ -241,9 +278,9 @@ class StepExecutor:
         key = (incident.id, started.number, started.attempt)
         self.attempts.ran[key] = None
         try:
-            fence = fence_of(bound, started)
-            before = facts_of(started.before)
-            self.attempts.heard(key, await self.reach.run(node, step, fence, before, in_time, self.released))
+            fence, before = fence_of(incident.id, bound, started), facts_of(started.before)
+            why = why_of(incident, started.number, self.reach.actions[step.action].words(step.args))
+            self.attempts.heard(key, await self.reach.run(node, step, fence, before, in_time, self.released, why))
         except TooLate:
             return self.attempts.not_sent(key, HELD_UP)
         except Braked as no:
@@ -278,9 +315,25 @@ class StepExecutor:
         return lambda: timedelta(0) <= self.clock() - began_at < IN_TIME
 
 
-def fence_of(bound: Mapping[str, str], started: StepStarted) -> Fence:
+def fence_of(incident: str, bound: Mapping[str, str], started: StepStarted) -> Fence:
     """Return the fence of an attempt: the approved machine, in the boot in which the step began."""
-    return Fence(started.boot_id, bound.get("machine_id", ""), bound.get("host_key", ""), started.until_uptime)
+    machine_id, host_key = bound.get("machine_id", ""), bound.get("host_key", "")
+    return Fence(started.boot_id, machine_id, host_key, started.until_uptime, incident)
+
+
+def why_of(incident: Incident, number: int, words: str) -> str:
+    """Return what the node's journal is told of a step: who approved it, and why; the names come first."""
+    every = [each for each in (*incident.endorsements, incident.approval) if each is not None]
+    lapsed = {person for each in every for person in getattr(each.event, "lapsed", ())}
+    said = [each for each in every if each.by not in lapsed or each is incident.approval]
+    people = ", ".join(_person(each) for each in said)
+    reasons = " / ".join(one_line(each.event.reason) for each in said if each.event.reason.strip())
+    return f"incident {incident.id}, step {number}, {words}: approved by {people or 'nobody'}; why: {reasons or '-'}"
+
+
+def _person(decision: Decision) -> str:
+    login = decision.event.os_user
+    return one_line(f"{decision.by} (login {login})" if login else decision.by, 100)
 
 
 def pause_of(since: datetime, now: datetime) -> timedelta:

@@ -16,7 +16,9 @@ from bot.domain.errors import (
     HostKeyRejected,
     ProtectedUnit,
     QuietHours,
+    StateChanged,
     Unreachable,
+    WouldCutOff,
     WouldStopProtected,
 )
 from bot.domain.events import StepFailed, StepVerified
@@ -146,12 +148,14 @@ class StepProof:
         try:
             guards.has_no_protected_alias(action, seen.facts[0])
             guards.is_not_quiet(self.steps.policy, now)
+            if others := await self.steps.came_since(incident, node, step):
+                return StepFailed(record.number, f"{StateChanged.__name__}: {'; '.join(others)}")
             around = seen
             if action.around is not None:
                 around = await self.steps.reach.look(node, (), (step,), record.number)
         except (ProtectedUnit, WouldStopProtected) as no:
             return StepFailed(record.number, no.sentence, (as_evidence(action, step, seen.facts[0]),))
-        except QuietHours as no:
+        except (QuietHours, WouldCutOff) as no:
             return AdvanceLater(pause_of(record.started_at, now), f"{no.name}: {no.sentence}")
         except HostKeyRejected as no:
             return asked(no.sentence)
@@ -179,7 +183,7 @@ class StepProof:
             return AdvanceLater(pause, "another program went on with it")
         try:
             assert record.started is not None
-            fence, before = fence_of(plan_of(incident)[1], record.started), recorded(record, {})
+            fence, before = fence_of(incident.id, plan_of(incident)[1], record.started), recorded(record, {})
             await self.steps.released()
             ended = await self.steps.reach.run(node, step, fence, before, in_time, self.steps.released)
             self.steps.attempts.heard(key, ended)

@@ -24,7 +24,7 @@ class FleetAsk:
     """Which nodes, which causes, how many of them, and how.
 
     Shape: `kind` is "fleet", "check" (an incident each), "diff" (those with the first cause, beside the others) or
-    "wave" (a cure for those with the cause, proposed; `control` says how many of them it leaves alone).
+    "wave" (a cure for those with the cause, proposed).
     """
 
     words: tuple[str, ...]
@@ -33,7 +33,6 @@ class FleetAsk:
     full: bool = False
     namespace: str = ""
     kind: str = "fleet"
-    control: str = ""
 
     @classmethod
     def typed(cls, words: Sequence[str], kind: str = "fleet") -> FleetAsk:
@@ -69,13 +68,16 @@ class FleetAsk:
         try:
             body = json.loads(text)
             words, causes = tuple(body["words"]), tuple(body.get("causes", ()))
-            given = {name: body[name] for name in ("sample", "full", "namespace", "kind", "control") if name in body}
+            given = {name: body[name] for name in ("sample", "full", "namespace", "kind") if name in body}
+            control = body.get("control")
         except (ValueError, KeyError, TypeError, RecursionError) as no:
             raise UsageError("The bot does not know that button.") from no
         if not all(isinstance(word, str) for word in (*words, *causes)) or not all(
             isinstance(value, bool if name == "full" else str) for name, value in given.items()
         ):
             raise UsageError("The bot does not know that button.")
+        if control:  # of an older program's card
+            raise UsageError("Control groups of waves are gone.", "Press *Plan* again: the wave is for every node.")
         return cls(words, causes, **given).checked()
 
     @property
@@ -93,8 +95,7 @@ class FleetAsk:
         causes = [f"--cause {cause}" for cause in self.causes]
         sample = [f"--sample {self.sample}"] if self.sample else []
         namespace = [f"-n {self.namespace}"] if self.namespace else []
-        control = [f"--control {self.control}"] if self.control else []
-        return " ".join([*self.words, *namespace, *causes, *sample, *control, *(["--full"] if self.full else [])])
+        return " ".join([*self.words, *namespace, *causes, *sample, *(["--full"] if self.full else [])])
 
     @property
     def command(self) -> str:
@@ -112,8 +113,8 @@ class FleetAsk:
             Selector.of(word)
         if self.namespace:
             valid_namespace(self.namespace)
-        for share in filter(None, (self.sample, self.control)):
-            Sample.of(share)
-        if self.kind not in ("fleet", "check", "diff", "wave"):
+        if self.sample:
+            Sample.of(self.sample)
+        if self.kind not in ("fleet", "check", "diff", "wave") or (self.kind == "wave" and not self.causes):
             raise UsageError("The bot does not know that button.")
         return self

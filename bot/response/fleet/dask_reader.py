@@ -25,7 +25,6 @@ from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.chunk import Hears
 from bot.response.fleet.chunk_reply import ChunkReply
 from bot.response.fleet.chunk_request import ChunkRequest, Question
-from bot.response.fleet.chunks import Chunk, chunks_of
 from bot.response.fleet.dask_link import CONNECT_SECONDS, configured, security
 from bot.response.fleet.dask_worker import read_chunk
 from bot.response.fleet.roster import Roster, resource
@@ -289,3 +288,28 @@ class _Run:
     under_way: dict[str, tuple[Any, str]] = field(default_factory=dict)
     given_up: set[str] = field(default_factory=set)
     numbers: Iterator[int] = field(default_factory=lambda: iter(range(10**9)))
+
+
+# --- The nodes of a sweep in chunks, each within a zone: what a worker gets at a time
+
+
+ZONE_LABELS = ("zone", "az")  # of the inventory; the first that a node has counts
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some nodes of a zone."""
+
+    zone: str
+    nodes: tuple[str, ...]
+
+
+def chunks_of(nodes: Sequence[Node], size: int) -> list[Chunk]:
+    """Return the chunks, of at most `size` nodes each."""
+    zones: dict[str, list[str]] = {}
+    for node in nodes:
+        zone = next((node.labels[label] for label in ZONE_LABELS if node.labels.get(label)), "")
+        zones.setdefault(zone, []).append(node.name)
+    return [
+        Chunk(zone, tuple(names[at : at + size])) for zone, names in zones.items() for at in range(0, len(names), size)
+    ]

@@ -11,7 +11,7 @@ import logging
 import tempfile
 from collections.abc import Callable
 
-from distributed import Worker, get_worker
+from distributed import Worker
 
 from bot.domain.errors import SchedulerError
 from bot.domain.safe_text import one_line
@@ -30,11 +30,21 @@ class ReadingWorker(Worker):
 
 
 async def read_chunk(order: str) -> str:
-    """Return the reply to an order, on the worker that runs this."""
+    """Return the reply to an order, on the worker that runs this.
+
+    It is sent as it is, not by its name: a scheduler reads what it passes on, and need not have this program. So it
+    names nothing of this module.
+    """
+    from distributed import get_worker
+
     worker = get_worker()
-    if not isinstance(worker, ReadingWorker):
+    if (desk := getattr(worker, "desk", None)) is None:
         raise TypeError("this worker was not started by `zombie worker`")
-    return await worker.desk.reply(order, worker.address)
+    reply: str = await desk.reply(order, worker.address)
+    return reply
+
+
+read_chunk.__module__ = "__main__"  # so pickles hold the function itself
 
 
 async def serve(

@@ -72,6 +72,12 @@ class FleetReport:
         return tuple(answer for answer in self.answers if answer.outcome is NodeOutcome.UNKNOWN)
 
     @property
+    def unread(self) -> tuple[str, ...]:
+        """The names of the nodes without an answer: nobody read them, or not yet."""
+        answered = {answer.node for answer in self.answers}
+        return tuple(name for name in self.labels if name not in answered)
+
+    @property
     def figures(self) -> Mapping[str, int | float]:
         """What a line of the log tells of it; `answered` are those of which it can be told."""
         unknown, unreachable = len(self.unknown), len(self.unreachable)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.domain.alert import BOT
 from bot.domain.contracts import ActingLedger, Clock, Log
@@ -32,7 +32,7 @@ from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.safe_text import one_line
-from bot.domain.sample import Randomness, Sample
+from bot.domain.sample import Randomness
 from bot.domain.transitions import State
 from bot.domain.wave import Wave, WaveState, after_wave, fold_wave, stages_of
 from bot.domain.wave_contracts import WaveLedger
@@ -53,18 +53,19 @@ from bot.response.record import IncidentRecord, unheard
 
 _TRIES = 5  # on Conflict: read again, decide again
 MOST_MEMBERS = 2_000
-HELD_BACK = "The wave leaves this node alone, drawn at random, to see what happens without the cure."
+PUT_TOGETHER = timedelta(minutes=30)  # from the first incident of a wave to its proposal
+NEVER_PROPOSED = "Its wave was never proposed."
+CONTROLS_GONE = "It was to leave nodes alone, to compare with; control groups of waves are gone."
 
 
 @dataclass(frozen=True, slots=True)
 class WaveRequest:
-    """A request: which nodes, which causes, and which share is left alone (empty: none)."""
+    """A request: which nodes, and which causes."""
 
     selectors: tuple[str, ...]
     causes: tuple[str, ...]
     by: str
     os_user: str = ""
-    control: str = ""
     channel: str = ""
 
 
@@ -90,40 +91,70 @@ class Waves:
             raise UnknownIncident(f"There is no wave {one_line(wave_id, 60)!r}.", "zombie wave lists them.")
         return wave
 
+    async def incidents(self, wave: Wave) -> dict[str, Incident]:
+        """Return the incidents of a wave's members by id; one that is not on record is left out."""
+        found = {}
+        for member in wave.proposal.members:
+            with contextlib.suppress(UnknownIncident):
+                found[member.incident] = await self.record.find(member.incident)
+        return found
+
     async def propose(self, wave_id: str, request: WaveRequest, found: Sequence[Incident], playbook: str) -> Wave:
         """Propose a wave over the incidents with a proposed plan, in random order.
 
         Raises: UsageError when none of them has an offered plan, or they are too many.
         """
-        fit = [incident for incident in found if _fits(incident, wave_id, request.causes)]
+        fit, machines = [], dict[tuple[str, str], str]()
+        for incident in found:
+            if not _fits(incident, wave_id, request.causes):
+                continue
+            machine = _machine(incident)
+            if machine is None or (known := machines.setdefault(machine, incident.node)) == incident.node:
+                fit.append(incident)
+            else:
+                await self.call_off(incident, f"It is the same machine as {known}, which is in the wave.")
+        late = await self.waves.now() - PUT_TOGETHER
+        if any(incident.opened_at <= late for incident in fit):
+            raise UsageError("It took too long to put the wave together, so nothing is proposed.", "Start it again.")
         if not fit:
             raise UsageError(f"No node can be cured by a wave. {why_none(found)}", "Look at a node: zombie check NODE")
         if len(fit) > MOST_MEMBERS:
             raise UsageError(f"{len(fit)} nodes are too many for a wave; the limit is {MOST_MEMBERS}.")
         drawn = [fit[at] for at in self.chance.sample(range(len(fit)), len(fit))]
-        held_back = Sample.of(request.control).size(len(drawn)) if request.control else 0
-        if held_back >= len(drawn):
-            raise UsageError(f"{held_back} of {len(drawn)} nodes would be left alone: nothing is left to cure.")
-        controls, members = drawn[:held_back], drawn[held_back:]
-        approvals = [incident.proposal.approvals_needed for incident in members if incident.proposal is not None]
+        approvals = [incident.proposal.approvals_needed for incident in drawn if incident.proposal is not None]
         proposed = WaveProposed(
             request.selectors,
             request.causes,
-            tuple(map(_member, members)),
-            tuple(map(_member, controls)),
-            stages_of(len(members)),
+            tuple(map(_member, drawn)),
+            (),
+            stages_of(len(drawn)),
             self.policy.wave_expires,
             self.policy.digest,
             "",
             playbook,
-            max([self.policy.approvals_needed(len(members), strange=False), *approvals]),
+            max([self.policy.approvals_needed(len(drawn), strange=False), *approvals]),
             request.os_user,
             request.channel,
         ).sealed()
         entry = await self.append(wave_id, 0, proposed, request.by)
-        for incident in controls:
-            await self.call_off(incident, HELD_BACK)
         return fold_wave((entry,))
+
+    async def leave_none_waiting(self, wave_id: str, opened: Sequence[Incident]) -> None:
+        """End the plans that wait for a wave without being its members; all of them if it was not proposed."""
+        wave = await self.waves.find(wave_id)
+        members = {member.incident for member in wave.proposal.members} if wave is not None else set[str]()
+        because = f"It is not part of {wave_id}." if wave is not None else NEVER_PROPOSED
+        for each in opened:
+            with contextlib.suppress(UnknownIncident):
+                incident = await self.record.find(each.id)
+                waits = incident.state is State.PROPOSED or wave is None
+                if waits and not incident.ended and incident.id not in members:
+                    await self.call_off(incident, because)
+
+    async def end_orphans(self) -> None:
+        """End the incidents of waves whose program died before it had proposed them. Raises: LedgerError."""
+        for name in await self.waves.orphans(await self.waves.now() - PUT_TOGETHER):
+            await self.call_off(await self.record.find(name), NEVER_PROPOSED)
 
     async def decide(self, wave_id: str, approval: Approval) -> Wave:
         """Approve the whole wave; still `proposed`, with another voice, where others have to say yes too.
@@ -143,7 +174,8 @@ class Waves:
             if now >= wave.opened_at + self.policy.approval_expires:
                 minutes = self.policy.approval_expires.total_seconds() / 60
                 raise ApprovalExpired(f"It was proposed more than {minutes:g} minutes ago.", "Start another wave.")
-            self._is_as_proposed(wave, approval)
+            is_of_what_was_seen(wave, approval)
+            self._is_as_proposed(wave)
             guards.is_released(await self.ledger.braked())
             guards.are_trusted(self.policy, wave.proposal.causes, await self.ledger.marks())
             guards.is_not_quiet(self.policy, now)
@@ -192,7 +224,9 @@ class Waves:
                 raise StaleRequest(f"It was stopped again since: {because}", "Look at its card, and click again.")
             if wave.until is None or await self.waves.now() >= wave.until:
                 raise ApprovalExpired("The time of the wave's approval is over.", "Start another wave.")
-            self._is_as_proposed(wave, approval)
+            if approval.digest:
+                is_of_what_was_seen(wave, approval)
+            self._is_as_proposed(wave)
             guards.is_released(await self.ledger.braked())
             guards.are_trusted(self.policy, wave.proposal.causes, await self.ledger.marks())
             return WaveResumed(approval.reason.strip(), approval.os_user)
@@ -211,7 +245,7 @@ class Waves:
 
     async def close(self, wave: Wave) -> None:
         """End the incidents that had no turn, once no turn will come; none of them could begin anyway."""
-        for member in wave.waiting:
+        for member in (*wave.waiting, *wave.proposal.controls):
             incident = await self.record.find(member.incident)
             if not incident.ended:
                 await self.call_off(incident, f"Wave {wave.id} ended before its turn.")
@@ -221,9 +255,9 @@ class Waves:
         with contextlib.suppress(Conflict, ImpossibleEvent):
             await self.record.tell(incident, Cancelled(because), BOT)
 
-    def _is_as_proposed(self, wave: Wave, approval: Approval) -> None:
-        if approval.digest and approval.digest != wave.proposal.digest:
-            raise PlanChanged("The wave on record is not the wave you saw.", "Look at it again.")
+    def _is_as_proposed(self, wave: Wave) -> None:
+        if wave.proposal.controls:
+            raise PlanChanged(CONTROLS_GONE, "Start another wave.")
         if wave.proposal.policy != self.policy.digest:
             raise PlanChanged("The policy has changed since the wave was proposed.", "Start another wave.")
 
@@ -267,6 +301,14 @@ class Waves:
             raise
 
 
+def is_of_what_was_seen(wave: Wave, approval: Approval) -> None:
+    """Raises: PlanChanged for a yes that names no digest of the wave's plans, or another."""
+    if not approval.digest:
+        raise PlanChanged("A yes to a wave names the digest of the plans that were seen.", f"zombie wave {wave.id}")
+    if approval.digest != wave.proposal.digest:
+        raise PlanChanged("The wave on record is not the wave you saw.", f"zombie wave {wave.id} shows its plans.")
+
+
 def why_none(found: Sequence[Incident]) -> str:
     """Say why none of these incidents can be part of a wave, with the first reason found."""
     if not found:
@@ -284,6 +326,13 @@ def why_none(found: Sequence[Incident]) -> str:
 def _fits(incident: Incident, wave_id: str, causes: tuple[str, ...]) -> bool:
     cause = incident.verdict.cause if incident.verdict is not None else None
     return incident.wave == wave_id and incident.state is State.PROPOSED and not incident.ended and cause in causes
+
+
+def _machine(incident: Incident) -> tuple[str, str] | None:
+    """The machine-id and boot of a proposal; None if one is not known. Copied images differ in their boots."""
+    binds = incident.proposal.binds if incident.proposal is not None else {}
+    machine_id, boot = binds.get("machine_id", ""), binds.get("boot_id", "")
+    return (machine_id, boot) if machine_id and boot else None
 
 
 def _member(incident: Incident) -> WaveMember:

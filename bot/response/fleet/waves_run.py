@@ -8,14 +8,11 @@ of programs may call `advance`, be killed, or be late.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
-from typing import TypeAlias
 
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
@@ -45,10 +42,8 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.domain.verdict import Status, Verdict
 from bot.domain.wave import Turn, Wave, WaveState
 from bot.domain.wave_events import (
-    ArmLooked,
     TurnEnded,
     TurnGiven,
     TurnOutcome,
@@ -61,13 +56,10 @@ from bot.domain.wave_events import (
 )
 from bot.domain.wave_rules import USUAL, why_stop
 from bot.response.decision.responder import Responder
-from bot.response.execution.validation import Diagnose
 from bot.response.fleet.wave_approvers import WaveApprovers
-from bot.response.fleet.waves import Waves
+from bot.response.fleet.waves import CONTROLS_GONE, Waves
 
-Look: TypeAlias = Callable[[], Awaitable["bool | None"]]
 POLL, RETRY = timedelta(seconds=2), timedelta(seconds=10)
-LOOKED_AT_ONCE = 20  # nodes, for the last look
 MOST_TRIED = 20  # members tried in search of a node with room
 # Refusals of an ended or decided incident: its outcome is read from its record.
 _SETTLES = (StateChanged, AlreadyCured, WouldStopProtected, AlreadyTried, ApprovalExpired, AlreadyDecided)
@@ -75,31 +67,18 @@ _SETTLES = (StateChanged, AlreadyCured, WouldStopProtected, AlreadyTried, Approv
 _STOPS = (NotAnApprover, SelfApproval, NotEnoughApprovers, PlanChanged)
 
 
-async def some_at_once(looks: Sequence[Look]) -> list[bool | None]:
-    """Look at all of these nodes, a few at a time."""
-    slots = asyncio.Semaphore(LOOKED_AT_ONCE)
-
-    async def alone(look: Look) -> bool | None:
-        async with slots:
-            return await look()
-
-    return list(await asyncio.gather(*map(alone, looks)))
-
-
 @dataclass(frozen=True, slots=True)
 class WaveRun:
     """Runs waves.
 
-    Shape: `people` are the kinds of alerts that people ask for, not sources. `all_of` runs the last looks.
+    Shape: `people` are the kinds of alerts that people ask for, not sources.
     """
 
     desk: Waves
     responder: Responder
     nodes: NodeDirectory
-    diagnose: Diagnose
     people: frozenset[str]
     runner: str = ""
-    all_of: Callable[[Sequence[Look]], Awaitable[list[bool | None]]] = some_at_once
 
     @property
     def policy(self) -> Policy:
@@ -123,24 +102,27 @@ class WaveRun:
     async def _next(self, wave: Wave, now: datetime) -> AdvanceLater | None:
         if wave.state is WaveState.PROPOSED:
             left = wave.opened_at + self.policy.approval_expires - now
-            if left > timedelta(0):
+            if left > timedelta(0) and not wave.proposal.controls:
                 return AdvanceLater(min(left, POLL), "it waits for approval")
             await self.desk.close(wave)
-            return await self._tell(wave, WaveDeclined("Nobody decided in time."))
+            return await self._tell(wave, WaveDeclined(_why_over(wave, now) or "Nobody decided in time."))
         for turn in wave.under_way:
             if (over := _outcome(await self.desk.record.find(turn.member.incident))) is not None:
                 outcome, because = over
                 ended = TurnEnded(turn.member.incident, turn.member.node, outcome, one_line(because, 500))
                 return await self._tell(wave, ended)
-        is_late = wave.until is None or now >= wave.until
-        if wave.state is WaveState.RUNNING and not is_late and (because := await self._why_stop(wave, now)):
+        why_over = _why_over(wave, now)
+        if wave.state is WaveState.RUNNING and not why_over and (because := await self._why_stop(wave, now)):
             return await self._tell(wave, WaveStopped(because))
         for turn in wave.under_way:
-            if (again := await self._hand_over(wave, turn, now, is_late)) is not None:
+            if (again := await self._hand_over(wave, turn, now, why_over)) is not None:
                 return again
-        if not wave.under_way and (is_late or (wave.state is WaveState.RUNNING and not wave.waiting)):
-            return await self._end(wave, WaveEnding.EXPIRED if wave.waiting else WaveEnding.COMPLETED)
-        if wave.state is WaveState.RUNNING and not is_late:
+        if not wave.under_way and (why_over or (wave.state is WaveState.RUNNING and not wave.waiting)):
+            await self.desk.close(wave)  # before the end is recorded: after a crash here it is done again
+            is_left = bool(wave.waiting)
+            how = WaveEnding.EXPIRED if is_left else WaveEnding.COMPLETED
+            return await self._tell(wave, WaveEnded(how, why_over if is_left else ""))
+        if wave.state is WaveState.RUNNING and not why_over:
             return await self._next_turn(wave)
         return AdvanceLater(POLL, f"it is {wave.state}")
 
@@ -195,14 +177,16 @@ class WaveRun:
         except InventoryError:
             return {}
 
-    async def _hand_over(self, wave: Wave, turn: Turn, now: datetime, is_late: bool) -> AdvanceLater | None:
-        """Apply the wave's approval to the incident that has the turn; None where there is nothing to do for it."""
+    async def _hand_over(self, wave: Wave, turn: Turn, now: datetime, over: str) -> AdvanceLater | None:
+        """Apply the wave's approval to the incident that has the turn; None where there is nothing to do for it.
+
+        Shape: `over` says why no turn is given any more; empty while turns are given.
+        """
         incident = await self.desk.record.find(turn.member.incident)
         if incident.state is not State.PROPOSED:
             return None  # the engine goes on with it
-        if is_late or now >= turn.given_at + self.policy.approval_expires:
-            because = "The time of the wave's approval is over." if is_late else "It could not begin in its turn."
-            return await self._called_off(incident, because)
+        if over or now >= turn.given_at + self.policy.approval_expires:
+            return await self._called_off(incident, over or "It could not begin in its turn.")
         if wave.state is not WaveState.RUNNING:
             return None
         people = WaveApprovers(self.policy, self.desk.lookup)
@@ -223,34 +207,16 @@ class WaveRun:
         await self.desk.call_off(incident, because)
         return AdvanceLater()
 
-    # --- the end
-
-    async def _end(self, wave: Wave, how: WaveEnding) -> AdvanceLater | None:
-        treated = controls = ArmLooked()
-        if wave.proposal.controls:
-            treated = await self._looked(wave, [turn.member for turn in wave.turns])
-            controls = await self._looked(wave, wave.proposal.controls)
-        await self.desk.close(wave)  # before it is recorded: after a crash here it is done again
-        because = "The time of its approval is over." if how is WaveEnding.EXPIRED else ""
-        return await self._tell(wave, WaveEnded(how, because, treated, controls))
-
-    async def _looked(self, wave: Wave, members: Sequence[WaveMember]) -> ArmLooked:
-        """Look at nodes again, all in the same way, whatever was done to them."""
-
-        async def look(member: WaveMember) -> bool | None:
-            try:
-                verdict = await self.diagnose(self.nodes.find(member.node), wave.proposal.playbook)
-            except InventoryError:
-                return None
-            return _is_well(verdict, wave.proposal.causes)
-
-        seen = await self.all_of([partial(look, member) for member in members])
-        verdicts = [found for found in seen if found is not None]
-        return ArmLooked(len(verdicts), sum(verdicts), len(seen) - len(verdicts))
-
     async def _tell(self, wave: Wave, event: WaveEvent) -> AdvanceLater | None:
         await self.desk.append(wave.id, wave.seq, event, BOT)
         return AdvanceLater()
+
+
+def _why_over(wave: Wave, now: datetime) -> str:
+    """Return why no further turn may be given; empty if one may, or before the approval."""
+    if wave.proposal.controls:
+        return CONTROLS_GONE
+    return "The time of the wave's approval is over." if wave.until is not None and now >= wave.until else ""
 
 
 def _outcome(incident: Incident) -> tuple[TurnOutcome, str] | None:
@@ -267,11 +233,3 @@ def _outcome(incident: Incident) -> tuple[TurnOutcome, str] | None:
     if incident.state is State.RESOLVED and acted:
         return TurnOutcome.CURED, said
     return (TurnOutcome.FAILED if acted else TurnOutcome.DROPPED), said
-
-
-def _is_well(verdict: Verdict, causes: Sequence[str]) -> bool | None:
-    if verdict.status in (Status.UNKNOWN, Status.UNREACHABLE):
-        return None
-    if verdict.cause in causes:
-        return False
-    return None if any(undecided.cause in causes for undecided in verdict.undecided) else True

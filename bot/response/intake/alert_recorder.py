@@ -73,8 +73,9 @@ class AlertRecorder:
             raise UnreadableEntry(error)
         return newest(found)
 
-    async def fires(self, heading: IncidentSeed, nodes: Sequence[str]) -> None:
-        """Give each node an incident of the alert: new, joined while open, or reopened."""
+    async def fires(self, heading: IncidentSeed, nodes: Sequence[str]) -> frozenset[str]:
+        """Give each node an incident of the alert: new, joined while open, or reopened; return those with a new one."""
+        opened = set[str]()
         group = await self.group(heading.group)
         known = {incident.node: incident for incident in group}
         # The person who raised the group is the asker for each of its nodes, also for nodes added later.
@@ -82,16 +83,20 @@ class AlertRecorder:
         for node in nodes:
             incident = known.get(node)
             received = replace(heading.received(node), askers=askers)
-            if incident is None:
-                await self._open(incident_id(heading.group, node), received)
-            elif incident.is_over:
-                again = incident_id(heading.group, node, heading.turn)
-                await self._open(again, replace(received, reopens=incident.id))
-            else:
+            if incident is not None and not incident.is_over:
                 await self._join(incident, heading.alert)
+                continue
+            if incident is None:
+                there = await self._open(incident_id(heading.group, node), received)
+            else:
+                again = incident_id(heading.group, node, heading.turn)
+                there = await self._open(again, replace(received, reopens=incident.id))
+            if there is None:
+                opened.add(node)
         for asking in (incident for incident in known.values() if not incident.node and _has(incident, heading.alert)):
             if nodes and asking.state is State.UNKNOWN:
                 await self._tell(asking, Cancelled("The alert names its node now."), BOT)
+        return frozenset(opened)
 
     async def asks(self, heading: IncidentSeed, question: str, options: Iterable[str]) -> None:
         """Ask a person which node is meant."""

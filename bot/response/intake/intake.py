@@ -21,7 +21,15 @@ from bot.domain.duration import written
 from bot.domain.engine_contracts import Notices
 from bot.domain.entry import is_who
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyUnavailable
-from bot.domain.intake_contracts import Correlation, DedupStore, Inbox, KeptDelivery, Recurrence, StormLimits
+from bot.domain.intake_contracts import (
+    Correlation,
+    DedupStore,
+    Inbox,
+    KeptDelivery,
+    NodeSignal,
+    Recurrence,
+    StormLimits,
+)
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.response.intake.alert_recorder import MOST_OPTIONS, AlertRecorder, IncidentSeed, group_name
@@ -190,7 +198,8 @@ class Intake:
             self.log("alarm_was_over", source=alarm.source, id=alarm.case)
             return
         heading = await self._heading(delivery, alarm, route, course)
-        await self.recorder.fires(heading, named.nodes)
+        opened = await self.recorder.fires(heading, named.nodes)
+        await self.cases.signals(alarm, self._by_node(alarm, signals, named), opened)
         if named.ambiguous or not named.nodes:
             await self.recorder.asks(heading, *self._question(named))
         if over := [signal for signal in signals if not signal.firing]:
@@ -207,6 +216,19 @@ class Intake:
             storm=course.storm,
         )
         self.notices.changed(course.group)
+
+    def _by_node(self, alarm: AlertGroup, signals: tuple[SourceAlert, ...], named: Named) -> tuple[NodeSignal, ...]:
+        """Return each alert with its node; one that names none is about every node of its case.
+
+        A case whose alerts are not known is one alert itself, by what happened to it and when.
+        """
+        alone = replace(alarm, title="", body={}, labels={})
+        signals = signals or (SourceAlert(alarm.happening.value, since=alarm.occurred_at),)
+        return tuple(
+            NodeSignal(signal.key, node, signal.firing, signal.since)
+            for signal in signals
+            for node in self._found(alone, (signal,)).nodes or named.nodes
+        )
 
     async def _heading(self, delivery: Delivery, alarm: AlertGroup, route: Route, course: Correlation) -> IncidentSeed:
         asked_by = await self._asker(alarm.source, alarm.raised_by) if alarm.raised_by is not None else ""

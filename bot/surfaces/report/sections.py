@@ -92,7 +92,7 @@ def evidence(data: ReportData, view: IncidentView) -> Section:
     points = Points(tuple(Point(item.probe, (item.says,), item.source) for item in view.verdict.evidence))
     suspects = [said(f"Suspected: {', '.join(view.verdict.suspects)}.")] if view.verdict.suspects else []
     environment = " · ".join((data.case.environment if data.case is not None else {}).values())
-    read = f"Read in {view.verdict.took.total_seconds():.1f} s."
+    read = f"{view.verdict.took_words.capitalize()}."
     known = trait_words(view.verdict.snapshot) or environment
     return Section("Evidence", (*data.pictures, points, *suspects, said(f"{known}. {read}" if known else read)))
 
@@ -150,9 +150,10 @@ def actions(view: IncidentView) -> Section:
     plan = view.plan
     if plan is None:
         return Section("What was done", ())
-    points = tuple(Point(f"Step {step.number}, {step.words}", (_step(step),), step.commands) for step in plan.steps)
+    points = tuple(Point(f"Step {step.number}, {step.words}", (_step(step),), step.lines) for step in plan.steps)
     notes = tuple(said(note) for note in plan.notes)
-    return Section("What was done" if view.has_acted else "What would help", (Points(points), *notes))
+    ends = (said(words),) if (words := plan.ends_words()) else ()
+    return Section("What was done" if view.has_acted else "What would help", (*ends, Points(points), *notes))
 
 
 def before_and_after(data: ReportData, view: IncidentView) -> Section:

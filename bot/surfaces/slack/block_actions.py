@@ -12,15 +12,13 @@ from typing import Any
 from bot.domain.entry import instant_text
 from bot.domain.errors import (
     AlreadyDecided,
-    Braked,
     CannotTell,
-    CauseInDoubt,
     LedgerError,
     NothingProposed,
-    SelfApproval,
+    Refused,
 )
 from bot.domain.incident import Incident, newest
-from bot.domain.policy import Approval
+from bot.domain.policy import Approval, person_of
 from bot.domain.post import CardRecord
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
@@ -29,21 +27,23 @@ from bot.response.decision.braking import stale
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, PROFILE, REPORT
 from bot.surfaces.slack.card_requests import CardRequests
-from bot.surfaces.slack.context import TOLD, CardDecisions, SlackContext
+from bot.surfaces.slack.context import TOLD, CardClicks, SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.feedback import FEEDBACK
-from bot.surfaces.slack.fleet_card import OF_FLEET, PLAN, WHO_ELSE
+from bot.surfaces.slack.fleet_card import OF_FLEET, WHO_ELSE
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.message import Block
+from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.suggestions import FIND_NODE
-from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.plan_words import PlanView
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, options_of
 
 DIGEST = 32  # digits of the digest by which a dialog names its plan
+GROUP_SECONDS = 1.0  # of the trigger's time, for Slack to say in which groups a person is
 TRIGGER_SECONDS = 3.0  # after that Slack opens no dialog for a click
+MOST_LEFT_OUT = 3  # sentences: a dialog has few blocks beside those of its plans
 _UNKNOWN = "click"
 _NUMBERED = (ANSWER, CHECK_MEANT)  # a row may have several of these buttons, each with its own number
 
@@ -56,15 +56,13 @@ class BlockActions:
         context: SlackContext,
         background: Background,
         fleet: FleetCards | None = None,
-        others: Sequence[CardDecisions] = (),
-        plans: WavePlans | None = None,
+        others: Sequence[CardClicks] = (),
     ) -> None:
-        """`fleet` takes clicks on cards of sweeps, `plans` on *Plan* (None: not offered), `others` on other cards."""
+        """`fleet` takes clicks on cards of sweeps, `others` on other cards."""
         self._context = context
         self._background = background
         self._fleet = fleet
         self._others = others
-        self._plans = plans
         self._requests = requests = CardRequests(context, fleet)
         self._handlers = {
             APPROVE: self._decision,
@@ -109,9 +107,6 @@ class BlockActions:
 
     async def _answered(self, click: Click, action: str) -> None:
         self._context.people.check_workspace(click.person)
-        if self._plans is not None and click.action == PLAN:
-            await self._plans.ask(click)
-            return
         if self._fleet is not None and click.action.startswith(OF_FLEET):
             await self._fleet.clicked(click)
             return
@@ -151,27 +146,46 @@ class BlockActions:
                 guards.is_undecided(incident)  # raises: who was first, or why there is nothing to decide
             raise AlreadyDecided("Nothing on this card still waits for a decision.")
         views = [(each, view) for each in plans if (view := self._context.surface.words.of_incident(each)) is not None]
+        refused = await self._objections(click.person, plans, card) if click.action == APPROVE else {}
+        if set(refused) < {incident.id for incident in plans}:  # what would be refused holds up no other plan
+            views = [(incident, view) for incident, view in views if incident.id not in refused]
         shown = covered([view for _, view in views])
         if not shown:
             raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie remediate {plans[0].id}")
         meant = [incident for incident, _ in views[: len(shown)]]  # each beside the plan that is shown for it
-        objection = self._objection(click, meant, card) if click.action == APPROVE else ""
-        more = len(plans) - len(shown)
+        objection = next((refused[incident.id] for incident in meant if incident.id in refused), "")
+        more = len(views) - len(shown)
         words = [f"{more} more wait; decide them after these."] if more else []
+        if not objection:
+            words += left_out([(each.node, refused[each.id]) for each in plans if each.id in refused])
         digests = {each.id: each.proposal.digest[:DIGEST] for each in meant if each.proposal is not None}
         await self._open(click, click.action, digests, shown, words, objection=objection)
 
-    def _objection(self, click: Click, plans: Sequence[Incident], card: CardRecord) -> str:
-        """Return what would refuse an approval now; the decision itself is made when the dialog is sent."""
+    async def _objections(self, person: Person, plans: Sequence[Incident], card: CardRecord) -> Mapping[str, str]:
+        """Return what would refuse each approval now, by incident; it is decided when the dialog is sent."""
+        found, groups = {}, await self._groups(person)
+        for incident in plans:
+            try:
+                self._context.responder.may_approve(
+                    incident, Approval(person.by, "", groups=groups), card.pulled, card.marks
+                )
+            except Refused as no:
+                found[incident.id] = refusal_words(no)
+        return found
+
+    async def _groups(self, person: Person) -> frozenset[str]:
+        """Return the approver groups that a person is in; all of them where Slack does not say soon: it is asked again
+        when the dialog is sent.
+        """
+        policy = self._context.policy
+        if person_of(person.by) in policy.approvers or not policy.approver_groups:
+            return frozenset()
         try:
-            for incident in plans:
-                guards.is_not_the_asker(self._context.policy, incident, Approval(click.person.by, ""))
-            guards.is_released(card.pulled)
-            for incident in plans:
-                guards.is_trusted(self._context.policy, incident, card.marks)
-        except (SelfApproval, Braked, CauseInDoubt) as no:
-            return refusal_words(no)
-        return ""
+            async with asyncio.timeout(GROUP_SECONDS):
+                member = await self._context.people.membership(person.user)
+        except TimeoutError:
+            return policy.approver_groups
+        return policy.approver_groups if member.unread else member.groups
 
     async def _undo(self, click: Click) -> None:
         incident = await self._context.clicked(click, click.value)
@@ -238,3 +252,10 @@ class BlockActions:
         kind = f"{action} {detail}" if action == BRAKE else action
         view: dict[str, Any] = reason_dialog(kind, self._context.slack.signer.sign(intent), shown, words, objection)
         await self._context.slack.calls.open_dialog(click.trigger, view)
+
+
+def left_out(refused: Sequence[tuple[str, str]]) -> list[str]:
+    """Return what a dialog says of nodes whose plans would be refused, given with the reason; many are counted."""
+    said = [f"Left out: {one_line(node, 80)}. {why}" for node, why in refused[:MOST_LEFT_OUT]]
+    more = len(refused) - len(said)
+    return [*said, *([f"{more} more would be refused, and are left out."] if more else [])]

@@ -107,6 +107,11 @@ def line(*pieces: Block) -> Block:
     return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": list(pieces)}]}
 
 
+def merged(paragraphs: Sequence[Block]) -> Block:
+    """Paragraphs and lists as one block, for a view may have few."""
+    return {"type": "rich_text", "elements": [element for block in paragraphs for element in block["elements"]]}
+
+
 def listing(items: Sequence[Sequence[Block]], style: str = "bullet") -> Block:
     """A list, `bullet` or `ordered`, of paragraphs."""
     elements = [{"type": "rich_text_section", "elements": list(item)} for item in items]
@@ -118,11 +123,13 @@ MOST_NOTES = 2  # on the card; the dialog shows all
 NOTE = 160
 MOST_MOVED = 12  # pods in the dialog; the record has all
 MOST_NAMED = 3  # pods on the card
+FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card, in the dialog
 
 
 def offer_blocks(plan: PlanView) -> Iterator[Block]:
     """Yield the offer and what a yes would do to the node and its workload, without commands."""
     yield line(bold(f"Offered: {plan.words}. "), text(f"What that does: {plan.effect}"))
+    yield from ends_blocks(plan, FEW_ENDS)
     if plan.moves:
         named = "; ".join(one_line(row, 80) for row in plan.moves[:MOST_NAMED])
         more = f"; and {len(plan.moves) - MOST_NAMED} more" if len(plan.moves) > MOST_NAMED else ""
@@ -130,6 +137,17 @@ def offer_blocks(plan: PlanView) -> Iterator[Block]:
     yield from (line(text(sentence, len(sentence))) for sentence in plan.also)  # never shortened: a yes covers it too
     for note in plan.notes[:MOST_NOTES]:
         yield footnote(clipped(note, NOTE))
+
+
+def ends_blocks(plan: PlanView, most: int) -> Iterator[Block]:
+    """Yield what ends with a plan, gravest first, and what of it was not read."""
+    if plan.ends:
+        more = len(plan.ends) - most
+        rows = [*plan.ends[:most], *([f"and {more} more"] if more > 0 else [])]
+        title = {"type": "rich_text_section", "elements": [bold("What ends:")]}
+        yield {"type": "rich_text", "elements": [title, *listing([[text(row, SAID)] for row in rows])["elements"]]}
+    if plan.ends_unread:
+        yield line(text(plan.ends_unread, SAID * 2))
 
 
 def moved_blocks(plan: PlanView) -> Iterator[Block]:
@@ -145,6 +163,8 @@ def bound_words(plan: PlanView) -> str:
     if not plan.bound_to:
         return ""
     held = "each command has a fence: on another machine, in another boot or too late it does nothing"
+    if any(step.journal for step in plan.steps):
+        held += "; logger is told on its input who approved it and why, for the node's journal"
     return f"{plan.bound_to}: if one of these has changed by then, the plan is cancelled; {held}"
 
 

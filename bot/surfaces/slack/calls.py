@@ -3,9 +3,6 @@
 Errors: https://docs.slack.dev/reference/methods/chat.postMessage, …/chat.update, and
 https://docs.slack.dev/interactivity/handling-user-interaction for a command's response address.
 Limits: https://docs.slack.dev/apis/web-api/rate-limits
-
-Longer than 300 lines: an answer of Slack's may close the way for the next calls, so what a call means and when the
-next may be made stand together.
 """
 
 from __future__ import annotations

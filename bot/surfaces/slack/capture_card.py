@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from bot.domain.house_events import SymptomCaught
 from bot.domain.incident import IncidentSummary
 from bot.domain.node import Node
-from bot.domain.rolling import HERTZ, RollingRequest, is_capture_id
+from bot.domain.rolling import RollingRequest, is_capture_id
 from bot.domain.rolling_record import RollingCapture, RollingState
 from bot.domain.safe_text import one_line
 from bot.response.capture.rolling_watch import RollingNews
@@ -28,7 +28,6 @@ from bot.surfaces.slack.blocks import (
     with_people,
 )
 from bot.surfaces.slack.message import TEXT, Block, Message, clipped, escaped, footnote, header, paragraph
-from bot.surfaces.view.standing import APPROVE, DECLINE
 
 PREFIX = "capture-"
 SHOW, STOP = "capture-show", "capture-stop"
@@ -69,7 +68,7 @@ def capture_card(news: RollingNews) -> Message:
     people = _people(rolling)
     lines_shown = [with_people(said.removeprefix("* "), people, SAID) for said in lines(news)[1 : MOST_LINES + 1]]
     until = rolling.until
-    first = [text(_asks(rolling))] if rolling.state is RollingState.ASKED else []
+    first = []
     if until is not None and not rolling.is_over:
         words = "It ends by itself " if rolling.state is not RollingState.STOPPING else "It would have ended "
         first = [text(words), date(until, "{date_short_pretty} at {time}"), text(", even if this bot is gone by then.")]
@@ -111,26 +110,15 @@ def listed(captures: Sequence[RollingCapture]) -> str:
     return "\n".join([*(f"• {standing(rolling)}" for rolling in newest[:MOST_LISTED]), *more])
 
 
-def dialog_words(rolling: RollingCapture) -> Iterator[str]:
-    """Yield what the person who decides has to know."""
-    yield (
-        f"perf records every core of {one_line(rolling.node, 80)} at {HERTZ} Hz for {rolling.request.hours} h, as "
-        "root with the lowest priority, into a ring of at most 1.7 GB. It ends by itself."
-    )
-    yield f"It looks for {', '.join(rolling.request.around)}. It changes nothing else on the node."
-
-
 _TITLES = {
-    RollingState.ASKED: "May be recorded?",
-    RollingState.APPROVED: "Recording begins:",
+    RollingState.ASKED: "Recording begins:",
     RollingState.STARTING: "Recording begins:",
     RollingState.RUNNING: "Recording",
     RollingState.STOPPING: "Recording stops:",
     RollingState.ENDED: "Recorded",
 }
 _VERBS = {
-    RollingState.ASKED: "waits for another person's yes to record",
-    RollingState.APPROVED: "is about to record",
+    RollingState.ASKED: "is about to record",
     RollingState.STARTING: "is being started on",
     RollingState.RUNNING: "records on",
     RollingState.STOPPING: "is being stopped on",
@@ -138,16 +126,10 @@ _VERBS = {
 }
 
 
-def _asks(rolling: RollingCapture) -> str:
-    return f"Another person has to agree before {one_line(rolling.node, 80)} is recorded for {rolling.request.hours} h."
-
-
 def _buttons(rolling: RollingCapture) -> Iterator[Block]:
     name = card_name(rolling.id)
     elements: list[Block] = []
     match rolling.state:
-        case RollingState.ASKED:
-            elements = [button("Approve", APPROVE, name, "primary"), button("Decline", DECLINE, name)]
         case RollingState.STARTING | RollingState.RUNNING:
             elements = [button("Show", SHOW, name), button("Stop", STOP, name, "danger")]
         case RollingState.STOPPING:

@@ -19,7 +19,7 @@ from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable, Usa
 from bot.domain.house_events import SymptomCaught
 from bot.domain.node import Node
 from bot.domain.rolling import RollingRequest
-from bot.domain.rolling_record import RollingCapture, RollingState
+from bot.domain.rolling_record import RollingCapture
 from bot.domain.safe_text import one_line
 from bot.response.capture.look_turns import LookTurns
 from bot.response.capture.rolling_control import RollingControl
@@ -101,21 +101,16 @@ class CaptureCards:
 
     async def look(self, rolling: RollingCapture) -> RollingNews:
         """Look at it on its node now; raises what `RollingWatch.look` raises, and InventoryError."""
-        if not rolling.is_on_node:
+        if rolling.is_over:
             return self._figures.get(rolling.id) or RollingNews(rolling)
-        news = await self.watch.look(self.known.find(rolling.node), rolling)
-        self.news(news)
+        self.news(await self.watch.seen(self.known, rolling))
         return self._figures[rolling.id]
 
     async def stop(self, rolling: RollingCapture, by: str) -> RollingNews:
-        """Stop it, then look: the last samples are read before the ring is removed; raises as `RollingControl.stop`."""
+        """Stop it, then look; raises what `RollingWatch.stopped` raises."""
         if not rolling.is_over:
-            rolling = await self.control.stop(self.known.find(rolling.node), rolling, by)
-        return await self.look(rolling)
-
-    def node(self, rolling: RollingCapture) -> Node:
-        """Return the node of a capture. Raises: InventoryError."""
-        return self.known.find(rolling.node)
+            self.news(await self.watch.stopped(self.known, rolling, by))
+        return self._figures.get(rolling.id) or RollingNews(rolling)
 
     # --- the card
 
@@ -126,37 +121,45 @@ class CaptureCards:
         except (CannotRead, Unreachable, Refused, LedgerError) as no:
             named = f" ({type(no).__name__})" if isinstance(no, Refused) else ""
             because = f"{no.sentence.rstrip('.')}. {no.try_next}".strip()
-            await self._end(card_name(capture), target, node.name, f"{because}{named}", by)
-            return
-        self.watching.begin(self._show(capture, target), card_name(capture))
+            self.watching.begin(self._failed(capture, target, node.name, f"{because}{named}", by), card_name(capture))
+        else:
+            self.watching.begin(self._show(capture, target), card_name(capture))
+
+    async def _failed(self, capture: str, target: MessageTarget, node: str, because: str, by: str) -> None:
+        """Say why nothing is recorded; where something was sent to the node, show the capture: only a look knows."""
+        rolling = await self._unless_begun(capture, because)
+        if rolling is not None and rolling.is_on_node:
+            await self._show(capture, target)
+        else:
+            await self._end(card_name(capture), target, node, because, by)
 
     async def _again(self, capture: str, kept: ChatRequest) -> None:
         self.log("capture_card_carried_on", key=one_line(kept.key, 80))
         body: Mapping[str, Any] = json.loads(kept.body)
         target = MessageTarget(str(body["channel"]), str(body.get("thread_ts", "")))
         await self.poster.adopt(kept.key, target)
-        rolling: RollingCapture | None = None
-        while True:
-            try:
-                await self.turns.take(capture)
-                rolling = (await self.control.all()).get(capture)
-                if rolling is not None and rolling.state is RollingState.APPROVED:
-                    rolling = await self.control.over(rolling, "the bot was restarted before it began", "")
-                break
-            except LedgerError:
-                await asyncio.sleep(LOOKS_EVERY)
+        rolling = await self._unless_begun(capture, "the bot was restarted before it began")
         if rolling is None:
             because = "The bot was restarted before it began. Ask again."
             await self._end(kept.key, target, str(body.get("node", "")), because, str(body.get("by", "")))
         else:
             await self._show(capture, target)
 
+    async def _unless_begun(self, capture: str, because: str) -> RollingCapture | None:
+        """End a capture of which nothing was sent to its node; return its state once the record tells it."""
+        while True:
+            try:
+                await self.turns.take(capture)
+                return await self.control.not_begun(capture, because)
+            except LedgerError:
+                await asyncio.sleep(LOOKS_EVERY)
+
     async def _show(self, capture: str, target: MessageTarget) -> None:
         """Show the capture's recorded state until it is over."""
         name, state, shown, shown_parts = card_name(capture), None, None, set[str]()
         while True:
             try:
-                rolling = await self._found(capture)
+                rolling = await self.control.find(capture)
                 figures = self._figures.get(capture)
                 news = replace(figures, rolling=rolling) if figures is not None else RollingNews(rolling)
                 card = capture_card(news)
@@ -174,13 +177,6 @@ class CaptureCards:
             except (LedgerError, UsageError) as error:
                 self.log("ledger_unavailable", error=one_line(str(error)), card=name)
             await asyncio.sleep(LOOKS_EVERY)
-
-    async def _found(self, capture: str) -> RollingCapture:
-        rolling = await self.control.find(capture)
-        is_late = self.control.now() - rolling.asked_at > self.control.policy.approval_expires
-        if rolling.state is RollingState.ASKED and is_late:
-            return await self.control.over(rolling, "nobody agreed in time", "")
-        return rolling
 
     async def _tell(
         self, name: str, target: MessageTarget, rolling: RollingCapture, caught: SymptomCaught, shown_parts: set[str]

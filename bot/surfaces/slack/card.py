@@ -2,8 +2,6 @@
 
 A node's card is for a person just woken, on a phone: how bad, which node, what it is, what a yes would do,
 and the buttons, on one screen of 390 × 844. The proof is in the thread, the commands are in the dialog.
-
-Longer than 300 lines: a single node's card and a table of nodes share their choices and their last lines.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ from bot.surfaces.slack.blocks import (
     text,
     undo_buttons,
 )
-from bot.surfaces.slack.drawings import growth_block, heat_block
+from bot.surfaces.slack.drawings import heat_block
 from bot.surfaces.slack.feedback import feedback_block
 from bot.surfaces.slack.fleet_card import WHO_ELSE
 from bot.surfaces.slack.message import (
@@ -117,7 +115,6 @@ def _single(group: GroupView, view: IncidentView) -> Message:
     heat: list[Block] = []
     if view.verdict is not None and view.state in _SHOWS_HEAT:  # a picture replaces each strip once it is there
         heat = [heat_block(view.verdict.heat, view.id)] if view.verdict.heat is not None else []
-        heat += [growth_block(view.growth, view.id)] if view.growth is not None else []
     if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
         # Only the sentences: the node's own lines are in the thread, where nobody has to scroll past them.
         middle, heat = [*_evidence(view.verdict.evidence), *heat], []
@@ -316,8 +313,7 @@ def _closing(group: GroupView) -> Iterator[Block]:
     if len(group.incidents) == 1:
         (view,) = group.incidents
         if view.verdict is not None and view.state is State.TRIAGED:
-            took = f"read in {view.verdict.took.total_seconds():.1f} s"
-            said = " · ".join(part for part in (took, trait_words(view.verdict.snapshot)) if part)
+            said = " · ".join(part for part in (view.verdict.took_words, trait_words(view.verdict.snapshot)) if part)
             yield footnote(clipped(said, SAID))
         if view.plan is not None and view.plan.lasting_fix and view.state is State.RESOLVED:
             yield footnote(clipped(f"Lasting fix: {view.plan.lasting_fix}", SAID))

@@ -78,7 +78,8 @@ class CardRequests:
             raise NothingProposed(UNKNOWN_BUTTON)
         incident = await self.context.clicked(click, said[0])
         await self.context.askers.admit(click.person)
-        marked = await self.context.marker.mark(incident, said[1], click.person.by, request=click.key)
+        groups = (await self.context.people.membership(click.person.user)).groups
+        marked = await self.context.marker.mark(incident, said[1], click.person.by, request=click.key, groups=groups)
         await self.context.ephemeral.tell(click.person.by, click.channel, click.thread, thanks(incident, marked))
 
     async def who_else(self, click: Click) -> None:

@@ -107,8 +107,6 @@ class CheckCards:
             if view.shows_verdicts:  # `surface.py` shows everything else
                 await self.poster.adopt(name, spot)
                 await self._owe(name, spot, incident_card(view), once=True)
-                if has_grown and view.incidents[0].growth is not None:
-                    self.poster.illustrate(name, spot, ours[0].id, ours[0].node, view.incidents[0].growth)
                 if board is None:
                     self.poster.finished(name)
         for storm in dict.fromkeys(member.storm for member in ours if member.storm):

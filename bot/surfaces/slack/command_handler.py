@@ -21,16 +21,17 @@ from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.kept_checks import kept_text
+from bot.surfaces.slack.message import markup
 from bot.surfaces.slack.profile_requests import CapturesRequest, ProfileRequest, RecordRequest
 from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.requests import (
+    HELP,
     CheckRequest,
     CommandRequest,
     HelpRequest,
     KnownNodes,
     Request,
     Subcommand,
-    help_words,
     not_here,
     parse,
     unknown_words,
@@ -94,7 +95,10 @@ class CommandHandler:
 
     async def _handle(self, request: CommandRequest, asked: Request) -> None:
         if isinstance(asked, HelpRequest):
-            await self.ephemeral.say(request, help_words(asked))
+            if asked.sentence:  # it may quote what was typed
+                await self.ephemeral.quote(request, asked.sentence, [markup(HELP)])
+            else:
+                await self.ephemeral.say(request, HELP)
         elif isinstance(asked, Subcommand | CapturesRequest):
             await self.replies.reply(request, asked)
         elif not self._is_here(request.channel):

@@ -1,4 +1,4 @@
-"""Answers commands about incidents, the policy and the brake, with the same checks as for clicks."""
+"""Answers commands about incidents and the brake, with the same checks as for clicks."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.response.decision.braking import said
 from bot.response.decision.guards import is_named
-from bot.surfaces.slack.capture_decisions import CaptureDecisions
+from bot.surfaces.slack.capture_clicks import CaptureClicks
 from bot.surfaces.slack.context import TOLD, SlackContext, brake_words
 from bot.surfaces.slack.ephemeral import refusal_words
-from bot.surfaces.slack.member import ids_of
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.profile_requests import CapturesRequest
-from bot.surfaces.slack.requests import CommandRequest, Subcommand, is_user_id
+from bot.surfaces.slack.requests import CommandRequest, Subcommand
 from bot.surfaces.view.words import node_words, urgency, utc
 
 MOST_LISTED = 30
@@ -40,12 +39,12 @@ class CommandReplies:
 
     context: SlackContext
     pagerduty: Subscription | None = None
-    captures: CaptureDecisions | None = None
+    captures: CaptureClicks | None = None
 
     async def reply(self, request: CommandRequest, asked: Subcommand | CapturesRequest) -> None:
         """Do what was asked, and answer the person in private."""
         person = request.person
-        about = asked.capture if isinstance(asked, CapturesRequest) else asked.incident or asked.node
+        about = asked.capture if isinstance(asked, CapturesRequest) else asked.incident
         try:
             if isinstance(asked, Subcommand):
                 words = await self._words(request, person, asked)
@@ -70,9 +69,6 @@ class CommandReplies:
         if asked.verb == "status":
             await self.context.check_reader(person)
             return await self._status()
-        if asked.verb == "policy":
-            self.context.people.check_workspace(person)
-            return await self._policy(person, asked)
         if asked.verb == "brake" and asked.on:
             return await self.context.pull(person, asked.reason, request.key)
         approval = await self.context.people.approval(
@@ -115,24 +111,6 @@ class CommandReplies:
         else:
             words.append("The brake is off.")
         return "\n".join(words)
-
-    async def _policy(self, person: Person, asked: Subcommand) -> str:
-        user = asked.person
-        if not is_user_id(user):
-            user = await self.context.people.called(user, {*ids_of(self.context.policy.approvers), person.user})
-        if not user:
-            who = one_line(asked.person, 40)
-            return (
-                f"I cannot tell who “{who}” is. Give the member ID, such as U012AB3CD (profile → ⋮ → Copy member ID)."
-            )
-        about = Person(user, person.team, person.enterprise)
-        try:
-            await self.context.people.admit(user)
-        except Refused as no:
-            return f"No: {refusal_words(no)}"
-        member = await self.context.people.membership(user)
-        lines = await self.context.responder.explain(about.by, member.groups, asked.action, asked.node)
-        return "\n".join([*lines, *(f"not read: {why}" for why in member.unread)])
 
 
 def status_line(summary: IncidentSummary) -> str:

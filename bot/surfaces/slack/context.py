@@ -60,14 +60,18 @@ class NodePicker(Protocol):
         """Record it. Raises: InventoryError, UnknownIncident, ImpossibleEvent, LedgerError."""
 
 
-class CardDecisions(Protocol):
-    """Takes clicks on cards without an incident, of waves and captures, and their dialogs."""
+class CardClicks(Protocol):
+    """Takes clicks on cards without an incident, of waves and captures."""
 
     def is_about(self, action: str, value: str) -> bool:
         """True for a button or a dialog of this kind of card."""
 
     async def ask(self, click: Click) -> None:
         """Open the dialog of a click, or do what needs none. Raises: Refused, UsageError, LedgerError."""
+
+
+class CardDecisions(CardClicks, Protocol):
+    """Takes their dialogs, too."""
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:
         """Record what a dialog asks for; `again`: an earlier run began to handle it."""

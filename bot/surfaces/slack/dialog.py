@@ -14,12 +14,20 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bot.domain.safe_text import one_line, safe
-from bot.surfaces.slack.blocks import bold, bound_words, line, moved_blocks, text
-from bot.surfaces.slack.message import Block, clipped, footnote, paragraph, plain_text, preformatted, titled
-from bot.surfaces.view.plan_words import PlanView
+from bot.surfaces.slack.blocks import MOST_ENDS, bold, bound_words, ends_blocks, line, merged, moved_blocks, text
+from bot.surfaces.slack.message import (
+    Block,
+    footnote,
+    footnotes,
+    paragraph,
+    paragraphs,
+    plain_text,
+    preformatted,
+    titled,
+)
+from bot.surfaces.view.plan_words import SAID, PlanView, sum_words
 
 REASON = "reason"
-PLAN_DIALOG, CONTROL = "wave-plan", "control"  # the dialog that asks how many nodes a wave leaves alone
 HOME = "home"  # the action of the App Home's intent, which names the person's direct message with the bot
 MOST_PLANS = 25  # in a dialog; the next dialog decides the rest
 MOST_BLOCKS = 90  # of the 100 that a dialog may have
@@ -35,6 +43,7 @@ _TITLES = {
     "wave-stop": ("Stop the wave", "Stop it"),
     "wave-resume": ("Resume the wave", "Resume it"),
 }
+_READ_FIRST = ("approve", "wave-resume")  # a wave's plans are put in by `wave_decisions.py`
 _PLACEHOLDERS = {
     "approve": "Why this may be done now",
     "decline": "Why this is not done",
@@ -46,28 +55,33 @@ def reason_dialog(
 ) -> dict[str, Any]:
     """Return the view.
 
-    Shape: `plans` are shown whole, with every node and command. `words` are paragraphs for a dialog that is about
-    no plan; `objection` is what would refuse it now.
+    Shape: `plans` are shown whole, with every node and command; what ends comes first, and what each is bound to is in
+    the small print below the reason. `words` are paragraphs for a dialog that is about no plan. `objection` is what
+    would refuse it now: then nothing can be sent.
     """
     title, submit = _TITLES[action]
     blocks: list[Block] = [paragraph(f"As it stands, this will be refused: {objection}")] if objection else []
     if len(plans) > 1:
-        blocks.append(titled(f"{len(plans)} nodes: {', '.join(one_line(plan.node, 60) for plan in plans)}"))
+        named = ", ".join(one_line(plan.node, 60) for plan in plans)
+        blocks.append(titled(f"{sum_words(plans)}, on {len(plans)} nodes: {named}"))
     blocks += [paragraph(sentence) for sentence in words if sentence.strip()]
     for plan in plans:
         blocks += _plan(plan)
     if plans and action == "approve":
         blocks.append(footnote("Each node is read again first; a node that is not as shown here is left alone."))
-    blocks.append(_input(_PLACEHOLDERS.get(action, "Why")))
-    return {
+    if not objection:
+        # With the cursor in it the dialog would open at its end, below what has to be read.
+        blocks.append(_input(_PLACEHOLDERS.get(action, "Why"), focus=not plans and action not in _READ_FIRST))
+    blocks += _small_print(plans)
+    view = {
         "type": "modal",
         "callback_id": REASON,
         "private_metadata": sealed,
         "title": plain_text(title),
-        "submit": plain_text(submit),
-        "close": plain_text("Cancel"),
+        "close": plain_text("Close" if objection else "Cancel"),
         "blocks": blocks,
     }
+    return view if objection else {**view, "submit": plain_text(submit)}
 
 
 def covered(plans: Sequence[PlanView]) -> list[PlanView]:
@@ -83,19 +97,33 @@ def covered(plans: Sequence[PlanView]) -> list[PlanView]:
 
 
 def _plan(plan: PlanView) -> Iterator[Block]:
-    yield line(bold(f"{one_line(plan.node, 80)}: "), text(plan.words, 500))
+    """What ends, why, and what is done."""
+    pieces = [line(bold(f"{one_line(plan.node, 80)}: "), text(plan.words, 500)), *ends_blocks(plan, MOST_ENDS)]
+    if plan.why and not plan.also and not plan.moves:
+        pieces.append(line(bold("Why: "), text(plan.why, SAID)))
+    yield merged(pieces)
+    for sentence in plan.also:
+        yield from paragraphs(sentence)  # a yes covers all of it
+    yield from moved_blocks(plan)
+    if plan.why and (plan.also or plan.moves):
+        yield line(bold("Why: "), text(plan.why, SAID))
     commands = "\n".join(safe(command) for command in plan.commands)
     for at in range(0, len(commands), PIECE):
         yield preformatted(commands[at : at + PIECE].split("\n"))
-    yield from (paragraph(sentence) for sentence in plan.also)
-    yield from moved_blocks(plan)
-    bound = f"Bound to {bound_words(plan)}." if plan.bound_to else ""
-    lasting = f"Lasting fix: {plan.lasting_fix}" if plan.lasting_fix else ""
-    yield footnote(clipped(" ".join(part for part in (plan.impact, *plan.notes, bound, lasting) if part), 1500))
-    yield footnote(f"Plan {plan.digest}")
+    yield from footnotes((plan.impact, *plan.notes))
 
 
-def _input(placeholder: str) -> Block:
+def _small_print(plans: Sequence[PlanView]) -> Iterator[Block]:
+    """What each plan is bound to, and its digest, in as few blocks as they fit."""
+    words = list[str]()
+    for plan in plans:
+        bound = f" Bound to {bound_words(plan)}." if plan.bound_to else ""
+        lasting = f" Lasting fix: {plan.lasting_fix}" if plan.lasting_fix else ""
+        words.append(f"{one_line(plan.node, 80)}: plan {plan.digest}.{bound}{lasting}")
+    yield from footnotes(words, 1500)
+
+
+def _input(placeholder: str, *, focus: bool) -> Block:
     return {
         "type": "input",
         "block_id": REASON,
@@ -107,7 +135,7 @@ def _input(placeholder: str) -> Block:
             "multiline": True,
             "max_length": LONGEST_REASON,
             "placeholder": plain_text(placeholder),
-            "focus_on_load": True,
+            "focus_on_load": focus,
         },
     }
 

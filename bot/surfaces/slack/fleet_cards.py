@@ -103,7 +103,10 @@ class FleetCards:
             if ask.kind == "check":
                 await self._check(ask, run, click.key, spot, by)
                 return
-            if ask.kind == "wave":
+            if click.action == fleet_card.PLAN:
+                await self.propose(ask, click.key, spot, by)
+                return
+            if ask.kind == "wave":  # confirmed
                 await self.waves.begin(ask, run.nodes, click.key, click.channel, by)
                 return
             name, spot = await self._card_of(click)

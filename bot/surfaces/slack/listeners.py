@@ -22,7 +22,7 @@ from bot.domain.contracts import Seconds
 from bot.domain.json_form import NotOfForm, read
 from bot.domain.safe_text import redacted_text
 from bot.surfaces.hooks import Counted
-from bot.surfaces.slack.dialog import CONTROL, PLAN_DIALOG, REASON
+from bot.surfaces.slack.dialog import REASON
 from bot.surfaces.slack.message import Block
 from bot.surfaces.slack.people import Person, mapping
 from bot.surfaces.slack.requests import CommandRequest
@@ -31,7 +31,7 @@ from bot.surfaces.slack.typed_payloads import command_of, mention_of
 
 UNKNOWN_BUTTON = "This button does nothing: the bot does not know it."
 _ANY = re.compile(r".*", re.DOTALL)
-_DIALOGS = re.compile(rf"(?:{REASON}|{PLAN_DIALOG})\Z")
+_DIALOGS = re.compile(rf"{REASON}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +63,12 @@ class Click:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submitted dialog: its signed metadata, and the reason that was typed.
-
-    Shape: `control` is the choice in the dialog that asks how many nodes a wave leaves alone, not for a reason.
-    """
+    """A submitted dialog: its signed metadata, and the reason that was typed."""
 
     key: str
     person: Person
     metadata: str
     reason: str
-    control: str | None = None
-
-    @property
-    def block(self) -> str:
-        """The block of the dialog at which it shows an error."""
-        return REASON if self.control is None else CONTROL
 
     @property
     def text(self) -> str:
@@ -241,13 +232,11 @@ def submission_of(body: Mapping[str, Any]) -> Submission:
     view = mapping(body.get("view"))
     values = mapping(mapping(view.get("state")).get("values"))
     typed = mapping(mapping(values.get(REASON)).get(REASON)).get("value")
-    chosen = mapping(mapping(mapping(values.get(CONTROL)).get(CONTROL)).get("selected_option")).get("value")
     return Submission(
         key=f"sent-{view.get('id', '')}-{body.get('trigger_id', '')}",
         person=Person.of(body),
         metadata=str(view.get("private_metadata", "")),
         reason=str(typed or "").strip(),
-        control=str(chosen or "") if view.get("callback_id") == PLAN_DIALOG else None,
     )
 
 

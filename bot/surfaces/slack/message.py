@@ -21,6 +21,7 @@ TEXT = 3000  # the `text` of a message: screen readers and phones take it whole,
 HEADER = 150
 SECTION = 3000
 CONTEXT_TEXT = 2000
+CONTEXT_PIECES = 10
 ALL_BLOCKS = 12_000  # JSON of all blocks together; Slack answers msg_blocks_too_long at about 13,200
 CONTAINER = "container"
 FOLDED = 2500  # characters of a block in a fold
@@ -88,9 +89,26 @@ def paragraph(text: str) -> Block:
     return {"type": "section", "text": plain_text(clipped(safe(text), SECTION) or " ")}
 
 
-def footnote(text: str) -> Block:
-    """Small print."""
-    return {"type": "context", "elements": [plain_text(clipped(safe(text), CONTEXT_TEXT))]}
+def paragraphs(text: str) -> Iterator[Block]:
+    """Yield words that are never shortened: as many paragraphs as they need."""
+    words = safe(text)
+    yield from (paragraph(words[at : at + SECTION]) for at in range(0, max(1, len(words)), SECTION))
+
+
+def footnotes(texts: Iterable[str], limit: int = CONTEXT_TEXT) -> Iterator[Block]:
+    """Yield small print, in as few blocks as it fits; empty texts are left out."""
+    words = [clipped(safe(text), limit) for text in texts if text.strip()]
+    yield from (footnote(*words[at : at + CONTEXT_PIECES]) for at in range(0, len(words), CONTEXT_PIECES))
+
+
+def markup(text: str) -> Block:
+    """Words of the bot alone, in which Slack's markup works."""
+    return {"type": "section", "text": {"type": "mrkdwn", "text": clipped(text, SECTION)}}
+
+
+def footnote(*texts: str) -> Block:
+    """Small print: one text, or several, at most `CONTEXT_PIECES`."""
+    return {"type": "context", "elements": [plain_text(clipped(safe(text), CONTEXT_TEXT)) for text in texts]}
 
 
 def record_line(head: str) -> Block:

@@ -176,20 +176,6 @@ class People:
                 return user
         return self._names.get(user, user)
 
-    async def called(self, name: str, among: Collection[str]) -> str:
-        """Return the id of the person with that name, among these and the approver groups; empty if not found."""
-        members = await asyncio.gather(*(self._members_of(group) for group in self._groups), return_exceptions=True)
-        users = {*among, *(user for found in members if isinstance(found, frozenset) for user in found)}
-        for user in sorted(users)[:50]:
-            try:
-                info = await self._info(user)
-            except CannotTell:
-                continue
-            profile = info.get("profile") or {}
-            if name.lower() in (str(info.get("name", "")).lower(), str(profile.get("display_name", "")).lower()):
-                return user
-        return ""
-
     async def of_email(self, email: str) -> str:
         """Return the full member with an e-mail address, as the ledger names them; empty where Slack does not say.
 

@@ -15,13 +15,14 @@ from datetime import timedelta
 from typing import Any
 
 from bot.domain.contracts import Clock, Log, Outbox
+from bot.domain.core_heat import CoreHeat
 from bot.domain.errors import LedgerError
 from bot.domain.json_form import NotOfForm
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.surfaces.remembered import Remembered
 from bot.surfaces.slack.calls import RetryLater, Timing
-from bot.surfaces.slack.drawings import GROWTH, HEAT, Drawn, alt_text, kept, load, name_of, of_kept, png_of
+from bot.surfaces.slack.drawings import HEAT, kept, load, name_of, of_kept, png_of
 from bot.surfaces.slack.message import Block, Message
 from bot.surfaces.slack.uploads import Uploaded, Uploads
 
@@ -55,7 +56,7 @@ class _Owed:
     post_id: str
     channel: str
     node: str
-    drawn: Drawn
+    drawn: CoreHeat
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +74,7 @@ class Pictures:
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _is_loaded: bool = False
 
-    def begin(self, card: str, channel: str, incident: str, node: str, drawn: Drawn, redraw: Redraw) -> None:
+    def begin(self, card: str, channel: str, incident: str, node: str, drawn: CoreHeat, redraw: Redraw) -> None:
         """Begin to draw and upload an incident's picture, unless it exists; then `redraw` is called with its card."""
         key = (card, name_of(drawn, incident))
         if key not in self._tasks and key not in self._known:  # from here on the sweep leaves it alone
@@ -174,11 +175,11 @@ class Pictures:
             raise
 
     async def _brought(self, key: tuple[str, str], owed: _Owed, redraw: Redraw) -> None:
-        name, png = await asyncio.to_thread(png_of, owed.drawn, owed.node)
-        shows = alt_text(owed.drawn)
+        png = await asyncio.to_thread(png_of, owed.drawn, owed.node)
+        shows = owed.drawn.alt_text
         error = ""
         for attempt in range(TRIES):
-            outcome = await self.uploads.upload(name, png, shows)
+            outcome = await self.uploads.upload("cores.png", png, shows)
             if isinstance(outcome, Uploaded):
                 self._known[key] = _Picture(outcome.file, shows)
                 await self._on_record(owed, outcome.file)
@@ -233,7 +234,7 @@ class Pictures:
         except (LedgerError, NotOfForm):
             return None
         place = posts.places.get(part)
-        return _Picture(place.ts, alt_text(drawn)) if place is not None and drawn is not None else None
+        return _Picture(place.ts, drawn.alt_text) if place is not None and drawn is not None else None
 
 
 def picture_block(name: str, file: str, alt_text: str) -> Block:
@@ -244,7 +245,7 @@ def picture_block(name: str, file: str, alt_text: str) -> Block:
 def shown_by(block: Block) -> str:
     """Return the name of the drawing that a block shows, as a strip or as a picture; empty for any other block."""
     name = str(block.get("block_id", ""))
-    begins = next((begins for begins in (HEAT, GROWTH, PICTURE) if name.startswith(begins)), "")
+    begins = next((begins for begins in (HEAT, PICTURE) if name.startswith(begins)), "")
     return name.removeprefix(begins) if begins else ""
 
 

@@ -34,10 +34,15 @@ _ADD = (
 
 @dataclass(frozen=True, slots=True)
 class PostedHeads:
-    """What was found in Slack; `unread` are channels that are gone or without the bot, each with the reason."""
+    """What was found in Slack.
+
+    Shape: `unread` are channels that are gone or without the bot, each with the reason; `unfit` are sentences about
+    posted heads that prove nothing, such as those of earlier versions, which were too short.
+    """
 
     heads: tuple[NotedHead, ...]
     unread: Mapping[str, str]
+    unfit: tuple[str, ...] = ()
 
 
 async def posted_heads(token: str, api_url: str, channels: Collection[str], since: datetime) -> PostedHeads:
@@ -46,6 +51,7 @@ async def posted_heads(token: str, api_url: str, channels: Collection[str], sinc
     Raises: UsageError when Slack refuses, naming the missing scope, or cannot be reached.
     """
     heads: list[NotedHead] = []
+    unfit: list[str] = []
     unread: dict[str, str] = {}
     try:
         async with short_client(token, api_url, CALL_SECONDS) as client:
@@ -55,7 +61,12 @@ async def posted_heads(token: str, api_url: str, channels: Collection[str], sinc
                 try:
                     async for message in _messages(client, channel, since):
                         if us.get("user_id") == message.get("user"):
-                            heads += _heads(channel, message)
+                            for text in record_heads(message.get("blocks") or ()):
+                                where = f"in Slack, channel {channel}, message {message.get('ts')}"
+                                try:
+                                    heads.append(NotedHead.of(text, where))
+                                except ValueError as no:
+                                    unfit.append(f"{no} ({where})")
                 except SlackApiError as error:
                     if (name := error_name(error)) not in ("not_in_channel", "channel_not_found"):
                         raise
@@ -69,7 +80,7 @@ async def posted_heads(token: str, api_url: str, channels: Collection[str], sinc
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         why = one_line(str(error) or repr(error), 120)
         raise UsageError(f"Slack cannot be reached: {why}.", "zombie doctor says what is wrong.") from error
-    return PostedHeads(tuple(heads), unread)
+    return PostedHeads(tuple(heads), unread, tuple(unfit))
 
 
 async def _messages(client: AsyncWebClient, channel: str, since: datetime) -> AsyncIterator[Mapping[str, Any]]:
@@ -99,13 +110,3 @@ async def _replies(client: AsyncWebClient, channel: str, ts: str) -> AsyncIterat
 
 def _next(page: Any) -> str:
     return str((page.get("response_metadata") or {}).get("next_cursor") or "")
-
-
-def _heads(channel: str, message: Mapping[str, Any]) -> list[NotedHead]:
-    found = []
-    for text in record_heads(message.get("blocks") or ()):
-        try:
-            found.append(NotedHead.of(text, f"in Slack, channel {channel}, message {message.get('ts')}"))
-        except ValueError:
-            continue  # another version of the bot noted it differently
-    return found

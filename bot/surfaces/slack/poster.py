@@ -2,8 +2,6 @@
 
 Each part has a worker that posts or edits it until Slack has its newest wording; an outdated wording is never sent.
 What has to arrive is stored in the outbox first, and so survives a restart.
-
-Longer than 300 lines: posting, editing and giving up are the same worker's loop and share the state of parts.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.domain.contracts import Clock, Log, Outbox
+from bot.domain.core_heat import CoreHeat
 from bot.domain.errors import LedgerError
 from bot.domain.post import CardPosts, MessageRef, StoredPost
 from bot.domain.safe_text import one_line
@@ -33,7 +32,6 @@ from bot.surfaces.slack.calls import (
     Timing,
     is_about_content,
 )
-from bot.surfaces.slack.drawings import Drawn
 from bot.surfaces.slack.message import Message, for_one_person, without_blocks
 from bot.surfaces.slack.newer_blocks import has_newer_blocks, in_older_blocks
 from bot.surfaces.slack.parts import CARD, MessageTarget, Part, Parts, PendingDelivery, Say, kept, kept_part
@@ -100,7 +98,7 @@ class Poster:
                 self._edits.look()  # a verdict goes before the progress that it replaces
             self._begin(part)
 
-    def illustrate(self, card: str, target: MessageTarget, incident: str, node: str, drawn: Drawn) -> None:
+    def illustrate(self, card: str, target: MessageTarget, incident: str, node: str, drawn: CoreHeat) -> None:
         """Replace an incident's strip with a picture once it is uploaded; the card does not wait for it."""
         if self._pictures is not None:
             self._pictures.begin(card, target.channel, incident, node, drawn, self._redraw)

@@ -15,7 +15,6 @@ from bot.domain.safe_text import one_line, redacted_text
 from bot.domain.selector import Kind, Selector
 from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.member import SLACK
-from bot.surfaces.slack.message import escaped
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.profile_requests import (
@@ -30,15 +29,12 @@ from bot.surfaces.slack.profile_requests import (
 MOST_NODES = 100
 MOST_UNKNOWN = 8  # unknown names that get a sentence; the rest is counted
 LONGEST_REQUEST = 8000
-SUBCOMMANDS = ("status", "cancel", "undo", "policy", "brake", "pagerduty")
+SUBCOMMANDS = ("status", "cancel", "undo", "brake", "pagerduty")
 LONGEST_REASON = 500
-_PERSON = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>\Z")
 _PULL = re.compile(r"#([0-9]{1,12})\Z")
-_USER_ID = re.compile(r"[UW][A-Z0-9]{6,}\Z")
 USAGE = {
     "cancel": "Say which: `/zombie cancel ID`, with a reason if you like. `/zombie status` lists what is open.",
     "undo": "Say which: `/zombie undo ID`, with a reason if you like. The ID is on the card.",
-    "policy": "Say `/zombie policy @user VERB NODE`, such as `/zombie policy @bob approve node-123`.",
     "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
     "pagerduty": "Say `/zombie pagerduty on` to enable a disabled webhook subscription again.",
 }
@@ -54,7 +50,6 @@ A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAM
 `/zombie status` — what is open, what is being done, and whether the brake is on
 `/zombie cancel ID [reason]` — cancel an incident before its first step begins
 `/zombie undo ID [reason]` — propose to undo what an incident did; another person approves it
-`/zombie policy @user VERB NODE` — whether a person may do that on a node, and why: approve, decline, undo, …
 `/zombie brake on|off [#PULL] [reason]` — stop anything new from beginning, or allow it again
 `/zombie pagerduty on` — enable PagerDuty's webhook subscription again, where it was disabled
 `/zombie help` — this text
@@ -103,17 +98,13 @@ class CommandRequest:
 class Subcommand:
     """A request that is not about reading nodes.
 
-    Shape: `incident` is for cancel and undo; `person`, `action` and `node` for policy, where `person` is a Slack id,
-    or a name where Slack sent none; `on` for the brake and PagerDuty; `pull` is the number of the pull to be released,
-    0 where none was typed.
+    Shape: `incident` is for cancel and undo; `on` for the brake and PagerDuty; `pull` is the number of the pull to be
+    released, 0 where none was typed.
     """
 
     verb: str
     incident: str = ""
     reason: str = ""
-    person: str = ""
-    action: str = ""
-    node: str = ""
     on: bool = False
     pull: int = 0
 
@@ -165,6 +156,8 @@ def parse(text: str, known: KnownNodes) -> Request:
     if not words:
         return HelpRequest()
     verb, names = words[0].lower(), list(dict.fromkeys(words[1:]))
+    if verb == "policy":
+        return HelpRequest("`/zombie policy` is gone. A button that would refuse you says so, and why.")
     if verb not in VERBS:
         near = difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)
         meant = f" Did you mean `{near[0]}`?" if near else ""
@@ -215,9 +208,7 @@ def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:
 
     Example:
     >>> subcommand_of("brake", ["on", "rollout", "today"])
-    Subcommand(verb='brake', incident='', reason='rollout today', person='', action='', node='', on=True, pull=0)
-    >>> subcommand_of("policy", ["<@U0BOB00001|bob>", "reboot", "node-1"]).person
-    'U0BOB00001'
+    Subcommand(verb='brake', incident='', reason='rollout today', on=True, pull=0)
     """
     if verb == "status":
         return Subcommand(verb)
@@ -230,16 +221,7 @@ def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:
         number = _PULL.match(said[0]) if said and not on else None
         reason = " ".join(said[1:] if number else said)[:LONGEST_REASON]
         return Subcommand(verb, reason=reason, on=on, pull=int(number[1]) if number else 0)
-    if verb == "pagerduty":
-        return Subcommand(verb, on=True) if [word.lower() for word in words] == ["on"] else USAGE[verb]
-    if len(words) != 3 and not (len(words) == 2 and words[1] in ("brake", "release")):
-        return USAGE["policy"]
-    return Subcommand(verb, person=_person(words[0]), action=words[1].lower(), node="".join(words[2:]))
-
-
-def is_user_id(person: str) -> bool:
-    """True for a person's Slack id, False for their name."""
-    return _USER_ID.match(person) is not None
+    return Subcommand(verb, on=True) if [word.lower() for word in words] == ["on"] else USAGE[verb]
 
 
 def _not_known(name: str, known: KnownNodes) -> tuple[str, tuple[str, ...]]:
@@ -251,11 +233,6 @@ def _not_known(name: str, known: KnownNodes) -> tuple[str, tuple[str, ...]]:
     except InventoryError as error:
         return str(error), ()
     return f"“{one_line(name, 80)}” was added to the inventory just now: ask again.", ()
-
-
-def help_words(asked: HelpRequest) -> str:
-    """Return the help, after a sentence about what was not understood."""
-    return f"{asked.sentence}\n{HELP}".strip()
 
 
 def unknown_words(asked: CheckRequest) -> str:
@@ -280,15 +257,10 @@ def _means_several(word: str) -> bool:
 
 
 def _quoted_sentence(no: UsageError) -> str:
-    """A parse error, which may quote what a person typed: escaped, so that Slack sees no markup."""
-    return escaped(one_line(redacted_text(str(no)), 400)).replace("`", "'")
+    """A parse error, which may quote what a person typed; whoever shows it lets no markup work."""
+    return one_line(redacted_text(str(no)), 400)
 
 
 def _quoted(word: str) -> str:
-    """A person's word quoted as code: short, on one line, and without Slack markup."""
-    return escaped(one_line(redacted_text(word), 60)).replace("`", "'")
-
-
-def _person(word: str) -> str:
-    found = _PERSON.match(word)
-    return found[1] if found else word.removeprefix("@")
+    """A person's word between backticks: short, and on one line."""
+    return one_line(redacted_text(word), 60).replace("`", "'")

@@ -129,8 +129,6 @@ class SlackSurface:
             else:
                 await self._poster.enqueue(name, CARD, spot, message, rank=FIRST)
             shown.wording = wording
-            if len(group) == 1 and (triage := group[0].triage) is not None and triage.growth is not None:
-                self._poster.illustrate(name, spot, group[0].id, group[0].node, triage.growth)
             if is_news:
                 await self._thread.show(name, spot, group, read)
             self._poster.finished(name)

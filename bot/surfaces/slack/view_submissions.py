@@ -2,8 +2,6 @@
 
 A submission is on disk before it is acknowledged, so a crash right after loses nothing: the next run goes on with it.
 It decides, not the click: the first submission wins; person, groups and node are checked then.
-
-Longer than 300 lines: that it is kept, and what is done with what was kept, are a single promise.
 """
 
 from __future__ import annotations
@@ -34,11 +32,10 @@ from bot.response.decision import guards
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import BRAKE
 from bot.surfaces.slack.context import TOLD, CardDecisions, SlackContext, brake_words
-from bot.surfaces.slack.dialog import LONGEST_REASON, PLAN_DIALOG, REASON, Intent
+from bot.surfaces.slack.dialog import LONGEST_REASON, REASON, Intent
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.listeners import AppHome, Submission, kept_submission
 from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, UNDO
 
 AT_ONCE = 8  # nodes that a decision reads again at a time
@@ -68,17 +65,15 @@ class ViewSubmissions:
         home: AppHome,
         background: Background,
         others: Sequence[CardDecisions] = (),
-        plans: WavePlans | None = None,
         takes: Sequence[KeptWork] = (),
     ) -> None:
-        """`others` and `plans` take dialogs of other cards; `takes` go on with what else an earlier run has left."""
+        """`others` take dialogs of other cards; `takes` go on with what else an earlier run has left."""
         self._context = context
         self._background = background
         self._takes = takes
         self._submitting: dict[str, asyncio.Task[Mapping[str, str]]] = {}
         self._home = home
         self._others = others
-        self._plans = plans
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def submitted(self, submission: Submission) -> Mapping[str, str]:
@@ -118,7 +113,7 @@ class ViewSubmissions:
         except (LedgerError, TimeoutError) as error:
             self._context.log("submission_not_kept", error=one_line(str(error) or repr(error)))
             self._background.begin(self._forget(keeping, submission.key), "submission that came too late")
-            return {submission.block: refusal_words(NOT_KEPT)}
+            return {REASON: refusal_words(NOT_KEPT)}
         if is_first:
             self._background.begin(self._go_on(submission), "submission")
         return {}
@@ -155,10 +150,8 @@ class ViewSubmissions:
         """Return the error that the dialog shows instead of closing, by block, and the refusal behind it."""
         intent = self._context.slack.signer.verify(submission.metadata)
         if intent is None or intent.user != submission.person.user:
-            return {submission.block: refusal_words(BAD_SIGNATURE)}, BAD_SIGNATURE
-        if (intent.action == PLAN_DIALOG) is not (submission.control is not None):
-            return {submission.block: refusal_words(BAD_SIGNATURE)}, BAD_SIGNATURE
-        if submission.control is None and not submission.reason:
+            return {REASON: refusal_words(BAD_SIGNATURE)}, BAD_SIGNATURE
+        if not submission.reason:
             return {REASON: refusal_words(NO_REASON)}, NO_REASON
         return {}, None
 
@@ -184,9 +177,6 @@ class ViewSubmissions:
             if other.is_about(intent.action, next(iter(intent.plans), "")):
                 await other.decide(intent, submission.person, reason, again=again)
                 return
-        if self._plans is not None and intent.action == PLAN_DIALOG:
-            await self._plans.propose(intent, submission.person, submission.control or "", submission.key)
-            return
         if again and intent.action in (APPROVE, DECLINE):
             intent = await self._undecided(intent, submission.person)
         if intent.action == APPROVE:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from bot.domain.chat_request import ChatRequest, ChatRequests
 from bot.domain.contracts import Log
@@ -22,15 +22,37 @@ from bot.domain.wave import Wave, WaveState
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.waves import Waves
 from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.message import footnote
 from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.wave_card import checking_card, no_wave_card, wave_card
+from bot.surfaces.slack.thread_files import FileRequest, ThreadFile
+from bot.surfaces.slack.wave_card import IN_FILE, checking_card, no_wave_card, wave_card
 from bot.surfaces.view.plan_words import PlanWords
+from bot.surfaces.waves import WavePlans, wave_lines, wave_plans
 
 PREFIX = "wave-"
+PLANS_FILE = "plans-"
 LOOKS_EVERY = 1.0  # seconds
-MOST_PLANS = 25  # plans that are read to say what a yes does
 Start: TypeAlias = Callable[[str, FleetAsk, Sequence[Node], str, str], Awaitable[Wave]]  # id, …, by, channel
+PlansOf: TypeAlias = Callable[[str], Awaitable[tuple[Wave, WavePlans]]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlansFile:
+    """Makes the file with every plan of a wave; `plans_of` returns a wave and its plans, or raises ZombieError."""
+
+    plans_of: PlansOf
+    prefix: str = PLANS_FILE
+    word: str = "wave_plans"
+
+    async def make(self, name: str, content: Mapping[str, Any]) -> ThreadFile:
+        """Make a wave's file. Raises: ZombieError."""
+        wave, plans = await self.plans_of(name)
+        return ThreadFile(f"{name}.txt", "\n".join([*wave_lines(wave), "", *plans.lines(), ""]).encode())
+
+    def instead(self, name: str, because: str) -> str:
+        """Say where else the plans are."""
+        return f"The file with every plan is not here: {because} To read them: zombie wave {name}"
 
 
 @dataclass(slots=True, eq=False)
@@ -68,20 +90,9 @@ class WaveCards:
         place = await self.poster.place(wave)
         return place is not None and (place.channel, place.ts) == (channel, ts)
 
-    async def does(self, wave: Wave) -> str:
-        """Return what a yes does on each node, in words; names the nodes where the plans differ."""
-        found: dict[str, list[str]] = {}
-        for member in wave.proposal.members[:MOST_PLANS]:
-            incident = await self.desk.record.find(member.incident)
-            if incident.proposal is not None:
-                found.setdefault(self.words.plan(incident.proposal.plan), []).append(member.node)
-        more = len(wave.proposal.members) - MOST_PLANS
-        lines = (
-            next(iter(found), "")
-            if len(found) == 1
-            else "; ".join(f"{', '.join(at)}: {plan}" for plan, at in found.items())
-        )
-        return lines + (f" The plans of {more} more nodes: zombie wave {wave.id}" if more > 0 else "")
+    async def plans(self, wave: Wave) -> WavePlans:
+        """Return the plans of all its members. Raises: LedgerError."""
+        return wave_plans(wave, await self.desk.incidents(wave), self.words)
 
     async def _propose(self, name: str, ask: FleetAsk, nodes: Sequence[Node], spot: MessageTarget, by: str) -> None:
         try:
@@ -110,16 +121,21 @@ class WaveCards:
 
     async def _show(self, name: str, spot: MessageTarget) -> None:
         """Show the wave's recorded state until it has ended."""
-        shown, state, does = 0, None, ""
+        shown, state, plans = 0, None, None
         while True:
             try:
                 wave = await self.desk.find(name)
-                if wave.state is WaveState.PROPOSED and not does:
-                    does = await self.does(wave)
+                if wave.state is not WaveState.PROPOSED:
+                    plans = None
+                elif plans is None:
+                    plans = await self.plans(wave)
                 if wave.state is not state:  # a new state has to arrive; turns in between are progress
-                    await self.poster.enqueue(name, CARD, spot, wave_card(wave, does))
+                    card = wave_card(wave, plans)
+                    await self.poster.enqueue(name, CARD, spot, card)
+                    if footnote(IN_FILE) in card.blocks:
+                        await self.poster.attach(name, spot, FileRequest(PLANS_FILE, name))
                 elif wave.seq != shown:
-                    card = wave_card(wave, does)
+                    card = wave_card(wave, plans)
                     self.poster.show(name, spot, lambda card=card: card)  # type: ignore[misc]
                 shown, state = wave.seq, wave.state
                 if wave.ended:

@@ -9,7 +9,6 @@ from bot.domain.entry import instant_of, instant_text, is_wave
 from bot.domain.errors import (
     AlreadyDecided,
     Braked,
-    CannotTell,
     NothingProposed,
     Refused,
     SelfApproval,
@@ -21,17 +20,17 @@ from bot.domain.wave import Wave, WaveState
 from bot.response.decision import guards
 from bot.response.fleet.wave_approvers import WaveApprovers
 from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
+from bot.surfaces.slack.dialog import Intent, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.wave_card import RESUME, STOP, dialog_words
+from bot.surfaces.slack.wave_card import RESUME, STOP, dialog_words, plans_in_dialog
 from bot.surfaces.slack.wave_cards import WaveCards
 from bot.surfaces.view.standing import APPROVE, DECLINE
+from bot.surfaces.waves import DIGEST
 
 if TYPE_CHECKING:
     from bot.surfaces.slack.listeners import Click
 
-DIGEST = 32  # digits of the digest by which a dialog names its wave
 _IN = {
     APPROVE: WaveState.PROPOSED,
     DECLINE: WaveState.PROPOSED,
@@ -58,22 +57,18 @@ class WaveDecisions:
         if not await self._cards.is_its_card(wave.id, click.channel, click.ts):
             raise NothingProposed("This is not the card of that wave; use the buttons on the card itself.")
         _is_in_time(click.action, wave)
-        plans, does, objection = [], "", ""
-        if click.action != STOP:
-            does = await self._cards.does(wave)
-        if click.action == APPROVE:
-            first = await self._context.find(wave.proposal.members[0].incident)
-            plan = self._context.surface.words.of_incident(first, first.verdict)
-            plans = covered([plan]) if plan is not None else []
-            if not plans:
-                raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie wave {wave.id}")
+        plans = await self._cards.plans(wave) if click.action != STOP else None
+        objection = ""
         if click.action in (APPROVE, RESUME):
             objection = await self._objection(wave, click.person)
         digest = wave.proposal.digest[:DIGEST]
         since = instant_text(wave.stopped_at) if click.action == RESUME and wave.stopped_at is not None else ""
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
-        words = tuple(dialog_words(wave, click.action, does))
-        view = reason_dialog(click.action, self._context.slack.signer.sign(intent), plans, words, objection)
+        words = tuple(dialog_words(wave, click.action, plans))
+        view = reason_dialog(click.action, self._context.slack.signer.sign(intent), (), words, objection)
+        if click.action == APPROVE and plans is not None:
+            shown = plans_in_dialog(plans, f"zombie wave approve {wave.id}", len(view["blocks"]))
+            view["blocks"] = [*view["blocks"][:-1], *shown, view["blocks"][-1]]  # before the reason
         await self._context.slack.calls.open_dialog(click.trigger, view)
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:

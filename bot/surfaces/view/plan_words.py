@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bot.domain.action import ALSO, Action, Plan, Step
+from bot.domain.action import ALSO, KEEPS, Action, End, Ends, Plan, Step
 from bot.domain.duration import span
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
+from bot.domain.fence import journal_command
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Evidence, Verdict
@@ -17,6 +19,7 @@ from bot.surfaces.view.before_after import unit_words
 from bot.surfaces.view.words import tried_words
 
 SAID = 300
+NOTHING_SEEN = "no database, job, container or busy process that was seen; only the system's own"
 _BINDS = (("address", "address"), ("boot_id", "boot"), ("host_key", "host key"))
 
 
@@ -26,7 +29,8 @@ class StepView:
 
     Shape: `since` is set while it runs; `seen` is its proof, or what was seen instead. `also` is what else it does
     on the node: part of what is approved, so never shortened. `usually` says, while it runs, how long it usually
-    takes, and `lasts` how long it has run, where that is counted.
+    takes, and `lasts` how long it has run, where that is counted. `verb` is what it does, in a word. `journal` is what
+    is run on the node before each command; empty where an API does it, or nobody is asked.
     """
 
     number: int
@@ -39,6 +43,13 @@ class StepView:
     also: str = ""
     usually: str = ""
     lasts: timedelta = timedelta(0)
+    verb: str = ""
+    journal: str = ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Every line that is run, in order: each command, and before it what tells the node's journal."""
+        return tuple(line for command in self.commands for line in (self.journal, command) if line)
 
     @property
     def outcome_so_far(self) -> str:
@@ -57,7 +68,9 @@ class PlanView:
     """A plan as shown: in short, its effect on the node, and its steps with their exact commands.
 
     Shape: `bound_to` names the machine and boot that the plan is for; `moves` is what a drain would move.
-    `effect` is `impact` for a card that has its node in the title.
+    `effect` is `impact` for a card that has its node in the title. `ends` is what ends with it, gravest first, a row
+    each; `ends_unread` is what could not be looked at. Both are empty for a plan that ends nothing. `why` is the cause
+    and its harm, in a sentence.
     """
 
     node: str
@@ -70,6 +83,15 @@ class PlanView:
     bound_to: str = ""
     moves: tuple[str, ...] = ()
     effect: str = ""
+    ends: tuple[str, ...] = ()
+    ends_unread: str = ""
+    why: str = ""
+
+    def ends_words(self, rows: int = 100) -> str:
+        """What ends, as sentences; empty for a plan that ends nothing."""
+        more = len(self.ends) - rows
+        shown = [*self.ends[:rows], *([f"and {more} more"] if more > 0 else [])]
+        return " ".join(filter(None, (f"Ends: {'; '.join(shown)}." if shown else "", self.ends_unread)))
 
     @property
     def also(self) -> tuple[str, ...]:
@@ -78,8 +100,8 @@ class PlanView:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """Every command, in order."""
-        return tuple(command for step in self.steps for command in step.commands)
+        """Every line that is run, in order."""
+        return tuple(line for step in self.steps for line in step.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +132,10 @@ class PlanWords:
         action = self.actions.get(step.action)
         return one_line(action.impact_of(step.args), 200) if action is not None else self.step(step)
 
+    def _is_on_the_node(self, step: Step) -> bool:
+        action = self.actions.get(step.action)
+        return action is None or action.by_calls is None
+
     def _waits(self, step: Step) -> bool:
         action = self.actions.get(step.action)
         return action is not None and action.once_cured
@@ -120,13 +146,16 @@ class PlanWords:
         records: Sequence[StepRecord] = (),
         binds: Mapping[str, str] | None = None,
         moves: tuple[str, ...] = (),
+        incident: str = "",
     ) -> PlanView:
-        """Return a plan as shown; `records` are the outcomes of its steps so far."""
-        steps, binds = [], binds or {}
+        """Return a plan as shown; `records` are its steps' outcomes so far, `incident` is whose proposal it is."""
+        steps, binds, journal = [], binds or {}, journal_command(incident) if incident else ""
         for number, step in enumerate(plan.steps, 1):
             also = safe(binds.get(f"{ALSO}{number}", ""))
             impact = self.impact(step) + (", once the cure has held" if number > 1 and self._waits(step) else "")
-            view = StepView(number, self.step(step), impact, step.commands, also=also)
+            verb = self.actions[step.action].verb if step.action in self.actions else step.action.replace("_", " ")
+            told = journal if self._is_on_the_node(step) else ""
+            view = StepView(number, self.step(step), impact, step.commands, also=also, verb=verb, journal=told)
             steps.append(_done(view, records[number - 1]) if number <= len(records) else view)
         impact = "; then ".join(step.impact for step in steps)
         return PlanView(
@@ -140,7 +169,21 @@ class PlanWords:
             _bound_to(binds),
             moves,
             f"{impact}.",
+            *self._ends(plan),
         )
+
+    def _ends(self, plan: Plan) -> tuple[tuple[str, ...], str]:
+        """What ends with a plan, a row each, and a sentence about what was not read."""
+        actions = [self.actions[step.action] for step in plan.steps if step.action in self.actions]
+        if plan.ends is None:
+            ending = any(action.reboots or action.stops_a_unit for action in actions)
+            return (), "What ends with it was not read." if ending else ""
+        rows = [end_words(end) for end in plan.ends.rows]
+        if plan.ends.more:
+            rows.append(f"{plan.ends.more} more")
+        if not rows and not plan.ends.unread:
+            rows = [NOTHING_SEEN]
+        return tuple(rows), unread_words(plan.ends)
 
     def of_incident(self, incident: Incident, verdict: Verdict | None = None) -> PlanView | None:
         """Return the proposed plan with the outcome of its steps; else what would help by a verdict, or None.
@@ -148,16 +191,69 @@ class PlanWords:
         A remedy that did not last is marked.
         """
         if (proposal := incident.proposal) is not None:
-            plan = self.view(proposal.plan, incident.steps, proposal.binds, proposal.affects)
+            plan = self.view(proposal.plan, incident.steps, proposal.binds, proposal.affects, incident.id)
         elif verdict is not None and verdict.plan is not None:
             plan = self.view(verdict.plan)
         else:
             return None
+        plan = replace(plan, why=why_words(verdict or incident.verdict))
         tried = tried_words(incident.triage.relapse if incident.triage is not None else None)
         return replace(plan, notes=(tried, *plan.notes)) if tried else plan
 
 
 BY_NAME = PlanWords()
+_ROLES = {KEEPS: " (others need its data or its vote)", "guest": " (virtual machine)", "jobs": " and the jobs it runs"}
+
+
+def end_words(end: End) -> str:
+    """Return a row of what ends.
+
+    Example:
+    >>> end_words(End("ray::train_step", "gpu", 24, 8, 11 * 3600))
+    '24 × ray::train_step on 8 GPUs, running for 11 h'
+    """
+    what = one_line(end.what, 300)
+    if end.kind == "containers":
+        words = f"{end.count} container{'s' if end.count > 1 else ''} ({what})"
+    else:
+        words = f"{end.count} × {what}" if end.count > 1 else what
+    words += _ROLES.get(end.kind, "")
+    if end.gpus:
+        words += f" on {end.gpus} GPU{'s' if end.gpus > 1 else ''}"
+    if end.age is None:
+        return words
+    return f"{words}, running for {' '.join(span(timedelta(seconds=end.age)).split()[:2])}"
+
+
+def why_words(verdict: Verdict | None) -> str:
+    """Return a verdict's cause and harm in one sentence; empty without a cause."""
+    if verdict is None or verdict.cause is None:
+        return ""
+    sure = f", {verdict.confidence}" if verdict.confidence is not None else ""
+    return one_line(f"{verdict.cause} ({verdict.status}{sure}): {verdict.summary}", SAID)
+
+
+def sum_words(plans: Sequence[PlanView]) -> str:
+    """Return what several plans do together.
+
+    Example: "3 reboots, 2 disables".
+    """
+    counted = Counter(step.verb for plan in plans for step in plan.steps)
+    return ", ".join(f"{count} {verb}{'s' if count > 1 else ''}" for verb, count in counted.items())
+
+
+def unread_words(ends: Ends) -> str:
+    """Return the sentence about what could not be looked at; empty where all was.
+
+    Example:
+    >>> from bot.domain.probe import Unread
+    >>> unread_words(Ends(unread=(Unread("gpu", "not asked"),)))
+    'What else ends is not known: gpu (not asked) could not be read.'
+    """
+    if not ends.unread:
+        return ""
+    named = ", ".join(f"{one_line(each.probe, 40)} ({one_line(each.reason, 160)})" for each in ends.unread)
+    return f"What else ends is not known: {named} could not be read."
 
 
 def with_times(plan: PlanView, usual: UsualTime | None, now: datetime | None) -> PlanView:

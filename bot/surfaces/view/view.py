@@ -1,7 +1,4 @@
-"""What people see of an incident and of a group: made once, and drawn by every surface.
-
-Longer than 300 lines: a group's view is made of its incidents' views, and the links of an incident are part of its own.
-"""
+"""What people see of an incident and of a group: made once, and drawn by every surface."""
 
 from __future__ import annotations
 
@@ -293,7 +290,8 @@ def _reading_words(underway: Underway | None) -> str:
         return "reading…"
     if underway.waiting:
         return f"waiting: {underway.waiting}"
-    return f"reading… {underway.answered} of {underway.asked} probes" if underway.asked else "reading…"
+    slow = f", {underway.slow}" if underway.slow else ""
+    return f"reading… {underway.answered} of {underway.asked} probes{slow}" if underway.asked else "reading…"
 
 
 def _lead(group: Sequence[Incident]) -> str:

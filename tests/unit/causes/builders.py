@@ -1,7 +1,4 @@
-"""Readings made by hand: what a healthy node answers, and small ways to make it sick.
-
-Longer than 300 lines: each kind of reading has its own maker.
-"""
+"""Readings made by hand: what a healthy node answers, and small ways to make it sick."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta

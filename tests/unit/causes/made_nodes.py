@@ -1,7 +1,4 @@
-"""Nodes made at random: every reading as sick, as odd or as absent as it can be, for what must hold on all nodes.
-
-Longer than 300 lines: every probe has its own reading, and nothing else is in it.
-"""
+"""Nodes made at random: every reading as sick, as odd or as absent as it can be, for what must hold on all nodes."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta

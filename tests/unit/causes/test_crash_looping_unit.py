@@ -79,6 +79,13 @@ def test_unit_that_is_always_started_again_is_disabled_only_where_a_run_is_seen_
     assert (seen.confidence, steps(seen)) == (Confidence.CONFIRMED, [("disable_unit", "x.service")])
 
 
+def test_restarts_between_looks_of_a_slow_node_are_counted_by_the_time_between_them() -> None:
+    """Seven in 5 s are more than one a second, which no poller does; seven in 40 s are not."""
+    unit = b.unit("x.service", 70_000, 70_007, restart="always")
+    assert "was not seen" not in found(LOOP, b.units(unit, seconds_between=5.0)).summary
+    assert "How its runs end was not seen" in found(LOOP, b.units(unit, seconds_between=40.0)).summary
+
+
 @pytest.mark.parametrize(("restarts", "is_loop"), [(200, False), (400, True)])
 def test_runs_of_an_hour_are_a_schedule(restarts: int, is_loop: bool) -> None:
     unit = b.unit("report.service", restarts, started_usec=FRESH)

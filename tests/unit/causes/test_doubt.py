@@ -128,7 +128,9 @@ def test_silent_gpu_with_an_applications_own_error_earns_no_reboot() -> None:
     own = b.log(b.event(Kind.GPU_ERROR, XID.format(31), device="0000:3b:00"))
     assert steps(found(GPU, gpus(False), own)) == [("cordon", "")], "it may have been taken out"
     fell = b.log(b.event(Kind.GPU_ERROR, XID.format(79), device="0000:3b:00"))
-    assert steps(found(GPU, gpus(False), fell)) == [("reboot", "")]
+    assert steps(found(GPU, gpus(False), fell)) == [("cordon", "")], "a power cycle is no reboot"
+    link = b.log(b.event(Kind.GPU_ERROR, XID.format(74), device="0000:3b:00"))
+    assert steps(found(GPU, gpus(False), link)) == [("reboot", "")]
 
 
 # --- two that could both

@@ -41,14 +41,25 @@ def test_gpu_that_fell_off_is_critical_and_named() -> None:
     assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.CONFIRMED)
     assert finding.suspects == (BUS,)
     assert "power cycle" in finding.lasting_fix
-    assert finding.remedy == (Step("reboot"),)
+    assert "a reboot over SSH is none" in finding.summary
+    assert finding.remedy == (Step("cordon"),)
 
 
 def test_reboot_is_offered_only_where_a_gpu_is_gone_by_both_accounts_or_one_is_asked_for() -> None:
     reboot, cordon = (Step("reboot"),), (Step("cordon"),)
     to_reboot = an_xid(154, 9 * HOUR, rest="GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)")
     to_reset = an_xid(154, rest="GPU recovery action changed from 0x2 (Node Reboot Required) to 0x1 (GPU Reset)")
-    assert found(FAULT, gpus(card(answers=False)), b.log(an_xid(79, 9 * DAY))).remedy == reboot, "state does not age"
+    asks = found(FAULT, gpus(card(answers=False)), b.log(an_xid(79, 9 * DAY), to_reboot))
+    assert asks.remedy == reboot, "state does not age, and its own word outranks the table"
+    assert "power cycle" not in asks.lasting_fix, "the advice is what the plan does"
+    assert "Node Reboot Required" in asks.lasting_fix
+    assert "Drain" not in asks.lasting_fix
+    fell = found(FAULT, gpus(card(answers=False)), b.log(an_xid(79, 9 * DAY)))
+    assert fell.remedy == cordon, "a power cycle is no reboot"
+    assert found(FAULT, gpus(card(answers=False)), b.log(an_xid(74))).remedy == reboot
+    drains = found(FAULT, gpus(card(recovery="Reboot"), card("0000:5e:00.0", recovery="Drain P2P")))
+    assert drains.remedy == cordon, "work goes on there"
+    assert "Drain P2P" in drains.summary
     assert found(FAULT, gpus(card(answers=False)), b.log()).remedy == cordon, "it may have been taken out"
     other = an_xid(79, bus="0000:5e:00")
     assert found(FAULT, gpus(card(answers=False)), b.log(other)).remedy == cordon, "another one's fault"

@@ -1,7 +1,4 @@
-"""What dying cgroups do, and what only looks like their doing.
-
-Longer than 300 lines: every harm, its near misses and its arithmetic on the same few nodes.
-"""
+"""What dying cgroups do, and what only looks like their doing."""
 
 from datetime import timedelta
 

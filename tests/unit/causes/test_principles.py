@@ -128,7 +128,10 @@ def test_lesser_fault_beside_it_never_hides_a_graver_finding(readings: dict[str,
     after = judge({**readings, probe: more})
     if before.status is CRITICAL:
         assert (after.status, after.cause) == (before.status, before.cause)
-        assert steps(after) == steps(before)
+        if probe == "dns":  # without name servers the runs of any service may end: what ends so is not disabled
+            assert steps(after) <= steps(before)
+        else:
+            assert steps(after) == steps(before)
     if before.status is not HEALTHY:
         assert after.status is not HEALTHY
     if before.status is UNKNOWN and before.unread:

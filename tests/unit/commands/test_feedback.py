@@ -93,16 +93,25 @@ def test_what_cannot_be_marked_is_refused_by_name(capsys: pytest.CaptureFixture[
 
 
 def test_cause_in_doubt_is_told_and_looked_at(record: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["playbooks", "looked-at", CAUSE, "--reason", "why not"]) == 1
-    assert "NothingToMark" in capsys.readouterr().err
+    login, names = terminal_user(os.environ).removeprefix("terminal:"), [f"U{number}" for number in range(10)]
+    Path("zombie.toml").write_text(f"[policy]\napprovers = {json.dumps(names)}\n")
     marked(record, 7, 3)
     assert main(["playbooks", "stats"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert f"{CAUSE} 7 3 70 %" in out
     assert f"zombie playbooks looked-at {CAUSE} --reason TEXT" in out
     assert main(["playbooks", "looked-at", CAUSE]) == 2
-    assert main(["playbooks", "looked-at", CAUSE, "--reason", "the threshold is 5,000 now"]) == 0
     capsys.readouterr()
+    assert main(["playbooks", "looked-at", CAUSE, "--reason", "I do not like it"]) == 1
+    assert "NotAnApprover" in capsys.readouterr().err
+    assert main(["playbooks", "stats", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["causes"][0]["in_doubt"], "who may not approve lifts nothing"
+    settings = f'approvers = {json.dumps(names)}\nterminal_approvers = ["{login}=U0"]'
+    Path("zombie.toml").write_text(f"[policy]\n{settings}\n")
+    assert main(["playbooks", "looked-at", "io-stall", "--reason", "why not"]) == 1
+    assert "NothingToMark" in capsys.readouterr().err
+    assert main(["playbooks", "looked-at", CAUSE, "--reason", "the threshold is 5,000 now"]) == 0
+    assert f"3 of 10 people who may approve said that {CAUSE} was wrong." in capsys.readouterr().out
     assert main(["playbooks", "stats", "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["causes"]
     assert (told["right"], told["wrong"], told["in_doubt"], told["ever"]) == (0, 0, False, {"right": 7, "wrong": 3})

@@ -83,7 +83,7 @@ def test_address_to_listen_on_that_is_none_is_a_sentence(
 
 
 WORDS = {  # of each command that needs any, the fewest that it takes
-    **dict.fromkeys(("fleet", "check", "growth", "profile"), "node-1"),
+    **dict.fromkeys(("fleet", "check", "profile"), "node-1"),
     **dict.fromkeys(("replay", "why", "report", "remediate", "watch", "undo", "verify"), "x"),
     **{"diff": "node-1 --against node-2", "backtest": "x --playbooks x", "capture": "list", "lab": "inventory"},
     **{"release": "node-1", "brake": "status", "unmute": "io-stall *", "mark": "x right", "audit": "verify"},
@@ -162,6 +162,13 @@ def test_fault_of_ours_looks_like_no_verdict(run: Run, monkeypatch: pytest.Monke
         ("check node-1 --jsn", "unrecognized arguments: --jsn. Did you mean --json"),
         ("check node-1 --fail-on=degrade", "argument --fail-on: there is no “degrade”. Did you mean degraded?"),
         ("incidents sho x", "there is no “sho”. Did you mean show?"),
+        ("growth gpu-1", "error: growth is gone: zombie check --json, cards and reports say how fast a leak grows.\n"),
+        ("playbooks unmissed x", "error: playbooks unmissed is gone: zombie backtest CASES"),
+        (
+            "capture approve x --approve-as ann",
+            "error: capture approve is gone: a capture needs no yes. Ask for it again",
+        ),
+        ("capture decline x --approve-as ann", "error: capture decline is gone: a capture needs no yes. To end one: "),
         ("brake of", "there is no “of”. Did you mean off?"),
         ("check --zzzzzz", "unrecognized arguments: --zzzzzz\n"),
         ("--versoin", "unrecognized arguments: --versoin. Did you mean --version?"),

@@ -26,7 +26,7 @@ def test_every_playbook_of_a_folder_is_checked_with_those_beside_it(
         (tmp_path / name).write_text(text)
     status, out, err = checked(tmp_path, capsys)
     assert (status, len(out), err) == (0, 2, "")
-    assert "upon.yml: upon is valid: 11 probes, 4 causes" in out[1]
+    assert "upon.yml: upon is valid: 13 probes, 4 causes" in out[1]
 
 
 def test_broken_playbook_of_a_folder_is_told_and_the_others_are_checked(

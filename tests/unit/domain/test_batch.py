@@ -3,6 +3,7 @@
 import shlex
 import shutil
 import subprocess
+import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 
 from bot.demo.wire import Way, read_script
 from bot.domain.batch import Batch, Sampling, Unframer, launch_command
+from bot.domain.batch_shell import NOTHING_ASKED, preamble
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.root_command import root_argv
+from tests.waiting import until
 
 NONCE = "0123456789abcdef01234567"
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -53,9 +56,10 @@ command = st.builds(
     output_limit_bytes=st.integers(0, 10**7),
 )
 batch = st.builds(
-    lambda commands, samples: Batch.of([("p", one) for one in commands], Sampling(samples)),
+    lambda commands, samples, together: Batch.of([("p", one) for one in commands], Sampling(samples), together),
     st.lists(command, max_size=8),
     st.integers(1, 60),
+    st.booleans(),
 )
 
 
@@ -110,9 +114,12 @@ def test_every_shell_takes_the_script_for_a_script(shell: list[str], asked: Batc
 @settings(unhurried, max_examples=25)
 @given(asked=batch)
 def test_every_shell_hands_a_command_its_words_as_they_were(shell: list[str], asked: Batch) -> None:
-    bodies = [line for line in asked.script(NONCE).split("\n") if line.startswith(("run q", "try q", "W"))]
-    shown = "\n".join(line.removesuffix(" ||") for line in bodies)
-    stubs = 'show() { shift 3; printf \'%s\\0\' "$#" "$@"; }\nrun() { show "$@"; }\ntry() { show "$@"; }\n'
+    defined = asked.script(NONCE).removeprefix(preamble(NONCE, timedelta(seconds=asked.sampling.samples + 30)))
+    stubs = (
+        'show() { shift 3; printf \'%s\\0\' "$#" "$@"; }\nrun() { show "$@"; }\ntry() { show "$@"; return 1; }\n'
+        'skip() { return 1; }\ngroup() { asks=$4; shift 4; eval "$asks"; }\nexec 5>/dev/null\n'
+    )
+    shown = "\n".join([defined.partition("\npause() {")[0].partition(NOTHING_ASKED)[0], *asked.parts()])
     said = subprocess.run([*shell], input=(stubs + shown).encode(), capture_output=True, timeout=30, check=True)
     expected = [text for every in _in_order(asked) for words in every for text in (str(len(words)), *words)]
     assert said.stdout.decode().split("\0")[:-1] == expected
@@ -125,11 +132,11 @@ def _in_order(asked: Batch) -> list[list[tuple[str, ...]]]:
 def test_long_word_that_several_ways_share_is_sent_once() -> None:
     long = 'it\'s "long" ' * 50
     shared = Command("a", ("first", long), alternatives=(("second", "x", long),))
-    asked = Batch.of([("p", shared), ("p", Command("b", ("third", "y" * 500)))], Sampling(5))
+    asked = Batch.of([("p", shared), ("p", Command("b", ("third", "y" * 79)))], Sampling(5))
     script = asked.script(NONCE)
     assert script.count(shlex.quote(long)) == 1
     assert script.count('"$W0"') == 2
-    assert "W1=" not in script, "what is used once has no name"
+    assert "W1=" not in script, "what is short has no name"
 
 
 @unhurried
@@ -207,6 +214,42 @@ def test_script_runs_alike_in_every_shell(shell: list[str]) -> None:
     assert runs["leaves", 0].took < timedelta(seconds=5)
 
 
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
+def test_commands_that_share_a_shell_answer_as_if_each_had_its_own(shell: list[str], tmp_path: Path) -> None:
+    """One that hangs, floods, or ends its shell takes none of the others with it."""
+    once = tmp_path / "once"
+    asked = Batch.of(
+        [
+            ("p", Command("odd", ("printf", "%s|", "it's", "$(id)", "é", "", "\\"))),
+            ("p", Command("stalls", ("sleep", "60"), limit=timedelta(seconds=0.3))),
+            ("p", Command("given", ("sh", "-c", 'echo "$1 $#"; exit 3', "sh", "a b"), looks=SampleTimes.TWICE)),
+            ("p", Command("binary", ("printf", "\\000\\377\\n"))),
+            ("p", Command("flood", ("yes",), output_limit_bytes=1000)),
+            ("p", Command("ends", ("sh", "-c", f"[ -e {once} ] || {{ : >{once}; kill -KILL $$; }}; echo again"))),
+            ("p", Command("other", ("false",), alternatives=(("sh", "-c", "echo out; echo err >&2; exit 3"),))),
+            ("p", Command("first", ("sh", "-c", "echo it; exit 4"), alternatives=(("echo", "never"),))),
+            ("p", Command("missing", ("no-such-program",))),
+            ("p", Command("secret", ("sh", "-c", 'env; cat /proc/$$/cmdline; echo "[$W0]"'))),
+            ("p", Command("last", ("echo", "last"))),
+        ],
+        Sampling(1),
+        together=True,
+    )
+    runs = answers(asked, run_script(asked.script(NONCE), shell))
+    assert len(runs) == len(asked.questions)
+    assert runs["odd", 0].stdout == "it's|$(id)|é||\\|"
+    assert runs["stalls", 0].failure == "the command stalled and was ended at its time limit"
+    assert [(runs["given", look].stdout, runs["given", look].exit_status) for look in (0, 1)] == [("a b 1\n", 3)] * 2
+    assert runs["binary", 0].stdout == "\\x00\\xff\n"
+    assert (len(runs["flood", 0].stdout), runs["flood", 0].cut) == (1000, True)
+    assert runs["ends", 0].failure is not None
+    assert (runs["other", 0].stdout, runs["other", 0].stderr, runs["other", 0].exit_status) == ("out\n", "err", 3)
+    assert (runs["first", 0].stdout, runs["first", 0].exit_status) == ("it\n", 4)
+    assert runs["missing", 0].failure == "the command is missing"
+    assert NONCE not in runs["secret", 0].stdout
+    assert runs["last", 0].stdout == "last\n"
+
+
 @pytest.mark.parametrize("lacking", ["base64", "awk", "timeout", "head", "tail", "cat", "sleep"])
 def test_node_that_lacks_a_tool_says_which(tmp_path: Path, lacking: str) -> None:
     for tool in ("base64", "awk", "timeout", "head", "tail", "cat", "sleep", "renice"):
@@ -231,19 +274,81 @@ def test_node_without_these_is_read_all_the_same(tmp_path: Path, lacking: str) -
     assert runs["a", 0].exit_status == 0
 
 
-def test_script_ends_itself_when_its_life_is_over_and_sends_what_it_has() -> None:
+@pytest.mark.parametrize("together", [False, True])
+def test_script_ends_itself_when_its_life_is_over_and_sends_what_it_has(together: bool) -> None:
     asked = Batch.of(
         [
             ("p", Command("before", ("echo", "before"))),
             ("p", Command("stalls", ("sleep", "60"), limit=timedelta(minutes=1))),
         ],
         Sampling(1),
+        together,
     )
     said = run_script(asked.script(NONCE, lifetime=timedelta(seconds=0.5)), ["/bin/sh"])
     unframer = Unframer(asked, NONCE)
     runs = [run for line in said.split(b"\n") for run in unframer.feed(line.decode())]
     assert [run.stdout for run in runs] == ["before\n"]
     assert not unframer.finished
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_script_that_is_asked_for_what_it_has_sends_it_and_ends(tmp_path: Path, together: bool) -> None:
+    """A bot that heard nothing for too long sends a line; the rest of a lane may hang for ever."""
+    hangs = ("sh", "-c", f"echo >{(marker := tmp_path / 'marker')}; sleep 60")
+    commands = Command("before", ("echo", "before")), Command("hangs", hangs, limit=timedelta(minutes=1))
+    asked = Batch.of([("p", command) for command in commands], Sampling(1), together)
+    script, began = asked.script(NONCE), time.monotonic()
+    with subprocess.Popen(
+        ["/bin/sh", "-c", launch_command(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write(script.encode())
+        running.stdin.flush()
+        until(marker.exists)
+        running.stdin.write(b"\n")
+        running.stdin.flush()
+        said = running.stdout.read()
+        running.stdin.close()
+    unframer = Unframer(asked, NONCE)
+    runs = [run for line in said.split(b"\n") for run in unframer.feed(line.decode())]
+    assert [run.stdout for run in runs] == ["before\n"]
+    assert time.monotonic() - began < 30
+
+
+def test_what_a_look_answered_is_sent_though_a_process_of_it_cannot_be_killed(tmp_path: Path) -> None:
+    """As one in state D; here it left the session, which is all that is swept."""
+    marker, much = tmp_path / "marker", ("sh", "-c", "i=0; while [ $i -lt 4000 ]; do i=$((i+1)); echo much; done")
+    hangs = ("sh", "-c", f"setsid sleep 15 & echo >{marker}; sleep 60")
+    before, long = Command("before", ("echo", "before")), timedelta(minutes=1)
+    commands = before, Command("much", much), Command("hangs", hangs, limit=long)
+    asked = Batch.of([("p", command) for command in commands], Sampling(1), together=True)
+    script, unframer = asked.script(NONCE), Unframer(asked, NONCE)
+    began, runs = time.monotonic(), list[Completed]()
+    with subprocess.Popen(
+        ["/bin/sh", "-c", launch_command(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write(script.encode())
+        running.stdin.flush()
+        until(marker.exists)
+        running.stdin.write(b"\n")
+        running.stdin.flush()
+        while not runs and (line := running.stdout.readline()):
+            runs += unframer.feed(line.decode().rstrip("\n"))
+        took = time.monotonic() - began
+        running.stdin.close()
+    assert runs[0].stdout == "before\n"
+    assert took < 14
 
 
 def test_lanes_are_told_apart_by_name_and_questions_keep_their_order() -> None:

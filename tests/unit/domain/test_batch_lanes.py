@@ -3,12 +3,16 @@
 import itertools
 import re
 import subprocess
+import time
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
+from bot.demo.wire import sign
 from bot.domain.batch import Batch, Sampling, Unframer, launch_command
-from bot.domain.command import Command, SampleTimes
+from bot.domain.batch_lanes import SIGN_SECONDS
+from bot.domain.command import Command, Outputs, SampleTimes
 from tests.unit.domain.test_batch import NONCE, answers, run_script
 from tests.waiting import until
 
@@ -80,6 +84,47 @@ def test_second_look_comes_after_a_first_one_that_outlasts_the_window() -> None:
     runs = answers(batch := Batch.of(asked, Sampling(1)), run_script(batch.script(NONCE), ["/bin/sh"]))
     spans = {key: [float(line.split()[0]) for line in run.stdout.splitlines()] for key, run in runs.items()}
     assert spans["slow", 0][-1] <= spans["slow", 1][0]
+
+
+def test_lanes_begin_in_the_order_in_which_they_are_asked() -> None:
+    """What decides is asked first: a slow node may not come to the rest."""
+    asked = [("p", Command(name, ("echo", name), lane=name)) for name in "zay"]
+    asked.append(("p", Command("m", ("echo",), lane="m", looks=SampleTimes.TWICE)))
+    script = Batch.of(asked, Sampling(1)).script(NONCE)
+    runs = answers(Batch.of(asked, Sampling(1)), run_script(script, ["/bin/sh"]))
+    begun = sorted((run.started_at_uptime or 0.0, key) for key, run in runs.items())
+    assert [key for _, key in begun] == [("z", 0), ("a", 0), ("y", 0), ("m", 0), ("m", 1)]
+
+
+def test_second_look_lies_half_a_window_after_a_first_one_that_came_late() -> None:
+    slow = Command("slow", ("sleep", "2"), lane="a")
+    asked = [("p", slow), ("p", Command("twice", ("echo",), lane="b", looks=SampleTimes.TWICE))]
+    runs = answers(batch := Batch.of(asked, Sampling(2)), run_script(batch.script(NONCE), ["/bin/sh"]))
+    between = Outputs(runs["twice", 0], runs["twice", 1]).seconds_between("twice")
+    assert between is not None
+    assert between >= 0.85
+
+
+def test_node_says_that_it_is_at_work_while_it_is() -> None:
+    """Beyond the window as within it; about a command that hangs it says nothing, for it may hang for ever."""
+    works = [("p", Command(str(at), ("sleep", "0.4"))) for at in range(10)]
+    hangs = ("p", Command("hangs", ("sleep", "11"), limit=timedelta(seconds=11), lane="z"))
+    batch = Batch.of([*works, hangs], Sampling(1))
+    launched = ["/bin/sh", "-c", launch_command(script := batch.script(NONCE))]
+    with subprocess.Popen(
+        launched, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write(script.encode())
+        running.stdin.flush()
+        began = time.monotonic()
+        heard = [time.monotonic() - began for line in running.stdout if line.decode() == sign(NONCE)]
+        took = time.monotonic() - began
+        running.stdin.close()
+    assert len(heard) >= 3
+    assert max(later - before for before, later in pairwise(heard)) < SIGN_SECONDS + 2
+    assert heard[-1] < took - 2
 
 
 def test_lanes_that_wait_do_not_begin_once_the_connection_is_cut_even_in_a_session_of_others(tmp_path: Path) -> None:

@@ -22,11 +22,6 @@ def told(*said: tuple[VerdictMarked | CauseLookedAt, str]) -> list[Entry]:
     return [entry(event, seq, HOUSE, by) for seq, (event, by) in enumerate(said, 1)]
 
 
-def many(right: int, wrong: int) -> list[tuple[VerdictMarked | CauseLookedAt, str]]:
-    marks = [True] * right + [False] * wrong
-    return [(VerdictMarked(f"i{n}", "io-stall", said), "slack:T/U1") for n, said in enumerate(marks)]
-
-
 def test_person_has_one_word_a_case_under_whatever_name() -> None:
     entries = told((RIGHT, "slack:T/U1"), (WRONG, "terminal:ann"), (WRONG, "slack:T/U2"))
     assert [(mark.by, mark.right) for mark in marks_of(entries)] == [
@@ -34,7 +29,7 @@ def test_person_has_one_word_a_case_under_whatever_name() -> None:
         ("terminal:ann", False),
         ("slack:T/U2", False),
     ]
-    tied = Policy(same_person={"terminal:ann": "slack:U1"}).person
+    tied = Policy(same_person={"terminal:ann": "slack:U1"})
     assert [(mark.by, mark.right) for mark in marks_of(entries, tied)] == [
         ("terminal:ann", False),
         ("slack:T/U2", False),
@@ -42,30 +37,70 @@ def test_person_has_one_word_a_case_under_whatever_name() -> None:
     assert (score_of(entries, "io-stall", tied).right, score_of(entries, "io-stall", tied).wrong) == (0, 2)
 
 
-def test_whoever_types_under_many_logins_takes_no_plan_away_and_one_who_is_named_is_the_member() -> None:
-    policy = Policy(
-        approvers=frozenset({"slack:U1", "terminal:ann"}), same_person={"terminal:ann": "slack:U1"}, acting=True
-    )
-    strangers = [(WRONG, f"terminal:login-{number}") for number in range(ENOUGH)]
-    are_trusted(policy, ("io-stall",), told(*strangers))
-    entries = told(*strangers, (RIGHT, "slack:T/U1"), (WRONG, "terminal:ann"))
-    score = score_of(entries, "io-stall", policy.counted)
-    assert (score.right, score.wrong, uncounted(entries, policy.counted)) == (0, 1, ENOUGH)
-    with pytest.raises(CauseInDoubt):
-        are_trusted(Policy(), ("io-stall",), told(*strangers))  # nobody may approve, so nothing hangs on it
+SEVERAL = Policy(approvers=frozenset(f"slack:U{number}" for number in range(20)), acting=True)
 
 
-@pytest.mark.parametrize(("right", "wrong", "in_doubt"), [(0, 9, False), (8, 2, False), (7, 3, True), (79, 21, True)])
-def test_cause_is_in_doubt_below_eighty_of_a_hundred_and_of_ten_at_least(
+def words(right: int, wrong: int, first: int = 0) -> list[tuple[VerdictMarked | CauseLookedAt, str]]:
+    """A word each of so many approvers, each on an incident of their own."""
+    said = enumerate([True] * right + [False] * wrong, first)
+    return [(VerdictMarked(f"i{number}", "io-stall", is_right), f"slack:T/U{number}") for number, is_right in said]
+
+
+def test_nobody_who_may_not_approve_takes_a_plan_away_or_saves_it() -> None:
+    policy = replace(SEVERAL, approvers=frozenset({"slack:U1", "terminal:ann"}))
+    policy = replace(policy, same_person={"terminal:ann": "slack:U1"})
+    strangers = [(WRONG, f"terminal:login-{number}") for number in range(30)]
+    members = [(WRONG, f"slack:T/U9{number}") for number in range(30)]
+    are_trusted(policy, ("io-stall",), told(*strangers, *members))
+    fans = [(RIGHT, f"slack:T/U8{number}") for number in range(30)]
+    entries = told(*strangers, *fans, (RIGHT, "slack:T/U1"), (WRONG, "terminal:ann"))
+    score = score_of(entries, "io-stall", policy)
+    assert (score.right, score.wrong, uncounted(entries, policy)) == (30, 1, 30)
+    with pytest.raises(CauseInDoubt, match="1 of 1 people who may approve"):
+        are_trusted(policy, ("io-stall",), entries)  # it is the only one who may
+    are_trusted(Policy(), ("io-stall",), told(*strangers))  # nobody may approve, so nothing hangs on it
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "in_doubt"), [(0, 2, False), (0, 3, True), (11, 3, True), (12, 3, False), (17, 3, False)]
+)
+def test_cause_is_in_doubt_by_three_people_and_below_eighty_of_a_hundred(
     right: int, wrong: int, in_doubt: bool
 ) -> None:
-    score = score_of(told(*many(right, wrong)), "io-stall")
+    score = score_of(told(*words(right, wrong)), "io-stall", SEVERAL)
     assert (score.in_doubt, bool(score.doubt)) == (in_doubt, in_doubt)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_one_login_decides_nothing_however_often_it_speaks(right: bool) -> None:
+    often = [(VerdictMarked(f"j{number}", "io-stall", right), "slack:T/U19") for number in range(100)]
+    before = [] if not right else words(0, 3)
+    assert score_of(told(*before, *often), "io-stall", SEVERAL).in_doubt is right
+
+
+def test_latest_word_of_a_person_counts_whatever_verdict_it_is_on() -> None:
+    entries = told(*words(0, 3), (VerdictMarked("later", "io-stall", True), "slack:T/U0"))
+    assert not score_of(entries, "io-stall", SEVERAL).in_doubt
+
+
+def test_two_who_may_approve_are_enough_where_there_are_no_more() -> None:
+    two = Policy(approvers=frozenset({"slack:U0", "slack:U1"}), acting=True)
+    assert not score_of(told(*words(0, 1)), "io-stall", two).in_doubt
+    assert score_of(told(*words(0, 2)), "io-stall", two).in_doubt
+
+
+def test_who_was_in_a_group_that_may_approve_is_heard_as_long_as_the_policy_names_it() -> None:
+    policy = Policy(approver_groups=frozenset({"slack:S1"}), acting=True)
+    said = [(replace(WRONG, incident=f"i{n}", groups=("slack:S1",)), f"slack:T/U{n}") for n in range(3)]
+    assert score_of(told(*said), "io-stall", policy).in_doubt
+    assert not score_of(told(*said), "io-stall", replace(policy, approver_groups=frozenset({"slack:S2"}))).in_doubt
+    assert not score_of(told(*((replace(mark, groups=()), by) for mark, by in said)), "io-stall", policy).in_doubt
 
 
 def test_looking_starts_the_count_anew_and_forgets_nothing() -> None:
     looked = (CauseLookedAt("io-stall", "raised"), "terminal:ann")
-    score = score_of(told(*many(0, ENOUGH), looked, (VerdictMarked("x", "io-stall", True), "slack:T/U1")), "io-stall")
+    after = (VerdictMarked("x", "io-stall", True), "slack:T/U1")
+    score = score_of(told(*words(0, ENOUGH), looked, after), "io-stall", SEVERAL)
     assert (score.right, score.wrong, score.ever_right, score.ever_wrong) == (1, 0, 1, ENOUGH)
     assert not score.in_doubt
     assert score.looked_at is not None

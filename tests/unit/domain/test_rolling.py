@@ -23,6 +23,7 @@ from bot.domain.rolling import (
     start_argv,
 )
 from bot.domain.rolling_record import RollingState, captures_of
+from bot.response.capture.rolling_words import line
 from bot.response.execution.privilege import capture_text
 from tests.record.incidents import BEGAN_AT, entries
 
@@ -98,12 +99,22 @@ def test_what_is_over_stays_over() -> None:
     assert rolling.caught == ()
 
 
-def test_one_that_waits_for_a_yes_is_not_on_the_node() -> None:
+def test_one_of_an_older_record_that_waits_for_a_yes_is_over_and_says_so() -> None:
     asked = CaptureAsked("abc1234567", "node-7", 12, 2, (), True)
-    assert captures_of(entries((asked,), "house"))["abc1234567"].state is RollingState.ASKED
-    agreed = captures_of(entries((asked, CaptureApproved("abc1234567")), "house"))["abc1234567"]
-    assert agreed.state is RollingState.APPROVED
-    assert not agreed.is_on_node
+    (rolling,) = captures_of(entries((asked,), "house")).values()
+    assert rolling.is_over
+    assert "ended: it waited for another person's yes, which captures no longer need" in line(rolling)
+
+
+def test_what_an_older_program_did_with_one_that_waited_still_counts() -> None:
+    asked, agreed = CaptureAsked("abc1234567", "node-7", 12, 2, (), True), CaptureApproved("abc1234567")
+    (rolling,) = captures_of(entries((asked, agreed), "house")).values()
+    assert (rolling.state, rolling.is_on_node) == (RollingState.ASKED, False)
+    (rolling,) = captures_of(entries((asked, agreed, STARTING), "house")).values()
+    assert (rolling.state, rolling.is_on_node) == (RollingState.STARTING, True)
+    (rolling,) = captures_of(entries((asked, CaptureEnded("abc1234567", "bob declined it")), "house")).values()
+    assert rolling.ended is not None
+    assert rolling.ended.because == "bob declined it"
 
 
 def test_what_nobody_asked_for_and_what_a_newer_program_wrote_is_left_out() -> None:

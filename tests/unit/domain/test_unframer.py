@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bot.demo.wire import end, frame
 from bot.domain.batch import Batch, Sampling, Unframer
+from bot.domain.batch_shell import STDERR_LIMIT_BYTES
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.errors import ConnectionLost
 from bot.domain.safe_text import decode
@@ -59,7 +60,9 @@ def travelled(draw: st.DrawFn) -> tuple[Batch, bytes, list[Completed]]:
             text = frame(name, NONCE, question.number, stdout, stderr, str(status), started / 4, (started + took) / 4)
             lines += text.encode().splitlines(True)
             limit = question.command.output_limit_bytes
-            said = "\n".join(part for part in (decode(one).strip("\n") for one in (*earlier, stderr)) if part)
+            said = "\n".join(
+                part for part in (decode(one).strip("\n")[-STDERR_LIMIT_BYTES:] for one in (*earlier, stderr)) if part
+            )
             runs.append(
                 Completed("p", question.command.name, question.look, decode(stdout[:limit]), said, status,
                           len(stdout) > limit, started / 4, timedelta(seconds=took / 4))

@@ -11,9 +11,7 @@ import pytest
 from bot.domain.entry import Entry, Event, body_of, kind_of
 from bot.domain.errors import ImpossibleEvent
 from bot.domain.wave import Wave, WaveState, fold_wave, stages_of
-from bot.domain.wave_effect import Effect
 from bot.domain.wave_events import (
-    ArmLooked,
     TurnEnded,
     TurnGiven,
     TurnOutcome,
@@ -150,14 +148,8 @@ def test_alert_on_a_cured_node_and_a_rise_stop_it_and_what_a_reboot_sets_off_doe
     assert not why_stop(wave, [*usual, *others], now), "there are six an hour without the wave, too"
 
 
-def test_effect_is_told_only_where_chance_is_left_out() -> None:
-    useless = Effect.of(ArmLooked(20, 6), ArmLooked(10, 3))
-    assert useless is not None
-    assert not useless.is_told
-    assert useless.says.endswith("that may be chance")
-    real = Effect.of(ArmLooked(20, 20), ArmLooked(5, 0))
-    assert real is not None
-    assert real.is_told
-    low, high = real.interval
-    assert 0 < low < real.difference <= high == 1.0
-    assert Effect.of(ArmLooked(20, 20), ArmLooked()) is None
+def test_alert_under_another_name_of_the_cured_machine_stops_it() -> None:
+    wave, now = told((YES, BOB), *turn(0)), AT + timedelta(minutes=30)
+    other = NodeAlarm("n0.local", AT + timedelta(minutes=5), frozenset(("n0", "n0.local")))
+    assert "n0 has a new alert" in why_stop(wave, [other], now)
+    assert not why_stop(wave, [replace(other, names=frozenset(("n0.local",)))], now)

@@ -54,6 +54,20 @@ def test_where_threads_were_not_read_the_main_ones_core_says_nothing() -> None:
     assert alone.cores_in_kernel == {4}
 
 
+def test_all_processes_are_counted_by_their_names() -> None:
+    lines = ("n 24 5040 950 (ray::train_step)", "n 1 100 0 (a) 1 (b)", "names 5")
+    reading = read(answer(*lines))
+    assert reading.kinds is not None
+    assert [(kind.name, kind.count, round(kind.age, 2), kind.cpu_seconds) for kind in reading.kinds] == [
+        ("ray::train_step", 24, 54.1, 9.5),
+        ("a) 1 (b", 1, 103.5, 0.0),
+    ]
+    assert reading.kinds_not_listed == 3
+    assert read(answer()).kinds is None, "an older recording does not list them, which is not none"
+    with pytest.raises(CannotRead, match="malformed"):
+        read(answer("n 24 x 950 (ray)", "names 1"))
+
+
 def test_ticks_become_seconds_by_the_nodes_own_clock() -> None:
     (process,) = read(answer(f"p 512 1024 {stat(7, 'x')}", hz=1024)).busiest
     assert (process.usr_seconds, process.sys_seconds) == (0.5, 1.0)

@@ -231,3 +231,16 @@ def test_whoever_records_is_left_out_and_burns_nothing() -> None:
     assert profile(text).document()["hot"]["process"] == "perf"
     found = profile(text, Selection(without="perf")).document()
     assert (found["events"], found["samples"], found["hot"]["process"], found["hot"]["core"]) == (4, 1, "kubelet", 1)
+
+
+@pytest.mark.parametrize("pid", ["768/-1", "-1/-1", "-1"])
+def test_process_that_has_ended_by_the_time_of_its_sample_is_read(pid: str) -> None:
+    # As perf 6.1 on Linux 6.18 printed it, in a recording of our own.
+    text = (
+        f":-1   {pid}    [001]  1532.096276:   10309278 cpu-clock:ppp: \n"
+        "\tffffffff81388889 put_pid ([kernel.kallsyms])\n"
+        "\tffffffff8135e563 release_task ([kernel.kallsyms])\n\n"
+    )
+    found = profile(text + event("spin", at=1532.2, event="10309278 cpu-clock:ppp"))
+    assert (found.samples, found.skipped_lines) == (2, 0)
+    assert ":-1" in {row["process"] for row in found.document()["top"]}

@@ -136,6 +136,7 @@ def test_check_table_gives_what_a_check_uses(tmp_path: Path) -> None:
             "[pagerduty]\nnode_patterns = ['(']\n",
             'zombie.toml:2: pagerduty.node_patterns holds "(", which is no regular',
         ),
+        ("[capture]\napproval = false\n", "zombie.toml:2: capture.approval is gone: a capture only reads, and begins"),
         ("a = [", "zombie.toml:1: not TOML: Invalid value"),
     ],
 )

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.causes import CAUSES
 from bot.domain.allowance import CHECKS_PER_PERSON, Allowance
+from bot.domain.defaults import NOT_REBOOTED_AGAIN_WITHIN
 from bot.domain.errors import SettingsError
 from bot.settings import Settings
 from bot.sources.grafana import GrafanaSettings
@@ -107,3 +109,18 @@ def test_record_is_kept_for_ever_unless_said_and_never_too_short(tmp_path: Path)
     for key in ("incidents", "readings", "deliveries"):
         with pytest.raises(SettingsError, match=f'{key} should be at least "2d"'):
             load(tmp_path, f'[retention]\n{key} = "1d"\n')
+
+
+def test_record_that_forgets_a_reboot_before_it_may_be_offered_again_is_refused_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(
+        SettingsError, match=r'toml:2: retention.incidents should be at least "30d": some reboots'
+    ) as no:
+        load(tmp_path, '[retention]\nincidents = "29d"\n')
+    assert "zombie.toml" in str(no.value)
+    assert load(tmp_path, '[retention]\nincidents = "30d"\n').retention.incidents == NOT_REBOOTED_AGAIN_WITHIN
+
+
+def test_no_cause_waits_longer_with_a_reboot_than_the_record_has_to_reach_back() -> None:
+    waits = [cause.reboot_lasts for cause in CAUSES.values() if cause.reboot_lasts is not None]
+    assert waits
+    assert max(waits) <= NOT_REBOOTED_AGAIN_WITHIN

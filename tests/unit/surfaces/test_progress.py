@@ -27,6 +27,15 @@ def test_long_run_says_how_far_it_is_in_a_few_lines() -> None:
     assert done == "  20 of 1,000 nodes done, 12 s"
 
 
+def test_node_that_answers_slowly_is_called_slow() -> None:
+    screen = io.StringIO()
+    progress = TerminalProgress(screen, lambda: 100, lambda: 21.0, 1)
+    progress.heard(ReadingStarted("node-1", ("cpu", "units"), timedelta(seconds=5)))
+    progress.heard(ProbeAnswered("node-1", "cpu", slowness=8.2))
+    progress.draw()
+    assert screen.getvalue() == "  reading node-1: 1 of 2 probes, cpu, answers took 8 × as long as usual, 21 s\n"
+
+
 def test_check_of_a_few_nodes_needs_no_count() -> None:
     screen = io.StringIO()
     progress = TerminalProgress(screen, lambda: 80, lambda: 1.0, 2)

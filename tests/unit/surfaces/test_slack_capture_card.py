@@ -26,7 +26,6 @@ from bot.surfaces.slack.capture_card import (
     not_recorded,
 )
 from bot.surfaces.slack.message import ALL_BLOCKS, TEXT, Message, length
-from bot.surfaces.view.standing import APPROVE, DECLINE
 from tests.record.incidents import BEGAN_AT
 
 ID, ALICE, BOB = "7k3m9x2qpv", "slack:T0/U0ALICE001", "slack:T0/U0BOB00001"
@@ -45,7 +44,6 @@ RUNNING = RollingCapture(
 )
 IN_STATE = {
     RollingState.ASKED: replace(RUNNING, state=RollingState.ASKED, started=None, started_at=None, since_usec=0),
-    RollingState.APPROVED: replace(RUNNING, state=RollingState.APPROVED, started=None, started_at=None, since_usec=0),
     RollingState.STARTING: replace(RUNNING, state=RollingState.STARTING, since_usec=0),
     RollingState.RUNNING: RUNNING,
     RollingState.STOPPING: replace(
@@ -54,7 +52,6 @@ IN_STATE = {
     RollingState.ENDED: replace(RUNNING, state=RollingState.ENDED, ended=CaptureEnded(ID, f"{BOB} stopped it")),
 }
 BUTTONS = {
-    RollingState.ASKED: [APPROVE, DECLINE],
     RollingState.STARTING: [SHOW, STOP],
     RollingState.RUNNING: [SHOW, STOP],
     RollingState.STOPPING: [SHOW],

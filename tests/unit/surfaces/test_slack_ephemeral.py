@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bot.domain.json_form import read
+from bot.domain.node import Node
 from bot.inventory.inventory import Inventory
 from bot.surfaces.slack.calls import Delivered, MessageGone, Timing
+from bot.surfaces.slack.command_handler import CommandHandler
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.kept_checks import KeptCheck, kept_text
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.parts import MessageTarget
-from bot.surfaces.slack.requests import CheckRequest, CommandRequest, HelpRequest, parse, unknown_words
+from bot.surfaces.slack.requests import HELP, CheckRequest, CommandRequest, HelpRequest, parse, unknown_words
 
 SECRET = "k7Qw" * 6
 ADDRESS = "https://hooks.example/commands/T1/1/abc"
@@ -86,3 +89,52 @@ def test_address_that_answers_a_command_is_in_no_repr() -> None:
     assert kept.answer_at == ADDRESS
     for value in (request, kept, MessageTarget("D1", "", ADDRESS)):
         assert ADDRESS not in repr(value)
+
+
+FORMS = ("*x*", "_x_", "~x~", "`x`", "```x", ">x", "<!here>", "<@U1>", "<https://a.b|x>", ":tada:", "&lt;")
+COMMANDS = (
+    "{}", "{} n1", "check {}", "check n1 {}", "check role={}", "fleet {}", "fleet role=gpu --cause {}",
+    "fleet role=gpu --sample {}", "fleet role=gpu {}=", "profile {}", "profile n1 {}", "capture {}", "capture n1 {}",
+    "capture show {}", "capture stop {}", "status {}", "cancel {}", "undo {}", "brake {}", "brake off {}",
+    "pagerduty {}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+async def test_no_answer_makes_markup_of_what_was_typed(command: str) -> None:
+    """Every answer that can be made from the words alone, sent as the handler sends it: to the response address."""
+    told: list[Message] = []
+
+    class Calls:
+        async def answer(self, url: str, message: Message) -> Delivered:
+            told.append(message)
+            return Delivered()
+
+    async def admits(*_: Any) -> None:
+        return None
+
+    def counts(*_: Any) -> None:
+        return None
+
+    calls: Any = Calls()
+    ephemeral = Ephemeral(calls, Timing(), lambda *_, **__: None, None)
+    handler: Any = CommandHandler.__new__(CommandHandler)
+    handler.ephemeral, handler.channels = ephemeral, frozenset()
+    handler.askers = SimpleNamespace(admit=admits, count=counts)
+    handler.background = SimpleNamespace(begin=lambda work, _: begun.append(work))
+    known = Inventory({"n1": Node("n1", "10.0.0.1")}, "nodes.toml")
+    for form in FORMS:
+        told.clear()
+        begun: list[Any] = []
+        asked = parse(command.format(form), known)
+        if isinstance(asked, HelpRequest) or (isinstance(asked, CheckRequest) and asked.unknown and not asked.nodes):
+            request = CommandRequest("1", "T1", "U1", "D1", command.format(form), answer_at=ADDRESS)
+            await handler._handle(request, asked)
+            for work in begun:
+                await work
+            (message,) = told
+            for block in message.blocks:
+                if block["type"] == "section" and block["text"]["type"] == "mrkdwn":
+                    assert block["text"]["text"] == HELP, "markup works in our own words alone"
+            assert message.blocks or message.text == HELP, "without blocks its text is shown, with markup"
+            assert "<" not in message.text.replace(HELP, ""), "what a notification shows mentions nobody"

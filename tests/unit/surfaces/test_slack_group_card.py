@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.demo.slack.validation import check_message, check_view
-from bot.domain.action import Plan, Step
+from bot.domain.action import End, Ends, Plan, Step
 from bot.domain.events import (
     Declined,
     IncidentEvent,
@@ -23,6 +23,7 @@ from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
 from bot.surfaces.incidents import entry_line
+from bot.surfaces.slack.block_actions import left_out
 from bot.surfaces.slack.card import acting_card, incident_card
 from bot.surfaces.slack.dialog import covered, reason_dialog
 from bot.surfaces.slack.message import without_blocks
@@ -141,6 +142,48 @@ def test_dialog_names_every_node_and_every_command_whole() -> None:
         assert one.node in told_in_view
 
 
+def test_dialog_says_what_ends_then_why_then_the_commands_and_what_it_is_bound_to_last() -> None:
+    ends = Ends((End("etcd.service", "keeps"), End("ray::train_step", "gpu", 24, 8, 39_600)))
+    (incident,) = group(WAYS[State.PROPOSED])
+    assert incident.proposal is not None
+    plan = replace(incident.proposal.plan, ends=ends)
+    binds = {**incident.proposal.binds, "boot_id": "b00t", "address": "10.0.0.7:22"}
+    incident = replace(incident, proposal=replace(incident.proposal, plan=plan, binds=binds))
+    view = reason_dialog("approve", "sealed", plans(incident))
+    check_view(json.loads(json.dumps(view)), "modal")
+    shown = json.dumps(view["blocks"], ensure_ascii=False)
+    order = (
+        "etcd.service",
+        "24 × ray::train_step on 8 GPUs, running for 11 h",
+        "Why: ",
+        "systemctl disable",
+        '"input"',
+    )
+    places = [shown.index(word) for word in (*order, plan.digest, "b00t", "10.0.0.7:22")]
+    assert places[:5] == sorted(places[:5])
+    assert min(places[5:]) > places[4], "digest, boot and address stand below the reason"
+    assert [block["element"]["focus_on_load"] for block in view["blocks"] if block["type"] == "input"] == [False]
+    message = acting_card([incident], CONTEXT)
+    assert message is not None
+    taken_by_slack(message)
+    assert order[1] in words(message)
+
+
+def test_dialog_of_several_plans_begins_with_their_sum() -> None:
+    several = plans(*group(*[WAYS[State.PROPOSED]] * 3))
+    view = reason_dialog("approve", "sealed", several)
+    first = json.dumps(view["blocks"][0])
+    assert "3 disables, 3 reboots, on 3 nodes: node-00, node-01, node-02" in first
+
+
+def test_dialog_that_would_be_refused_cannot_be_sent() -> None:
+    view = reason_dialog("approve", "sealed", plans(*group(WAYS[State.PROPOSED])), (), "SelfApproval: not you.")
+    check_view(json.loads(json.dumps(view)), "modal")
+    assert "submit" not in view
+    assert all(block["type"] != "input" for block in view["blocks"])
+    assert "SelfApproval: not you." in " ".join(strings(view["blocks"][:1]))
+
+
 def test_dialog_that_is_of_no_plan_keeps_the_limits() -> None:
     for wish in ("undo", "brake on", "brake off", "answer", "decline"):
         check_view(json.loads(json.dumps(reason_dialog(wish, "sealed", (), [HOSTILE * 40], HOSTILE))), "modal")
@@ -197,3 +240,30 @@ def test_what_else_stops_stands_whole_on_the_card_and_in_the_dialog() -> None:
     assert [text["type"] for text in shown_as] == ["plain_text"]
     story = [entry_line(entry) for entry in entries((OPENING, TRIAGED, proposed))]
     assert any("Step 1: with ecs.service stop unit-00-" in told_line for told_line in story)
+
+
+def test_notes_and_what_else_stops_are_never_shortened_in_the_dialog_however_long() -> None:
+    names = ", ".join(f"unit-{number:02}-{'x' * 220}.service" for number in range(20))
+    notes = tuple(f"note {number} {'y' * 600} end of {number}" for number in range(4))
+    proposed = PlanProposed.of(
+        replace(PROPOSED.plan, notes=notes), {**PROPOSED.binds, "also, step 1": f"with it stop {names}, and the last"}
+    )
+    view = reason_dialog("approve", "sealed", covered(plans(told(OPENING, TRIAGED, proposed))))
+    check_view(json.loads(json.dumps(view)), "modal")
+    said = " ".join(strings(view["blocks"]))
+    assert "and the last." in said
+    assert all(f"end of {number}" in said for number in range(4))
+
+
+def test_dialog_of_a_wave_opens_at_its_top() -> None:
+    """Its plans stand above the reason; with the cursor in the reason they would be out of sight."""
+    for wish, focus in (("approve", False), ("wave-resume", False), ("brake on", True), ("answer", True)):
+        blocks = reason_dialog(wish, "sealed", (), ["words"])["blocks"]
+        assert [block["element"]["focus_on_load"] for block in blocks if block["type"] == "input"] == [focus]
+
+
+def test_dialog_opens_beside_any_number_of_plans_that_would_be_refused() -> None:
+    several = covered(plans(*group(*[WAYS[State.PROPOSED]] * 60)))
+    words = left_out([(f"node-{at}", "SelfApproval: not you.") for at in range(99)])
+    check_view(json.loads(json.dumps(reason_dialog("approve", "sealed", several, words))), "modal")
+    assert words[-1] == "96 more would be refused, and are left out."

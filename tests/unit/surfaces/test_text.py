@@ -24,6 +24,15 @@ def test_headline_says_node_status_cause_and_confidence() -> None:
     assert headline(FOUNDING) == "node-123  CRITICAL  leaked-memory-cgroups (confirmed)"
 
 
+def test_slow_node_is_called_slow_wherever_a_verdict_is_told() -> None:
+    slow, brisk = replace(FOUNDING, slowness=8.2), replace(FOUNDING, slowness=1.4)
+    assert "read in 5.3 s: answers took 8 × as long as usual" in verdict_text(slow)
+    assert "as usual" not in verdict_text(brisk)
+    told = json.loads(document([slow, brisk]))
+    SCHEMA.validate(told)
+    assert [node.get("slowness") for node in told["nodes"]] == [8.2, None]
+
+
 def test_muted_cause_is_told_with_who_accepted_it_until_when_and_why() -> None:
     assert headline(MUTED) == "node-123  CRITICAL  leaked-memory-cgroups (confirmed, muted)"
     said = " ".join(verdict_text(MUTED).split())

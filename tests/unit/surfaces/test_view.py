@@ -145,7 +145,8 @@ def test_plan_has_the_words_the_impact_and_the_outcome_of_each_step() -> None:
     assert first.impact == "ecs.service stops now and does not start at the next boot"
     assert (second.words, second.outcome) == ("reboot", "to come")
     assert plan.impact.startswith(f"1 node, {NODE}: ecs.service stops now")
-    assert plan.commands == tuple(command for step in STEPS for command in step.commands)
+    told = f'logger -p user.notice -t "zombie[{view(OPENING).id}]"'
+    assert plan.commands == tuple(line for step in STEPS for command in step.commands for line in (told, command))
 
 
 def test_step_is_worded_by_what_it_acts_on() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.demo.wire import end, frame
+from bot.demo.wire import end, frame, sign
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed
 from bot.domain.errors import ConnectionLost, ShellStalled
@@ -26,7 +26,7 @@ def heard(chunks: list[bytes], then: bytes | None = b"", within: float = 5.0) ->
     """Let a conversation read these, and then the end (or nothing ever, for None)."""
 
     async def talk() -> tuple[list[Completed], Conversation]:
-        waiting = list(chunks)
+        waiting, sent = list(chunks), list[bytes]()
 
         async def read(size: int) -> bytes:
             if waiting:
@@ -37,7 +37,7 @@ def heard(chunks: list[bytes], then: bytes | None = b"", within: float = 5.0) ->
 
         with Heartbeat().limit(within) as limit:
             conversation = Conversation(BATCH, NONCE, limit, "node-1")
-            return [run async for run in conversation.finished_runs(read)], conversation
+            return [run async for run in conversation.finished_runs(read, sent.append)], conversation
 
     return asyncio.run(talk())
 
@@ -87,6 +87,79 @@ def test_silence_before_any_answer_is_a_stalled_shell() -> None:
 def test_silence_after_some_answers_keeps_them() -> None:
     runs, _ = heard([FRAMES[0].encode()], then=None, within=0.05)
     assert [run.name for run in runs] == ["a"]
+
+
+QUICK = Batch.of([("p", Command(name, ("x",), lane=name, limit=timedelta(0))) for name in ("a", "b")], Sampling(1))
+
+
+def paced(monkeypatch: pytest.MonkeyPatch, said: list[bytes], every: float) -> tuple[list[Completed], float]:
+    """Let a conversation that is patient for 0.3 s read a chunk so often, and nothing afterwards."""
+    monkeypatch.setattr("bot.domain.batch.SILENCE", timedelta(seconds=0.3))
+    monkeypatch.setattr("bot.domain.batch.SILENCE_BEYOND_COMMAND", timedelta(0))
+
+    async def talk() -> tuple[list[Completed], float]:
+        waiting, sent, loop = list(said), list[bytes](), asyncio.get_running_loop()
+
+        async def read(size: int) -> bytes:
+            if not waiting:
+                await asyncio.Event().wait()
+            await asyncio.sleep(every)
+            return waiting.pop(0)
+
+        began = loop.time()
+        with Heartbeat(waited=lambda: 0.0).limit(30.0) as limit:
+            conversation = Conversation(QUICK, NONCE, limit, "node-1")
+            runs = [run async for run in conversation.finished_runs(read, sent.append)]
+        return runs, loop.time() - began
+
+    return asyncio.run(talk())
+
+
+def test_silent_node_is_given_up_long_before_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, took = paced(monkeypatch, [FRAMES[0].encode()], 0.0)
+    assert [run.name for run in runs] == ["a"]
+    assert took < 10
+
+
+def test_node_that_says_it_is_at_work_is_read_for_longer_than_a_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = [sign(NONCE).encode()] * 5 + [FRAMES[0].encode()] + [sign(NONCE).encode()] * 3 + [FRAMES[1].encode()]
+    runs, _ = paced(monkeypatch, [*said, end(NONCE).encode()], 0.1)
+    assert [run.name for run in runs] == ["a", "b"]
+
+
+def test_silent_node_is_asked_for_what_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.domain.batch.SILENCE", timedelta(seconds=0.1))
+    monkeypatch.setattr("bot.domain.batch.SILENCE_BEYOND_COMMAND", timedelta(0))
+    monkeypatch.setattr("bot.transport.conversation.FLUSH_PATIENCE_SECONDS", 20.0)
+
+    async def talk() -> list[str]:
+        asked, waiting = asyncio.Event(), [FRAMES[0].encode(), FRAMES[1].encode(), b""]
+
+        async def read(size: int) -> bytes:
+            if len(waiting) < 3:
+                await asked.wait()
+            return waiting.pop(0)
+
+        def write(line: bytes) -> None:
+            assert line == b"\n"
+            asked.set()
+
+        with Heartbeat(waited=lambda: 0.0).limit(30.0) as limit:
+            conversation = Conversation(QUICK, NONCE, limit, "node-1")
+            return [run.name async for run in conversation.finished_runs(read, write)]
+
+    assert asyncio.run(talk()) == ["a", "b"]
+
+
+def test_what_else_a_login_prints_ends_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ShellStalled):
+        paced(monkeypatch, [b"Welcome\n", sign("another").encode()] * 100, 0.05)
+
+
+@pytest.mark.parametrize(("limits", "silence"), [((), 10), ((8,), 10), ((30, 1), 32)])
+def test_silence_leaves_a_command_its_limit(limits: tuple[int, ...], silence: int) -> None:
+    asked = [("p", Command(str(limit), ("x",), limit=timedelta(seconds=limit))) for limit in limits]
+    assert Batch.of(asked, Sampling(1)).silence == timedelta(seconds=silence)
 
 
 def test_more_than_could_ever_be_asked_for_is_refused() -> None:

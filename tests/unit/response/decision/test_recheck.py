@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from bot.actions import ACTIONS
-from bot.domain.action import Step
+from bot.domain.action import KEEPS, End, Ends, Step
 from bot.domain.batch import Batch
 from bot.domain.command import Completed, Outputs
 from bot.domain.errors import (
@@ -26,13 +26,16 @@ from bot.domain.errors import (
 )
 from bot.domain.events import PlanProposed
 from bot.domain.fold import fold
+from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook, WeighedCause
-from bot.domain.probe import Probe, Snapshot
+from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
+from bot.probes import unfinished
 from bot.response.decision.preflight import Drifted, Preflight
 from bot.response.decision.recheck import Recheck, deciding
 from bot.response.diagnosis.triage import Triage
+from bot.response.diagnosis.what_runs import READ_FROM
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from tests.directories import Always, OnePlaybook
 from tests.record.incidents import BEGAN_AT, BOOT, NODE, OPENING, PLAN, TRIAGED, VERDICT, entries
@@ -75,20 +78,26 @@ class Asked:
         self.probes = [probe.name for probe in playbook.probes]
         said = {"identity": f"==> /proc/sys/kernel/random/boot_id <==\n{self.boot}\n\n==> /etc/machine-id <==\nm1\n"}
         said["dependents"] = self.around
+        said |= {"look": unfinished.PROBE.example["look"], "starting": "-- end of units --\n"}
         readings: dict[str, Any] = {}
         for probe in playbook.probes:
             runs = [
                 Completed(
                     probe.name,
                     one.name,
-                    0,
+                    at,
                     said.get(one.name, LOOPING),
                     exit_status=self.may if one.name == "may" else 0,
                 )
                 for one in probe.commands
+                for at in ((0, 1) if one.name == "starting" else (0,))
             ]
             readings[probe.name] = probe.parse(Outputs(*runs))
         return replace(self.verdict, snapshot=Snapshot(node.name, BEGAN_AT, timedelta(seconds=1), readings))
+
+    async def snapshot(self, node: Node, playbook: Playbook) -> Snapshot:
+        self.probes = [probe.name for probe in playbook.probes]
+        return Snapshot(node.name, BEGAN_AT, timedelta(seconds=1), {})
 
 
 def looking(*triages: Asked, playbook: Playbook | None = None) -> Preflight:
@@ -101,7 +110,9 @@ async def test_second_that_shows_the_same_is_enough() -> None:
     short, whole = Asked(VERDICT), Asked(HEALTHY)
     seen = await looking(short, whole).at(INCIDENT)
     assert (short.times, whole.times) == (1, 0)
-    assert short.probes == ["identity", "first step", "also, step 1", "right 0", "right 1"], "all in one batch"
+    assert short.probes == ["identity", "first step", "also, step 1", "also, step 2", "right 0", "right 1"], (
+        "all in one batch"
+    )
     assert seen.boot_id == BOOT
     assert [one["ActiveState"] for one in seen.facts] == ["activating"], "the first step's alone"
 
@@ -125,6 +136,59 @@ async def test_another_boot_needs_no_second_opinion() -> None:
     with pytest.raises(Drifted, match="boot_id: ") as found:
         await looking(Asked(HEALTHY, boot="0" * 8 + BOOT[8:]), whole).at(INCIDENT)
     assert (found.value.kind, whole.times) == (StateChanged, 0)
+
+
+def ending(*rows: End, unread: tuple[Unread, ...] = ()) -> Verdict:
+    """The verdict with a plan that ends these."""
+    return replace(VERDICT, plan=replace(PLAN, ends=Ends(rows, 0, unread)))
+
+
+def proposed(verdict: Verdict) -> Incident:
+    assert verdict.plan is not None
+    told = TRIAGED.__class__(verdict)
+    return fold(entries((OPENING, told, PlanProposed.of(verdict.plan, BOUND))))
+
+
+TRAINS, ETCD, POSTGRES = End("python3", "gpu", 8, 8), End("etcd.service", KEEPS), End("postgres", KEEPS, 9)
+
+
+async def test_database_that_came_since_the_card_is_a_difference_and_jobs_that_came_are_none() -> None:
+    shown, now = proposed(ending(ETCD, TRAINS)), ending(ETCD, POSTGRES, TRAINS)
+    whole = Asked(now)
+    with pytest.raises(Drifted, match="postgres runs here now") as found:
+        await looking(Asked(now), whole).at(shown)
+    assert (found.value.kind, whole.times) == (StateChanged, 1), "only the whole window refuses"
+    more = ending(ETCD, End("postgres", "process", 9), replace(TRAINS, count=16))
+    await looking(Asked(more), Asked(HEALTHY)).at(shown)
+    await looking(Asked(ending(TRAINS)), Asked(HEALTHY)).at(shown)  # one that has left is none
+
+
+async def test_databases_that_can_no_longer_be_read_are_a_difference_unless_the_card_said_so() -> None:
+    lost = (Unread("units", "sudo refused"),)
+    now = ending(ETCD, unread=lost)
+    with pytest.raises(Drifted, match="units could not be read: sudo refused"):
+        await looking(Asked(now), Asked(now)).at(proposed(ending(ETCD)))
+    await looking(Asked(now), Asked(HEALTHY)).at(proposed(ending(ETCD, unread=lost)))
+    gpu = ending(ETCD, unread=(Unread("gpu", "not asked"),))
+    await looking(Asked(gpu), Asked(HEALTHY)).at(proposed(ending(ETCD)))  # it tells of no database
+
+
+def test_short_look_reads_what_tells_of_databases() -> None:
+    probes = tuple(Probe(name, "", (), lambda outputs: outputs) for name in (*READ_FROM, "gpu", "dns"))
+    playbook = Playbook("p", "", 3, probes, (), ())
+    verdict = replace(ending(ETCD), evidence=())
+    assert {probe.name for probe in deciding(playbook, verdict).probes} == set(READ_FROM)
+    assert deciding(playbook, replace(verdict, plan=PLAN)).probes == ()
+
+
+async def test_look_before_a_reboot_that_waited_reads_only_what_tells_of_databases() -> None:
+    probes = tuple(Probe(name, "", (), lambda outputs: outputs) for name in (*READ_FROM, "gpu", "dns"))
+    short = Asked(VERDICT)
+    playbooks = OnePlaybook(Playbook("p", "", 3, probes, (), ()))
+    recheck = Recheck(NodeAccess(Wire(), ACTIONS), cast("list[Triage]", [short]), playbooks)
+    ends = await recheck.ends(INCIDENT, HERE)
+    assert sorted(short.probes) == sorted(READ_FROM)
+    assert {unread.probe for unread in ends.unread} >= set(READ_FROM), "what did not answer is unread, never none"
 
 
 STANDS_ON_IT = "Id=ecs.service\nNames=ecs.service\nRequiredBy={0}\n\nId={0}\nNames={0}\n\n-- all told --\n"

@@ -12,6 +12,7 @@ import pytest
 from bot.causes import CAUSES
 from bot.domain.alert import Alert
 from bot.domain.cause import Cause
+from bot.domain.claim import Claim
 from bot.domain.events import (
     AlertCleared,
     AlertReceived,
@@ -156,6 +157,13 @@ def test_reboot_counts_however_it_ended_and_under_every_name_of_the_machine() ->
     assert again_withheld(now(3), VERDICT, playbook(MONTH), (begun,)) is not None
 
 
+def test_what_cannot_be_read_may_have_been_a_reboot() -> None:
+    again = again_withheld(now(3), VERDICT, playbook(MONTH), (), {"7k3m9x2qpv": "damaged"})
+    assert again is not None
+    assert "incident 7k3m9x2qpv cannot be read" in again.because
+    assert again_withheld(now(3), VERDICT, playbook(None), (), {"7k3m9x2qpv": "damaged"}) is None
+
+
 def test_plan_without_a_reboot_and_a_past_without_one_are_offered() -> None:
     alone = replace(VERDICT, plan=replace(PLAN, steps=PLAN.steps[:1]))
     assert again_withheld(now(3), alone, playbook(MONTH), (at(0, *CURED),)) is None
@@ -174,7 +182,10 @@ def test_faulty_gpu_is_rebooted_once_in_30_days() -> None:
 
 async def kept(stage: Stage, name: str, *events: IncidentEvent) -> None:
     for seq, event in enumerate(events):
-        await stage.ledger.append(name, seq, event, by_whom(event))
+        if isinstance(event, StepStarted):
+            await stage.ledger.begin(name, seq, event, by_whom(event), Claim(NODE, PLAN.remedy, "r", cure=PLAN.cure))
+        else:
+            await stage.ledger.append(name, seq, event, by_whom(event))
 
 
 def read_of(machine_id: str) -> Verdict:
@@ -201,6 +212,22 @@ def test_recorder_puts_the_past_on_record_with_the_verdict(intake: Stage) -> Non
         )
         assert isinstance(guarded.withheld, PlanWithheld)
         assert "in incident second0000" in guarded.withheld.because
+
+    do(story())
+
+
+def test_reboot_is_remembered_however_often_the_node_was_looked_at_since(intake: Stage) -> None:
+    async def story() -> None:
+        await kept(intake, "first00000", *CURED)
+        for number in range(61):
+            intake.now += timedelta(hours=6)
+            await kept(intake, f"look{number:06}", OPENING, replace(TRIAGED, verdict=VERDICT))
+        wish = Opening("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
+        recorder = VerdictRecorder(intake.ledger, None, unheard)
+        again = await recorder.record(wish.unrecorded(NODE, intake.now), read_of("m1"), playbook(MONTH))
+        assert again.withheld is not None
+        assert "in incident first00000" in again.withheld.because
+        assert "15 days ago" in again.withheld.because
 
     do(story())
 

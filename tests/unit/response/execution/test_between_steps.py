@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.action import Plan, Step
+from bot.domain.action import KEEPS, End, Ends, Plan, Step
 from bot.domain.events import (
     AlertReceived,
     Cancelled,
@@ -22,8 +22,11 @@ from bot.domain.events import (
 from bot.domain.fence import fenced
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
+from bot.domain.node import Node
+from bot.domain.probe import Unread
 from bot.response.decision.preflight import binds, further_reach
 from bot.response.execution.node_access import NodeStatus
+from bot.response.execution.remediation import Remediation
 from tests.record.incidents import ALERT
 from tests.schedules.parts import KEY
 from tests.schedules.stage import PLAYBOOK, Stage
@@ -36,10 +39,10 @@ BACK = Step("restore_unit", {"unit": "ecs.service", "verbs": "enable"}, ("sudo -
 MASK = Step("mask_unit", {"unit": "ecs.service"}, ("sudo -n systemctl mask --now -- ecs.service",))
 
 
-def proposed(stage: Stage, *steps: Step, **bound: str) -> Lines:
+def proposed(stage: Stage, *steps: Step, ends: Ends | None = None, **bound: str) -> Lines:
     """Another plan for the node, approved."""
     node, wire = stage.nodes["n1"], lines(stage)
-    plan = Plan("n1", steps, "Take the agent out of the image.")
+    plan = Plan("n1", steps, "Take the agent out of the image.", ends=ends)
     verdict = replace(stage.verdict("n1"), plan=plan, remedy=steps)
     seen = NodeStatus(
         node.boot_id, node.machine_id, KEY, also={f"also, step {key[-1]}": told for key, told in bound.items()}
@@ -100,6 +103,40 @@ def test_step_that_follows_and_would_stop_more_by_now_is_not_taken(stage: Stage,
     assert told in done.ending.because
     assert name in done.ending.because
     assert len(wire.lines) == 1
+
+
+REBUILD = "md md0/md/sync_action recover 12 / 99\n"
+
+
+def test_reboot_waits_for_a_rebuild_that_began_since_the_yes(stage: Stage) -> None:
+    node = stage.nodes["n1"]
+    fenced_by_boot = f'test "$(cat /proc/sys/kernel/random/boot_id)" = {node.boot_id} && exec sudo -n systemctl reboot'
+    proposed(stage, OFF, Step("reboot", {}, (fenced_by_boot,)))
+    after_the_first(stage)
+    boot, node.at_work = node.boot_id, REBUILD
+    remediation, because = stage.remediation(), ""
+    for _ in range(8):
+        again = do(stage, remediation.advance("two"))
+        assert again is not None
+        because = again.because
+        stage.world.now += again.after
+    assert "WouldCutOff: md0 is in recover" in because
+    assert node.boot_id == boot
+    node.at_work = ""
+    assert incident(stage, "two").ending is None
+    to_the_end(stage)
+    assert node.boot_id != boot, "it ended while the approval lived"
+
+
+def test_reboot_is_not_sent_where_a_rebuild_outlives_its_approval(stage: Stage) -> None:
+    node = stage.nodes["n1"]
+    fenced_by_boot = f'test "$(cat /proc/sys/kernel/random/boot_id)" = {node.boot_id} && exec sudo -n systemctl reboot'
+    proposed(stage, OFF, Step("reboot", {}, (fenced_by_boot,)))
+    after_the_first(stage)
+    boot, node.at_work = node.boot_id, REBUILD
+    done = to_the_end(stage)
+    assert done.ending is not None
+    assert node.boot_id == boot
 
 
 RULES: dict[str, dict[str, Any]] = {
@@ -178,3 +215,68 @@ def test_what_was_cut_and_would_stop_more_by_now_is_not_sent_again(stage: Stage,
     assert name in failed.because
     assert wire.sent == [DISABLE]
     assert stage.nodes["n1"].enabled
+
+
+ETCD, POSTGRES = End("etcd.service", KEEPS), End("postgres", KEEPS, 9)
+LATER = timedelta(minutes=2)
+
+
+def rebooting(stage: Stage) -> Step:
+    return stage.plan("n1", stage.nodes["n1"].boot_id).steps[1]
+
+
+def ending(stage: Stage, *found: Ends) -> tuple[Remediation, list[str]]:
+    """What carries it on, on a node that ends these, the last of them from then on; and who was asked."""
+    remediation, asked, left = stage.remediation(), list[str](), list(found)
+
+    async def now(incident: Incident, node: Node) -> Ends:
+        asked.append(node.name)
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    remediation.stepping.ends_now = now
+    return remediation, asked
+
+
+def test_database_that_came_while_an_approved_reboot_waited_for_its_turn_is_not_ended(stage: Stage) -> None:
+    proposed(stage, rebooting(stage), ends=Ends((ETCD,)))
+    stage.world.now += LATER
+    remediation, _ = ending(stage, Ends((ETCD, POSTGRES)))
+    assert do(stage, remediation.advance("two")) is None
+    done = incident(stage, "two")
+    assert isinstance(done.ending, Cancelled)
+    assert "StateChanged: what ends: postgres runs here now" in done.ending.because
+    assert not done.steps
+    assert stage.nodes["n1"].boot == 0
+
+
+def test_databases_that_nobody_can_look_for_any_more_hold_a_reboot_up_until_they_can(stage: Stage) -> None:
+    proposed(stage, rebooting(stage), ends=Ends((ETCD,)))
+    stage.world.now += LATER
+    remediation, _ = ending(stage, Ends((ETCD,), unread=(Unread("units", "sudo refused"),)), Ends((ETCD,)))
+    again = do(stage, remediation.advance("two"))
+    assert again is not None
+    assert "units could not be read: sudo refused" in again.because
+    assert not incident(stage, "two").steps
+    do(stage, remediation.advance("two"))
+    assert incident(stage, "two").steps
+
+
+def test_what_the_yes_looked_at_moments_ago_is_not_read_again_and_a_disable_ends_no_database(stage: Stage) -> None:
+    proposed(stage, OFF, rebooting(stage), ends=Ends((ETCD,)))
+    remediation, asked = ending(stage, Ends((ETCD, POSTGRES)))
+    do(stage, remediation.advance("two"))
+    assert incident(stage, "two").steps
+    assert asked == []
+
+
+def test_database_that_came_after_the_first_step_is_a_persons_to_see_to(stage: Stage) -> None:
+    proposed(stage, OFF, rebooting(stage), ends=Ends((ETCD,)))
+    after_the_first(stage)
+    stage.world.now += LATER
+    remediation, _ = ending(stage, Ends((ETCD, POSTGRES)))
+    while do(stage, remediation.advance("two")) is not None:
+        stage.world.now += timedelta(seconds=5)
+    done = incident(stage, "two")
+    assert isinstance(done.ending, Escalated)
+    assert "postgres runs here now" in done.ending.because
+    assert stage.nodes["n1"].boot == 0

@@ -13,11 +13,12 @@ from bot.domain.action import Step
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionLost
-from bot.domain.events import Escalated, QuestionAsked, StepFailed, StepStarted
-from bot.domain.fence import SENT_WITHIN, Fence, fenced
+from bot.domain.events import Approved, Escalated, QuestionAsked, StepFailed, StepStarted
+from bot.domain.fence import JOURNAL_WITHIN, SENT_WITHIN, Fence, fenced
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.response.execution.node_access import NodeAccess, NotRun
+from tests.nodes.at_rest import nothing_at_work
 from tests.schedules.parts import KEY, CountingNode, Wire
 from tests.schedules.stage import Stage
 from tests.unit.response.requesting import approve, do, incident
@@ -31,6 +32,7 @@ class Lines(Wire):
     def __init__(self, wire: Wire) -> None:
         super().__init__(wire.world, wire.nodes, 0.0)
         self.lines: list[str] = []
+        self.told: list[str] = []  # on the inputs of commands
         self.stranger: tuple[str, str] | None = None
         self.booted_first = False
         self.late = 0  # so many commands take half a minute to arrive
@@ -48,9 +50,12 @@ class Lines(Wire):
         self, node: Node, batch: Batch, deadline: timedelta, host_key: str | None = None
     ) -> AsyncGenerator[Completed, None]:
         sent = [
-            argv[2] for argv in (asked.command.argv for asked in batch.questions) if argv[0] == "sh" and len(argv) == 3
+            argv[2]
+            for argv in (asked.command.argv for asked in batch.questions)
+            if argv[0] == "sh" and len(argv) == 3 and nothing_at_work(argv) is None
         ]
         self.lines += sent
+        self.told += [asked.command.stdin for asked in batch.questions if asked.command.stdin]
         there = self.nodes[node.name]
         if sent and self.booted_first:
             there.reboot(by_us=False)
@@ -91,7 +96,24 @@ def test_every_command_carries_machine_boot_and_a_deadline(stage: Stage) -> None
         assert (fence.boot_id, fence.machine_id) == (boot, stage.nodes["n1"].machine_id)
         assert 0 < fence.until - up <= SENT_WITHIN.total_seconds() + 60
     starts = [entry.event for entry in stage.ledger.read("one") if isinstance(entry.event, StepStarted)]
-    assert [started.until_uptime for started in starts] == [told[0].until for told in found if told is not None]
+    until = [told[0].until + JOURNAL_WITHIN.total_seconds() for told in found if told is not None]
+    assert [started.until_uptime for started in starts] == until, "its line in the journal may hold it up so long"
+
+
+def test_journal_of_the_node_is_told_who_approved_each_command_and_why(stage: Stage) -> None:
+    wire = lines(stage)
+    found = incident(stage, "one")
+    assert found.proposal is not None
+    stage.ledger.append("one", found.seq, Approved(found.proposal.digest, "$(reboot)\nagreed"), "slack:T1/U1")
+    assert advanced(stage).state == "resolved"
+    ends = "approved by slack:T1/U1; why: $(reboot) agreed\n"
+    assert wire.told == [
+        f"incident one, step 1, disable ecs.service: {ends}",
+        f"incident one, step 2, reboot: {ends}",
+    ]
+    assert not any("agreed" in line or "U1" in line for line in wire.lines), "neither stands in a command line"
+    assert all("zombie[one]" in line for line in wire.lines)
+    assert stage.nodes["n1"].journal == ["one", "one"]
 
 
 def test_machine_whose_id_is_written_in_upper_case_is_acted_on_as_any_other(stage: Stage) -> None:
@@ -139,7 +161,7 @@ def test_later_command_of_a_step_has_as_much_longer_as_the_one_before_may_take(s
 
     do(stage, sent())
     first, second = (told[0].until for told in map(fenced, wire.lines) if told is not None)
-    assert (second, second - first) == (until, int(ACTIONS["restore_unit"].limit.total_seconds()))
+    assert (until - second, second - first) == (3, int(ACTIONS["restore_unit"].limit.total_seconds()))
 
 
 @pytest.mark.parametrize("other", OTHERS)

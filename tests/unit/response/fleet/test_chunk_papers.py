@@ -23,7 +23,7 @@ from bot.response.fleet.answer import Counted, Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.chunk_reply import ChunkReply
 from bot.response.fleet.chunk_request import ChunkRequest, Question
 from bot.response.fleet.chunk_worker import ChunkWorker, ReadingOnly
-from bot.response.fleet.chunks import chunks_of
+from bot.response.fleet.dask_reader import chunks_of
 from bot.response.fleet.roster import Roster, declared, is_zone, resource
 from bot.response.fleet.sweep import Sweep
 

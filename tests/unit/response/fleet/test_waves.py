@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
+from bot.domain.alert import Alert
+from bot.domain.events import AlertReceived
+from bot.domain.incident import Incident
 from bot.domain.transitions import State
-from bot.response.fleet.waves import why_none
+from bot.ledger import Ledger
+from bot.ledger import Waves as BlockingWaves
+from bot.response.fleet.waves import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, Waves, why_none
 from tests.alerts.pages import judged, of_page
+from tests.schedules.drawn import database_in_memory
+from tests.schedules.stage import PLAYBOOK, POLICY, Stage
+from tests.schedules.waves import WaveRecorder
+from tests.schedules.world import World
 from tests.unit.surfaces.verdicts import MUTED
 
 
@@ -22,3 +33,68 @@ def test_nodes_whose_cause_is_muted_are_said_to_be_muted() -> None:
 def test_without_a_reason_on_record_the_state_is_told() -> None:
     assert why_none([of_page("page-1", State.ACTING), of_page("page-2", State.ACTING)]).endswith(": acting")
     assert why_none([]) == "None of them has that cause with a plan."
+
+
+def desk_of(database: Any, names: tuple[str, ...]) -> tuple[World, Stage, Waves]:
+    world = World(1, deadly=0)
+    stage = Stage.set(world, Ledger(database, lambda: world.now), dict.fromkeys(names, "cured"), POLICY, 0.0, 0.0)
+    waves: Any = WaveRecorder(world, BlockingWaves(database, lambda: world.now), 0.0)
+    return world, stage, Waves(POLICY, stage.record, stage.recorder, waves, world.clock, world.random)
+
+
+def drive(world: World, work: Any) -> Any:
+    found: list[Any] = []
+
+    async def kept() -> None:
+        found.append(await work)
+
+    world.start("work", kept)
+    world.run()
+    return found[0]
+
+
+def proposed(stage: Stage, name: str, wave: str) -> Incident:
+    stage.propose(f"i{name}", name, wave)
+    incident = stage.ledger.incident(f"i{name}")
+    assert incident is not None
+    return incident
+
+
+REQUEST = WaveRequest(("*",), ("leaked-memory-cgroups",), "terminal:asker")
+
+
+def test_one_machine_with_two_names_is_one_member_and_a_copied_image_is_another() -> None:
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a", "b", "c"))
+        one, other, copied = (stage.nodes[name] for name in ("a", "b", "c"))
+        other.copied_id = copied.copied_id = one.machine_id
+        other.copied_boot = one.boot_id
+        found = [proposed(stage, name, "wave-abcd") for name in ("a", "b", "c")]
+        wave = drive(world, desk.propose("wave-abcd", REQUEST, found, PLAYBOOK.name))
+        assert {member.node for member in wave.proposal.members} == {"a", "c"}
+        left = stage.ledger.incident("ib")
+        assert left is not None
+        assert (left.state, getattr(left.ending, "because", "")) == (
+            State.CANCELLED,
+            "It is the same machine as a, which is in the wave.",
+        )
+
+
+def test_program_that_dies_before_its_wave_is_proposed_leaves_nothing_waiting() -> None:
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a", "b"))
+        drive(world, desk.leave_none_waiting("wave-abcd", [proposed(stage, "a", "wave-abcd")]))  # it failed
+        opened = AlertReceived(
+            Alert("terminal", "wave-dead", "terminal:asker"), "b", "g", PLAYBOOK.name, wave="wave-dead"
+        )
+        stage.ledger.append("ib", 0, opened, "terminal:asker")  # it was killed
+        drive(world, desk.end_orphans())
+        waits = stage.ledger.incident("ib")
+        assert waits is not None
+        assert not waits.ended, "its program may still be at it"
+        world.now += PUT_TOGETHER + timedelta(seconds=1)
+        drive(world, desk.end_orphans())
+        for name in ("ia", "ib"):
+            ended = stage.ledger.incident(name)
+            assert ended is not None
+            assert getattr(ended.ending, "because", "") == NEVER_PROPOSED

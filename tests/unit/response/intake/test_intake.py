@@ -121,3 +121,44 @@ def test_alert_that_is_over_while_others_fire_closes_its_node_alone(intake: Stag
         assert [one.is_over for one in await intake.incidents()] == [True, True]
 
     do(story())
+
+
+def test_new_alert_of_a_case_that_fires_is_on_record_with_its_node_and_time_and_a_repetition_is_not(
+    intake: Stage,
+) -> None:
+    def alarms() -> list[tuple[str, int]]:
+        found = intake.waves.alarms(BEGAN_AT, frozenset(("terminal",)))
+        return sorted((alarm.node, (alarm.at - BEGAN_AT) // MINUTE) for alarm in found)
+
+    async def story() -> None:
+        first, second = group_alert("node-1:9100"), group_alert("node-2:9100")
+        await intake.group(first, second)
+        assert alarms() == [("node-1", 0), ("node-2", 0)]
+        intake.now += 5 * MINUTE
+        await intake.group(first, second, group_alert("node-3:9100"))  # the others are only repeated
+        assert alarms() == [("node-1", 0), ("node-2", 0), ("node-3", 5)]
+        intake.now += 5 * MINUTE
+        again = group_alert("node-1:9100", at=intake.now)  # nobody was told that it was over meanwhile
+        await intake.group(again, second)
+        assert alarms() == [("node-1", 0), ("node-1", 10), ("node-2", 0), ("node-3", 5)]
+        intake.now += 5 * MINUTE
+        await intake.group(again, second, group_alert("node-2:9100", severity="warning"))  # another alert of the node
+        assert ("node-2", 15) in alarms()
+
+    do(story())
+
+
+def test_alert_that_joins_the_open_incident_of_another_case_is_on_record(intake: Stage) -> None:
+    async def story() -> None:
+        await intake.page("E1", "Q1")
+        intake.now += 5 * MINUTE
+        await intake.page("E2", "Q2")
+        (one,) = await intake.incidents()
+        assert len(one.joined) == 1
+        found = intake.waves.alarms(BEGAN_AT, frozenset())
+        assert sorted((alarm.node, (alarm.at - BEGAN_AT) // MINUTE) for alarm in found) == [
+            ("node-1", 0),
+            ("node-1", 5),
+        ]
+
+    do(story())

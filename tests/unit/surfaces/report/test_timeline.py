@@ -8,8 +8,8 @@ from datetime import timedelta
 from bot.domain.alert import Alert
 from bot.domain.transitions import State
 from bot.surfaces.report.parts import Grid
+from bot.surfaces.report.report import timeline
 from bot.surfaces.report.report_data import Moment, ReportData
-from bot.surfaces.report.timeline import timeline
 from bot.surfaces.view.words import Instant, plain
 from tests.record.incidents import BEGAN_AT, OPENING, WAYS
 from tests.unit.surfaces.report.report_data import of, report_data

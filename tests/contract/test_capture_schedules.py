@@ -1,0 +1,81 @@
+"""Whatever dies, comes late, reboots or goes away: no capture runs unseen, none takes its place for ever."""
+
+import os
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from bot.domain.entry import Entry
+from bot.domain.rolling_record import CaptureDecision, RollingCapture, captures_of
+from bot.ledger import Ledger, audit
+from tests.schedules.captures import played_captures
+from tests.schedules.drawn import APART, database_in_memory
+
+CAPTURES = int(os.environ.get("ZOMBIE_CAPTURES", "200"))
+PARTS = 2
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_whatever_happens_no_recorder_runs_unseen_and_no_capture_stays(part: int) -> None:
+    ends: Counter[str] = Counter()
+    for first in range(0, CAPTURES // PARTS, 20):
+        with database_in_memory() as database:
+            for seed in range(part * APART + first, part * APART + first + 20):
+                over = played_captures(database, seed)
+                assert not (faults := list(over.faults())), faults
+                ends.update(each.ended.because.partition(" (")[0] for each in over.captures.values() if each.ended)
+            assert audit(database).broken == ()
+    assert len(ends) > 5, ends
+
+
+def on_an_older_look(self: Ledger, decide: CaptureDecision, by: str, _seen: list[Any] = []) -> tuple[Entry, ...]:  # noqa: B006
+    """What `append_captures` was: the limits asked of one look at the record, the entry appended after it."""
+    entries = self.captures()
+    _seen.append(entries)
+    return WHOLE(self, lambda record: decide(replace(record, captures=captures_of(_seen[-2:][0]))), by)
+
+
+WHOLE = Ledger.append_captures
+
+
+def without_the_brake(self: Ledger, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
+    return WHOLE(self, lambda record: decide(replace(record, pulled=None)), by)
+
+
+def never_over(self: RollingCapture, now: datetime) -> bool:
+    return False
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("where", "hole", "found"),
+    [
+        ("bot.ledger.Ledger.append_captures", on_an_older_look, ""),
+        ("bot.ledger.Ledger.append_captures", without_the_brake, "while the brake was on"),
+        ("bot.response.capture.rolling_control.has_arrived", lambda *_: True, "ran on after"),
+        ("bot.response.capture.rolling_control._is_unsent", lambda *_: True, "ran on after"),
+        ("bot.domain.rolling_record.RollingCapture.is_lost", never_over, "has no end"),
+        ("bot.domain.rolling_record.RollingCapture.is_overdue", never_over, "has no end"),
+    ],
+    ids=[
+        "not compared",
+        "brake not read with it",
+        "command on its way forgotten",
+        "called off while it begins",
+        "lost node waited for",
+        "begun by nobody",
+    ],
+)
+def test_hole_that_is_put_back_is_found(monkeypatch: pytest.MonkeyPatch, where: str, hole: Any, found: str) -> None:
+    monkeypatch.setattr(where, hole)
+    monkeypatch.setattr(where.replace("rolling_control.has", "rolling_watch.has"), hole)  # imported there, too
+    for first in range(0, 400, 20):
+        with database_in_memory() as database:
+            faults = [fault for seed in range(first, first + 20) for fault in played_captures(database, seed).faults()]
+        if any(found in fault for fault in faults):
+            return
+    raise AssertionError("no schedule sees it")

@@ -1,0 +1,70 @@
+"""A site's own rows of secrets: added to ours, checked with file and line, and never in place of one of ours."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.app.parts import library
+from bot.domain import secret_forms
+from bot.domain.errors import PlaybookError
+from bot.domain.safe_text import redacted_text
+
+ROW = """[acme-key]
+form = 'acme:(?P<secret>[a-z0-9]{6,40})'
+has = ["acme:"]
+says = "Acme key"
+seen = ["acme:fake01"]
+never = ["acme: none"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "tables").mkdir()
+    yield tmp_path
+    secret_forms._of_sites.clear()
+    secret_forms.table.cache_clear()
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / "tables" / "secrets.toml").write_text(text)
+    return folder
+
+
+def test_site_adds_a_form_and_ours_stay(folder: Path) -> None:
+    assert redacted_text("x acme:fake01 y") == "x acme:fake01 y"
+    library([written(folder, ROW)])
+    assert redacted_text("x acme:fake01 y password=hunter2") == "x acme:[redacted: Acme key] y password=[redacted]"
+    library([folder])  # twice is once
+    assert redacted_text(redacted_text("acme:fake01")) == "acme:[redacted: Acme key]"
+
+
+def test_folder_without_a_table_adds_nothing(tmp_path: Path) -> None:
+    before = len(secret_forms.table().forms)
+    library([tmp_path])
+    assert len(secret_forms.table().forms) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("[acme-key]", "[aws-key]"), 'secrets.toml:1: a row of ours is called "aws-key"'),
+        (
+            ("form = 'acme:(?P<secret>[a-z0-9]{6,40})'", "form = '(?<=a)b'"),
+            "secrets.toml:2: form is not an RE2 expression",
+        ),
+        (("form = 'acme:(?P<secret>[a-z0-9]{6,40})'\n", ""), 'secrets.toml:1: "acme-key" needs form'),
+        (("has = [", "hass = ["), 'secrets.toml:3: unknown column "hass"'),
+        (('["acme:fake01"]', '["acme:-"]'), 'secrets.toml:5: form does not find "acme:-"'),
+        (('["acme: none"]', '["acme:fake02"]'), 'secrets.toml:6: form finds "acme:fake02"'),
+        (('["acme:"]', '"acme:"'), "secrets.toml:3: has should be a list of texts"),
+        (("says = ", "says "), "secrets.toml:4: is not TOML"),
+        (("acme:(?P<secret>[a-z0-9]{6,40})", ".*"), "secrets.toml:2: form is found in an empty text"),
+    ],
+)
+def test_fault_is_told_with_its_line(folder: Path, change: tuple[str, str], says: str) -> None:
+    with pytest.raises(PlaybookError) as refused:
+        library([written(folder, ROW.replace(*change))])
+    assert any(says in line for line in str(refused.value).splitlines()), str(refused.value)
+    assert len(secret_forms.table().forms) == len(secret_forms.own_names())
