@@ -113,8 +113,9 @@ class Batch:
     @property
     def silence(self) -> timedelta:
         """For how long the node may say nothing: a command that hangs is silent until its limit."""
-        limits = [q.command.limit for q in self.questions if q.command.looks is not SampleTimes.THROUGHOUT]
-        return max(SILENCE, max(limits, default=timedelta()) + SILENCE_BEYOND_COMMAND)
+        waited = [q.command for q in self.questions if q.command.looks is not SampleTimes.THROUGHOUT]
+        longest = max((limit for command in waited for _, limit in self.ways(command)), default=0.0)
+        return max(SILENCE, timedelta(seconds=longest) + SILENCE_BEYOND_COMMAND)
 
     def parts(self) -> Mapping[str, tuple[Question, ...]]:
         """Return the questions by stream: `l2p1` holds the second looks of lane 2."""
@@ -187,7 +188,8 @@ class Batch:
         ]
         # A single command is ended by `timeout` itself, any other by main.
         limit = sum(seconds for _, seconds in ways) + (SILENCE_BEYOND_COMMAND.total_seconds() if len(ways) > 1 else 0)
-        most = max(question.command.output_limit_bytes for question in questions) + 1 + FRAME_BYTES * len(ways)
+        # Together, so that a command which keeps to its own limit never meets it.
+        most = sum(question.command.output_limit_bytes + 1 for question in questions) + FRAME_BYTES * len(ways)
         given = " ".join(f'"${word}"' for word in words)
         return (
             f"{name}_asks={shlex.quote(chr(10).join(asks))}\n"

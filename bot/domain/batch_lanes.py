@@ -73,7 +73,7 @@ while [ $left -gt 0 ]; do
       q) moved=1 news=1
         [ -z "$part" ] && continue
         case $parts in *" $part "*) ;; *) parts="$parts$part ";; esac
-        stamp; eval "pid_$part=$pid end_$part=$((${up%.*} * 100 + limit * 100))"
+        stamp; eval "pid_$part=$pid end_$part=$((${up%.*} * 100 + limit * 100 + 100))"
         continue;;
       due) due=1; continue;;
       tick) ;;
@@ -82,6 +82,7 @@ while [ $left -gt 0 ]; do
         case $run in *" $said "*) run="${run%% $said *} ${run#* $said }" busy=$((busy - 1));; esac
         continue;;
     esac
+    stamp; now=$((${up%.*} * 100 + 1${up#*.} - 100))
     for part in $parts; do
       eval "pid=\$pid_$part limit=\$end_$part"
       [ -z "$pid" ] || [ $now -lt $limit ] || { kill -KILL "$pid"; eval "pid_$part="; }

@@ -21,6 +21,7 @@ from datetime import timedelta
 
 NEEDED_TOOLS = ("base64", "awk", "cat", "head", "tail", "timeout", "sleep")
 STDERR_LIMIT_BYTES = 2000
+SHELL_KIB = 256 * 1024  # of address space: a shell itself has 3 to 30 MiB
 LANE_MARK = "%z"
 # Several processes write lines into the same pipe; writes below 4 kB never mix.
 WIRE_LINE_CHARS = 3000
@@ -163,6 +164,8 @@ part=$1 from=$2 after=$3; shift 3
 read -r line </proc/$$/stat; line=${line##*) }; line=${line#* }; parent=${line%% *}; line=${line#* }
 [ "${line%% *}" = "$parent" ] && whole=-$parent || whole=$$
 exec 6>&1 8>&-
+# The shell holds a command's errors: more than this of them ends it, like a command that outlasts its limit.
+ulimit -S -v @SHELL_KIB@
 stamp() { read -r up _ </proc/uptime; }
 skip() { [ -n "$from" ] || return 1; [ "$1" = "$from" ] || return 0; from=; [ -n "$after" ]; }
 begin() {
@@ -171,8 +174,9 @@ begin() {
   echo "$1" >&5; echo "q $part $whole $limit" >&7
   stamp; printf '\n%s %s %s\n' "$N" "$1" "$up" || exit 141
 }
-finish() { stamp; printf '\n%s e\n%s\n%s %s\n%s .\n' "$N" "$errors" "$1" "$up" "$N" || exit 141; }
+finish() { stamp; printf '\n%s e\n%.@STDERR@s\n%s %s\n%s .\n' "$N" "$errors" "$1" "$up" "$N" || exit 141; }
 call() {
+  ulimit -S -v unlimited
   case "$1 $2" in
     'sh -c') code=$3; shift 3; [ $# = 0 ] || shift; eval "$code";;
     *) exec "$@";;
@@ -207,8 +211,9 @@ def preamble(nonce: str, lifetime: timedelta) -> str:
         "WIDTH": str(WIRE_LINE_CHARS),
         "LIFETIME": f"{lifetime.total_seconds():.1f}",
         "MARK": LANE_MARK,
+        "SHELL_KIB": str(SHELL_KIB),
     }
-    return filled_in(PREAMBLE, words) + f"GROUP={shlex.quote(GROUP)}\n"
+    return filled_in(PREAMBLE, words) + f"GROUP={shlex.quote(filled_in(GROUP, words))}\n"
 
 
 def filled_in(text: str, words: Mapping[str, str]) -> str:

@@ -137,7 +137,8 @@ def score_of(entries: Sequence[Entry], cause: str, policy: Policy = _NOBODY) -> 
 def said_before(entries: Sequence[Entry], event: VerdictMarked, by: str) -> Entry | None:
     """Return the earlier entry that makes a mark redundant: of the same request, or the same mark of the same person.
 
-    A request that is delivered again adds nothing, whatever the person marked in between.
+    Shape: one who is in other groups now may count now, so the same mark says something new. A request that is
+    delivered again adds nothing, whatever the person marked in between.
     """
     last: Entry | None = None
     for entry, earlier in _told(entry for entry in entries if entry.by == by):
@@ -151,7 +152,8 @@ def said_before(entries: Sequence[Entry], event: VerdictMarked, by: str) -> Entr
         return None
     standing = last.event
     assert isinstance(standing, VerdictMarked)
-    return last if (standing.right, standing.cause) == (event.right, event.cause) else None
+    same = (standing.right, standing.cause, standing.groups) == (event.right, event.cause, event.groups)
+    return last if same else None
 
 
 def _score(cause: str, marks: Sequence[Mark], looked: Entry | None, policy: Policy) -> Score:

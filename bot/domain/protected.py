@@ -70,6 +70,8 @@ DATA_STORES = (
     *("kafka*", "confluent-*", "redpanda*", "zookeeper*", "rabbitmq*", "nats*", "pulsar*", "bookkeeper*", "activemq*"),
     *("minio*", "vault*", "openbao*", "consul*", "neo4j*", "couchdb*", "couchbase*", "aerospike*", "tidb*", "tikv*"),
     *("foundationdb*", "oracle*", "db2*", "mssql*", "hadoop-*", "hbase-*", "victoria*", "prometheus"),
+    *("timescaledb*", "pgvector*", "citus*", "yugabyte*", "yb-*", "ydb*", "rqlite*", "sqlservr", "ora_pmon_*", "solr*"),
+    *("qdrant*", "milvus*", "weaviate*", "ravendb*", "questdb*", "dgraph*", "arangod*", "immudb*"),
 )
 
 LOGINS = (

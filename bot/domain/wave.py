@@ -72,13 +72,17 @@ class WaveApproval:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A member's turn; `outcome` is None while it lasts."""
+    """A member's turn; `outcome` is None while it lasts.
+
+    Shape: `ended_at` is when its end was recorded, `over_at` when its node was last seen cured.
+    """
 
     member: WaveMember
     given_at: datetime
     outcome: TurnOutcome | None = None
     because: str = ""
     ended_at: datetime | None = None
+    over_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +265,9 @@ def _changed_fields(wave: Wave, event: Event, entry: Entry) -> dict[str, Any]:
         case TurnGiven(incident=incident):
             member = next(member for member in wave.waiting if member.incident == incident)
             return {"turns": (*wave.turns, Turn(member, entry.at))}
-        case TurnEnded(incident=incident, outcome=outcome, because=because):
+        case TurnEnded(incident=incident, outcome=outcome, because=because, cured_at=cured_at):
             turns = tuple(
-                replace(turn, outcome=outcome, because=because, ended_at=entry.at)
+                replace(turn, outcome=outcome, because=because, ended_at=entry.at, over_at=cured_at or entry.at)
                 if turn.member.incident == incident
                 else turn
                 for turn in wave.turns

@@ -9,7 +9,7 @@ import enum
 import hashlib
 import json
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
 
@@ -119,12 +119,13 @@ class TurnOutcome(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """A node's turn is over, with its outcome."""
+    """A node's turn is over, with its outcome; `cured_at` is when it was last seen cured."""
 
     incident: str
     node: str
     outcome: TurnOutcome
     because: str = ""
+    cured_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,14 @@ def _risen(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
     began = wave.approval.at if wave.approval is not None else now
     since = wave.looked_since or now
     turns = {turn.member.node: turn for turn in wave.turns}
+    members = {member.node for member in wave.proposal.members}
 
     def turn_of(alarm: NodeAlarm) -> Turn | None:
-        return next((turns[name] for name in (alarm.node, *sorted(alarm.names)) if name in turns), None)
+        if alarm.node in members:
+            return turns.get(alarm.node)
+        named = sorted(alarm.names & members)
+        # Copied images share a machine-id: then it is not known whose second name this is.
+        return turns.get(named[0]) if len(named) == 1 else None
 
     new = [alarm for alarm in alarms if alarm.at >= since and not _of_its_turn(alarm, turn_of(alarm))]
     if after := next((turn for alarm in new if (turn := turn_of(alarm)) is not None), None):
@@ -67,7 +72,7 @@ def _of_its_turn(alarm: NodeAlarm, turn: Turn | None) -> bool:
     """True for an alert that the cure itself causes, such as node down during its reboot."""
     if turn is None:
         return False
-    return turn.outcome is TurnOutcome.DROPPED or alarm.at < turn.given_at or alarm.at <= (turn.ended_at or alarm.at)
+    return turn.outcome is TurnOutcome.DROPPED or alarm.at < turn.given_at or alarm.at <= (turn.over_at or alarm.at)
 
 
 def at_least(count: int, expected: float) -> float:

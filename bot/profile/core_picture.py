@@ -22,8 +22,8 @@ from bot.profile.viridis import Colour, viridis
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
-WIDTH, HEIGHT = 680, 450
-LEFT, RIGHT, TOP, BOTTOM = 72, 660, 172, 352  # of the map
+WIDTH, HEIGHT = 680, 262
+LEFT, RIGHT, TOP, BOTTOM = 72, 660, 118, 184  # of the map
 _EDGE = 20
 _MOST_COLUMNS = _WIDE = RIGHT - LEFT
 _TALL = BOTTOM - TOP
@@ -33,13 +33,13 @@ _FAINT: Colour = (172, 178, 192)
 _UNREAD_GROUND: Colour = (58, 62, 74)
 _UNREAD_LINES: Colour = (168, 172, 184)
 _HATCH = 9  # pixels between the lines of the pattern
-_TITLE, _SAID, _SMALL = (34, 30, 26), (25, 22, 19), 23  # letter heights; the largest that fits is used
+_TITLE, _SAID, _SMALL = (34, 30, 26, 22), (25, 22, 19), 23  # letter heights; the largest that fits is used
 _FEWEST_STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # between numbers below the map
 _APART = 58  # pixels between numbers below the map
 
 
 def core_picture(heat: CoreHeat, node: str) -> bytes:
-    """Return the heat as a PNG of 680 × 450 pixels.
+    """Return the heat as a PNG of 680 × 262 pixels.
 
     Shape: with more cores than pixels, neighbouring cores share a pixel, which shows the hottest of them.
     """
@@ -110,9 +110,8 @@ def _hatch(image: Image.Image, columns: Sequence[Sequence[int | None]], edges: S
 
 def _words(draw: ImageDraw.ImageDraw, heat: CoreHeat, node: str) -> None:
     first, *rest = heat.words.split("; ")
-    _line(draw, 10, one_line(node, 60), (_SMALL,), _FAINT)
-    _line(draw, 38, first, _TITLE, _INK)
-    _line(draw, 84, "; ".join(rest), _SAID, _FAINT)
+    _line(draw, 6, f"{one_line(node, 60)}: {first}", _TITLE, _INK)
+    _line(draw, 41, "; ".join(rest), _SAID, _FAINT)
 
 
 def _mark(draw: ImageDraw.ImageDraw, heat: CoreHeat, per_column: int, cell: int) -> None:
@@ -135,7 +134,7 @@ def _axes(
     cell: int,
 ) -> None:
     font = _font(_SMALL)
-    for seconds, y, anchor in ((0, TOP, "ra"), (heat.seconds, BOTTOM, "rd")):
+    for seconds, y, anchor in ((0, TOP - 4, "ra"), (heat.seconds, BOTTOM + 4, "rd")):
         draw.text((LEFT - 12, y), f"{seconds} s", _FAINT, font, anchor=anchor)
     step = next((step for step in _FEWEST_STEPS if step * cell >= _APART), len(columns))
     for at in range(0, len(columns), step):
@@ -147,7 +146,7 @@ def _axes(
 
 def _legend(image: Image.Image, draw: ImageDraw.ImageDraw, heat: CoreHeat) -> None:
     """Explain the colours."""
-    font, top, wide, tall = _font(_SMALL), HEIGHT - 44, 130, 24
+    font, top, wide, tall = _font(_SMALL), HEIGHT - 32, 130, 24
     x = LEFT
     draw.text((x, top + tall / 2), f"{heat.what}: 0 %", _FAINT, font, anchor="lm")
     x += round(draw.textlength(f"{heat.what}: 0 %", font)) + 12

@@ -42,6 +42,7 @@ NOTHING = ViewContext()
 _TITLES = ("INCIDENT", "NODE", "STATE", "CAUSE", "SOURCE", "OPENED (UTC)")
 # The fields in which an event says what happened, in the order of the search.
 _FEW_ENDS = 5  # rows of what ends, in a line
+LONGEST, LONGEST_PLAN = 300, 4_000  # letters of an entry; what a plan does and moves is never cut off
 _WORDS = ("because", "reason", "summary", "answer", "node", "sentence")
 
 
@@ -91,7 +92,8 @@ def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80,
     for entry in entries:
         at = f"{entry.at:%Y-%m-%d %H:%M:%S}"
         head = f"  {entry.seq:>2}  {at}  {safe(entry.by):<{by}}  {safe(entry.kind):<{kind}}  "
-        lines.append((head + one_line(said(entry, context.words, plan_of(incident)), 300)).rstrip())
+        longest = LONGEST_PLAN if entry.kind == PlanProposed.__name__ else LONGEST
+        lines.append((head + one_line(said(entry, context.words, plan_of(incident)), longest)).rstrip())
     lines += _before_and_after(view.resolved)
     if incident.verdict is not None:
         shown_only = incident.proposal is None

@@ -37,6 +37,7 @@ class PlannedNode:
     """
 
     node: str
+    incident: str
     address: str
     boot: str
     digest: str
@@ -54,8 +55,8 @@ class PlannedNode:
 class SharedPlan:
     """The same plan on some of a wave's nodes.
 
-    Shape: in `commands` and `also` stand `<boot>`, `<address>` and `<node>` where the plans differ by nothing else;
-    each node's own stand in `nodes`. A plan of a single node has its exact commands.
+    Shape: in `commands` and `also` stand `<boot>`, `<address>`, `<node>` and `<incident>` where the plans differ by
+    nothing else; each node's own stand in `nodes`. A plan of a single node has its exact commands.
     """
 
     words: str
@@ -110,14 +111,13 @@ class WavePlans:
         return tuple(map(safe, said))
 
     def rows(self) -> Iterator[tuple[str, ...]]:
-        """Yield a row for each node: its name, the number of its plan, its address, its boot, what else is touched, and
-        what ends, which is never shortened.
-        """
+        """Yield a row for each node, as `ROW` says; what ends is never shortened."""
         for number, plan in enumerate(self.shared, 1):
             for node in plan.nodes:
                 affects = one_line("; ".join(node.affects), 500)
                 address, boot, ends = one_line(node.address, 80), one_line(node.boot, 60), node.ends_words
-                yield one_line(node.node, 80), str(number), address, boot, affects, one_line(ends, len(ends) + 1)
+                whole = one_line(ends, len(ends) + 1)
+                yield one_line(node.node, 80), str(number), node.incident, address, boot, affects, whole
 
     def lines(self) -> Iterator[str]:
         """Yield all of it as lines of text: what ends, each plan with every command, then a line for each node."""
@@ -146,6 +146,7 @@ class WavePlans:
                 "nodes": [
                     {
                         "node": safe(node.node),
+                        "incident": node.incident,
                         "address": safe(node.address),
                         "boot": safe(node.boot),
                         "digest": node.digest,
@@ -159,7 +160,7 @@ class WavePlans:
         ]
 
 
-ROW = ("node", "plan", "address", "boot", "also touched", "what ends")
+ROW = ("node", "plan", "incident", "address", "boot", "also touched", "what ends")
 
 
 def wave_plans(wave: Wave, incidents: Mapping[str, Incident], words: PlanWords) -> WavePlans:
@@ -176,6 +177,7 @@ def wave_plans(wave: Wave, incidents: Mapping[str, Incident], words: PlanWords) 
         binds = proposal.binds
         own = PlannedNode(
             member.node,
+            member.incident,
             binds.get("address", ""),
             binds.get("boot_id", ""),
             proposal.digest,
@@ -197,7 +199,8 @@ def wave_plans(wave: Wave, incidents: Mapping[str, Incident], words: PlanWords) 
 
 def _without_own(text: str, member: WaveMember, binds: Mapping[str, str]) -> str:
     """Return the text with marks in the place of what is this node's own, where it stands as a whole word."""
-    own = {**{binds.get(name, ""): mark for name, mark in _APART.items()}, member.node: "<node>"}
+    own = {binds.get(name, ""): mark for name, mark in _APART.items()}
+    own |= {member.node: "<node>", member.incident: "<incident>"}
     own.pop("", None)
     longest = "|".join(re.escape(value) for value in sorted(own, key=len, reverse=True))
     return re.sub(rf"(?<![\w.-])(?:{longest})(?![\w.-])", lambda found: own[found[0]], text)

@@ -57,6 +57,8 @@ class LocalTransport:
                 shell.stdin.close()
                 if not finished:
                     await _session_ended(shell.pid)
+                while await shell.stdout.read(1024 * 1024):  # its end is only seen once all it said was taken
+                    pass
                 await shell.wait()
                 # There is no public way to discard the rest of its output.
                 shell._transport.close()  # type: ignore[attr-defined]

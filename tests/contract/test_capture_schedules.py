@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from bot.domain.command import Outputs
 from bot.domain.entry import Entry
 from bot.domain.rolling_record import CaptureDecision, RollingCapture, captures_of
 from bot.ledger import Ledger, audit
-from tests.schedules.captures import played_captures
+from bot.response.capture.rolling_status import RollingStatus, read_look
+from tests.schedules.captures import played_captures, printed
 from tests.schedules.drawn import APART, database_in_memory
 
 CAPTURES = int(os.environ.get("ZOMBIE_CAPTURES", "200"))
@@ -50,10 +52,17 @@ def never_over(self: RollingCapture, now: datetime) -> bool:
     return False
 
 
+def unread_is_none(outputs: Outputs) -> RollingStatus:
+    unit = outputs.text("unit")
+    said = unit if "ActiveState" in unit else f"{unit}ActiveState=inactive\n"
+    return read_look(Outputs(printed("unit", said.splitlines()), printed("node", outputs.text("node").splitlines())))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("where", "hole", "found"),
     [
+        ("tests.schedules.captures.read_look", unread_is_none, "ran on after"),
         ("bot.ledger.Ledger.append_captures", on_an_older_look, ""),
         ("bot.ledger.Ledger.append_captures", without_the_brake, "while the brake was on"),
         ("bot.response.capture.rolling_control.has_arrived", lambda *_: True, "ran on after"),
@@ -62,6 +71,7 @@ def never_over(self: RollingCapture, now: datetime) -> bool:
         ("bot.domain.rolling_record.RollingCapture.is_overdue", never_over, "has no end"),
     ],
     ids=[
+        "systemd that says nothing runs nothing",
         "not compared",
         "brake not read with it",
         "command on its way forgotten",

@@ -22,6 +22,7 @@ from tests.slack.replicas import replicas, until
 pytestmark = pytest.mark.slow
 CAUSE = "leaked-memory-cgroups"
 DONE = ["disable ecs.service", "reboot"]
+LOGGER = "logger -p user.notice -t"
 _WORKS = next(member.state for member in FLEET if member.name.startswith("train-gpu"))
 _LOG = "watchdog: BUG: soft lockup - CPU#7 stuck for 22s! [java:4242]"
 _LOCKED_UP = Line(_WORKS.uptime - 300.0, _LOG, 0, every=200.0)
@@ -58,11 +59,14 @@ async def test_plans_are_shown_whole_and_a_yes_that_names_no_digest_or_another_i
         wave = json.loads((await here.zombie(*asked, login="alice")).out)
         assert wave["does"] == "2 × reboot; 1 × disable ecs.service, then reboot"
         alike, other = wave["plans"]
-        assert ({node["node"] for node in alike["nodes"]}, len(alike["commands"])) == ({"n0", "n1"}, 1)
-        assert "= <boot> && exec sudo -n systemctl reboot" in alike["commands"][0]
+        assert {node["node"] for node in alike["nodes"]} == {"n0", "n1"}
+        said, reboot = alike["commands"]
+        assert (said, "= <boot> && exec sudo -n systemctl reboot" in reboot) == (f'{LOGGER} "zombie[<incident>]"', True)
         (alone,) = other["nodes"]
-        assert other["commands"][0] == "sudo -n systemctl disable --now -- ecs.service"
-        assert f"= {alone['boot']} && exec sudo -n systemctl reboot" in other["commands"][1]
+        said, disable, again, reboot = other["commands"]
+        assert said == again == f'{LOGGER} "zombie[{alone["incident"]}]"'
+        assert disable == "sudo -n systemctl disable --now -- ecs.service"
+        assert f"= {alone['boot']} && exec sudo -n systemctl reboot" in reboot
         every = [node for plan in wave["plans"] for node in plan["nodes"]]
         assert len({node["boot"] for node in every}) == len({node["address"] for node in every}) == 3
         shown = await here.zombie("wave", wave["id"])
@@ -70,7 +74,7 @@ async def test_plans_are_shown_whole_and_a_yes_that_names_no_digest_or_another_i
         assert (blind.status, "names the digest of the plans above" in blind.err) == (2, True), blind
         for said in (shown.out, blind.out):
             assert all(command in said for plan in wave["plans"] for command in plan["commands"]), said
-            assert all(node[name] in said for node in every for name in ("node", "address", "boot")), said
+            assert all(node[name] in said for node in every for name in ("node", "incident", "address", "boot")), said
             assert wave["digest"][:32] in said
         for digest, status, named in (("0" * 64, 1, "PlanChanged"), (wave["digest"][:12], 2, "32 digits")):
             named_as = ("--digest", digest, "--approve-as", "bob", "--reason", "go")

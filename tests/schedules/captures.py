@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from bot.domain.capture_wire import Facts
-from bot.domain.command import Completed
+from bot.domain.command import Completed, Outputs
 from bot.domain.errors import ConnectionLost, ConnectionRefused, StateChanged, UnknownNode, ZombieError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.node import Node
@@ -20,7 +19,7 @@ from bot.domain.rolling_record import RollingCapture, captures_of
 from bot.ledger import Database, Ledger
 from bot.response.capture.ring_access import MachineIdentity
 from bot.response.capture.rolling_control import RollingControl, RollingLimits
-from bot.response.capture.rolling_status import RollingStatus
+from bot.response.capture.rolling_status import RollingStatus, read_look
 from bot.response.capture.rolling_watch import RollingWatch
 from tests.schedules.recorder import Recorder
 from tests.schedules.world import BEGAN_AT, World
@@ -43,6 +42,10 @@ class Run:
         return self.began <= now < self.until
 
 
+def printed(name: str, lines: list[str]) -> Completed:
+    return Completed(name, name, 0, "".join(f"{line}\n" for line in lines), "", 0)
+
+
 @dataclass
 class RecordingNode:
     """A machine with one unit for a recorder, and one folder for its ring."""
@@ -52,6 +55,8 @@ class RecordingNode:
     boot: int = 0
     up_since: datetime = BEGAN_AT - timedelta(days=11)
     away: bool = False
+    is_mute: bool = False
+    mute: float = 0.0  # how often its systemd says nothing
     runs: list[Run] = field(default_factory=list)
     robbed: int = 0  # rings that were removed while a recorder wrote into them
 
@@ -67,10 +72,15 @@ class RecordingNode:
         return MachineIdentity(f"boot-{self.boot}", self.machine_id, "key", self.uptime)
 
     def status(self) -> RollingStatus:
+        """What the commands of a look print, read; `systemctl` is there and answers nothing while its bus is away."""
         run = self.run
         since = round((run.began - self.up_since).total_seconds() * 1e6) if run is not None else 0
-        facts = Facts({"perf": "perf version 6.1"})
-        return RollingStatus(facts, 252, run is not None, since, keeps_ring=True, room_kib=10**8)
+        unit = ["version=systemd 252 (252.39)"]
+        if not (self.is_mute or self.world.chance(self.mute)):
+            state = "active" if run is not None else "inactive"
+            unit += [f"ActiveState={state}", f"ExecMainStartTimestampMonotonic={since}", "Result=success"]
+        node = ["perf=perf version 6.1", "ring=1", f"room={10**8}"]
+        return read_look(Outputs(*(printed(*each) for each in (("unit", [*unit, "spent=0"]), ("node", node)))))
 
     def does(self, whom: MachineIdentity, line: str) -> int | None:
         """Do what a command says; return its exit status, None where its fence stops it."""
@@ -211,9 +221,8 @@ def played_captures(database: Database, seed: int) -> PlayedCaptures:
     before = ledger.head(HOUSE).seq
     entries = ledger.captures()  # of earlier schedules in this record, whose times never go back
     world.now = world.began_at = max([BEGAN_AT, *(entry.at + timedelta(days=1) for entry in entries[-1:])])
-    machines = [
-        RecordingNode(world, f"{seed}-{number}", up_since=world.now - timedelta(days=11)) for number in range(3)
-    ]
+    mute, up_since = world.random.choice((0.0, 0.0, 0.05)), world.now - timedelta(days=11)
+    machines = [RecordingNode(world, f"{seed}-{number}", up_since=up_since, mute=mute) for number in range(3)]
     nodes = {"n0": machines[0], "n1": machines[1], "n2": machines[world.random.choice((0, 2))]}
     access: Any = Access(world, nodes, world.random.choice((0.0, 0.05, 0.3)))
     known = Known(world, nodes, since=world.now)

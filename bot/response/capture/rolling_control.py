@@ -294,7 +294,8 @@ def _starting(record: CaptureRecord, starting: CaptureStarting, whom: MachineIde
         raise StateChanged(f"Capture {starting.capture} was called off, or took too long to begin.", "Ask again.")
     before = []
     for other in record.captures.values():  # a machine may have two names
-        if other.is_over or other.started is None or other.started.machine_id != whom.machine_id:
+        # Copied images share a machine-id, and never a boot. A capture of an earlier boot is ended by its own look.
+        if other.is_over or other.started is None or not whom.is_that_of(other.started):
             continue
         if not (other.is_overdue(record.now) and has_arrived(other.started, whom)):
             raise NodeBusy(

@@ -12,6 +12,7 @@ from bot.domain.capture import JOURNAL_SECONDS, READS_JOURNAL
 from bot.domain.capture_wire import Facts
 from bot.domain.clock_offset import ClockOffset, clock_offset
 from bot.domain.command import Command, Completed, Outputs
+from bot.domain.errors import CannotRead
 from bot.domain.rolling import UNIT, Places
 from bot.domain.root_command import in_folders, root_line
 from bot.domain.safe_text import one_line
@@ -102,8 +103,13 @@ def look_commands(places: Places) -> tuple[Command, ...]:
 
 
 def read_look(outputs: Outputs) -> RollingStatus:
-    """Parse the answers; a missing answer counts as absent."""
+    """Parse the answers; a missing answer about the node counts as absent.
+
+    Raises: CannotRead where systemd did not say how the recorder is: that is never "it does not run".
+    """
     unit, node = _pairs(outputs.text("unit")), _pairs(outputs.text("node"))
+    if unit.get("version") and not unit.get("ActiveState"):
+        raise CannotRead("systemd does not say whether the recorder runs", "systemctl status zombie-capture says more.")
     facts = Facts({name: node.get(name, "") for name in ("memory", "stall", "load", "cores", "system", "perf")})
     systemd = re.match(r"systemd (\d{1,4})", unit.get("version", ""))
     is_active = unit.get("ActiveState", "") in _RUNS

@@ -172,6 +172,8 @@ class RollingWatch:
     async def _over(self, node: Node, rolling: RollingCapture, because: str, waits: Sequence[str] = ()) -> RollingNews:
         whom, look = await self.control.access.look(node)  # again: reading segments takes longer than a fence lasts
         same_machine(node, rolling, whom)
+        if owns(rolling, whom, look):
+            return RollingNews(rolling, waits=(*waits, "whether it is over: its recorder runs"))
         left = await self.control.cleaned(node, whom, look)
         rolling = await self.control.over(rolling, because, left)
         return RollingNews(rolling, waits=tuple(waits))

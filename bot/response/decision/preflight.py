@@ -228,10 +228,12 @@ def drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
 
 def came(before: Ends, now: Ends) -> Iterator[str]:
     """Yield each database and member that would end now and was not shown."""
-    shown = {end.what for end in before.rows if end.kind == KEEPS}
+    shown = {end.what: end.count for end in before.rows if end.kind == KEEPS}
     for end in now.rows:
-        if end.kind == KEEPS and end.what not in shown:
-            yield f"what ends: {end.what} runs here now, others need its data or its vote, and it was not shown"
+        if end.kind == KEEPS and end.count > (known := shown.get(end.what, 0)):
+            runs = f"{end.what} runs" if not known else f"one more {end.what} runs"
+            runs = runs if end.count - known == 1 or not known else f"{end.count - known} more {end.what} run"
+            yield f"what ends: {runs} here now, others need its data or its vote, and it was not shown"
 
 
 def no_longer_read(before: Ends, now: Ends) -> Iterator[str]:

@@ -131,7 +131,10 @@ def _runners(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[End]:
 def _running(containers: ContainersReading | Unread) -> Iterator[tuple[str, str, Container]]:
     """Each running container with its image's and its own name; a pod's empty one is none."""
     for container in () if isinstance(containers, Unread) else containers.containers:
-        image = container.image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+        folder, _, image = container.image.partition("@")[0].rpartition("/")
+        image = image.partition(":")[0]
+        if image == "server":  # mssql/server
+            image = f"{folder.rpartition('/')[2]}-{image}"
         name = container.name.strip("/").partition(",")[0]
         if name.startswith("k8s_"):  # dockershim: k8s_CONTAINER_POD_…
             name = name.split("_")[1]
@@ -171,7 +174,7 @@ def _databases(kinds: Sequence[ProcessKind], kept: Sequence[End]) -> Iterator[En
     for kind in kinds:
         keeper = keeps_as((kind.name,))
         if keeper and keeper not in known and not _CLIENTS.search(kind.name):
-            yield replace(_end(kind), kind="keeps")
+            yield replace(_end(kind), kind="keeps", count=1)  # a server's processes come and go with its clients
 
 
 def _guests(kinds: Sequence[ProcessKind]) -> Iterator[End]:

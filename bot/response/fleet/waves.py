@@ -25,6 +25,7 @@ from bot.domain.errors import (
     StaleRequest,
     StateChanged,
     UnknownIncident,
+    UnreadableEntry,
     UsageError,
 )
 from bot.domain.events import Cancelled, PlanWithheld
@@ -152,9 +153,15 @@ class Waves:
                     await self.call_off(incident, because)
 
     async def end_orphans(self) -> None:
-        """End the incidents of waves whose program died before it had proposed them. Raises: LedgerError."""
+        """End the incidents of waves whose program died before it had proposed them; one that cannot be read is left.
+
+        Raises: LedgerError.
+        """
         for name in await self.waves.orphans(await self.waves.now() - PUT_TOGETHER):
-            await self.call_off(await self.record.find(name), NEVER_PROPOSED)
+            try:
+                await self.call_off(await self.record.find(name), NEVER_PROPOSED)
+            except (UnreadableEntry, ImpossibleEvent) as no:
+                self.log("wave_orphan_unread", incident=name, error=no.sentence)
 
     async def decide(self, wave_id: str, approval: Approval) -> Wave:
         """Approve the whole wave; still `proposed`, with another voice, where others have to say yes too.
@@ -165,23 +172,42 @@ class Waves:
 
         async def approved(wave: Wave) -> WaveEvent:
             guards.reason_given(approval)
-            guards.is_approver(self.policy, approval)
-            people.is_not_the_asker(wave, approval)
-            if wave.state is not WaveState.PROPOSED:
-                raise AlreadyDecided(f"The wave is {wave.state}.")
-            self._is_first_yes(wave, approval)
-            now = max(self.clock(), await self.waves.now())
-            if now >= wave.opened_at + self.policy.approval_expires:
-                minutes = self.policy.approval_expires.total_seconds() / 60
-                raise ApprovalExpired(f"It was proposed more than {minutes:g} minutes ago.", "Start another wave.")
-            is_of_what_was_seen(wave, approval)
-            self._is_as_proposed(wave)
-            guards.is_released(await self.ledger.braked())
-            guards.are_trusted(self.policy, wave.proposal.causes, await self.ledger.marks())
-            guards.is_not_quiet(self.policy, now)
+            await self.may_approve(wave, approval)
             return await self._counted(wave, approval, people)
 
         return await self._told("approve", wave_id, approval, approved)
+
+    async def may_approve(self, wave: Wave, approval: Approval) -> None:
+        """The guards of a yes; a dialog asks them too, and nothing is recorded. Raises: Refused; LedgerError."""
+        guards.is_approver(self.policy, approval)
+        WaveApprovers(self.policy, self.lookup).is_not_the_asker(wave, approval)
+        if wave.state is not WaveState.PROPOSED:
+            raise AlreadyDecided(f"The wave is {wave.state}.")
+        self._is_first_yes(wave, approval)
+        now = max(self.clock(), await self.waves.now())
+        if now >= wave.opened_at + self.policy.approval_expires:
+            minutes = self.policy.approval_expires.total_seconds() / 60
+            raise ApprovalExpired(f"It was proposed more than {minutes:g} minutes ago.", "Start another wave.")
+        is_of_what_was_seen(wave, approval)
+        await self._may_run(wave)
+        guards.is_not_quiet(self.policy, now)
+
+    async def may_resume(self, wave: Wave, approval: Approval) -> None:
+        """The guards of a resumption, as `may_approve`. Raises: Refused; LedgerError."""
+        guards.is_approver(self.policy, approval)
+        WaveApprovers(self.policy).is_not_the_asker(wave, approval)
+        if wave.state is not WaveState.STOPPED:
+            raise StateChanged(f"The wave is {wave.state}, not stopped.")
+        if wave.until is None or await self.waves.now() >= wave.until:
+            raise ApprovalExpired("The time of the wave's approval is over.", "Start another wave.")
+        if approval.digest:
+            is_of_what_was_seen(wave, approval)
+        await self._may_run(wave)
+
+    async def _may_run(self, wave: Wave) -> None:
+        self._is_as_proposed(wave)
+        guards.is_released(await self.ledger.braked())
+        guards.are_trusted(self.policy, wave.proposal.causes, await self.ledger.marks())
 
     async def stop(self, wave_id: str, approval: Approval, *, anybody: bool = False) -> Wave:
         """Let nothing more of the wave begin; a wave that is not approved yet is declined.
@@ -215,20 +241,10 @@ class Waves:
 
         async def resumed(wave: Wave) -> WaveEvent:
             guards.reason_given(approval)
-            guards.is_approver(self.policy, approval)
-            WaveApprovers(self.policy).is_not_the_asker(wave, approval)
-            if wave.state is not WaveState.STOPPED:
-                raise StateChanged(f"The wave is {wave.state}, not stopped.")
-            if stopped_at is not None and stopped_at != wave.stopped_at:
+            if wave.stopped_at is not None and stopped_at not in (None, wave.stopped_at):
                 because = one_line(wave.stop.because, 300) if wave.stop is not None else ""
                 raise StaleRequest(f"It was stopped again since: {because}", "Look at its card, and click again.")
-            if wave.until is None or await self.waves.now() >= wave.until:
-                raise ApprovalExpired("The time of the wave's approval is over.", "Start another wave.")
-            if approval.digest:
-                is_of_what_was_seen(wave, approval)
-            self._is_as_proposed(wave)
-            guards.is_released(await self.ledger.braked())
-            guards.are_trusted(self.policy, wave.proposal.causes, await self.ledger.marks())
+            await self.may_resume(wave, approval)
             return WaveResumed(approval.reason.strip(), approval.os_user)
 
         return await self._told("resume wave", wave_id, approval, resumed)

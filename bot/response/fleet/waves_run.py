@@ -107,9 +107,12 @@ class WaveRun:
             await self.desk.close(wave)
             return await self._tell(wave, WaveDeclined(_why_over(wave, now) or "Nobody decided in time."))
         for turn in wave.under_way:
-            if (over := _outcome(await self.desk.record.find(turn.member.incident))) is not None:
+            incident = await self.desk.record.find(turn.member.incident)
+            if (over := _outcome(incident)) is not None:
                 outcome, because = over
-                ended = TurnEnded(turn.member.incident, turn.member.node, outcome, one_line(because, 500))
+                # Alerts that came while nobody looked at the wave count from the cure, not from this entry.
+                cured_at = incident.sampled_at if outcome is TurnOutcome.CURED else None
+                ended = TurnEnded(incident.id, turn.member.node, outcome, one_line(because, 500), cured_at)
                 return await self._tell(wave, ended)
         why_over = _why_over(wave, now)
         if wave.state is WaveState.RUNNING and not why_over and (because := await self._why_stop(wave, now)):

@@ -18,7 +18,6 @@ from bot.domain.errors import (
     Refused,
 )
 from bot.domain.incident import Incident, newest
-from bot.domain.policy import Approval, person_of
 from bot.domain.post import CardRecord
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
@@ -41,7 +40,6 @@ from bot.surfaces.view.plan_words import PlanView
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, options_of
 
 DIGEST = 32  # digits of the digest by which a dialog names its plan
-GROUP_SECONDS = 1.0  # of the trigger's time, for Slack to say in which groups a person is
 TRIGGER_SECONDS = 3.0  # after that Slack opens no dialog for a click
 MOST_LEFT_OUT = 3  # sentences: a dialog has few blocks beside those of its plans
 _UNKNOWN = "click"
@@ -163,29 +161,13 @@ class BlockActions:
 
     async def _objections(self, person: Person, plans: Sequence[Incident], card: CardRecord) -> Mapping[str, str]:
         """Return what would refuse each approval now, by incident; it is decided when the dialog is sent."""
-        found, groups = {}, await self._groups(person)
+        found, approval = {}, await self._context.likely_approval(person)
         for incident in plans:
             try:
-                self._context.responder.may_approve(
-                    incident, Approval(person.by, "", groups=groups), card.pulled, card.marks
-                )
+                self._context.responder.may_approve(incident, approval, card.pulled, card.marks)
             except Refused as no:
                 found[incident.id] = refusal_words(no)
         return found
-
-    async def _groups(self, person: Person) -> frozenset[str]:
-        """Return the approver groups that a person is in; all of them where Slack does not say soon: it is asked again
-        when the dialog is sent.
-        """
-        policy = self._context.policy
-        if person_of(person.by) in policy.approvers or not policy.approver_groups:
-            return frozenset()
-        try:
-            async with asyncio.timeout(GROUP_SECONDS):
-                member = await self._context.people.membership(person.user)
-        except TimeoutError:
-            return policy.approver_groups
-        return policy.approver_groups if member.unread else member.groups
 
     async def _undo(self, click: Click) -> None:
         incident = await self._context.clicked(click, click.value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from bot.domain.safe_text import one_line, safe
@@ -129,7 +130,7 @@ FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card, in the dialog
 def offer_blocks(plan: PlanView) -> Iterator[Block]:
     """Yield the offer and what a yes would do to the node and its workload, without commands."""
     yield line(bold(f"Offered: {plan.words}. "), text(f"What that does: {plan.effect}"))
-    yield from ends_blocks(plan, FEW_ENDS)
+    yield from ends_blocks(replace(plan, ends=plan.ends_briefly), FEW_ENDS)  # the dialog names the containers
     if plan.moves:
         named = "; ".join(one_line(row, 80) for row in plan.moves[:MOST_NAMED])
         more = f"; and {len(plan.moves) - MOST_NAMED} more" if len(plan.moves) > MOST_NAMED else ""

@@ -43,6 +43,7 @@ from bot.surfaces.slack.suggestions import NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
 
 TOLD = (Refused, UsageError, LedgerError)  # why something is not done, as people are told
+GROUP_SECONDS = 1.0  # of the time in which a dialog can be opened, for Slack to say in which groups a person is
 PULL_SECONDS = 2.0  # how long Slack is asked whether a person may pull the brake; without an answer they may
 
 
@@ -121,6 +122,21 @@ class SlackContext:
             raise NothingProposed(UNKNOWN_BUTTON) from no
         await self.surface.check_click(click, incident.card)
         return incident
+
+    async def likely_approval(self, person: Person) -> Approval:
+        """Return the yes of whoever is about to be asked, so that a dialog can say that it would be refused.
+
+        Shape: it has all approver groups where Slack does not say soon: it is asked again when the dialog is sent.
+        """
+        policy = self.policy
+        if person_of(person.by) in policy.approvers or not policy.approver_groups:
+            return Approval(person.by, "")
+        try:
+            async with asyncio.timeout(GROUP_SECONDS):
+                member = await self.people.membership(person.user)
+        except TimeoutError:
+            return Approval(person.by, "", groups=policy.approver_groups)
+        return Approval(person.by, "", groups=policy.approver_groups if member.unread else member.groups)
 
     async def pull(self, person: Person, reason: str, request: str) -> str:
         """Pull the brake, and return what to tell the person; Slack is not asked about people named in [policy].

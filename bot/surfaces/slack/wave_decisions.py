@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING
 from bot.domain.entry import instant_of, instant_text, is_wave
 from bot.domain.errors import (
     AlreadyDecided,
-    Braked,
     NothingProposed,
     Refused,
-    SelfApproval,
     StaleRequest,
     UnknownIncident,
 )
 from bot.domain.policy import Approval
 from bot.domain.wave import Wave, WaveState
-from bot.response.decision import guards
-from bot.response.fleet.wave_approvers import WaveApprovers
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import Intent, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
@@ -60,7 +56,7 @@ class WaveDecisions:
         plans = await self._cards.plans(wave) if click.action != STOP else None
         objection = ""
         if click.action in (APPROVE, RESUME):
-            objection = await self._objection(wave, click.person)
+            objection = await self._objection(click.action, wave, click.person)
         digest = wave.proposal.digest[:DIGEST]
         since = instant_text(wave.stopped_at) if click.action == RESUME and wave.stopped_at is not None else ""
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
@@ -104,12 +100,12 @@ class WaveDecisions:
                 _is_in_time(intent.action, wave)
             await self._desk.stop(wave.id, approval)
 
-    async def _objection(self, wave: Wave, person: Person) -> str:
+    async def _objection(self, action: str, wave: Wave, person: Person) -> str:
         """Return what would refuse it now; the decision itself is made when the dialog is sent."""
         try:
-            WaveApprovers(self._context.policy).is_not_the_asker(wave, Approval(person.by, ""))
-            guards.is_released(await self._context.ledger.braked())
-        except (SelfApproval, Braked) as no:
+            likely = replace(await self._context.likely_approval(person), digest=wave.proposal.digest)
+            await (self._desk.may_approve if action == APPROVE else self._desk.may_resume)(wave, likely)
+        except Refused as no:
             return refusal_words(no)
         return ""
 

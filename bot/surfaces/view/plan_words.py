@@ -69,8 +69,8 @@ class PlanView:
 
     Shape: `bound_to` names the machine and boot that the plan is for; `moves` is what a drain would move.
     `effect` is `impact` for a card that has its node in the title. `ends` is what ends with it, gravest first, a row
-    each; `ends_unread` is what could not be looked at. Both are empty for a plan that ends nothing. `why` is the cause
-    and its harm, in a sentence.
+    each, and `ends_briefly` the same for a card; `ends_unread` is what could not be looked at. All are empty for a plan
+    that ends nothing. `why` is the cause and its harm, in a sentence.
     """
 
     node: str
@@ -84,6 +84,7 @@ class PlanView:
     moves: tuple[str, ...] = ()
     effect: str = ""
     ends: tuple[str, ...] = ()
+    ends_briefly: tuple[str, ...] = ()
     ends_unread: str = ""
     why: str = ""
 
@@ -172,18 +173,17 @@ class PlanWords:
             *self._ends(plan),
         )
 
-    def _ends(self, plan: Plan) -> tuple[tuple[str, ...], str]:
-        """What ends with a plan, a row each, and a sentence about what was not read."""
+    def _ends(self, plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+        """What ends with a plan, a row each, the same briefly, and a sentence about what was not read."""
         actions = [self.actions[step.action] for step in plan.steps if step.action in self.actions]
         if plan.ends is None:
             ending = any(action.reboots or action.stops_a_unit for action in actions)
-            return (), "What ends with it was not read." if ending else ""
-        rows = [end_words(end) for end in plan.ends.rows]
-        if plan.ends.more:
-            rows.append(f"{plan.ends.more} more")
-        if not rows and not plan.ends.unread:
-            rows = [NOTHING_SEEN]
-        return tuple(rows), unread_words(plan.ends)
+            return (), (), "What ends with it was not read." if ending else ""
+        rows, brief = ([end_words(end, briefly) for end in plan.ends.rows] for briefly in (False, True))
+        more = [f"{plan.ends.more} more"] if plan.ends.more else []
+        if not rows and not more and not plan.ends.unread:
+            more = [NOTHING_SEEN]
+        return (*rows, *more), (*brief, *more), unread_words(plan.ends)
 
     def of_incident(self, incident: Incident, verdict: Verdict | None = None) -> PlanView | None:
         """Return the proposed plan with the outcome of its steps; else what would help by a verdict, or None.
@@ -205,8 +205,8 @@ BY_NAME = PlanWords()
 _ROLES = {KEEPS: " (others need its data or its vote)", "guest": " (virtual machine)", "jobs": " and the jobs it runs"}
 
 
-def end_words(end: End) -> str:
-    """Return a row of what ends.
+def end_words(end: End, briefly: bool = False) -> str:
+    """Return a row of what ends; `briefly`, containers are only counted.
 
     Example:
     >>> end_words(End("ray::train_step", "gpu", 24, 8, 11 * 3600))
@@ -214,7 +214,7 @@ def end_words(end: End) -> str:
     """
     what = one_line(end.what, 300)
     if end.kind == "containers":
-        words = f"{end.count} container{'s' if end.count > 1 else ''} ({what})"
+        words = f"{end.count} container{'s' if end.count > 1 else ''}" + ("" if briefly else f" ({what})")
     else:
         words = f"{end.count} × {what}" if end.count > 1 else what
     words += _ROLES.get(end.kind, "")

@@ -18,9 +18,11 @@ from bot.domain.batch import Batch, Sampling, Unframer, launch_command
 from bot.domain.batch_shell import NOTHING_ASKED, preamble
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.root_command import root_argv
+from bot.probes import kernel_log
 from tests.waiting import until
 
 NONCE = "0123456789abcdef01234567"
+LOUD = "i=0; while [ $i -lt 900 ]; do echo 'an error that says the same again'; i=$((i+1)); done"
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SHELLS = [
     [found, *more]
@@ -229,12 +231,15 @@ def test_commands_that_share_a_shell_answer_as_if_each_had_its_own(shell: list[s
             ("p", Command("other", ("false",), alternatives=(("sh", "-c", "echo out; echo err >&2; exit 3"),))),
             ("p", Command("first", ("sh", "-c", "echo it; exit 4"), alternatives=(("echo", "never"),))),
             ("p", Command("missing", ("no-such-program",))),
+            ("p", Command("loud", ("sh", "-c", f"{LOUD} >&2"), alternatives=(("echo", "good"),))),
+            ("p", Command("endless", ("sh", "-c", "yes error >&2"), limit=timedelta(seconds=20))),
             ("p", Command("secret", ("sh", "-c", 'env; cat /proc/$$/cmdline; echo "[$W0]"'))),
             ("p", Command("last", ("echo", "last"))),
         ],
         Sampling(1),
         together=True,
     )
+    began = time.monotonic()
     runs = answers(asked, run_script(asked.script(NONCE), shell))
     assert len(runs) == len(asked.questions)
     assert runs["odd", 0].stdout == "it's|$(id)|é||\\|"
@@ -246,8 +251,32 @@ def test_commands_that_share_a_shell_answer_as_if_each_had_its_own(shell: list[s
     assert (runs["other", 0].stdout, runs["other", 0].stderr, runs["other", 0].exit_status) == ("out\n", "err", 3)
     assert (runs["first", 0].stdout, runs["first", 0].exit_status) == ("it\n", 4)
     assert runs["missing", 0].failure == "the command is missing"
+    assert (runs["loud", 0].stdout, NONCE in runs["loud", 0].stderr) == ("good\n", False)
+    assert runs["endless", 0].failure is not None
+    assert time.monotonic() - began < 15, "errors without end are ended by what they take, not by the time limit"
     assert NONCE not in runs["secret", 0].stdout
     assert runs["last", 0].stdout == "last\n"
+
+
+def test_commands_that_keep_to_their_limits_share_a_shell_whatever_they_print_together() -> None:
+    prints = ("sh", "-c", "head -c 60000 /dev/zero | tr '\\0' x")
+    each = [("p", Command(f"c{number}", prints, output_limit_bytes=60_100)) for number in range(8)]
+    asked = Batch.of(each, Sampling(1), together=True)
+    runs = answers(asked, run_script(asked.script(NONCE), ["/bin/sh"]))
+    assert [(len(runs[name, 0].stdout), runs[name, 0].cut) for name in (f"c{at}" for at in range(8))] == [
+        (60_000, False)
+    ] * 8
+
+
+def test_kernel_log_is_read_though_its_levels_hang() -> None:
+    (command,) = kernel_log.PROBE.commands
+    hanging = kernel_log._way("journal", "echo '[    1.0] node kernel: one line'", "sleep 30")
+    asked = Batch.of([("p", replace(command, argv=hanging, alternatives=()))], Sampling(1), together=True)
+    began = time.monotonic()
+    runs = answers(asked, run_script(asked.script(NONCE), ["/bin/sh"]))
+    assert runs["log", 0].failure is None
+    assert "-- journal: 1 lines, 0 left out --" in runs["log", 0].stdout
+    assert time.monotonic() - began < 7
 
 
 @pytest.mark.parametrize("lacking", ["base64", "awk", "timeout", "head", "tail", "cat", "sleep"])

@@ -123,6 +123,12 @@ def test_same_word_and_same_wish_say_nothing_new() -> None:
     assert said_before(entries, replace(RIGHT, request="c3"), "slack:T/U2") is None
 
 
+def test_same_word_counts_anew_from_one_who_has_come_into_a_group_that_may_approve() -> None:
+    entries = told((WRONG, "slack:T/U1"))
+    assert said_before(entries, WRONG, "slack:T/U1") is entries[0]
+    assert said_before(entries, replace(WRONG, groups=("slack:S1",)), "slack:T/U1") is None
+
+
 def test_mark_of_a_newer_program_is_left_out() -> None:
     newer = Entry(HOUSE, 1, entry(RIGHT, 1).at, "slack:T/U1", "VerdictMarked", {"form": 99}, "")
     assert marks_of([newer]) == ()

@@ -153,3 +153,24 @@ def test_alert_under_another_name_of_the_cured_machine_stops_it() -> None:
     other = NodeAlarm("n0.local", AT + timedelta(minutes=5), frozenset(("n0", "n0.local")))
     assert "n0 has a new alert" in why_stop(wave, [other], now)
     assert not why_stop(wave, [replace(other, names=frozenset(("n0.local",)))], now)
+
+
+def test_copied_images_share_a_machine_id_and_no_alerts() -> None:
+    wave, now = told((YES, BOB), *turn(0, TurnOutcome.DROPPED)), AT + timedelta(minutes=30)
+    every = frozenset(member.node for member in MEMBERS)
+    alarms = [NodeAlarm(f"n{number}", AT + timedelta(minutes=10), every) for number in range(1, 6)]
+    assert "5 new alerts came" in why_stop(wave, alarms, now), "each is of the node that it names"
+    cured = told((YES, BOB), *turn(0))
+    assert not why_stop(cured, [NodeAlarm("n9", AT + timedelta(minutes=10), every)], now)
+    assert not why_stop(cured, [NodeAlarm("x9", AT + timedelta(minutes=10), every | {"x9"})], now), (
+        "whose it is is unknown"
+    )
+
+
+def test_alert_after_the_cure_counts_also_where_the_end_of_the_turn_was_recorded_later() -> None:
+    given, (ended, by) = turn(0)
+    assert isinstance(ended, TurnEnded)
+    late = replace(ended, cured_at=AT + timedelta(minutes=3, seconds=20))
+    wave, now = told((YES, BOB), given, (late, by)), AT + timedelta(minutes=30)
+    assert not why_stop(wave, [NodeAlarm("n0", AT + timedelta(minutes=3, seconds=10))], now)
+    assert "n0 has a new alert" in why_stop(wave, [NodeAlarm("n0", AT + timedelta(minutes=3, seconds=40))], now)

@@ -62,9 +62,9 @@ def test_samples_that_were_not_read_are_hatched_and_not_drawn_as_idle() -> None:
     unread = replace(heat, percents=tuple((*row[:2], None, None, None) for row in heat.percents))
     idle = replace(heat, percents=tuple((*row[:2], 0, 0, 0) for row in heat.percents))
     hatched, quiet = drawn(unread), drawn(idle)
-    below = {hatched.getpixel((x, BOTTOM - 44)) for x in range(120, 160)}
+    below = {hatched.getpixel((x, BOTTOM - 16)) for x in range(120, 160)}
     assert len(below) == 2, "a pattern of two colours"
-    assert below.isdisjoint({quiet.getpixel((x, BOTTOM - 44)) for x in range(120, 160)})
+    assert below.isdisjoint({quiet.getpixel((x, BOTTOM - 16)) for x in range(120, 160)})
     assert hatched.getpixel((120, TOP + 14)) == quiet.getpixel((120, TOP + 14)), "what was read is drawn alike"
 
 

@@ -33,7 +33,8 @@ def wave(state: WaveState, nodes: int = 3, name: str = "node") -> Wave:
 
 def of_nodes(count: int, name: str = "node", commands: tuple[str, ...] = COMMANDS) -> WavePlans:
     nodes = tuple(
-        PlannedNode(f"{name}-{at}", f"10.0.{at // 250}.{at % 250}", f"boot-{at}", "d" * 64) for at in range(count)
+        PlannedNode(f"{name}-{at}", f"incident{at}", f"10.0.{at // 250}.{at % 250}", f"boot-{at}", "d" * 64)
+        for at in range(count)
     )
     plan = SharedPlan("disable ecs.service, then reboot", commands, (), (), "the node restarts.", "", nodes)
     return WavePlans((plan,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Coroutine, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,16 @@ from typing import Any
 import pytest
 
 from bot.domain.command import Completed
-from bot.domain.errors import Braked, BudgetSpent, ConnectionLost, NodeBusy, NotAllowedToAsk, StateChanged, Unreachable
+from bot.domain.errors import (
+    Braked,
+    BudgetSpent,
+    CannotRead,
+    ConnectionLost,
+    NodeBusy,
+    NotAllowedToAsk,
+    StateChanged,
+    Unreachable,
+)
 from bot.domain.house_events import HOUSE, BrakePulled, CaptureAsked, CaptureStarting, CaptureStopping
 from bot.domain.node import Node
 from bot.domain.rolling import Places, RollingRequest
@@ -278,6 +288,46 @@ def test_stop_whose_program_died_before_its_command_is_carried_out_by_the_next_l
     stage.seen()
     assert stage.machine.run is None
     assert stage.seen().ended.because == "terminal:bob stopped it"
+
+
+def test_recorder_is_never_said_to_have_ended_while_systemd_says_nothing(stage: Stage) -> None:
+    stage.ask()
+    stage.machine.is_mute = True
+    with pytest.raises(CannotRead, match="systemd does not say"):
+        stage.seen()
+    with pytest.raises(CannotRead, match="systemd does not say"):
+        stage.stopped()
+    assert not stage.find().is_over
+    assert stage.machine.run is not None
+    stage.machine.is_mute = False
+    assert stage.stopped().is_over
+    assert stage.machine.run is None
+
+
+def test_one_whose_recorder_is_seen_at_the_last_look_goes_on(stage: Stage) -> None:
+    stage.ask()
+    run, looks = stage.machine.run, list[bool]()
+
+    class Flickers(Between):
+        async def look(self, node: Node) -> Any:
+            whom, status = await self.access.look(node)
+            looks.append(True)
+            return whom, status if len(looks) > 1 else replace(status, is_active=False, since_usec=0)
+
+    rolling = stage.find()
+    news = through(stage.watch(Flickers(stage.access)).look(ONE, rolling))
+    assert (len(looks), news.rolling.is_over, stage.machine.run) == (2, False, run)
+
+
+def test_copies_of_an_image_are_recorded_each_for_itself(stage: Stage) -> None:
+    stage.nodes["n1"].machine_id, stage.nodes["n1"].boot = stage.machine.machine_id, 7
+    stage.ask("n0")
+    stage.ask("n1")
+    assert [node.run is not None for node in (stage.machine, stage.nodes["n1"])] == [True, True]
+    stage.world.now += timedelta(hours=2)
+    stage.limits = RollingLimits(3, 24, 9)
+    stage.ask("n1")
+    assert not stage.find("capture000").is_over, "its own look ends it, and says what is left there"
 
 
 def test_ends_and_stops_are_on_record_once(stage: Stage) -> None:

@@ -149,7 +149,7 @@ def proposed(verdict: Verdict) -> Incident:
     return fold(entries((OPENING, told, PlanProposed.of(verdict.plan, BOUND))))
 
 
-TRAINS, ETCD, POSTGRES = End("python3", "gpu", 8, 8), End("etcd.service", KEEPS), End("postgres", KEEPS, 9)
+TRAINS, ETCD, POSTGRES = End("python3", "gpu", 8, 8), End("etcd.service", KEEPS), End("postgres", KEEPS)
 
 
 async def test_database_that_came_since_the_card_is_a_difference_and_jobs_that_came_are_none() -> None:
@@ -161,6 +161,14 @@ async def test_database_that_came_since_the_card_is_a_difference_and_jobs_that_c
     more = ending(ETCD, End("postgres", "process", 9), replace(TRAINS, count=16))
     await looking(Asked(more), Asked(HEALTHY)).at(shown)
     await looking(Asked(ending(TRAINS)), Asked(HEALTHY)).at(shown)  # one that has left is none
+
+
+@pytest.mark.parametrize(("now", "says"), [(2, "one more postgres runs here now"), (4, "3 more postgres run here now")])
+async def test_another_database_of_the_same_image_is_a_difference(now: int, says: str) -> None:
+    seen = ending(End("postgres", KEEPS, now), TRAINS)
+    with pytest.raises(Drifted, match=says):
+        await looking(Asked(seen), Asked(seen)).at(proposed(ending(End("postgres", KEEPS), TRAINS)))
+    await looking(Asked(ending(End("postgres", KEEPS), TRAINS)), Asked(HEALTHY)).at(proposed(seen))
 
 
 async def test_databases_that_can_no_longer_be_read_are_a_difference_unless_the_card_said_so() -> None:
