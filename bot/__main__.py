@@ -7,23 +7,35 @@ import atexit
 import contextlib
 import errno
 import gc
+import importlib
 import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot import __version__
 from bot.domain.errors import LedgerError, UnknownIncident, UsageError
+
+if TYPE_CHECKING:
+    from bot.app.extras import ExtrasInForce
 
 NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 CRASHED = 70  # from sysexits.h: neither a verdict nor a usage error
 ALLOCATIONS_BETWEEN_LOOKS = 10_000  # of the garbage collector; at Python's 700 it takes a tenth of every start
 
 
-def parser(program: str = "zombie") -> argparse.ArgumentParser:
-    """Build the command line; `program` is how it is called."""
+def parser(program: str = "zombie", extras: ExtrasInForce | None = None, first: str = "") -> argparse.ArgumentParser:
+    """Build the command line; `program` is how it is called.
+
+    Shape: where `first`, its first word, is a command of the core, only what extras add to that is loaded; one that
+    cannot be loaded is named on stderr and left out.
+    """
+    from bot.app.extras import shipped
     from bot.commands import COMMANDS
     from bot.commands.parser import Parser
+    from bot.domain.safe_text import one_line
 
     top = Parser(
         prog=program,
@@ -34,11 +46,20 @@ def parser(program: str = "zombie") -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add(commands)
+    here = extras if extras is not None else shipped()
+    for words, module in here.commands.items():
+        if first not in commands.choices or words.split()[0] == first:
+            try:
+                importlib.import_module(module).add(commands)
+            except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the program runs without it
+                said = one_line(f"{type(no).__name__}: {no}", 300)
+                print(f"zombie: {words} cannot be loaded, and is left out ({said})", file=sys.stderr)
     return top
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit status."""
+    from bot.app.extras import extras_in_force
     from bot.commands.login import complete
     from bot.commands.parser import as_called, called
 
@@ -48,8 +69,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     complete(os.environ, os.getuid())
     command = called(os.environ)
     try:
-        arguments = parser(command).parse_args(argv)
+        words = list(sys.argv[1:] if argv is None else argv)
+        extras = extras_in_force(words, os.environ, Path.cwd())
+        for name, why in extras.left_out.items():
+            if name not in extras.off:
+                print(f"zombie: the extra {name} is left out: {why}", file=sys.stderr)
+        arguments = parser(command, extras, next(iter(words), "")).parse_args(argv)
         arguments.environ = os.environ  # read here, handed down from here
+        arguments.extras = extras
         arguments.command_line = parser
         if os.environ.get("ZOMBIE_LISTEN"):  # any command reports a wrong environment variable
             from bot.settings import check_address

@@ -13,9 +13,11 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from bot.app.extras import shipped
 from bot.causes import CAUSES
 from bot.commands import COMMANDS
 from bot.domain.probe import Probe
@@ -23,7 +25,6 @@ from bot.domain.setting import Setting
 from bot.library.kinds import Kind, fields_of
 from bot.probes import PROBES
 from bot.settings import all_keys, all_rows
-from bot.surfaces import member_settings
 
 ROOT = Path(__file__).parents[1]
 COMMAND = ".venv/bin/python -m tests.reference"
@@ -41,7 +42,10 @@ def reference(page: str) -> str:
     """Return docs/reference.md with a row for every cause and probe, and for no other."""
     page = _with_rows(page, "cause", {name: cause.weigh for name, cause in CAUSES.items()})
     page = _with_rows(page, "probe", {name: probe.parse for name, probe in PROBES.items()})
-    rows, keys = all_rows(member_settings()), all_keys(member_settings())
+    rows, keys = (
+        all_rows(shipped().settings),
+        all_keys(shipped().settings),
+    )
     new = (_setting(table, unsaid(rows.get(table, {}).values(), keys.get(table, ()))) for table in {**rows, **keys})
     return re.sub(r"(?<=^\| setting \|)(.*\n(?:\|.*\n)+)", lambda found: found[0] + "".join(new), page, flags=re.M)
 
@@ -51,6 +55,7 @@ def readme(page: str) -> str:
     start, rows, rest = re.split(r"(?<=^\| command \|)(.*\n(?:\|.*\n)+)", page, maxsplit=1, flags=re.M)
     listed = set(re.findall(r"^\| `zombie ([a-z]+)", rows, re.MULTILINE))
     modules = {module.__name__.rsplit(".", 1)[-1]: module for module in COMMANDS}
+    modules |= {name: import_module(module) for name, module in shipped().commands.items() if " " not in name}
     new = (
         f"| `zombie {name}` | {_first_sentence(module).partition(': ')[2]} |\n"
         for name, module in modules.items()

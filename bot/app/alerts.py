@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from bot.app.pagerduty import PagerDutyParts, asker_of
+from bot.app.pagerduty import asker_of
 from bot.app.parts import now
-from bot.app.stores import Stores
 from bot.domain.alert import AlertGroup, SourceAlert
-from bot.domain.contracts import Log
 from bot.domain.engine_contracts import Notices
 from bot.domain.errors import InventoryError
 from bot.domain.incident import Incident
@@ -25,9 +24,11 @@ from bot.settings import Settings
 from bot.settings.tables import RouteSettings
 from bot.sources import SOURCES
 from bot.sources.source import Source, Webhook
-from bot.surfaces.hooks import Counted, Hooks
-from bot.surfaces.slack.people import People
+from bot.surfaces.hooks import Hooks
 from bot.surfaces.web import Handler
+
+if TYPE_CHECKING:
+    from bot.app.bot import Bot
 
 
 @dataclass(slots=True)
@@ -65,25 +66,9 @@ class Alerts:
         return incident
 
 
-def alerts(
-    settings: Settings,
-    known: Inventory,
-    stores: Stores,
-    rules: Rules,
-    notices: Notices,
-    arrivals: asyncio.Event,
-    log: Log,
-    *,
-    counted: Counted | None = None,
-    pagerduty: PagerDutyParts | None = None,
-    people: People | None = None,
-    sources: Sequence[Source] = SOURCES,
-) -> Alerts:
-    """Put it together.
-
-    Shape: `arrivals` is set when something new was stored. `pagerduty` and `people` give more details of a page, where
-    such.
-    """
+def alerts(bot: Bot) -> Alerts:
+    """Put it together; PagerDuty and Slack's people give more details of a page, where such."""
+    stores, known, rules, arrivals, pagerduty = bot.stores, bot.known, bot.rules, bot.arrivals, bot.pagerduty
     recorder = AlertRecorder(stores.ledger)
     intake = Intake(
         stores.inbox,
@@ -91,18 +76,18 @@ def alerts(
         recorder,
         rules,
         known.nodes,
-        notices,
+        bot.notices,
         arrivals,
         now,
-        log,
+        bot.log,
         signals_of=pagerduty.signals if pagerduty is not None else None,
-        person_of=asker_of(pagerduty, people) if people is not None else None,
+        person_of=asker_of(pagerduty, bot.posting.connection.people(())),
     )
-    found = webhooks(settings, sources)
+    found = webhooks(bot.settings, bot.sources)
     if found and not channel_of(rules):
-        log("alerts_unseen", because="[slack] alerts_channel is not set: incidents of alerts have no card in Slack")
-    posts = Hooks(stores.inbox, now, log, arrivals, counted).posts(found)
-    return Alerts(posts, intake, recorder, known, notices)
+        bot.log("alerts_unseen", because="[slack] alerts_channel is not set: incidents of alerts have no card in Slack")
+    posts = Hooks(stores.inbox, now, bot.log, arrivals, bot.metered.counted).posts(found)
+    return Alerts(posts, intake, recorder, known, bot.notices)
 
 
 def webhooks(settings: Settings, sources: Iterable[Source] = SOURCES) -> tuple[Webhook, ...]:

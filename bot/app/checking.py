@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.app.acting import Acting
 from bot.app.metric_history import InventoryHistory, with_history
-from bot.app.stores import Stores
-from bot.domain.contracts import Log
-from bot.inventory import Inventory
 from bot.response.diagnosis.diagnosis import Diagnosis
-from bot.response.diagnosis.progress import Follower
 from bot.response.diagnosis.recorder import VerdictRecorder
-from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler, Diagnose
-from bot.response.record import IncidentRecord
-from bot.settings import Settings
+from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler
 
 if TYPE_CHECKING:
+    from bot.app.bot import Bot
     from bot.sources.prometheus import PrometheusHistory
 
 
@@ -31,24 +24,16 @@ class Checking:
     history: PrometheusHistory | None
 
 
-def checking(
-    settings: Settings,
-    known: Inventory,
-    stores: Stores,
-    acting: Acting,
-    record: IncidentRecord,
-    followers: Sequence[Follower],
-    log: Log,
-    diagnose: Diagnose | None = None,
-) -> Checking:
-    """Put them together; `followers` show checks while they run, and `diagnose` reads a node, by default over SSH.
+def checking(bot: Bot) -> Checking:
+    """Put them together; the cards of checks follow each while it runs.
 
     Raises: SettingsError when PROMETHEUS_URL or PYROSCOPE_URL is not an address.
     """
-    read, history = with_history(diagnose or acting.triage.diagnose, settings, known)
-    scheduler = CheckScheduler(read, log, settings.parallel or AT_ONCE, settings.slack.each_at_once)
+    settings, known, stores, acts = bot.settings, bot.known, bot.stores, bot.acting
+    read, history = with_history(bot.diagnose or acts.triage.diagnose, settings, known)
+    scheduler = CheckScheduler(read, bot.log, settings.parallel or AT_ONCE, settings.slack.each_at_once)
     past = InventoryHistory(history, known) if history is not None else None
-    recorder = VerdictRecorder(stores.ledger, acting.proposer, log, stores.kept_cases, stores.readings, past)
-    people = acting.policy.kinds
-    diagnosis = Diagnosis(scheduler, record, recorder, known, acting.playbooks, log, followers, people=people)
+    recorder = VerdictRecorder(stores.ledger, acts.proposer, bot.log, stores.kept_cases, stores.readings, past)
+    people = acts.policy.kinds
+    diagnosis = Diagnosis(scheduler, bot.record, recorder, known, acts.playbooks, bot.log, (bot.cards,), people=people)
     return Checking(scheduler, diagnosis, history)

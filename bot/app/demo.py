@@ -11,7 +11,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.actions import ACTIONS
+from bot.app.bot import Bot
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check
+from bot.app.extras import shipped
 from bot.app.json_log import JsonLog
 from bot.app.parts import inventory, library, now, ssh_transport
 from bot.app.service import Service
@@ -30,7 +32,6 @@ from bot.domain.batch import Sampling
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
 from bot.settings import Settings
-from bot.surfaces import member_settings
 from bot.surfaces.document import document
 from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.text import headline, verdict_text
@@ -157,15 +158,9 @@ async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncI
             pagerduty.account.web = f"{pagerduty.api_url}/page"
             links = f'[links]\nPagerDuty = "{pagerduty.account.web}/incidents/{{page}}"\n'
             (folder / "zombie.toml").write_text(f"{policy}{links}")
-            settings = Settings.load({}, environment, folder, members=member_settings())
-            service = Service(
-                settings,
-                known,
-                SlackTokens.of(*settings.slack.access),
-                kept,
-                environment,
-                JsonLog(log),
-            )
+            settings = Settings.load({}, environment, folder, members=shipped().settings)
+            tokens, extras = SlackTokens.of(*settings.slack.access), shipped().on
+            service = Service(Bot(settings, known, tokens, kept, environment, JsonLog(log), extras=extras))
             await service.start()
             slack.page.guide = _guide(known.names, pagerduty.page_url)
             pagerduty.page.elsewhere = (("Slack", slack.page_url),)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bot.app.cases import judge
 from bot.app.check import PROGRAM
 from bot.app.parts import nonce, now, ssh_scripts
 from bot.app.rolling import rolling_control
-from bot.app.stores import Stores
-from bot.domain.contracts import Log
-from bot.domain.playbook import Playbooks
-from bot.inventory import Inventory
 from bot.response.capture.look_turns import LookTurns
 from bot.response.capture.profile_runner import ProfileRunner
 from bot.response.capture.profiler import Profiler
@@ -20,14 +16,12 @@ from bot.response.capture.reweigher import Reweigher
 from bot.response.capture.rolling_keeper import RollingKeeper
 from bot.response.capture.rolling_watch import RollingWatch
 from bot.response.capture.sketches import Sketches
-from bot.response.record import IncidentRecord
-from bot.settings import Settings
-from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.capture_cards import CaptureCards
-from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.symptom_replies import SymptomReplies
+
+if TYPE_CHECKING:
+    from bot.app.bot import Bot
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,43 +33,28 @@ class SlackCaptures:
     keeper: RollingKeeper
 
 
-def slack_captures(
-    settings: Settings,
-    known: Inventory,
-    stores: Stores,
-    environment: Mapping[str, str],
-    playbooks: Playbooks,
-    slack: SlackConnection,
-    poster: Poster,
-    background: Background,
-    watching: Background,
-    log: Log,
-) -> SlackCaptures:
-    """Put them together; `watching` is cancelled at once when the bot stops."""
+def slack_captures(bot: Bot) -> SlackCaptures:
+    """Put them together."""
+    stores, posting, log = bot.stores, bot.posting, bot.log
+    poster, kept = posting.poster, stores.chat_requests
     sketches = Sketches(stores.kept_cases, now, PROGRAM, log)
-    record = IncidentRecord(stores.ledger, log)
-    weighing = Reweigher(record, stores.ledger, stores.kept_cases, judge(playbooks), log)
-    desk = ProfileRunner(Profiler(ssh_scripts(environment), nonce), record, log, weighing, sketches)
-    watch, turns = (
-        RollingWatch(rolling_control(settings, stores.ledger, environment), sketches),
-        LookTurns(stores.chat_requests),
-    )
+    weighing = Reweigher(bot.record, stores.ledger, stores.kept_cases, judge(bot.playbooks), log)
+    desk = ProfileRunner(Profiler(ssh_scripts(bot.environment), nonce), bot.record, log, weighing, sketches)
+    watch = RollingWatch(rolling_control(bot.settings, stores.ledger, bot.environment), sketches)
+    turns = LookTurns(kept)
     cards = CaptureCards(
         watch,
         turns,
-        known,
+        bot.known,
         stores.ledger,
         poster,
         stores.outbox,
-        slack,
-        background,
-        watching,
+        posting.connection,
+        posting.work,
+        posting.watching,
         log,
-        stores.chat_requests,
+        kept,
     )
-    beside = SymptomReplies(
-        sketches, stores.ledger, poster, stores.outbox, stores.leases, stores.chat_requests, background, log
-    )
-    keeper = RollingKeeper(watch, known, turns, log, (cards, beside))
-    profiles = SlackProfiles(desk, poster, stores.chat_requests, background, log)
-    return SlackCaptures(profiles, cards, keeper)
+    beside = SymptomReplies(sketches, stores.ledger, poster, stores.outbox, stores.leases, kept, posting.work, log)
+    keeper = RollingKeeper(watch, bot.known, turns, log, (cards, beside))
+    return SlackCaptures(SlackProfiles(desk, poster, kept, posting.work, log), cards, keeper)

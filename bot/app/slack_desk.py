@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
-from bot.app.acting import Acting
-from bot.app.alerts import Alerts
-from bot.app.checking import Checking
 from bot.app.fleet import fleet_runner
-from bot.app.pagerduty import PagerDutyParts
 from bot.app.parts import now, ssh_transport
 from bot.app.slack_acting import SlackActing, slack_acting
 from bot.app.slack_captures import SlackCaptures, slack_captures
-from bot.app.slack_posting import SlackPosting
 from bot.app.slack_waves import slack_waves
-from bot.app.stores import Stores
 from bot.app.sweeps import Sweeps, scheduled
 from bot.app.upkeep import post_digest
 from bot.app.waves import WaveKeeper, wave_parts
-from bot.domain.contracts import Log
-from bot.domain.engine_contracts import Notices
-from bot.inventory import Inventory
 from bot.response.diagnosis.requests import CheckRequests
-from bot.settings import Settings
 from bot.surfaces.slack.approver_lookup import SlackApproverLookup
 from bot.surfaces.slack.askers import Askers, groups_among
-from bot.surfaces.slack.calls import Timing
-from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_handler import CommandHandler
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import Listeners
 from bot.surfaces.slack.member import SLACK
+
+if TYPE_CHECKING:
+    from bot.app.bot import Bot
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,30 +43,17 @@ class SlackDesk:
         listeners.bind(self.commands, self.acting.home, self.acting.clicks, self.acting.submissions)
 
 
-def slack_desk(
-    settings: Settings,
-    known: Inventory,
-    stores: Stores,
-    environment: Mapping[str, str],
-    posting: SlackPosting,
-    cards: CheckCards,
-    acting: Acting,
-    checking: Checking,
-    alerts: Alerts,
-    pagerduty: PagerDutyParts | None,
-    notices: Notices,
-    timing: Timing,
-    log: Log,
-) -> SlackDesk:
-    """Put it together; `cards` show the checks that are asked for."""
-    slack, poster, work = posting.connection, posting.poster, posting.work
-    policy, playbooks, kept = acting.policy, acting.playbooks, stores.chat_requests
+def slack_desk(bot: Bot) -> SlackDesk:
+    """Put it together."""
+    settings, known, stores, acts, log = bot.settings, bot.known, bot.stores, bot.acting, bot.log
+    slack, poster, work = bot.posting.connection, bot.posting.poster, bot.posting.work
+    policy, playbooks, kept = acts.policy, acts.playbooks, stores.chat_requests
     may_ask, of_groups = settings.policy.askers, groups_among(settings.policy.askers)
     asking = slack.people({f"{SLACK}:{group}" for group in of_groups})
-    askers = Askers(slack, asking, timing.clock, may_ask, settings.slack.checks_per_person)
-    requests = CheckRequests(stores.ledger, stores.leases, checking.diagnosis, now, log)
-    opener = CheckOpener(requests, cards, playbooks.get().name)
-    runner = fleet_runner(settings, known, playbooks, ssh_transport(environment), environment, stores.ledger)
+    askers = Askers(slack, asking, bot.timing.clock, may_ask, settings.slack.checks_per_person)
+    requests = CheckRequests(stores.ledger, stores.leases, bot.checking.diagnosis, now, log)
+    opener = CheckOpener(requests, bot.cards, playbooks.get().name)
+    runner = fleet_runner(settings, known, playbooks, ssh_transport(bot.environment), bot.environment, stores.ledger)
     sweeps = Sweeps(
         scheduled(settings.sweeps, playbooks.get()),
         runner,
@@ -87,32 +65,29 @@ def slack_desk(
         log,
     )
     lookup = SlackApproverLookup(slack.people(policy.approver_groups), policy)
-    waves = wave_parts(acting, known, stores.ledger, stores.waves, cases=stores.kept_cases, lookup=lookup, log=log)
-    wave_cards = slack_waves(waves, poster, work, posting.watching, log, kept)
-    fleet = FleetCards(runner, poster, opener, askers, work, log, kept, wave_cards)
-    captures = slack_captures(
-        settings, known, stores, environment, playbooks, slack, poster, work, posting.watching, log
-    )
+    waves = wave_parts(acts, known, stores.ledger, stores.waves, cases=stores.kept_cases, lookup=lookup, log=log)
+    fleet = FleetCards(runner, poster, opener, askers, work, log, kept, slack_waves(bot, waves))
+    captures = slack_captures(bot)
     decisions = slack_acting(
         slack,
         poster,
         stores.outbox,
         stores.ledger,
         policy,
-        acting.responder,
-        timing,
+        acts.responder,
+        bot.timing,
         log,
         work,
-        notices,
-        checking.scheduler,
+        bot.notices,
+        bot.checking.scheduler,
         deliveries=stores.inbox,
         chat_requests=kept,
         known=known,
         askers=askers,
-        picker=alerts,
+        picker=bot.alerts,
         profiles=captures.profiles,
         opener=opener,
-        pagerduty=pagerduty,
+        pagerduty=bot.pagerduty,
         fleet=fleet,
         links=settings.links,
         captures=captures.cards,
@@ -121,7 +96,7 @@ def slack_desk(
         known,
         opener,
         decisions.orders,
-        Ephemeral(slack.calls, timing, log),
+        Ephemeral(slack.calls, bot.timing, log),
         work,
         settings.slack.channels,
         askers,
@@ -130,5 +105,5 @@ def slack_desk(
         captures.profiles,
         captures.cards,
     )
-    keeper = WaveKeeper(waves.run, stores.waves, stores.leases, log, timing.clock)
+    keeper = WaveKeeper(waves.run, stores.waves, stores.leases, log, bot.timing.clock)
     return SlackDesk(commands, decisions, captures, keeper, sweeps)

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
 from bot.app.alerts import channel_of
 from bot.app.explaining import Explainer
-from bot.app.json_log import JsonLog
 from bot.app.parts import now
-from bot.app.reports import ReportMaker
-from bot.app.stores import Stores
-from bot.domain.contracts import Log
 from bot.domain.errors import UnknownIncident
 from bot.domain.wave import Wave
-from bot.inventory import Inventory
-from bot.library import Library
-from bot.response.intake.intake import Rules, why_nothing_in_storm
-from bot.surfaces.hooks import Counted
+from bot.response.intake.intake import why_nothing_in_storm
 from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.report_file import ReportFile
@@ -34,6 +25,9 @@ from bot.surfaces.slack.wave_cards import PlansFile
 from bot.surfaces.slack.why_replies import WhyReplies
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.waves import WavePlans, wave_plans
+
+if TYPE_CHECKING:
+    from bot.app.bot import Bot
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +44,10 @@ class SlackPosting:
     watching: Background
 
 
-def slack_posting(
-    tokens: SlackTokens, stores: Stores, made: ReportMaker, timing: Timing, json_log: JsonLog, counted: Counted
-) -> SlackPosting:
-    """Put them together; `made` makes the reports, and `counted` hears of each delivery."""
-    log = json_log.log
-    connection = SlackConnection(tokens, timing, now, log, json_log.logger("slack"), counted)
+def slack_posting(bot: Bot) -> SlackPosting:
+    """Put them together."""
+    stores, timing, log = bot.stores, bot.timing, bot.log
+    connection = SlackConnection(bot.tokens, timing, now, log, bot.json_log.logger("slack"), bot.metered.counted)
     pictures = Pictures(connection.uploads, stores.outbox, timing, now, log)
 
     async def plans_of(name: str) -> tuple[Wave, WavePlans]:
@@ -65,32 +57,25 @@ def slack_posting(
         incidents = {incident.id: incident for incident in found if incident is not None}
         return wave, wave_plans(wave, incidents, PlanWords(ACTIONS))
 
-    kinds = (ReportFile(made.page), SketchFile(), PlansFile(plans_of))
+    kinds = (ReportFile(bot.reports.page), SketchFile(), PlansFile(plans_of))
     files = ThreadFiles(kinds, connection.uploads, stores.outbox, timing, now, log)
     poster = Poster(connection.calls, stores.outbox, timing, now, log, pictures, files)
     return SlackPosting(connection, poster, pictures, Background(log), Background(log))
 
 
-def check_cards(
-    posting: SlackPosting,
-    stores: Stores,
-    rules: Rules,
-    known: Inventory,
-    playbooks: Library,
-    links: Mapping[str, str],
-    log: Log,
-) -> CheckCards:
+def check_cards(bot: Bot) -> CheckCards:
     """Return the cards of nodes that are being read, and of storms of alerts."""
+    posting, rules = bot.posting, bot.rules
     storms = StormBoard(
-        stores.cases,
+        bot.stores.cases,
         rules.brakes,
-        stores.leases,
+        bot.stores.leases,
         posting.poster,
         channel_of(rules),
         why_nothing_in_storm(rules.brakes),
-        known.labels,
+        bot.known.labels,
         posting.watching,
-        log,
+        bot.log,
     )
-    whys = WhyReplies(Explainer(playbooks).sentences, posting.poster, posting.work, posting.pictures)
-    return CheckCards(posting.poster, storms, PlanWords(ACTIONS), links, whys, posting.pictures)
+    whys = WhyReplies(Explainer(bot.playbooks).sentences, posting.poster, posting.work, posting.pictures)
+    return CheckCards(posting.poster, storms, PlanWords(ACTIONS), bot.settings.links, whys, posting.pictures)

@@ -51,7 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     url = database_url(arguments.environ)
 
     async def examine() -> int:
-        found = await Doctor(settings, known, url, arguments.environ, arguments.nodes).examined()
+        doctor = Doctor(settings, known, url, arguments.environ, arguments.nodes, extras=arguments.extras)
+        found = await doctor.examined()
         if arguments.json:
             print(examination_document(found))
         else:

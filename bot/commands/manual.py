@@ -60,11 +60,11 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _environment() -> Iterator[str]:
+    from bot.app.extras import shipped
     from bot.settings import all_rows
-    from bot.surfaces import member_settings
 
     yield from (".SH ENVIRONMENT", "Each may also be a file of that name in the folder CREDENTIALS_DIRECTORY.")
-    rows = (row for table in all_rows(member_settings()).values() for row in table.values())
+    rows = (row for table in all_rows(shipped().settings).values() for row in table.values())
     for row in sorted((row for row in rows if row.environment), key=lambda row: row.environment):
         yield from (".TP", rf"\fB{row.environment}\fR", _text(row.help))
 

@@ -165,10 +165,10 @@ def settings(arguments: argparse.Namespace) -> Settings:
     Raises: SettingsError when a setting has a wrong value.
     """
     from bot.settings import Settings, home_of
-    from bot.surfaces import member_settings
 
     environ = arguments.environ
-    return Settings.load(vars(arguments), environ, Path.cwd(), home_of(environ), member_settings())
+    extras = arguments.extras
+    return Settings.load(vars(arguments), environ, Path.cwd(), home_of(environ), extras.settings, extras.absent)
 
 
 def library(settings: Settings) -> Library:

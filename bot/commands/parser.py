@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import re
 import sys
 from collections.abc import Mapping
@@ -31,10 +32,16 @@ def as_called(text: str, command: str) -> str:
     >>> as_called("zombie check finds zombie cgroups; `zombie doctor`", "./zombie")
     './zombie check finds zombie cgroups; `./zombie doctor`'
     """
+    return re.sub(rf"(?<![\w./-])zombie(?= (?:{_names()})\b)", lambda _: command, text)
+
+
+@functools.cache
+def _names() -> str:
+    from bot.app.extras import shipped
     from bot.commands import COMMANDS  # not above: each command imports this file
 
-    names = "|".join(known.__name__.rpartition(".")[2] for known in COMMANDS)
-    return re.sub(rf"(?<![\w./-])zombie(?= (?:{names})\b)", lambda _: command, text)
+    every = [*(known.__name__.rpartition(".")[2] for known in COMMANDS), *shipped().commands]
+    return "|".join(dict.fromkeys(words.split()[0] for words in every))
 
 
 class Parser(argparse.ArgumentParser):

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 BOT = "bot"
 TERMINAL = "terminal"
+MCP = "mcp"  # asked for by another program, for somebody
 
 # The name of a source, or of the surface where somebody asked. The ledger stores it as it is.
 SourceKind: TypeAlias = str

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from typing import Any, TypeAlias, TypeVar
 
+from bot.domain.allowance import Allowance
 from bot.domain.nearest import did_you_mean
 from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable
@@ -101,6 +102,16 @@ def duration(table: TomlTable, name: str) -> timedelta | None:
         table.wrong(name, 'should be more than 0, like "15m"')
         return None
     return found
+
+
+def allowance(table: TomlTable, name: str) -> Allowance | None:
+    """How many within what time, like "20/10m"."""
+    text = table.text(name)
+    try:
+        return Allowance.parse(text) if text is not None else None
+    except ValueError as no:
+        table.wrong(name, str(no))
+        return None
 
 
 def count(low: int = 0, high: int = 1_000_000) -> Reader[int]:

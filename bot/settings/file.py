@@ -47,8 +47,9 @@ class SettingsFile:
         home: Path | None,
         rows: Mapping[str, Mapping[str, Setting]],
         keys: Mapping[str, Mapping[str, Reader[Any]]],
+        absent: Mapping[str, str],
     ) -> SettingsFile:
-        """Read it whole; `rows` and `keys` are what it may contain, table by table.
+        """Read it whole; `rows` and `keys` are what it may contain, table by table, `absent` what is left out.
 
         Raises: SettingsError, with a line for each fault.
         """
@@ -62,7 +63,9 @@ class SettingsFile:
         top = TomlTable(toml, (), problems)
         keyed = {row.key: row for of_table in rows.values() for row in of_table.values() if row.key}
         tables = dict.fromkeys(name for key in keyed if (name := key.rpartition(".")[0]))
-        top.only((*(key for key in keyed if "." not in key), *tables, *keys, _SSH, _ROUTE, _LINKS, _SWEEP))
+        for name in filter(top.__contains__, absent):
+            top.wrong(name, f"is a table of {absent[name]}, which is left out ([extras] off in this file)")
+        top.only((*(key for key in keyed if "." not in key), *tables, *keys, *absent, _SSH, _ROUTE, _LINKS, _SWEEP))
         found_rows: dict[str, tuple[Any, str]] = {}
         found: dict[str, Mapping[str, Any]] = {}
         for name in ("", *dict.fromkeys((*tables, *keys))):

@@ -16,8 +16,8 @@ from bot.settings.tables import (
     ActingLogin,
     ActSettings,
     CaptureSettings,
+    ExtrasSettings,
     KubernetesSettings,
-    McpSettings,
     PolicySettings,
     PyroscopeSettings,
     RetentionSettings,
@@ -31,6 +31,7 @@ from bot.settings.tables import (
 T = TypeVar("T")
 Members = Mapping[str, type[Any]]  # the settings of members, such as sources, by the name of their table
 NO_MEMBERS: Members = {}
+NO_TABLES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Settings(General):
     storm: StormSettings = StormSettings()
     retention: RetentionSettings = RetentionSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
-    mcp: McpSettings = McpSettings()
+    extras: ExtrasSettings = ExtrasSettings()
     pyroscope: PyroscopeSettings = PyroscopeSettings()
     acting_login: ActingLogin = ActingLogin()
     routes: tuple[RouteSettings, ...] = ()
@@ -66,12 +67,13 @@ class Settings(General):
         folder: Path,
         home: Path | None = None,
         members: Members = NO_MEMBERS,
+        absent: Mapping[str, str] = NO_TABLES,
     ) -> Settings:
         """Take every setting from the first origin that gives it.
 
         Shape: `flags` are by setting's name; paths in flags and environment are relative to `folder`, the current
         folder, and `home` is their `~`. A file's paths are relative to its folder; a blank variable counts as not
-        set. `members` can be read with `of`.
+        set. `members` can be read with `of`; `absent` are tables that are left out, each with the extra that has it.
 
         Raises: SettingsError for an invalid value, with file and line if it is in a file.
         """
@@ -80,7 +82,7 @@ class Settings(General):
         config = chooser.choose(rows[""].pop("config"))
         file = SettingsFile()
         if config.value is not None:
-            file = SettingsFile.read(config.value, home, rows, all_keys(members))
+            file = SettingsFile.read(config.value, home, rows, all_keys(members), absent)
         given = [config]
         made: dict[str, dict[str, Any]] = {}
         for table, settings in rows.items():

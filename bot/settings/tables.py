@@ -15,6 +15,7 @@ from bot.domain.protected import may_never_start
 from bot.domain.safe_text import one_line
 from bot.domain.setting import (
     Kind,
+    allowance,
     count,
     counts_by_name,
     duration,
@@ -85,15 +86,6 @@ def _askers(table: TomlTable, name: str) -> frozenset[str] | None:
     return frozenset(asked) if asked is not None else None
 
 
-def _allowance(table: TomlTable, name: str) -> Allowance | None:
-    text = table.text(name)
-    try:
-        return Allowance.parse(text) if text is not None else None
-    except ValueError as no:
-        table.wrong(name, str(no))
-        return None
-
-
 def _day_spans(table: TomlTable, name: str) -> tuple[tuple[int, int], ...] | None:
     spans: list[tuple[int, int]] = []
     for span in table.texts(name) or ():
@@ -102,6 +94,14 @@ def _day_spans(table: TomlTable, name: str) -> tuple[tuple[int, int], ...] | Non
         except ValueError as no:
             table.wrong(name, str(no))
     return tuple(spans) if name in table else None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtrasSettings:
+    """Which extras are left out, and which packages installed beside this one may take part."""
+
+    off: frozenset[str] = option(names, frozenset())
+    on: frozenset[str] = option(names, frozenset())
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class SlackSettings:
     channels: frozenset[str] = option(names, frozenset())
     alerts_channel: str = option(TomlTable.text, "")
     each_at_once: int = option(count(1), defaults.CHECKS_EACH_AT_ONCE)  # readings of a person
-    checks_per_person: Allowance = option(_allowance, CHECKS_PER_PERSON)
+    checks_per_person: Allowance = option(allowance, CHECKS_PER_PERSON)
 
     @property
     def access(self) -> tuple[str, str, str, str]:
@@ -266,27 +266,6 @@ class KubernetesSettings:
         key="kubernetes.bare_pods",
         name="bare_pods",
     )
-
-
-def _mcp_asker(table: TomlTable, name: str) -> str | None:
-    asker = table.text(name)
-    if asker and _MEMBER.match(asker) is None:
-        table.wrong(name, f'is "{one_line(asker, 40)}"; write the ID of a Slack member: "U012AB3CD"')
-        return None
-    return asker
-
-
-@dataclass(frozen=True, slots=True)
-class McpSettings:
-    """Who owns the token for MCP, and how much may be asked at once."""
-
-    token: str = secret(
-        "A bearer token with which other programs may ask for verdicts by MCP, at /mcp; without it there is no /mcp.",
-        "ZOMBIE_MCP_TOKEN",
-    )
-    asker: str = option(_mcp_asker, "")  # empty: the only member in [policy] askers
-    calls: Allowance = option(_allowance, Allowance(30, timedelta(minutes=1)))
-    nodes_per_call: int = option(count(1, 100), 20)
 
 
 def _label(table: TomlTable, name: str) -> str | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bot.domain.alert import TERMINAL
+from bot.domain.alert import MCP, TERMINAL
 from bot.domain.pagerduty import PAGERDUTY
-from bot.surfaces.mcp import member as mcp
 from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack import member as slack
 
@@ -18,7 +17,7 @@ PAGES = SurfaceMember(PAGERDUTY, "on PagerDuty's pages", parts="pagerduty-")
 SURFACES: tuple[SurfaceMember, ...] = (
     slack.SURFACE,
     SurfaceMember(TERMINAL, "in a terminal", has_people=True),
-    mcp.SURFACE,
+    SurfaceMember(MCP, "by MCP", has_people=True),
     PAGES,
 )
 PEOPLE = frozenset(surface.name for surface in SURFACES if surface.has_people)  # the kinds of people that the bot knows

@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from bot.app.bot import Bot
 from bot.app.json_log import JsonLog
 from bot.app.service import Service
 from bot.app.stores import open_stores
@@ -44,9 +45,8 @@ def main(folder: Path) -> None:
         with open_stores(settings.database_url) as kept:
             known = Inventory.load(folder / "nodes.toml")
             json_log = JsonLog()
-            await Service(
-                settings, known, SlackTokens.of(*settings.slack.access), kept, {}, json_log, diagnose=diagnose
-            ).run()
+            bot = Bot(settings, known, SlackTokens.of(*settings.slack.access), kept, {}, json_log, diagnose=diagnose)
+            await Service(bot).run()
 
     asyncio.run(serve())
 

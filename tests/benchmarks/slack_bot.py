@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from bot.app.bot import Bot
 from bot.app.json_log import JsonLog
 from bot.app.service import Service
 from bot.app.stores import open_stores
@@ -26,7 +27,7 @@ def _verdict(name: str) -> Verdict:
 async def _serve(folder: Path) -> None:
     settings = Settings.load({}, dict(os.environ), folder, members=settings_of())
     with open_stores(f"sqlite:///{folder / 'zombie.db'}") as kept:
-        service = Service(
+        bot = Bot(
             settings,
             Inventory.load(folder / "inventory.toml"),
             SlackTokens.of(*settings.slack.access),
@@ -36,7 +37,7 @@ async def _serve(folder: Path) -> None:
             diagnose=Readings(_verdict),
             timing=replace(QUICK, posts_span=0.001, edits_span=0.001),
         )
-        await service.run()
+        await Service(bot).run()
 
 
 if __name__ == "__main__":

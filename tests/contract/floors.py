@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from importlib import import_module
 
 BESIDE = {"domain"}  # what the parts of the second floor may see: never each other
 MAY_IMPORT: dict[str, set[str]] = {
@@ -27,9 +28,11 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 EVERYTHING = set(MAY_IMPORT)
 MAY_IMPORT |= {
-    "app": EVERYTHING,
-    "commands": EVERYTHING | {"app"},
-    "__main__": EVERYTHING | {"app", "commands"},
+    "seats": {"domain"},
+    "app": EVERYTHING | {"seats"},
+    "commands": EVERYTHING | {"seats", "app"},
+    "extras": EVERYTHING | {"seats", "app", "commands"},  # and of each other what they need (`_of_another`)
+    "__main__": EVERYTHING | {"seats", "app", "commands"},
     "__init__": set(),
 }
 
@@ -57,11 +60,11 @@ MAY_USE: dict[str, list[str]] = {
         "bot/surfaces/web_limits.py",
         "bot/surfaces/hooks.py",
         "bot/surfaces/metrics.py",
-        "bot/surfaces/mcp/http.py",
+        "bot/extras/mcp/http.py",
         "bot/demo/*",
     ],
     "httpx": EDGES,
-    "mcp": ["bot/surfaces/mcp/server.py", "bot/surfaces/mcp/http.py"],
+    "mcp": ["bot/extras/mcp/server.py", "bot/extras/mcp/http.py"],
     "prometheus_client": ["bot/surfaces/metrics.py"],
     "sqlalchemy": ["bot/ledger/*"],
     "boto3": ["bot/inventory/ec2_instances.py"],
@@ -71,6 +74,8 @@ MAY_USE: dict[str, list[str]] = {
     "PIL": ["bot/profile/*_picture.py"],
     "shtab": ["bot/commands/completion.py"],
 }
+
+READS_THE_LIST = "bot/app/extras.py"  # of the extras' doors
 
 # What enters at the top and is handed down, so that a test can hand in another.
 ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.getenvb"}
@@ -133,6 +138,8 @@ def _import_says(path: str, room: str, module: str) -> str:
     top, _, rest = module.partition(".")
     if top == "bot":
         other = room_of(f"bot/{rest.replace('.', '/')}") if rest else "__init__"
+        if other == "extras":
+            return _of_an_extra(path, room, module)
         if other in (room, "__init__") or other in MAY_IMPORT[room]:
             return ""
         return f"{room} must not import {other}"
@@ -145,6 +152,16 @@ def _import_says(path: str, room: str, module: str) -> str:
     if any(fnmatch(path, pattern) for pattern in MAY_USE[top]):
         return ""
     return f"{top} is for {', '.join(MAY_USE[top])}"
+
+
+def _of_an_extra(path: str, room: str, module: str) -> str:
+    """The core knows no extra but by the list of their doors; an extra knows those that it needs."""
+    if room != "extras":
+        return "" if (path, module) == (READS_THE_LIST, "bot.extras") else f"{room} must not import extras"
+    own, other = path.split("/")[2], [*module.split(".")[2:], ""][0]
+    if other in ("", own) or other in import_module(f"bot.extras.{own}").EXTRA.needs:
+        return ""
+    return f"{own} must not import {other}: its door does not say that it needs it"
 
 
 def _imports(path: str, tree: ast.AST) -> set[tuple[int, str]]:

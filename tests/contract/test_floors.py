@@ -40,6 +40,10 @@ def test_file_stands_on_its_floor(path: str) -> None:
         ("bot/transport/local.py", "import asyncssh", "asyncssh is for bot/transport/ssh"),
         ("bot/surfaces/text.py", "from slack_bolt.async_app import AsyncApp", "slack_bolt is for bot/surfaces/slack"),
         ("bot/app.py", "import requests", "no importer is named for requests"),
+        ("bot/app/x.py", "from bot.extras import EXTRAS", "app must not import extras"),
+        ("bot/surfaces/x.py", "import bot.extras.mcp.tools", "surfaces must not import extras"),
+        ("bot/extras/mcp/x.py", "from bot.extras.waves import wave", "mcp must not import waves"),
+        ("bot/seats.py", "from bot.surfaces.web import Handler", "seats must not import surfaces"),
         ("bot/cellar/x.py", "", "no floor is known for cellar"),
         ("bot/probes/utils.py", "", "utils says nothing"),
         ("bot/transport/x.py", "import os\nos.environ['HOME']", "the environment is read in"),
@@ -67,6 +71,8 @@ def test_line_on_the_wrong_floor_is_caught(path: str, source: str, says: str) ->
         ("bot/surfaces/web.py", "from aiohttp import web\nfrom bot.sources.pagerduty import read"),
         ("bot/app.py", "import os, time\nfrom bot.engine import E\nos.environ\ntime.time()"),
         ("bot/__main__.py", "from bot import app"),
+        ("bot/app/extras.py", "from bot.extras import EXTRAS\nfrom bot.seats import Extra"),
+        ("bot/extras/mcp/x.py", "from bot.extras.mcp.tools import Tool\nfrom bot.app.bot import Bot"),
     ],
 )
 def test_line_on_its_own_floor_passes(path: str, source: str) -> None:
@@ -74,7 +80,8 @@ def test_line_on_its_own_floor_passes(path: str, source: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["bot.__main__", "bot.app.check", "bot.app.parts", "bot.app.weighing_pool", "bot.app.machines"]
+    "module",
+    ["bot.__main__", "bot.app.check", "bot.app.parts", "bot.app.weighing_pool", "bot.app.machines", "bot.app.extras"],
 )
 def test_starting_loads_nothing_a_check_does_not_need(module: str) -> None:
     heavy = (

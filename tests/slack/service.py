@@ -15,6 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from bot.app.bot import Bot as Parts
+from bot.app.extras import shipped
 from bot.app.json_log import JsonLog
 from bot.app.service import Service
 from bot.app.stores import open_stores
@@ -175,7 +177,7 @@ async def built(
         {},
         {name: value for name, value in variables.items() if value},
         folder,
-        members=member_settings(sources, surfaces),
+        members={**shipped().settings, **member_settings(sources, surfaces)},
     )
     log = io.StringIO()
     with open_stores(f"sqlite:///{folder / 'zombie.db'}") as kept:
@@ -183,16 +185,19 @@ async def built(
         outbox: Any = Breakable(kept.outbox)
         known = Inventory.load(folder / "nodes.toml")
         service = Service(
-            settings,
-            known,
-            SlackTokens.of(*settings.slack.access),
-            replace(kept, ledger=ledger, outbox=outbox),
-            {},
-            JsonLog(log),
-            diagnose=readings,
-            timing=timing,
-            sources=sources,
-            surfaces=surfaces,
+            Parts(
+                settings,
+                known,
+                SlackTokens.of(*settings.slack.access),
+                replace(kept, ledger=ledger, outbox=outbox),
+                {},
+                JsonLog(log),
+                diagnose=readings,
+                timing=timing,
+                sources=sources,
+                surfaces=surfaces,
+                extras=shipped().on,
+            )
         )
         yield Bot(service, log, ledger, outbox)
 

@@ -12,6 +12,7 @@ from urllib.request import ProxyHandler, build_opener
 from bot.app.acting import acting_login, acting_rights
 from bot.app.doctor import own_state
 from bot.app.doctor.nodes import NodeExamination, sample
+from bot.app.extras import ExtrasInForce, beside
 from bot.app.listings import listing_words
 from bot.app.metric_history import history_of, profiled_by
 from bot.app.parts import library, now, ssh_transport
@@ -56,6 +57,7 @@ class Doctor:
     transport: Transport | None = None
     sources: Sequence[Source] = SOURCES
     surfaces: Sequence[SurfaceMember] = SURFACES
+    extras: ExtrasInForce = field(default_factory=ExtrasInForce)
     _sample: tuple[Node, ...] = field(init=False)
     _policy: Policy = field(init=False)
     _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
@@ -79,6 +81,7 @@ class Doctor:
             ("Pyroscope", lambda: pyroscope(self.settings, self._sample, now)),
             ("inventory", self._inventory),
             *self._of_nodes(),
+            ("extras", self._of_extras),
         ]
         found = await asyncio.gather(*(self._bounded(name, look) for name, look in looks))
         return tuple(examined for several in found for examined in several)
@@ -144,6 +147,19 @@ class Doctor:
             return look
 
         return [*looks, *((f"node {node.name}", of(node)) for node in self._sample)]
+
+    async def _of_extras(self) -> Sequence[DoctorFinding]:
+        """Which extras are left out, and which packages would take part if the settings named them."""
+        found = [
+            DoctorFinding(f"extra {name}", Mark.NOT_SET, why)
+            if name in self.extras.off
+            else DoctorFinding(f"extra {name}", Mark.WRONG, why, "Mend or remove it, or take it out of [extras] on")
+            for name, why in self.extras.left_out.items()
+        ]
+        for name in set(beside()) - self.extras.left_out.keys() - {extra.name for extra in self.extras.on}:
+            hint = f'[extras] on = ["{name}"] in zombie.toml lets it into this program, which acts'
+            found.append(DoctorFinding(f"extra {name}", Mark.NOT_SET, "a package here brings it, and it is off", hint))
+        return sorted(found, key=lambda finding: finding.name)
 
 
 async def _told(examined: DoctorFinding) -> Sequence[DoctorFinding]:

@@ -55,14 +55,15 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: UsageError when the token is missing, or a file is wrong; SettingsError when the package is not installed.
     """
     from bot.app.json_log import JsonLog
-    from bot.app.mcp import asker_of, lone_toolbox, not_installed, serve_alone
     from bot.commands.login import terminal_user
-    from bot.surfaces.mcp.answers import Asker
+    from bot.extras.mcp.answers import Asker
+    from bot.extras.mcp.serving import asker_of, lone_toolbox, not_installed, serve_alone
+    from bot.extras.mcp.settings import McpSettings
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
     by_http = arguments.http is not None
-    if by_http and not settings.mcp.token:
+    if by_http and not settings.of(McpSettings).token:
         raise UsageError(
             "ZOMBIE_MCP_TOKEN is not set, so no client could log in.",
             "Set it to a long random text, for example from: openssl rand -hex 32",
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
             asyncio.run(serve_alone(settings, toolbox, json_log, arguments.http or settings.listen))
             return 0
         try:
-            from bot.surfaces.mcp.server import serve_stdio
+            from bot.extras.mcp.server import serve_stdio
         except ImportError as no:
             raise not_installed() from no
         asyncio.run(serve_stdio(toolbox))

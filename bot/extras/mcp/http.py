@@ -18,10 +18,9 @@ from aiohttp import web
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
+from bot.extras.mcp.server import mcp_server
+from bot.extras.mcp.tools import PATH, Toolbox
 from bot.sources.body import is_bearer
-from bot.surfaces.mcp.member import PATH
-from bot.surfaces.mcp.server import mcp_server
-from bot.surfaces.mcp.tools import Toolbox
 from bot.surfaces.web_limits import AGAIN_SECONDS, body_of
 
 MOST_AT_ONCE = 16  # requests that are being answered; a check takes seconds

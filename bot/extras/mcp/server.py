@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from bot import __version__
 from bot.domain.errors import Refused, ZombieError
 from bot.domain.safe_text import redacted_text, safe
-from bot.surfaces.mcp.tools import Answer, Tool, Toolbox
+from bot.extras.mcp.tools import Answer, Tool, Toolbox
 
 INSTRUCTIONS = (
     "Diagnoses sick Linux nodes. check reads nodes now and gives each a verdict; incidents and incident show what "

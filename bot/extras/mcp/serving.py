@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
@@ -13,22 +14,25 @@ from bot.app.acting import triage_of
 from bot.app.explaining import Explainer
 from bot.app.json_log import JsonLog
 from bot.app.parts import incident_id, library, now, ssh_transport
+from bot.app.stores import open_stores
+from bot.domain.alert import MCP
 from bot.domain.case import CaseStore
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import SettingsError
+from bot.extras.mcp.answers import Asker, RecordedAnswers
+from bot.extras.mcp.settings import McpSettings
+from bot.extras.mcp.tools import PATH, Toolbox
 from bot.inventory import Inventory
 from bot.library import Library
 from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler
 from bot.settings import Settings
-from bot.surfaces.mcp.answers import Asker, RecordedAnswers
-from bot.surfaces.mcp.member import MCP, PATH
-from bot.surfaces.mcp.tools import Toolbox
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.view.plan_words import PlanWords
-from bot.surfaces.web import WebEdge
+from bot.surfaces.web import Handler, WebEdge
 
 if TYPE_CHECKING:
-    from bot.surfaces.mcp.http import McpEndpoint
+    from bot.app.bot import Bot
+    from bot.extras.mcp.http import McpEndpoint
 
 UNNAMED = Asker(f"{MCP}:token")  # the token's holder, where the settings name nobody
 
@@ -38,7 +42,7 @@ def asker_of(settings: Settings) -> Asker:
 
     Raises: SettingsError when the policy does not let them ask.
     """
-    named, asker = settings.policy.askers, settings.mcp.asker
+    named, asker = settings.policy.askers, settings.of(McpSettings).asker
     members = [who for who in named if not who.startswith("S")]
     if asker and named and asker not in named:
         raise SettingsError(
@@ -78,7 +82,8 @@ def toolbox_of(
         ledger,
         cases,
     )
-    return Toolbox(answers, log, time.monotonic, settings.mcp.calls, settings.mcp.nodes_per_call)
+    said = settings.of(McpSettings)
+    return Toolbox(answers, log, time.monotonic, said.calls, said.nodes_per_call)
 
 
 def lone_toolbox(
@@ -104,7 +109,7 @@ def endpoint_of(toolbox: Toolbox, token: str) -> McpEndpoint:
     Raises: SettingsError when it is not installed.
     """
     try:
-        from bot.surfaces.mcp.http import McpEndpoint
+        from bot.extras.mcp.http import McpEndpoint
     except ImportError as no:
         raise not_installed() from no
     return McpEndpoint(toolbox, token)
@@ -115,25 +120,66 @@ def not_installed() -> SettingsError:
     return SettingsError("The package mcp is not installed.", "pip install 'zombie-bot[mcp]'")
 
 
-def serving_mcp(
-    settings: Settings,
-    known: Inventory,
-    playbooks: Library,
-    scheduler: CheckScheduler,
-    ledger: ActingLedger,
-    cases: CaseStore,
-    log: Log,
-) -> McpEndpoint | None:
+@dataclass(frozen=True, slots=True)
+class McpServing:
+    """MCP while the bot serves."""
+
+    endpoint: McpEndpoint
+
+    @property
+    def posts(self) -> Sequence[tuple[str, Handler]]:
+        """Where it is served."""
+        return ((PATH, self.endpoint.answer),)
+
+    async def start(self) -> None:
+        """Be ready for requests."""
+        await self.endpoint.start()
+
+    async def stop(self) -> None:
+        """Cancel requests that are still being answered."""
+        await self.endpoint.stop()
+
+
+def serving(bot: Bot) -> McpServing | None:
     """Return MCP for `serve`; None where no token is set.
 
     Raises: SettingsError when the token's owner may not ask, or the package is not installed.
     """
-    if not settings.mcp.token:
+    said = bot.settings.of(McpSettings)
+    if not said.token:
         return None
-    asker = asker_of(settings)
-    toolbox = toolbox_of(settings, known, playbooks, scheduler, asker, ledger, cases, log)
-    log("mcp_on", path=PATH, asker=asker.by)
-    return endpoint_of(toolbox, settings.mcp.token)
+    asker = asker_of(bot.settings)
+    toolbox = toolbox_of(
+        bot.settings,
+        bot.known,
+        bot.playbooks,
+        bot.checking.scheduler,
+        asker,
+        bot.stores.ledger,
+        bot.stores.kept_cases,
+        bot.log,
+    )
+    bot.log("mcp_on", path=PATH, asker=asker.by)
+    return McpServing(endpoint_of(toolbox, said.token))
+
+
+def serving_alone(
+    settings: Settings, known: Inventory, database_url: str, environment: Mapping[str, str]
+) -> int | None:
+    """Serve only /mcp, where no chat is set up: without one nobody would see alerts' incidents. None without a token.
+
+    Raises: as `serving`; LedgerUnavailable when the record cannot be opened.
+    """
+    if not settings.of(McpSettings).token:
+        return None
+    json_log = JsonLog(secrets=settings.secrets)
+    with json_log.everything(), open_stores(database_url, settings.retention.deliveries) as kept:
+        json_log.log("slack_off", because="no Slack token is set: only /mcp is served, and no alerts are accepted")
+        toolbox = lone_toolbox(
+            settings, known, asker_of(settings), kept.ledger, kept.kept_cases, environment, json_log.log
+        )
+        asyncio.run(serve_alone(settings, toolbox, json_log, settings.listen))
+    return 0
 
 
 async def serve_alone(settings: Settings, toolbox: Toolbox, json_log: JsonLog, listen: str) -> None:
@@ -141,7 +187,7 @@ async def serve_alone(settings: Settings, toolbox: Toolbox, json_log: JsonLog, l
 
     Raises: SettingsError when the address cannot be used, or the package is not installed.
     """
-    endpoint, stopping = endpoint_of(toolbox, settings.mcp.token), asyncio.Event()
+    endpoint, stopping = endpoint_of(toolbox, settings.of(McpSettings).token), asyncio.Event()
     loop = asyncio.get_running_loop()
     json_log.hear(loop)
     for number in (signal.SIGTERM, signal.SIGINT):

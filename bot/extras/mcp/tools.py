@@ -21,6 +21,7 @@ from bot.domain.node import valid_name
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 
+PATH = "/mcp"  # where they are served by HTTP
 _ID = {"type": "string", "maxLength": 64, "description": "the incident's id, as check and incidents give it"}
 
 

@@ -17,7 +17,7 @@ from bot.domain.errors import Refused, TooManyRequests, ZombieError
 from bot.domain.node import is_name
 from bot.domain.safe_text import safe
 from bot.domain.transitions import State
-from bot.surfaces.mcp.tools import Answer, Toolbox
+from bot.extras.mcp.tools import Answer, Toolbox
 from tests.unit.surfaces.verdicts import HOSTILE
 
 NOTHING = Answer({}, "")

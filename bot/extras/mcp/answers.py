@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from bot.domain.alert import MCP
 from bot.domain.case import Case, CaseStore, read_case
 from bot.domain.contracts import ActingLedger, Clock, Fresh, NodeDirectory, Progress
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
@@ -17,14 +18,13 @@ from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
+from bot.extras.mcp.tools import Answer
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler
 from bot.response.diagnosis.what_if import Why
 from bot.response.record import IncidentRecord, Opening, received, unheard
 from bot.surfaces.document import documents
 from bot.surfaces.incidents import incident_body, incident_text, incidents_body, incidents_text
-from bot.surfaces.mcp.member import MCP
-from bot.surfaces.mcp.tools import Answer
 from bot.surfaces.text import summary_table, verdict_text
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.mcp import UNNAMED, asker_of
+from bot.app.extras import shipped
 from bot.domain.errors import SettingsError
+from bot.extras.mcp.serving import UNNAMED, asker_of
 from bot.settings import Settings
 
 
 def settings(folder: Path, toml: str) -> Settings:
     (folder / "zombie.toml").write_text(toml)
-    return Settings.load({}, {"ZOMBIE_MCP_TOKEN": "5eed" * 8}, folder)
+    return Settings.load({}, {"ZOMBIE_MCP_TOKEN": "5eed" * 8}, folder, members=shipped().settings)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""A bot that serves: its parts, each made when first asked for, from those that it needs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from bot.app.acting import Acting, acting
+from bot.app.alerts import Alerts, alerts, rules_of
+from bot.app.checking import Checking, checking
+from bot.app.json_log import JsonLog
+from bot.app.metrics import Metering, metering
+from bot.app.pagerduty import PagerDutyParts, serving_pagerduty
+from bot.app.reports import ReportMaker
+from bot.app.slack_posting import SlackPosting, check_cards, slack_posting
+from bot.app.stores import Stores
+from bot.domain.contracts import Log
+from bot.engine import NoticeBoard
+from bot.inventory import Inventory
+from bot.library import Library
+from bot.response.diagnosis.scheduler import Diagnose
+from bot.response.intake.intake import Rules
+from bot.response.record import IncidentRecord
+from bot.seats import Extra
+from bot.settings import Settings
+from bot.sources import SOURCES
+from bot.sources.source import Source
+from bot.surfaces import SURFACES
+from bot.surfaces.member import SurfaceMember
+from bot.surfaces.slack.calls import Timing
+from bot.surfaces.slack.check_cards import CheckCards
+from bot.surfaces.slack.member import SlackTokens
+
+if TYPE_CHECKING:
+    from bot.app.slack_desk import SlackDesk
+
+
+@dataclass
+class Bot:
+    """What a bot is made from, and its parts.
+
+    Shape: `diagnose` reads a node, by default over SSH. Any number of bots may share a database: the engine makes sure
+    that each incident has a single owner.
+    """
+
+    settings: Settings
+    known: Inventory
+    tokens: SlackTokens
+    stores: Stores
+    environment: Mapping[str, str]
+    json_log: JsonLog
+    _: KW_ONLY
+    diagnose: Diagnose | None = None
+    timing: Timing = field(default_factory=Timing)
+    sources: Sequence[Source] = SOURCES
+    surfaces: Sequence[SurfaceMember] = SURFACES
+    extras: Sequence[Extra] = ()
+
+    @property
+    def log(self) -> Log:
+        """Writes a line of the log."""
+        return self.json_log.log
+
+    @cached_property
+    def notices(self) -> NoticeBoard:
+        """Where parts say that an incident changed."""
+        return NoticeBoard()
+
+    @cached_property
+    def arrivals(self) -> asyncio.Event:
+        """Is set when an alert was stored."""
+        return asyncio.Event()
+
+    @cached_property
+    def record(self) -> IncidentRecord:
+        """The incidents on record."""
+        return IncidentRecord(self.stores.ledger, self.log)
+
+    @cached_property
+    def acting(self) -> Acting:
+        """Everything that acts. Raises: SettingsError when the settings name something unknown."""
+        return acting(
+            self.settings,
+            self.known,
+            self.stores.ledger,
+            self.environment,
+            runner=self.stores.runner,
+            cases=self.stores.kept_cases,
+        )
+
+    @property
+    def playbooks(self) -> Library:
+        """The playbooks in force."""
+        return self.acting.playbooks
+
+    @cached_property
+    def metered(self) -> Metering:
+        """The metrics."""
+        return metering(self.settings, self.json_log, self.stores)
+
+    @cached_property
+    def reports(self) -> ReportMaker:
+        """What makes reports."""
+        return ReportMaker(self.stores.database, self.stores.threads, self.playbooks, self.known)
+
+    @cached_property
+    def posting(self) -> SlackPosting:
+        """What posts in Slack."""
+        return slack_posting(self)
+
+    @cached_property
+    def pagerduty(self) -> PagerDutyParts | None:
+        """PagerDuty, where it is set up. Raises: SettingsError."""
+        return serving_pagerduty(self.settings, self.stores, self.posting.poster, self.log, self.arrivals)
+
+    @cached_property
+    def rules(self) -> Rules:
+        """Where alerts go. Raises: PlaybookError when a route names an unknown playbook."""
+        return rules_of(self.settings, self.playbooks, self.sources)
+
+    @cached_property
+    def cards(self) -> CheckCards:
+        """The cards of checks and storms."""
+        return check_cards(self)
+
+    @cached_property
+    def checking(self) -> Checking:
+        """What reads nodes, judges them and puts that on record. Raises: SettingsError."""
+        return checking(self)
+
+    @cached_property
+    def alerts(self) -> Alerts:
+        """What takes alerts in."""
+        return alerts(self)
+
+    @cached_property
+    def desk(self) -> SlackDesk:
+        """Who takes commands, clicks and dialogs in Slack."""
+        from bot.app.slack_desk import slack_desk
+
+        return slack_desk(self)

@@ -1,0 +1,35 @@
+"""Who owns the token for MCP, and how much may be asked at once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.allowance import Allowance
+from bot.domain.safe_text import one_line
+from bot.domain.setting import allowance, count, option, secret
+from bot.domain.toml_table import TomlTable
+
+_MEMBER = re.compile(r"[UW][A-Z0-9]+\Z")
+
+
+def _asker(table: TomlTable, name: str) -> str | None:
+    asker = table.text(name)
+    if asker and _MEMBER.match(asker) is None:
+        table.wrong(name, f'is "{one_line(asker, 40)}"; write the ID of a Slack member: "U012AB3CD"')
+        return None
+    return asker
+
+
+@dataclass(frozen=True, slots=True)
+class McpSettings:
+    """Who owns the token for MCP, and how much may be asked at once."""
+
+    token: str = secret(
+        "A bearer token with which other programs may ask for verdicts by MCP, at /mcp; without it there is no /mcp.",
+        "ZOMBIE_MCP_TOKEN",
+    )
+    asker: str = option(_asker, "")  # empty: the only member in [policy] askers
+    calls: Allowance = option(allowance, Allowance(30, timedelta(minutes=1)))
+    nodes_per_call: int = option(count(1, 100), 20)

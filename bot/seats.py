@@ -1,0 +1,59 @@
+"""Every seat that an extra may take, on one page: there is no other way in.
+
+An extra is a folder of `bot/extras`, or a package that is installed beside this one. Its door is `EXTRA`. What a seat
+names as text, `module:name`, is loaded when it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+Named: TypeAlias = str  # `module:name`
+
+
+class Serves(Protocol):
+    """Work of an extra while the bot serves; `posts` are its paths of the web edge, each with what answers them."""
+
+    @property
+    def posts(self) -> Sequence[tuple[str, Any]]:
+        """Return paths and handlers, as `bot.surfaces.web.WebEdge` takes them."""
+        ...
+
+    async def start(self) -> None:
+        """Be ready for requests, and begin."""
+        ...
+
+    async def stop(self) -> None:
+        """Begin nothing more, and end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """What can be left out.
+
+    Shape: `about` completes “… is left out”. `needs` are the extras without which it is left out, too. `commands` are
+    modules by the words of what their `add(commands)` adds: a command, or a verb of one of the core's. `settings` are
+    its tables of zombie.toml, each with the dataclass of its keys (`bot/domain/setting.py`), which `Settings.of`
+    returns. `serves` names a function of the running bot (`bot.app.bot.Bot`) that returns its work, or None where it is
+    not set up. `serves_alone` names a function that serves it where no chat is set up: of settings, inventory, the
+    record's address and the environment; it returns the exit status, or None.
+    """
+
+    name: str
+    about: str
+    _: KW_ONLY
+    needs: tuple[str, ...] = ()
+    commands: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, type[Any]] = field(default_factory=dict)
+    serves: Named = ""
+    serves_alone: Named = ""
+
+
+def loaded(named: Named) -> Any:
+    """Return what a seat names. Raises: ImportError, AttributeError, or whatever its module raises."""
+    module, _, name = named.partition(":")
+    return getattr(importlib.import_module(module), name)
