@@ -18,6 +18,7 @@ from sqlalchemy import text
 from bot.app.acting import acting
 from bot.demo.faults import Fault
 from bot.demo.machine.state import State
+from bot.demo.slack.server import SlackWorkspace
 from bot.domain.entry import Entry
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
@@ -74,8 +75,9 @@ class Runner:
 class Replicas:
     """The runners, and their ledger."""
 
-    def __init__(self, here: Site, url: str) -> None:
+    def __init__(self, here: Site, url: str, slack: SlackWorkspace) -> None:
         self.here = here
+        self.slack = slack
         self.runners: list[Runner] = []
         self._database = Database.open(url)
 
@@ -151,7 +153,7 @@ async def replicas(
             "SLACK_APP_TOKEN": slack.app_token,
             "SLACK_API_URL": slack.api_url,
         }
-        made = Replicas(here, url)
+        made = Replicas(here, url, slack)
         try:
             yield made
         finally:

@@ -1,0 +1,68 @@
+"""A storm of alerts at two bots, one of them killed in the middle: how soon each is answered, and all are summed up."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bot.demo.fleet_leaks import AUTO_RESTART
+from tests.alerts.bodies import SECRET, page_event, raw, signature
+from tests.slack.replicas import ACTING, replicas, until
+
+pytestmark = pytest.mark.benchmark
+
+PAGES, PACE = 200, 0.05  # seconds between two
+KILLED_AFTER = 80
+NODES = 40
+SETTINGS = ACTING + '[slack]\nalerts_channel = "C0ONCALL01"\n[storm]\nalerts = 20\n'
+ACK, SUMMARY = 0.1, 10.0  # seconds: the goal on a quiet machine
+
+
+async def test_storm_is_answered_and_summed_up_though_a_bot_is_killed(tmp_path: Path, database_url: str) -> None:
+    nodes = {f"node-{number}": (AUTO_RESTART, None) for number in range(NODES)}
+    async with replicas(tmp_path, database_url, nodes, SETTINGS) as here, httpx.AsyncClient(timeout=10) as http:
+        here.here.environ = {**here.here.environ, "PAGERDUTY_WEBHOOK_SECRETS": SECRET}
+        runners = [await here.joins() for _ in range(2)]
+        addresses = [str(runner.logged("listening")["address"]) for runner in runners]
+        took: list[float] = []
+        alive = [0, 1]
+
+        async def deliver(number: int) -> None:
+            body = raw(page_event(f"E{number}", f"Q{number}", title=f"node-{number % NODES} is slow ({number})"))
+            headers = {"X-PagerDuty-Signature": signature(body), "Content-Type": "application/json"}
+            for at in (alive[number % len(alive)], alive[-1]):
+                began = time.monotonic()
+                try:
+                    answer = await http.post(f"{addresses[at]}/pagerduty", content=body, headers=headers)
+                except httpx.TransportError:  # the one that was killed: the sender tries another
+                    continue
+                assert answer.status_code == 202, answer.text
+                took.append(time.monotonic() - began)
+                return
+            raise AssertionError("nobody took it")
+
+        began, sending = time.monotonic(), list[asyncio.Task[None]]()
+        for number in range(PAGES):
+            sending.append(asyncio.create_task(deliver(number)))
+            if number == KILLED_AFTER:
+                alive.remove(0)
+                await runners[0].kill()
+            await asyncio.sleep(PACE)
+        await asyncio.gather(*sending)
+
+        def summed_up() -> bool:
+            said = [message.text for message in here.slack.messages("oncall-gpu")]
+            return any(text.startswith("Alert storm:") for text in said)
+
+        await until(summed_up, "the summary", 30)
+        told = time.monotonic() - began
+        hundredths = statistics.quantiles(took, n=100)
+        acked = f"p50 {hundredths[49] * 1000:.0f} ms, p99 {hundredths[98] * 1000:.0f} ms"
+        print(f"\nack of {len(took)} alerts: {acked}; the summary after {told:.1f} s")
+        assert len(took) == PAGES
+        assert hundredths[98] <= ACK
