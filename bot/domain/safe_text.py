@@ -10,10 +10,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.domain.secret_forms import KEY_BEGINS, KEY_ENDS, KEY_MARK, MARK, context, table
+from bot.domain.secret_forms import KEY_EDGES, KEY_ENDS, KEY_MARK, MARK, context, table
 
-# C0 except tab and newline, DEL, C1, bidirectional marks, and the line separators that some viewers obey.
-_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+# C0 except tab and newline, DEL, C1, bidirectional marks, the line separators that some viewers obey, and what has no
+# width: two names that look the same are the same.
+_UNSAFE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    r"\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 # Most texts hold only these, and this test costs a tenth of the search for unsafe characters.
 _HARMLESS = bytes([*range(0x20, 0x7F), *b"\t\n"])
@@ -21,7 +25,7 @@ _HARMLESS = bytes([*range(0x20, 0x7F), *b"\t\n"])
 
 def _escape(found: re.Match[str]) -> str:
     code = ord(found.group())
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def safe(text: str) -> str:
@@ -31,7 +35,7 @@ def safe(text: str) -> str:
     >>> safe("ok\\tfine\\n\\x1b[31mred")
     'ok\\tfine\\n\\\\x1b[31mred'
     """
-    if text.isprintable() or (text.isascii() and not text.encode().translate(None, _HARMLESS)):
+    if text.isascii() and (text.isprintable() or not text.encode().translate(None, _HARMLESS)):
         return text
     return _UNSAFE.sub(_escape, text)
 
@@ -85,7 +89,7 @@ def redacted_text(text: str) -> str:
     >>> redacted_text("mysql --password hunter2 -h db")
     'mysql --password [redacted] -h db'
     """
-    return table().cut(_without_key(text, inside=False)[0])
+    return table().cut(without_key(text, inside=False, above=[])[0])
 
 
 def redacted(value: Any) -> Any:
@@ -148,8 +152,8 @@ class Redactor:
         inside = is_next = is_value = False
         for value in values:
             if isinstance(value, str):
-                rest, inside = _without_key(value, inside)
-                before, rest = rest, context().value.sub(rf"\g<before>{MARK}", rest) if is_value else rest
+                rest, inside = without_key(value, inside, above=found)
+                before, rest = rest, context().value.cut(rest) if is_value else rest
                 found.append(MARK if is_next and rest else table().cut(rest))
                 is_next, is_value = _announces(before)
             else:
@@ -190,15 +194,53 @@ def _announces(text: str) -> tuple[bool, bool]:
     return context().next.search(end) is not None, context().named.search(end) is not None
 
 
-def _without_key(text: str, inside: bool) -> tuple[str, bool]:
-    """Return the text without private key blocks, and whether a block is still open at its end."""
+def without_key(text: str, inside: bool, above: list[Any]) -> tuple[str, bool]:
+    """Return the text without private key blocks, and whether a block is still open at its end.
+
+    Where a key ends whose beginning was lost, it is also cut out of the lines `above`.
+    """
     kept: list[str] = []
     while True:
-        edge = (KEY_ENDS if inside else KEY_BEGINS).search(text)
+        edge = (KEY_ENDS if inside else KEY_EDGES).search(text)
         if inside:
             kept.append(KEY_MARK)
         if edge is None:
             return "".join(kept) if inside else "".join([*kept, text]), inside
-        if not inside:
-            kept.append(text[: edge.start()])
-        text, inside = text[edge.end() :], not inside
+        before, text = text[: edge.start()], text[edge.end() :]
+        if inside:
+            inside = False
+        elif edge[0].lstrip("- ").startswith("END"):
+            if not kept:
+                _cut_upwards(above)
+            kept += [_cut_before(before), KEY_MARK]
+        else:
+            kept.append(before)
+            inside = True
+
+
+def _cut_before(text: str) -> str:
+    parts: list[Any] = _LINE_ENDS.split(text)
+    lines = parts[::2]
+    if len(lines) > 1:
+        lines.pop()  # the line of the end itself begins as a log's lines do
+    _cut_upwards(lines)
+    parts[: 2 * len(lines) : 2] = lines
+    return "".join(parts)
+
+
+def _cut_upwards(lines: list[Any]) -> None:
+    """Cut a private key out of the lines above its end: their last words, as long as these are of it."""
+    form = _LAST_OF_KEY
+    for at in range(len(lines) - 1, -1, -1):
+        found = form.search(lines[at], max(len(lines[at]) - _LONGEST_KEY, 0)) if isinstance(lines[at], str) else None
+        if found is None:
+            return
+        lines[at] = lines[at][: found.start()] + KEY_MARK
+        form = _LINE_OF_KEY
+
+
+_LINE_ENDS = re.compile(r"(\\n|\n)")
+_WORDS_OF_KEY = r"(?<![\w+/=])(?:[A-Za-z0-9+/]{16,80}={0,2}\s{1,4}){0,200}"
+_LINE_OF_KEY = re.compile(_WORDS_OF_KEY + r"[A-Za-z0-9+/]{16,80}={0,2}(?:\\x0d|\s){0,4}\Z")
+_LAST_OF_KEY = re.compile(_WORDS_OF_KEY + r"[A-Za-z0-9+/]{2,80}={0,2}(?:\\x0d|\s){0,4}\Z")
+_LONGEST_KEY = 8192  # characters

@@ -9,15 +9,15 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 _BLOCK = r"(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----"
 _SSH2 = "SSH2 ENCRYPTED PRIVATE KEY ----"
-KEY_BEGINS = re.compile(rf"-----BEGIN {_BLOCK}|---- BEGIN {_SSH2}")
 KEY_ENDS = re.compile(rf"-----END {_BLOCK}|---- END {_SSH2}")
+KEY_EDGES = re.compile(rf"-----(?:BEGIN|END) {_BLOCK}|---- (?:BEGIN|END) {_SSH2}")
 KEY_MARK = "[redacted: private key]"
 MARK = "[redacted]"
 
@@ -28,7 +28,7 @@ class Pattern(Protocol):
     @property
     def groupindex(self) -> Mapping[str, int]: ...
 
-    def sub(self, repl: Callable[[Any], str], string: str) -> str: ...
+    def finditer(self, string: str) -> Iterator[Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,56 @@ class SecretForm:
     hexadecimal: bool
     compiled: Callable[[], Pattern]
 
-    def cut(self, text: str, holds_secret: Callable[[str], bool]) -> str:
+    def cut(self, text: str, holds_secret: Callable[[str], bool] = lambda _: False) -> str:
         """Return a text with the mark in place of each secret of this form."""
+        return marked(text, self.found(text, holds_secret))
+
+    def found(self, text: str, holds_secret: Callable[[str], bool]) -> list[Cut]:
+        """Return what is to be cut out of a text, from its beginning on."""
         pattern = self.compiled()
         group = pattern.groupindex.get("secret", 0)
+        cuts = []
+        for found in pattern.finditer(text):
+            begin, end = found.span(group)
+            if begin < 0 or (self.hexadecimal and not holds_secret(_of_hexadecimal(found[group]))):
+                continue
+            cut = _within_quotes(text, begin, end, self.mark)
+            if cut.begin < cut.end:
+                cuts.append(cut)
+        return cuts
 
-        def marked(found: re.Match[str]) -> str:
-            if self.hexadecimal and not holds_secret(_of_hexadecimal(found[group])):
-                return found[0]
-            begin, end = found.start(group) - found.start(), found.end(group) - found.start()
-            return found[0][:begin] + self.mark + found[0][end:]
 
-        return pattern.sub(marked, text)
+class Cut(NamedTuple):
+    """A part of a text, and what goes in its place."""
+
+    begin: int
+    end: int
+    mark: str
+
+
+def marked(text: str, cuts: Iterable[Cut]) -> str:
+    """Return a text with marks in place of what is cut."""
+    kept, end = [], 0
+    for cut in cuts:
+        kept += [text[end : cut.begin], cut.mark]
+        end = cut.end
+    return "".join([*kept, text[end:]])
+
+
+def _within_quotes(text: str, begin: int, end: int, mark: str) -> Cut:
+    """Return the cut of a value. JSON stays JSON: quotes stay, and a bare value after a name in quotes gets them."""
+    if quoted := _QUOTED.match(text, begin, end):
+        return Cut(begin + len(quoted["open"]), end - len(quoted["close"] or ""), mark)
+    if named := _NAMED.search(text, max(begin - _LONGEST_SIGN, 0), begin):
+        mark = f"{named['quote']}{mark}{named['quote']}"
+    return Cut(begin, end, mark)
+
+
+_QUOTED = re.compile(
+    r"(?P<open>\\{0,3}(?:\"\"\"|[\"'`])|&(?:quot|#34|apos|#39);|%2[27]).*?(?P<close>(?P=open))?\Z", re.DOTALL
+)
+_NAMED = re.compile(r"(?P<quote>\\{0,3}\")\s*:\s*\Z")
+_LONGEST_SIGN = 80
 
 
 class SecretTable:
@@ -84,7 +122,8 @@ class SecretTable:
         return text
 
     def _cut_once(self, text: str) -> str:
-        lower = text.lower()
+        view = searched(text)
+        lower = view.lower()
         # Most texts hold no literal, and cost only this.
         likely = {number for has, numbers in self._has if has in lower for number in numbers}
         words = _words(lower)
@@ -93,13 +132,31 @@ class SecretTable:
         if words and len(max(words, key=len)) >= _LONG:
             likely.update(self._long)
         for number in sorted(likely):
-            text = self.forms[number].cut(text, self._holds_secret)
+            if cuts := self.forms[number].found(view, self._holds_secret):
+                text, view = marked(text, cuts), marked(view, cuts)
         return text
 
     def _holds_secret(self, text: str) -> bool:
         return self._cut_once(text) != text
 
 
+def searched(text: str) -> str:
+    """Return a text of the same length with blanks in place of colours and of other signs that show nothing."""
+    plain = text.isascii() and not any(sign in text for sign in "\\\r\x1b")
+    return text if plain else _UNSEEN.sub(_blank, text)
+
+
+def _blank(found: re.Match[str]) -> str:
+    return ("?" if "\ud800" <= found[0] <= "\udfff" else " ") * len(found[0])
+
+
+# As they are, or as `safe` writes them. Within a word they stay, for they may be within a secret.
+_SIGNS = (
+    r"(?:(?:\x1b|\\x1b)\[[\d;]{0,16}[A-Za-z]|\\x(?:0d|ad)|\\u(?:034f|061c|115f|1160|180e|20[0-6][0-9a-f]|3164|feff)"
+    r"|[\xad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff])++"
+)
+# Other blanks than a space; and lone surrogates, which RE2 cannot read.
+_UNSEEN = re.compile(rf"(?<!\w){_SIGNS}|{_SIGNS}(?!\w)|[\r\xa0\u2000-\u200a\u202f\u205f\u3000\ud800-\udfff]")
 _BEGINNING = operator.itemgetter(slice(3))
 _ROUNDS = 4  # a text with a secret needs two; more only where it was made to
 _LONG = 24  # characters of a word
@@ -116,10 +173,8 @@ def _words(lower: str) -> list[bytes]:
 
 
 def _of_hexadecimal(digits: str) -> str:
-    try:
-        return bytes.fromhex(digits).decode("utf-8", errors="replace").replace("\0", " ")
-    except ValueError:
-        return ""
+    whole = digits[: len(digits) // 2 * 2]  # the last one may have been cut off
+    return bytes.fromhex(whole).decode("utf-8", errors="replace").replace("\0", " ")
 
 
 def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[SecretForm]:
@@ -170,6 +225,11 @@ def own_names() -> frozenset[str]:
     return frozenset(form.name for form in _own()[0])
 
 
+def own_marks() -> frozenset[str]:
+    """Return all that stands in place of a secret."""
+    return frozenset({MARK, KEY_MARK, *(form.mark for form in _own()[0])})
+
+
 _of_sites: dict[str, tuple[SecretForm, ...]] = {}
 
 
@@ -200,7 +260,7 @@ class Context:
     name: re.Pattern[str]
     next: re.Pattern[str]
     named: re.Pattern[str]
-    value: re.Pattern[str]
+    value: SecretForm
 
 
 @functools.cache
@@ -211,11 +271,12 @@ def context() -> Context:
     def compiled(form: str) -> re.Pattern[str]:
         return re.compile(expanded(form, parts), re.IGNORECASE)
 
+    value = compiled(r"\bvalue{quote}\s{0,8}[:=]\s{0,8}(?P<secret>{not}{value})")
     return Context(
         compiled(r"(?s:.{0,200}?)(?:{password}|{key})(?:[_-]?\d{1,3}|[_-]data|[_-]hash)?\Z"),
         compiled(
             r"(?:(?:\A|\s|[\"'])--?[\w-]{0,40}?(?:{password}|{key}){rest}[\"']?,?|(?:{password}|{key}){rest}{quote}\s{0,8}:\s{0,8}[|>][+-]?)\s{0,8}\Z"
         ),
         compiled(r"\bname{quote}\s{0,8}[:=]\s{0,8}{quote}[\w.-]{0,60}?(?:{password}|{key})[\w.-]{0,40}\W{0,8}\Z"),
-        compiled(r"(?P<before>\bvalue{quote}\s{0,8}[:=]\s{0,8}){value}"),
+        SecretForm("value", (), (), False, MARK, False, lambda: value),
     )

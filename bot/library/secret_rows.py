@@ -1,7 +1,7 @@
 """A site's own rows of secrets: `tables/secrets.toml` in a folder of playbooks, added to ours.
 
 No row of ours is replaced or removed. A form is an RE2 expression, as in playbooks: none of a site's can run forever.
-The secret is its group `secret`; without one, all of the match.
+The secret is its group `secret`; without one, all of the match. Each `seen` has it between « and ».
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from bot.domain.errors import PlaybookError
 from bot.domain.problems import Problems, decode_file
 from bot.domain.safe_text import one_line
-from bot.domain.secret_forms import MARK, SecretForm, add_forms, own_names
+from bot.domain.secret_forms import MARK, SecretForm, add_forms, own_marks, own_names
 from bot.library.custom_probes import compiled
 
 _LIMIT_BYTES = 256 * 1024
@@ -73,31 +73,59 @@ def _form(name: str, row: Any, text: str, problems: Problems) -> SecretForm | No
         return None
     at = _line(text, name, "form")
     pattern = compiled(row["form"], lambda says: problems.add(at, f"form {says}"))
-    if pattern is None:
+    if pattern is None or len(problems) > before:
         return None
-    if pattern.search("") or pattern.search(MARK):
+    says = row.get("says", "")
+    if says and not _SAYS.fullmatch(says):
+        problems.add(_line(text, name, "says"), "says should be a few words of letters, digits, spaces, _ and -")
+        return None
+    mark = f"[redacted: {says}]" if says else MARK
+    if any(pattern.search(each) for each in ("", mark, *own_marks())):
         problems.add(at, "form is found in an empty text or in a mark; make it find a secret alone")
         return None
-    mark = f"[redacted: {one_line(row['says'], 40)}]" if "says" in row else MARK
     form = SecretForm(name, tuple(has.lower() for has in row["has"]), (), False, mark, False, lambda: pattern)
     for seen in row["seen"]:
-        if not any(has in seen.lower() for has in form.has):
-            problems.add(_line(text, name, "seen"), f'"{one_line(seen, 60)}" holds none of has')
-        elif form.cut(seen, lambda _: False) == seen:
-            problems.add(_line(text, name, "seen"), f'form does not find "{one_line(seen, 60)}"')
+        if fault := _fault(form, seen):
+            problems.add(_line(text, name, "seen"), fault)
     for never in row.get("never", ()):
-        if form.cut(never, lambda _: False) != never:
+        if form.cut(never) != never:
             problems.add(_line(text, name, "never"), f'form finds "{one_line(never, 60)}"')
     return form
 
 
+_SAYS = re.compile(r"\w[\w -]{0,39}", re.ASCII)
+
+
+def _fault(form: SecretForm, seen: str) -> str:
+    """Return what is wrong with a form by a text it should find, or nothing."""
+    shown, plain = one_line(seen, 60), re.sub("[«»]", "", seen)
+    stays = re.split("«[^«»]+»", seen)
+    cut = form.cut(plain)
+    if len(stays) < 2:
+        return f'write the secret in "{shown}" between « and »'
+    if not any(has in plain.lower() for has in form.has):
+        return f'"{shown}" holds none of has'
+    if cut == plain:
+        return f'form does not find "{shown}"'
+    if cut != form.mark.join(stays):
+        return f'form makes "{one_line(cut, 80)}" of "{shown}"; all between « and » goes, and nothing else'
+    if form.cut(cut) != cut:
+        return f'form finds something again in "{one_line(cut, 80)}"; once should be enough'
+    return ""
+
+
 def _line(text: str, name: str, column: str = "") -> int:
-    """Return the line of a row, or of a column in it."""
+    """Return the line of a row, or of a column in it; that of the row where it is written on one."""
     inside = found = 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if header := re.match(r"\s*\[\s*[\"']?([^\]\"']+?)[\"']?\s*\]", line):
             inside = number if header[1] == name else 0
-            found = inside or found
-        elif column and inside and re.match(rf"\s*[\"']?{re.escape(column)}[\"']?\s*=", line):
-            return number
+            found = found or inside
+            if column and header[1] == f"{name}.{column}":
+                return number
+        elif key := re.match(r"\s*[\"']?([^\"'=]+?)[\"']?\s*[.=]", line):
+            if column and inside and key[1] == column:
+                return number
+            if not inside and key[1].split(".")[0] == name:
+                found = found or number
     return found

@@ -8,8 +8,8 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.domain.safe_text import redacted_text, safe
-from bot.domain.secret_forms import KEY_BEGINS, KEY_ENDS, KEY_MARK, MARK, context
+from bot.domain.safe_text import redacted_text, safe, without_key
+from bot.domain.secret_forms import MARK, context
 
 LEFT_OUT = frozenset({"raw", "lines", "source", "source_later"})
 
@@ -78,24 +78,11 @@ def _listed(values: Sequence[Any]) -> list[Any]:
     inside = is_next = is_value = False
     for value in values:
         if isinstance(value, str):
-            rest, inside = _without_key(value, inside)
-            before, rest = rest, context().value.sub(rf"\g<before>{MARK}", rest) if is_value else rest
+            rest, inside = without_key(value, inside, above=found)
+            before, rest = rest, context().value.cut(rest) if is_value else rest
             found.append(MARK if is_next and rest else redacted_text(rest))
             is_next = context().next.search(before[-200:]) is not None
             is_value = context().named.search(before[-200:]) is not None
         else:
             found.append(redacted(value))
     return found
-
-
-def _without_key(text: str, inside: bool) -> tuple[str, bool]:
-    kept: list[str] = []
-    while True:
-        edge = (KEY_ENDS if inside else KEY_BEGINS).search(text)
-        if inside:
-            kept.append(KEY_MARK)
-        if edge is None:
-            return "".join(kept) if inside else "".join([*kept, text]), inside
-        if not inside:
-            kept.append(text[: edge.start()])
-        text, inside = text[edge.end() :], not inside

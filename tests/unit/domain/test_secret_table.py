@@ -1,15 +1,17 @@
 """Every row of the table of secrets: what it has seen goes whole, what it never takes stays, and time is linear."""
 
+import json
 import re
 import time
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bot.domain.safe_text import redacted, redacted_text
-from bot.domain.secret_forms import table
+from bot.domain.safe_text import decode, redacted, redacted_text, safe
+from bot.domain.secret_forms import searched, table
 
 ROWS: dict[str, dict[str, Any]] = tomllib.loads(
     (Path(__file__).parents[3] / "playbooks/tables/secrets.toml").read_text("utf-8")
@@ -32,7 +34,8 @@ def test_all_of_a_secret_goes_and_nothing_else(name: str, seen: str) -> None:
     cut = redacted_text(text)
     assert re.fullmatch(r"\[redacted[^\]]*\]".join(stays), cut, re.DOTALL), cut
     assert redacted_text(cut) == cut, "once is enough"
-    assert FORMS[name].cut(text, lambda inner: redacted_text(inner) != inner) != text, "the row itself finds it"
+    view = searched(text)
+    assert FORMS[name].cut(view, lambda inner: redacted_text(inner) != inner) != view, "the row itself finds it"
 
 
 @pytest.mark.parametrize(("name", "never"), NEVER)
@@ -41,7 +44,7 @@ def test_what_only_looks_like_a_secret_stays(name: str, never: str) -> None:
 
 
 # But forms of a line's beginning and of several lines.
-IN_LINES = [seen for name, seen in SEEN if "\n" not in seen and name not in ("named-line", "redis-line")]
+IN_LINES = [seen for name, seen in SEEN if "\n" not in seen and name not in ("named-line", "named-word", "redis-line")]
 
 
 @pytest.mark.parametrize("seen", IN_LINES)
@@ -103,9 +106,135 @@ def test_what_an_engineer_needs_stays(line: str) -> None:
     assert redacted_text(line) == line
 
 
-def test_key_without_its_beginning_or_its_end_is_taken_out() -> None:
-    body = ["MIIEow" + "IBAAKCAQEA" + "Fake0123" * 6, "Fake+/01" * 8]
-    assert "Fake" not in redacted_text("\n".join(body))
+KEY = [
+    "MIIEow" + "IBAAKCAQEA" + "Fake0123" * 6,
+    "Fake+/01" * 8,
+    "Fa01==",
+    "-----END RSA PRIVATE " + "KEY-----",
+]
+
+
+@pytest.mark.parametrize("before", ["", "Nov 23 10:00:00 node-1 agent[412]: "])
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_key_without_its_beginning_or_its_end_is_taken_out(before: str, first: int) -> None:
+    lines = ["agent started", *(before + line for line in KEY[first:]), "x"]
+    for kept in (redacted(lines), redacted_text("\n".join(lines)).split("\n")):
+        assert kept == ["agent started", *[f"{before}[redacted: private key]"] * (len(KEY) - first), "x"]
+    assert redacted(redacted(lines)) == redacted(lines)
+    assert "Fake" not in redacted_text("\n".join(KEY[:2]))
+    assert "Fa" not in redacted_text("\\n".join(KEY[1:]))
+    assert "Fa" not in redacted_text(" ".join(KEY[1:]))
+
+
+NAMED_VALUES = {
+    "checksum/secret": "f00dcafe" * 8,
+    "password": 'a"b\\c',
+    "token": 12345678,
+    "db_password": "two words",
+    "jwt": -1,
+    "secret": {"a": "x"},
+    "api_key": ["x", "y"],
+    "secrets": [],
+    "passphrase": "",
+    "pwd": None,
+    "client_secret": True,
+    "X-Vault-Token": ["fake"],
+    "Authorization": 'Digest username="a", response="b"',
+    "note": "password=hunter2}",
+    "name": "DB_PASSWORD",
+    "value": "x",
+}
+
+
+def with_secrets(value: object) -> Iterator[object]:
+    """Return a JSON value again and again, each time with such names in another of its mappings."""
+    if isinstance(value, dict):
+        yield {**value, **NAMED_VALUES}
+        yield {**NAMED_VALUES, **value}
+        places: list[tuple[object, object]] = list(value.items())
+    else:
+        places = list(enumerate(value)) if isinstance(value, list) else []
+    for at, held in places[:4]:
+        for changed in with_secrets(held):
+            if isinstance(value, dict):
+                yield {**value, at: changed}
+            elif isinstance(value, list):
+                yield [changed if number == at else other for number, other in enumerate(value)]
+
+
+def documents() -> Iterator[tuple[str, object]]:
+    for path in sorted((Path(__file__).parents[2] / "captures").rglob("*")):
+        if path.suffix in (".json", ".out") and path.stat().st_size < 20_000:
+            try:
+                yield path.name, json.loads(path.read_text("utf-8", errors="replace"))
+            except ValueError:
+                continue
+
+
+def test_json_stays_json() -> None:
+    count = 0
+    for name, document in documents():
+        for changed in list(with_secrets(document))[:6]:
+            for text in (
+                json.dumps(changed),
+                json.dumps(changed, indent=2),
+                json.dumps(changed, separators=(",", ":")),
+            ):
+                kept = redacted_text(text)
+                assert "f00dcafe" not in kept, name
+                json.loads(kept)
+                assert redacted_text(kept) == kept, name
+                inner = redacted_text(json.dumps({"log": text}))
+                json.loads(json.loads(inner)["log"])
+                count += 1
+    assert count > 100, "the captures hold JSON"
+
+
+# The units of which a hostile node might make a text of any length.
+UNITS = (
+    *(
+        "%3a%2f%2f",
+        "%3a%2f%2f%3a",
+        "%3a%2f%2fa%3a",
+        "://",
+        "://:",
+        "http://a:",
+        "curl ",
+        "curl -b a=",
+        "curl -u a:",
+        "7z ",
+    ),
+    *("token=https://", "password: a", "secret: a-b-", "password=a.b(", '":', '":1', "token: [", '["', '{"password":'),
+    *("AAAAAAAAAAAAAAAA ", "AAAAAAAAAAAAAAAA\n", KEY[-1] + "\n", "\\x1b[", "\\u200b", "\u00a0", "redis://:a", "DSN=a:"),
+    *("7z ", "snmpget -A ", "mysql -", "<password ", "'\"", "password=a,", "a.b.c.", "passphrase=a ", "'", "\\", "a@"),
+)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_text_of_one_unit_costs_little(unit: str) -> None:
+    text = (unit * (131_072 // len(unit) + 1))[:131_072]
+    began = time.process_time()
+    redacted_text(text)
+    assert time.process_time() - began < 3
+
+
+def test_colours_and_signs_without_width_hide_no_secret() -> None:
+    for raw in (b"\x1b[1mtoken\x1b[0m=abc0123", b"password\xe2\x80\x8e=abc0123", b"password\xc2\xa0=\xc2\xa0abc0123"):
+        assert "abc0123" not in redacted_text(decode(raw))
+        assert "abc0123" not in redacted_text(raw.decode())
+    assert "abc0123" not in redacted_text("password\r = abc0123")
+    for within in (
+        "password=abc\\x1b[1m0123",
+        "password=abc\u200b0123",
+        "password=abc\\u200b0123",
+        "password=abc\\xad0123",
+    ):
+        assert redacted_text(within) == "password=[redacted]"
+
+
+def test_what_has_no_width_is_seen() -> None:
+    assert safe("kubelet\u200b.service \u00ad\u3164\U000e0041") == "kubelet\\u200b.service \\xad\\u3164\\U000e0041"
+    assert safe("é 🔥 日本 µs …") == "é 🔥 日本 µs …"
 
 
 def test_flag_and_its_value_in_a_list_of_lines() -> None:

@@ -14,7 +14,7 @@ ROW = """[acme-key]
 form = 'acme:(?P<secret>[a-z0-9]{6,40})'
 has = ["acme:"]
 says = "Acme key"
-seen = ["acme:fake01"]
+seen = ["acme:«fake01»"]
 never = ["acme: none"]
 """
 
@@ -56,7 +56,22 @@ def test_folder_without_a_table_adds_nothing(tmp_path: Path) -> None:
         ),
         (("form = 'acme:(?P<secret>[a-z0-9]{6,40})'\n", ""), 'secrets.toml:1: "acme-key" needs form'),
         (("has = [", "hass = ["), 'secrets.toml:3: unknown column "hass"'),
-        (('["acme:fake01"]', '["acme:-"]'), 'secrets.toml:5: form does not find "acme:-"'),
+        (("«fake01»", "«-»"), 'secrets.toml:5: form does not find "acme:«-»"'),
+        (("«fake01»", "fake01"), "secrets.toml:5: write the secret"),
+        (("«fake01»", "«fake01 »x"), 'secrets.toml:5: form makes "acme:[redacted: Acme key] x"'),
+        (("[a-z0-9]{6,40}", ".{6}"), "secrets.toml:5: form finds something again"),
+        (
+            ("acme:(?P<secret>[a-z0-9]{6,40})", "Acme key"),
+            "secrets.toml:2: form is found in an empty text or",
+        ),
+        (
+            ("acme:(?P<secret>[a-z0-9]{6,40})", "private key"),
+            "secrets.toml:2: form is found in an empty text or",
+        ),
+        (('"Acme key"', '"]x <!channel>"'), "secrets.toml:4: says should be a few words"),
+        ((ROW, "acme = 5"), 'secrets.toml:1: "acme" is no row'),
+        ((ROW, '\nacme={form="acme:x",has=["acme:"],seen=["acme:«y»"]}'), "secrets.toml:2: form does not find"),
+        (('never = ["acme: none"]', "[acme-key.never]\na = 'b'"), "secrets.toml:6: never should be a list"),
         (('["acme: none"]', '["acme:fake02"]'), 'secrets.toml:6: form finds "acme:fake02"'),
         (('["acme:"]', '"acme:"'), "secrets.toml:3: has should be a list of texts"),
         (("says = ", "says "), "secrets.toml:4: is not TOML"),
@@ -68,3 +83,14 @@ def test_fault_is_told_with_its_line(folder: Path, change: tuple[str, str], says
         library([written(folder, ROW.replace(*change))])
     assert any(says in line for line in str(refused.value).splitlines()), str(refused.value)
     assert len(secret_forms.table().forms) == len(secret_forms.own_names())
+
+
+def test_group_that_takes_no_part_or_is_empty_cuts_nothing(folder: Path) -> None:
+    row = ROW.replace("acme:(?P<secret>[a-z0-9]{6,40})", "acme:(?:none|(?P<secret>[a-z0-9]*))")
+    library([written(folder, row.replace('never = ["acme: none"]', 'never = ["acme:none", "acme:"]'))])
+    assert redacted_text("acme:none acme: acme:fake01") == "acme:none acme: acme:[redacted: Acme key]"
+
+
+def test_lone_surrogate_is_read_and_what_stands_beside_it_is_found(folder: Path) -> None:
+    library([written(folder, ROW)])
+    assert redacted_text("\ud800 é 𝒳 acme:fake01") == "\ud800 é 𝒳 acme:[redacted: Acme key]"
