@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -33,7 +33,10 @@ class Pattern(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SecretForm:
-    """A row of the table. `compiled` returns its pattern, which is not compiled before it is needed."""
+    """A row of the table. `form` is its pattern, or the text of it, which is not compiled before it is needed.
+
+    Shape: what a form of `hexadecimal` digits finds is a secret only where they spell one.
+    """
 
     name: str
     has: tuple[str, ...]
@@ -41,20 +44,20 @@ class SecretForm:
     long: bool
     mark: str
     hexadecimal: bool
-    compiled: Callable[[], Pattern]
+    form: str | Pattern
 
-    def cut(self, text: str, holds_secret: Callable[[str], bool] = lambda _: False) -> str:
+    def cut(self, text: str) -> str:
         """Return a text with the mark in place of each secret of this form."""
-        return marked(text, self.found(text, holds_secret))
+        return marked(text, self.found(text))
 
-    def found(self, text: str, holds_secret: Callable[[str], bool]) -> list[Cut]:
+    def found(self, text: str) -> list[Cut]:
         """Return what is to be cut out of a text, from its beginning on."""
-        pattern = self.compiled()
+        pattern = _compiled(self.form) if isinstance(self.form, str) else self.form
         group = pattern.groupindex.get("secret", 0)
         cuts = []
         for found in pattern.finditer(text):
             begin, end = found.span(group)
-            if begin < 0 or (self.hexadecimal and not holds_secret(_of_hexadecimal(found[group]))):
+            if begin < 0:
                 continue
             cut = _within_quotes(text, begin, end, self.mark)
             if cut.begin < cut.end:
@@ -132,7 +135,11 @@ class SecretTable:
         if words and len(max(words, key=len)) >= _LONG:
             likely.update(self._long)
         for number in sorted(likely):
-            if cuts := self.forms[number].found(view, self._holds_secret):
+            form = self.forms[number]
+            cuts = form.found(view)
+            if form.hexadecimal:
+                cuts = [cut for cut in cuts if self._holds_secret(_of_hexadecimal(view[cut.begin : cut.end]))]
+            if cuts:
                 text, view = marked(text, cuts), marked(view, cuts)
         return text
 
@@ -187,10 +194,15 @@ def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[Se
             row.get("long", False),
             f"[redacted: {row['says']}]" if "says" in row else MARK,
             row.get("decode") == "hex",
-            functools.cache(functools.partial(re.compile, expanded(row["form"], parts))),
+            expanded(row["form"], parts),
         )
         for name, row in document.items()
     ]
+
+
+@functools.cache
+def _compiled(form: str) -> Pattern:
+    return re.compile(form)
 
 
 def expanded(form: str, parts: Mapping[str, str]) -> str:
@@ -278,5 +290,5 @@ def context() -> Context:
             r"(?:(?:\A|\s|[\"'])--?[\w-]{0,40}?(?:{password}|{key}){rest}[\"']?,?|(?:{password}|{key}){rest}{quote}\s{0,8}:\s{0,8}[|>][+-]?)\s{0,8}\Z"
         ),
         compiled(r"\bname{quote}\s{0,8}[:=]\s{0,8}{quote}[\w.-]{0,60}?(?:{password}|{key})[\w.-]{0,40}\W{0,8}\Z"),
-        SecretForm("value", (), (), False, MARK, False, lambda: value),
+        SecretForm("value", (), (), False, MARK, False, value),
     )

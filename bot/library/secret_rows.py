@@ -83,7 +83,7 @@ def _form(name: str, row: Any, text: str, problems: Problems) -> SecretForm | No
     if any(pattern.search(each) for each in ("", mark, *own_marks())):
         problems.add(at, "form is found in an empty text or in a mark; make it find a secret alone")
         return None
-    form = SecretForm(name, tuple(has.lower() for has in row["has"]), (), False, mark, False, lambda: pattern)
+    form = SecretForm(name, tuple(has.lower() for has in row["has"]), (), False, mark, False, pattern)
     for seen in row["seen"]:
         if fault := _fault(form, seen):
             problems.add(_line(text, name, "seen"), fault)

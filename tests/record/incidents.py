@@ -237,7 +237,7 @@ WAVE_EVENTS: tuple[WaveEvent, ...] = (
     WaveApproved(WAVE_PROPOSED.digest, "it leaks", "cleo", 2, ("terminal:dan",)),
     WaveDeclined("not today", "bob"),
     TurnGiven("incident1", "node-1"),
-    TurnEnded("incident1", "node-1", TurnOutcome.FAILED, "escalated: no proof"),
+    TurnEnded("incident1", "node-1", TurnOutcome.FAILED, "escalated: no proof", BEGAN_AT),
     WaveStopped("node-1 is not fixed", "bob"),
     WaveResumed("a broken disk", "bob"),
     WaveEnded(WaveEnding.EXPIRED, "too late"),

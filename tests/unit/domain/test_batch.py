@@ -232,7 +232,7 @@ def test_commands_that_share_a_shell_answer_as_if_each_had_its_own(shell: list[s
             ("p", Command("first", ("sh", "-c", "echo it; exit 4"), alternatives=(("echo", "never"),))),
             ("p", Command("missing", ("no-such-program",))),
             ("p", Command("loud", ("sh", "-c", f"{LOUD} >&2"), alternatives=(("echo", "good"),))),
-            ("p", Command("endless", ("sh", "-c", "yes error >&2"), limit=timedelta(seconds=20))),
+            ("p", Command("endless", ("sh", "-c", "yes error >&2"), limit=timedelta(seconds=90))),
             ("p", Command("secret", ("sh", "-c", 'env; cat /proc/$$/cmdline; echo "[$W0]"'))),
             ("p", Command("last", ("echo", "last"))),
         ],
@@ -253,7 +253,7 @@ def test_commands_that_share_a_shell_answer_as_if_each_had_its_own(shell: list[s
     assert runs["missing", 0].failure == "the command is missing"
     assert (runs["loud", 0].stdout, NONCE in runs["loud", 0].stderr) == ("good\n", False)
     assert runs["endless", 0].failure is not None
-    assert time.monotonic() - began < 15, "errors without end are ended by what they take, not by the time limit"
+    assert time.monotonic() - began < 60, "errors without end are ended by what they take, not by the time limit"
     assert NONCE not in runs["secret", 0].stdout
     assert runs["last", 0].stdout == "last\n"
 
