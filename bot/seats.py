@@ -7,9 +7,20 @@ names as text, `module:name`, is loaded when it is used.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from bot.domain.contracts import Listener
+    from bot.domain.growth import CountSample
+    from bot.domain.node import Node
+    from bot.domain.playbook import Playbook
+    from bot.domain.verdict import Verdict
+
+    Diagnose: TypeAlias = Callable[[Node, Playbook, Listener], Awaitable[Verdict]]
 
 Named: TypeAlias = str  # `module:name`
 
@@ -31,6 +42,29 @@ class Serves(Protocol):
         ...
 
 
+class ReadsMore(Protocol):
+    """What reads more of a node beside each of the bot's checks; it explains a verdict, and never judges."""
+
+    def beside(self, diagnose: Diagnose) -> Diagnose:
+        """Return a diagnosis that has it beside its verdict."""
+        ...
+
+    async def counted(self, node: str, cause: str, until: datetime) -> tuple[CountSample, ...]:
+        """Return the cause's counts from before the record began, oldest first; empty if none are known.
+
+        Raises: CannotRead.
+        """
+        ...
+
+    def knows(self, nodes: Sequence[Node]) -> None:
+        """Use these nodes as the inventory from now on."""
+        ...
+
+    async def close(self) -> None:
+        """End; nothing is asked afterwards."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Extra:
     """What can be left out.
@@ -40,7 +74,10 @@ class Extra:
     its tables of zombie.toml, each with the dataclass of its keys (`bot/domain/setting.py`), which `Settings.of`
     returns. `serves` names a function of the running bot (`bot.app.bot.Bot`) that returns its work, or None where it is
     not set up. `serves_alone` names a function that serves it where no chat is set up: of settings, inventory, the
-    record's address and the environment; it returns the exit status, or None.
+    record's address and the environment; it returns the exit status, or None. `reads_more` names a function of the
+    running bot that returns what reads more of a node (`ReadsMore`), or None where it is not set up. `looks` names a
+    function of settings, some nodes and the clock that returns what `doctor` checks (`DoctorChecks` of
+    `bot/surfaces/member.py`).
     """
 
     name: str
@@ -51,6 +88,8 @@ class Extra:
     settings: Mapping[str, type[Any]] = field(default_factory=dict)
     serves: Named = ""
     serves_alone: Named = ""
+    reads_more: Named = ""
+    looks: Named = ""
 
 
 def loaded(named: Named) -> Any:

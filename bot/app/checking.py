@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.app.metric_history import InventoryHistory, with_history
+from bot.app.extras import made
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler
+from bot.seats import ReadsMore
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
-    from bot.sources.prometheus import PrometheusHistory
 
 
 @dataclass(frozen=True, slots=True)
 class Checking:
-    """The parts that a service needs; `history` is None where no Prometheus is set."""
+    """The parts that a service needs; `more` is what extras read beside each check."""
 
     scheduler: CheckScheduler
     diagnosis: Diagnosis
-    history: PrometheusHistory | None
+    more: Sequence[ReadsMore]
 
 
 def checking(bot: Bot) -> Checking:
     """Put them together; the cards of checks follow each while it runs.
 
-    Raises: SettingsError when PROMETHEUS_URL or PYROSCOPE_URL is not an address.
+    Raises: SettingsError when an extra that reads more cannot be used as it is set up.
     """
-    settings, known, stores, acts = bot.settings, bot.known, bot.stores, bot.acting
-    read, history = with_history(bot.diagnose or acts.triage.diagnose, settings, known)
+    settings, stores, acts = bot.settings, bot.stores, bot.acting
+    more: list[ReadsMore] = made({extra.name: extra.reads_more for extra in bot.extras}, bot.log, bot)
+    read = bot.diagnose or acts.triage.diagnose
+    for each in more:
+        read = each.beside(read)
     scheduler = CheckScheduler(read, bot.log, settings.parallel or AT_ONCE, settings.slack.each_at_once)
-    past = InventoryHistory(history, known) if history is not None else None
-    recorder = VerdictRecorder(stores.ledger, acts.proposer, bot.log, stores.kept_cases, stores.readings, past)
-    people = acts.policy.kinds
+    recorder = VerdictRecorder(stores.ledger, acts.proposer, bot.log, stores.kept_cases, stores.readings, more)
+    people, known = acts.policy.kinds, bot.known
     diagnosis = Diagnosis(scheduler, bot.record, recorder, known, acts.playbooks, bot.log, (bot.cards,), people=people)
-    return Checking(scheduler, diagnosis, history)
+    return Checking(scheduler, diagnosis, more)

@@ -8,11 +8,15 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from bot.domain.errors import ZombieError
 from bot.domain.safe_text import one_line
 from bot.extras import EXTRAS
-from bot.seats import Extra
+from bot.seats import Extra, Named, loaded
+
+if TYPE_CHECKING:
+    from bot.domain.contracts import Log
 
 GROUP = "zombie.extras"  # of entry points: packages that are installed beside this one
 _MOST_BYTES = 1024 * 1024
@@ -55,7 +59,7 @@ def extras_in_force(argv: Sequence[str], environment: Mapping[str, str], folder:
             if not isinstance(extra, Extra):
                 raise TypeError("its door is no Extra")
         except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the program runs without it
-            left_out[name] = one_line(f"it cannot be loaded: {type(no).__name__}: {no}", 300)
+            left_out[name] = not_loaded(no)
             continue
         if name in off:
             left_out[name] = "[extras] off leaves it out"
@@ -82,6 +86,30 @@ def beside() -> tuple[str, ...]:
     from importlib.metadata import entry_points
 
     return tuple(sorted(point.name for point in entry_points(group=GROUP)))
+
+
+def not_loaded(no: Exception) -> str:
+    """Say why an extra, or what a seat of it names, is left out."""
+    return one_line(f"it cannot be loaded: {type(no).__name__}: {no}", 300)
+
+
+def made(seats: Mapping[str, Named], log: Log, *arguments: Any) -> list[Any]:
+    """Call what a seat of each extra names, and return what is set up; one that cannot be loaded is logged.
+
+    Raises: ZombieError, such as SettingsError, where an extra cannot be used as it is set up.
+    """
+    found: list[Any] = []
+    for extra, named in seats.items():
+        try:
+            part = loaded(named)(*arguments) if named else None
+        except ZombieError:
+            raise
+        except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the bot serves without it
+            log("extra_left_out", extra=extra, error=one_line(f"{type(no).__name__}: {no}", 300))
+            continue
+        if part is not None:
+            found.append(part)
+    return found
 
 
 def _doors(wanted: frozenset[str]) -> Iterator[tuple[str, Any]]:

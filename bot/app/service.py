@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from bot.app.bot import Bot
+from bot.app.extras import made
 from bot.app.listings import Renewal
 from bot.app.machines import note_machines
 from bot.app.parts import inventory
 from bot.app.policy_settings import note_policy
 from bot.app.upkeep import Upkeep
 from bot.domain.engine_contracts import Surface
-from bot.domain.errors import LedgerError, ZombieError
-from bot.domain.safe_text import one_line
+from bot.domain.errors import LedgerError
 from bot.engine import Engine
 from bot.response.lifecycle import Lifecycle
-from bot.seats import Serves, loaded
+from bot.seats import Serves
 from bot.surfaces.web import WebEdge
 
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
@@ -55,12 +55,12 @@ class Service:
             log,
             bot.timing.sweep_every,
         )
-        told = [bot.alerts.intake.knows, *([checks.history.knows] if checks.history is not None else [])]
+        told = [bot.alerts.intake.knows, *(more.knows for more in checks.more)]
         self._renewal = Renewal(
             bot.known, lambda: inventory(Path(bot.known.origin), bot.environment), bot.stores.ledger, log, told
         )
         metered.looks_at(len(bot.known.nodes), checks.scheduler, self)
-        self._extras = tuple(_served(bot))
+        self._extras: list[Serves] = made({extra.name: extra.serves for extra in bot.extras}, bot.log, bot)
         gets = (("/metrics", metered.scrape.answer),)
         posts = [*self._slack.routes(), *bot.alerts.posts, *(post for extra in self._extras for post in extra.posts)]
         self._web = WebEdge(
@@ -135,8 +135,8 @@ class Service:
             await self._bot.pagerduty.stop()
         await self._engine.leave()
         await self._bot.acting.cluster.close()
-        if self._bot.checking.history is not None:
-            await self._bot.checking.history.close()
+        for more in self._bot.checking.more:
+            await more.close()
         await self._slack.stop()
         await self._web.stop()
         self._bot.log("stopped")
@@ -189,22 +189,3 @@ class Service:
         except LedgerError as error:
             return str(error)
         return ""
-
-
-def _served(bot: Bot) -> list[Serves]:
-    """The work of the extras that are set up; one that cannot be loaded is named and left out.
-
-    Raises: ZombieError, such as SettingsError, where an extra cannot be used as it is set up.
-    """
-    found: list[Serves] = []
-    for extra in bot.extras:
-        try:
-            work = loaded(extra.serves)(bot) if extra.serves else None
-        except ZombieError:
-            raise
-        except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the bot serves without it
-            bot.log("extra_left_out", extra=extra.name, error=one_line(f"{type(no).__name__}: {no}", 300))
-            continue
-        if work is not None:
-            found.append(work)
-    return found

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import combinations
 from statistics import median
+from typing import Protocol
 
 from bot.domain.probe import Snapshot
 
@@ -30,6 +31,16 @@ class CountSample:
     at: datetime
     value: float
     boot: str = ""
+
+
+class CountedBefore(Protocol):
+    """Counts of a cause on nodes, from before the ledger had any."""
+
+    async def counted(self, node: str, cause: str, until: datetime) -> tuple[CountSample, ...]:
+        """Return a node's counts in the weeks before, oldest first; empty if none are known.
+
+        Raises: CannotRead when the store does not answer.
+        """
 
 
 @dataclass(frozen=True, slots=True)

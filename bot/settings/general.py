@@ -97,10 +97,6 @@ class General:
         "A bearer token that may read /metrics from elsewhere; without it only this machine may.",
         "ZOMBIE_METRICS_TOKEN",
     )
-    prometheus_url: str = secret(  # it may hold a password
-        "A Prometheus whose past of a node is shown beside its verdict: the base, https://prometheus.example.",
-        "PROMETHEUS_URL",
-    )
     database_url: str = secret(
         "The ledger: sqlite:///PATH or postgresql://… The default is a file in the state directory.",
         "ZOMBIE_DATABASE_URL",

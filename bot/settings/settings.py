@@ -19,7 +19,6 @@ from bot.settings.tables import (
     ExtrasSettings,
     KubernetesSettings,
     PolicySettings,
-    PyroscopeSettings,
     RetentionSettings,
     RouteSettings,
     SlackSettings,
@@ -51,7 +50,6 @@ class Settings(General):
     retention: RetentionSettings = RetentionSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
     extras: ExtrasSettings = ExtrasSettings()
-    pyroscope: PyroscopeSettings = PyroscopeSettings()
     acting_login: ActingLogin = ActingLogin()
     routes: tuple[RouteSettings, ...] = ()
     sweeps: tuple[SweepSettings, ...] = ()

@@ -31,9 +31,6 @@ from bot.domain.toml_table import TomlTable
 # systemd.unit(5); no pattern, because the text goes into sudoers and to systemctl literally.
 _UNIT = re.compile(r"(?!-)[A-Za-z0-9:_.\\@-]{1,200}\.(?:service|socket|timer|path)\Z")
 _ASKER = re.compile(r"[UWS][A-Z0-9]+\Z")
-_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,99}\Z")
-CPU_PROFILE = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
-_PROFILE = re.compile(r"[A-Za-z0-9_]+(?::[A-Za-z0-9_]+){4}\Z")
 _MEMBER = re.compile(r"[UW][A-Z0-9]+\Z")
 
 
@@ -266,33 +263,6 @@ class KubernetesSettings:
         key="kubernetes.bare_pods",
         name="bare_pods",
     )
-
-
-def _label(table: TomlTable, name: str) -> str | None:
-    label = table.text(name)
-    if label is not None and _LABEL.match(label) is None:
-        table.wrong(name, f'is "{one_line(label, 60)}"; a label is a word like "node"')
-    return label
-
-
-def _profile(table: TomlTable, name: str) -> str | None:
-    kind = table.text(name)
-    if kind is not None and _PROFILE.match(kind) is None:
-        table.wrong(name, f'is "{one_line(kind, 80)}"; a type of profile is like "{CPU_PROFILE}"')
-    return kind
-
-
-@dataclass(frozen=True, slots=True)
-class PyroscopeSettings:
-    """A continuous profiler, and how it names nodes."""
-
-    url: str = secret(  # it may hold a password
-        "A Pyroscope whose top functions of a node stand beside its verdict: the base, https://pyroscope.example.",
-        "PYROSCOPE_URL",
-    )
-    label: str = option(_label, "node")
-    profile: str = option(_profile, CPU_PROFILE)
-    tenant: str = option(TomlTable.text, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from bot.app.extras import shipped
+from bot.app.extras import made, shipped
+from bot.domain.errors import SettingsError
 
 ROOT = Path(__file__).parents[2]
 NAMES = tuple(extra.name for extra in shipped().on)
@@ -23,6 +25,7 @@ name = "zombie-tides"
 version = "1"
 [project.entry-points."zombie.extras"]
 tides = "zombie_tides:EXTRA"
+stranded = "zombie_tides:STRANDED"
 wrecks = "zombie_tides.no_such_module:EXTRA"
 [tool.hatch.build.targets.wheel]
 packages = ["zombie_tides"]
@@ -39,10 +42,18 @@ class TidesSettings:
     at_most: int = option(count(1, 9), 3)
 
 
-EXTRA = Extra("tides", "tides", commands={"tides": "zombie_tides.command"}, settings={"tides": TidesSettings})
+EXTRA = Extra(
+    "tides",
+    "tides",
+    commands={"tides": "zombie_tides.command"},
+    settings={"tides": TidesSettings},
+    looks="zombie_tides.command:looks",
+)
+STRANDED = Extra("stranded", "nothing", looks="zombie_tides.no_such_module:looks")
 """
 _COMMAND = """
 from bot.commands import options
+from bot.domain.doctor_finding import DoctorFinding, Mark
 from zombie_tides import TidesSettings
 
 
@@ -55,6 +66,14 @@ def add(commands):
 def run(arguments):
     print("at most", options.settings(arguments).of(TidesSettings).at_most)
     return 0
+
+
+def looks(settings, nodes, clock):
+    async def look():
+        said = settings.of(TidesSettings)
+        return (DoctorFinding("tide gauge", Mark.OK, f"{nodes[0].name} of {clock():%Y}, at most {said.at_most}"),)
+
+    return (("tide gauge", look),)
 """
 
 
@@ -140,6 +159,30 @@ def test_doctor_names_packages_that_would_enter_the_process(tmp_path: Path, site
     said = zombie(tmp_path, "doctor", beside=site).stdout
     assert "extra tides" in said, said
     assert '[extras] on = ["tides"]' in said
+
+
+def test_doctor_looks_where_an_extra_says_and_names_one_that_cannot(tmp_path: Path, site: Path) -> None:
+    (tmp_path / "inventory.toml").write_text('[nodes.n1]\naddress = "127.0.0.1"\nport = 9\n')
+    (tmp_path / "zombie.toml").write_text('[extras]\non = ["tides", "stranded"]\n')
+    told = zombie(tmp_path, "doctor", "--json", beside=site)
+    found = {each["name"]: each for each in json.loads(told.stdout)["examined"]}
+    assert found["tide gauge"]["seen"].startswith("n1 of 2")
+    assert found["tide gauge"]["seen"].endswith("at most 3")
+    assert (found["extra stranded"]["mark"], "cannot be loaded" in found["extra stranded"]["seen"]) == ("wrong", True)
+    assert found["Prometheus"]["mark"] == "not set"
+
+
+def test_part_that_cannot_be_loaded_is_logged_and_one_that_is_set_up_wrong_ends_the_start() -> None:
+    lines: list[tuple[str, object]] = []
+    seats = {"none": "", "gone": "bot.no_such_module:x", "parts": "builtins:len", "not set up": "builtins:print"}
+    assert made(seats, lambda event, **fields: lines.append((event, fields["extra"])), "abc") == [3]
+    assert lines == [("extra_left_out", "gone")]
+    with pytest.raises(SettingsError):
+        made({"wrong": "tests.contract.test_extras:wrongly_set_up"}, lambda event, **fields: None)
+
+
+def wrongly_set_up() -> None:
+    raise SettingsError("It is no address.", "Write one.")
 
 
 def test_check_loads_no_extra() -> None:

@@ -7,21 +7,24 @@ import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import fields, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.app.extras import extras_in_force
 from bot.domain.contracts import Listener
 from bot.domain.errors import CannotRead
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Evidence, Verdict
-from bot.response.diagnosis.metric_history import with_past
-from bot.sources.node_names import names_of
-from bot.sources.prometheus import AT_ONCE, PrometheusHistory, _instance, _series
-from bot.sources.prometheus_questions import QUESTIONS
+from bot.extras.history.node_names import names_of
+from bot.extras.history.past import with_past
+from bot.extras.history.prometheus import AT_ONCE, PrometheusHistory, _instance, _series
+from bot.extras.history.prometheus_questions import QUESTIONS
+from bot.settings import Settings
 from tests.monitoring.exporters import KNOWN
 from tests.monitoring.prometheus import Prometheus, simulated
 from tests.monitoring.promql import selectors
@@ -192,6 +195,15 @@ def test_whatever_is_answered_is_read_or_refused(body: bytes) -> None:
         assert all(one.points for one in _series(body))
     except CannotRead:
         return
+
+
+def test_address_is_not_read_where_the_extra_is_off(tmp_path: Path) -> None:
+    (tmp_path / "zombie.toml").write_text('[extras]\noff = ["history"]\n')
+    extras = extras_in_force((), {}, tmp_path)
+    chosen = Settings.load({}, {"PROMETHEUS_URL": "nowhere"}, tmp_path, None, extras.settings, extras.absent)
+    assert chosen.secrets == ()
+    assert [given.setting.name for given in chosen.given if given.setting.environment == "PROMETHEUS_URL"] == []
+    assert [extra.name for extra in extras.on if extra.reads_more] == []
 
 
 # --- beside a verdict

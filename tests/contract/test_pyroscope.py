@@ -14,16 +14,17 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.app.metric_history import with_history
+from bot.app.extras import shipped
 from bot.domain.contracts import Listener
 from bot.domain.errors import CannotRead, SettingsError
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Evidence, Verdict
+from bot.extras.history.history import history_of
+from bot.extras.history.pyroscope import ANSWER_LIMIT_BYTES, PyroscopeHistory, read_spent
+from bot.extras.history.settings import CPU_PROFILE, PyroscopeSettings
 from bot.inventory import Inventory
 from bot.settings import Settings
-from bot.settings.tables import CPU_PROFILE, PyroscopeSettings
-from bot.sources.pyroscope import ANSWER_LIMIT_BYTES, PyroscopeHistory, read_spent
 from tests.monitoring.pyroscope import Pyroscope, flame_graph, simulated
 from tests.unit.surfaces.verdicts import FOUNDING
 
@@ -144,9 +145,10 @@ async def test_it_stands_beside_the_verdict_and_changes_nothing_else(pyroscope: 
     async def judged(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
         return FOUNDING
 
-    settings = replace(Settings(), pyroscope=PyroscopeSettings(url=pyroscope.url))
-    diagnose, past = with_history(judged, settings, Inventory({NODE.name: NODE}, "inventory.toml"))
-    assert past is None, "no Prometheus"
+    settings = replace(Settings(), members={"pyroscope": PyroscopeSettings(url=pyroscope.url)})
+    past = history_of(settings, Inventory({NODE.name: NODE}, "inventory.toml"))
+    assert past.prometheus is None
+    diagnose = past.beside(judged)
     found = await diagnose(NODE, PLAYBOOK, lambda *_: None)
     assert replace(found, evidence=()) == replace(FOUNDING, evidence=())
     assert sum("mem_cgroup_nr_lru_pages 43%" in said.says for said in found.evidence) == 1
@@ -160,8 +162,8 @@ def test_settings_that_could_leave_the_query_are_refused(tmp_path: Path) -> None
     for line in ('label = "node}"', 'profile = "cpu{}"', 'labl = "node"'):
         config.write_text(f"[pyroscope]\n{line}\n")
         with pytest.raises(SettingsError, match=r"zombie\.toml:2"):
-            Settings.load({"config": config}, {}, tmp_path)
+            Settings.load({"config": config}, {}, tmp_path, members=shipped().settings)
     config.unlink()
-    set_up = Settings.load({}, {"PYROSCOPE_URL": "ftp://x"}, tmp_path)
+    set_up = Settings.load({}, {"PYROSCOPE_URL": "ftp://x"}, tmp_path, members=shipped().settings)
     with pytest.raises(SettingsError, match="PYROSCOPE_URL is not an address"):
-        with_history(None, set_up, Inventory({}, "inventory.toml"))  # type: ignore[arg-type]
+        history_of(set_up, Inventory({}, "inventory.toml"))

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bot.app.doctor import Doctor
+from bot.app.extras import shipped
 from bot.demo.fleet import Fleet, Member, running
 from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.fleet_other_faults import BUSY
@@ -18,7 +19,7 @@ from bot.demo.slack.server import SlackWorkspace
 from bot.domain.doctor_finding import DoctorFinding
 from bot.inventory import Inventory
 from bot.settings import Settings, database_url
-from bot.sources import SOURCES, pagerduty, settings_of
+from bot.sources import SOURCES, pagerduty
 from bot.sources.pagerduty_examination import PagerDutyExamination
 from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.sources.source import ServingBot
@@ -66,7 +67,7 @@ class Surroundings:
         """Have everything looked at, and return it by name."""
         environment = self.environment(**changes)
         (self.folder / "zombie.toml").write_text(toml)
-        settings = Settings.load({}, environment, self.folder, self.folder, members=settings_of())
+        settings = Settings.load({}, environment, self.folder, self.folder, members=shipped().settings)
         assert settings.inventory is not None
         known = Inventory.load(settings.inventory, home=self.folder)
         doctor = Doctor(
@@ -78,6 +79,7 @@ class Surroundings:
             sources=tuple(
                 replace(source, examine=quickly) if source == pagerduty.SOURCE else source for source in SOURCES
             ),
+            extras=shipped(),
         )
         found = await doctor.examined()
         assert len({one.name for one in found}) == len(found)

@@ -12,30 +12,30 @@ from urllib.request import ProxyHandler, build_opener
 from bot.app.acting import acting_login, acting_rights
 from bot.app.doctor import own_state
 from bot.app.doctor.nodes import NodeExamination, sample
-from bot.app.extras import ExtrasInForce, beside
+from bot.app.extras import ExtrasInForce, beside, not_loaded
 from bot.app.listings import listing_words
-from bot.app.metric_history import history_of, profiled_by
 from bot.app.parts import library, now, ssh_transport
 from bot.app.policy_settings import rules_of_acting
-from bot.domain.contracts import Clock, Transport
+from bot.domain.contracts import Transport
 from bot.domain.doctor_finding import DoctorFinding, Mark
-from bot.domain.errors import CannotRead, SettingsError, ZombieError
-from bot.domain.metric_history import MetricHistory
+from bot.domain.errors import SettingsError, ZombieError
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.domain.setting import rows_of
 from bot.inventory import Inventory
 from bot.inventory.kind import ListingStatus
+from bot.seats import Extra, loaded
 from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES
-from bot.surfaces.member import DoctorCheck, SurfaceMember
+from bot.surfaces.member import DoctorCheck, DoctorChecks, SurfaceMember
 
 SECONDS = 25.0  # for an examination; all of them run at once
 NODES = 5
 AT_ONCE = 20  # nodes
+_MEND = "Mend or remove it, or take it out of [extras] on"
 _LISTING = "Until it answers, its last list of nodes is used; new nodes are not known."
 
 
@@ -77,8 +77,7 @@ class Doctor:
             ("bot here", here.examined),
             *(look for surface in self.surfaces for look in surface.looks(self.settings, self._policy, now)),
             *((source.title, self._of_source(source, here)) for source in self.sources),
-            ("Prometheus", lambda: prometheus(self.settings, self._sample, now)),
-            ("Pyroscope", lambda: pyroscope(self.settings, self._sample, now)),
+            *(look for extra in self.extras.on for look in self._of_extra(extra)),
             ("inventory", self._inventory),
             *self._of_nodes(),
             ("extras", self._of_extras),
@@ -148,12 +147,21 @@ class Doctor:
 
         return [*looks, *((f"node {node.name}", of(node)) for node in self._sample)]
 
+    def _of_extra(self, extra: Extra) -> DoctorChecks:
+        """What an extra checks; one that cannot be loaded is named."""
+        try:
+            checks: DoctorChecks = loaded(extra.looks)(self.settings, self._sample, now) if extra.looks else ()
+        except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the rest is examined
+            wrong = DoctorFinding(f"extra {extra.name}", Mark.WRONG, not_loaded(no), _MEND)
+            return ((wrong.name, lambda: _told(wrong)),)
+        return checks
+
     async def _of_extras(self) -> Sequence[DoctorFinding]:
         """Which extras are left out, and which packages would take part if the settings named them."""
         found = [
             DoctorFinding(f"extra {name}", Mark.NOT_SET, why)
             if name in self.extras.off
-            else DoctorFinding(f"extra {name}", Mark.WRONG, why, "Mend or remove it, or take it out of [extras] on")
+            else DoctorFinding(f"extra {name}", Mark.WRONG, why, _MEND)
             for name, why in self.extras.left_out.items()
         ]
         for name in set(beside()) - self.extras.left_out.keys() - {extra.name for extra in self.extras.on}:
@@ -164,46 +172,6 @@ class Doctor:
 
 async def _told(examined: DoctorFinding) -> Sequence[DoctorFinding]:
     return (examined,)
-
-
-# --- Checks Prometheus and Pyroscope: do they answer, and do they know a node?
-
-
-async def prometheus(settings: Settings, nodes: Sequence[Node], now: Clock) -> tuple[DoctorFinding, ...]:
-    """Does Prometheus answer, and does it know a node?
-
-    Raises: SettingsError when PROMETHEUS_URL is not an address.
-    """
-    history = history_of(settings, nodes)
-    if history is None:
-        return (DoctorFinding("Prometheus", Mark.NOT_SET, "no PROMETHEUS_URL: verdicts come without the past"),)
-    hint = "Is it reachable, and does its label instance hold the inventory's names, addresses or labels?"
-    try:
-        return (await _of_a_node("Prometheus", history, nodes, now, hint),)
-    finally:
-        await history.close()
-
-
-async def pyroscope(settings: Settings, nodes: Sequence[Node], now: Clock) -> tuple[DoctorFinding, ...]:
-    """Does Pyroscope answer, and does it know a node? No result where it is not set.
-
-    Raises: SettingsError when PYROSCOPE_URL is not an address.
-    """
-    profiled = profiled_by(settings, nodes)
-    if profiled is None:
-        return ()
-    hint = "Is it reachable, and which label names nodes there? [pyroscope] label in zombie.toml"
-    return (await _of_a_node("Pyroscope", profiled, nodes, now, hint),)
-
-
-async def _of_a_node(name: str, history: MetricHistory, nodes: Sequence[Node], now: Clock, hint: str) -> DoctorFinding:
-    if not nodes:
-        return DoctorFinding(name, Mark.NOTE, "not tried: there are no nodes")
-    try:
-        evidence = await history.before(nodes[0], now())
-    except CannotRead as no:
-        return DoctorFinding(name, Mark.WRONG, str(no), hint)
-    return DoctorFinding(name, Mark.OK, f"of {nodes[0].name}: {evidence[0].says if evidence else 'no past found'}")
 
 
 # --- The bot that serves on this machine, checked over HTTP by its pages

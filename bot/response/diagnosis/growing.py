@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bot.domain.case import Readings
 from bot.domain.errors import CannotRead
-from bot.domain.growth import CountSample, Growth, growth
-from bot.domain.metric_history import CountedBefore
+from bot.domain.growth import CountedBefore, CountSample, Growth, growth
 from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
@@ -24,11 +23,11 @@ async def grown(
     snapshot: Snapshot,
     playbook: Playbook,
     cause: str | None,
-    before: CountedBefore | None = None,
+    before: Sequence[CountedBefore] = (),
 ) -> Growth | None:
     """Store what was counted on a node now, and return the growth of what its verdict's cause counts.
 
-    Shape: without such growth, the growth that does harm first, if that is soon. `before` knows the counts of this boot
+    Shape: without such growth, the growth that does harm first, if that is soon. `before` know the counts of this boot
     from before the record began.
     Raises: LedgerUnavailable.
     """
@@ -62,7 +61,7 @@ def _telling(found: Mapping[str, Growth], cause: str | None) -> Growth | None:
 
 
 async def _kept(
-    readings: Readings, node: str, snapshot: Snapshot, used: WeighedCause, before: CountedBefore | None
+    readings: Readings, node: str, snapshot: Snapshot, used: WeighedCause, before: Sequence[CountedBefore]
 ) -> Growth | None:
     grows, look, cause = used.cause.grows, _look(snapshot, used), used.cause.name
     if grows is None or look is None:
@@ -70,14 +69,22 @@ async def _kept(
     host, boot = snapshot.get(HostReading), look.boot
     await readings.keep(node, cause, look)
     looks = await readings.looks(node, cause)
-    if before is not None and isinstance(host, HostReading):
-        with contextlib.suppress(CannotRead):  # the verdict says already that the past was not read
-            trend = await before.counted(node, cause, snapshot.taken_at)
-            boot_at = snapshot.taken_at - host.uptime
-            ours = min((look.at for look in looks if look.boot == boot), default=snapshot.taken_at)
-            earlier = (replace(look, boot=boot) for look in trend if boot_at < look.at < ours)
-            looks = (*looks, *earlier)
+    if before and isinstance(host, HostReading):
+        trend = await _counted(before, node, cause, snapshot.taken_at)
+        boot_at = snapshot.taken_at - host.uptime
+        ours = min((look.at for look in looks if look.boot == boot), default=snapshot.taken_at)
+        earlier = (replace(look, boot=boot) for look in trend if boot_at < look.at < ours)
+        looks = (*looks, *earlier)
     return growth(cause, grows, looks, grows.harm(snapshot, used.tuning))
+
+
+async def _counted(before: Sequence[CountedBefore], node: str, cause: str, until: datetime) -> tuple[CountSample, ...]:
+    """The counts of the first that has any."""
+    for each in before:
+        with contextlib.suppress(CannotRead):  # the verdict says already that the past was not read
+            if found := await each.counted(node, cause, until):
+                return found
+    return ()
 
 
 def _look(snapshot: Snapshot, used: WeighedCause) -> CountSample | None:

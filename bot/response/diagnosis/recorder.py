@@ -16,8 +16,8 @@ from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import Conflict, ImpossibleEvent
 from bot.domain.events import Cancelled, IncidentEvent, PlanProposed, PlanWithheld, Triaged
 from bot.domain.fold import after
+from bot.domain.growth import CountedBefore
 from bot.domain.incident import Incident
-from bot.domain.metric_history import CountedBefore
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
@@ -38,7 +38,7 @@ class VerdictRecorder:
     """Records verdicts. Without a `proposer` no plan is ever offered.
 
     Shape: `cases` stores what the nodes said, `readings` what was counted there; None: nothing is stored. `before`
-    knows counts from before the record began.
+    know counts from before the record began.
     """
 
     ledger: ActingLedger
@@ -46,7 +46,7 @@ class VerdictRecorder:
     log: Log
     cases: KeptCases | None = None
     readings: Readings | None = None
-    before: CountedBefore | None = None
+    before: Sequence[CountedBefore] = ()
 
     async def opened(self, incident: Incident) -> None:
         """Record the incident's first entry, unless it is there.

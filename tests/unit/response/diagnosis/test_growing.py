@@ -67,14 +67,14 @@ async def test_what_was_not_read_is_not_kept() -> None:
 
 async def test_what_was_counted_before_joins_in_as_far_as_this_boot_goes_back() -> None:
     history = Before(tuple(CountSample(AT - at * HOUR, 1_000.0 - 10 * at) for at in range(40, 0, -1)))
-    told = await grown(Kept(), "gpu-1", SNAPSHOT, playbook(), LEAK, history)
+    told = await grown(Kept(), "gpu-1", SNAPSHOT, playbook(), LEAK, [history])
     assert told is not None
     assert (told.counted, told.per_hour, told.grows) == (20, 10, True)
 
 
 async def test_our_own_looks_count_before_what_others_counted_meanwhile() -> None:
     ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
-    told = await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, Before((CountSample(AT - 2.5 * HOUR, 9e9),)))
+    told = await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, [Before((CountSample(AT - 2.5 * HOUR, 9e9),))])
     assert told is not None
     assert (told.counted, told.per_hour) == (6, 10)
 
@@ -82,7 +82,7 @@ async def test_our_own_looks_count_before_what_others_counted_meanwhile() -> Non
 async def test_a_past_that_cannot_be_told_changes_nothing() -> None:
     ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
     without = await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK)
-    assert await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, Before(None)) == without
+    assert await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, [Before(None)]) == without
 
 
 async def test_without_keeping_anything_the_same_is_told() -> None:

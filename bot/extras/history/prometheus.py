@@ -20,13 +20,13 @@ from tenacity import AsyncRetrying, RetryError, retry_if_exception_type, stop_af
 
 from bot.domain.errors import CannotRead
 from bot.domain.growth import CountSample
-from bot.domain.metric_history import HISTORY
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
+from bot.extras.history.node_names import any_of, names_of
+from bot.extras.history.past import HISTORY
+from bot.extras.history.prometheus_questions import COUNTED, QUESTIONS, Series, told
 from bot.sources.addresses import is_loopback
-from bot.sources.node_names import any_of, names_of
-from bot.sources.prometheus_questions import COUNTED, QUESTIONS, Series, told
 
 LIMIT_SECONDS = 5.0  # for all questions together: as long as a node is watched, so that nothing waits for it
 ANSWER_LIMIT_BYTES = 1024 * 1024

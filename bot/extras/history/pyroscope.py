@@ -18,12 +18,12 @@ from urllib.parse import urlsplit
 import httpx
 
 from bot.domain.errors import CannotRead
-from bot.domain.metric_history import PROFILED
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
+from bot.extras.history.node_names import any_of, names_of
+from bot.extras.history.past import PROFILED
 from bot.sources.addresses import is_loopback
-from bot.sources.node_names import any_of, names_of
 
 LIMIT_SECONDS = 5.0  # as long as a node is watched, so that nothing waits for it
 ANSWER_LIMIT_BYTES = 2 * 1024 * 1024

@@ -1,20 +1,34 @@
-"""A verdict with earlier measurements beside it; the past explains and never judges."""
+"""What a store measured on a node before the check, beside its verdict; the past explains and never judges."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime
+from typing import Protocol
 
 from bot.domain.contracts import Clock, Listener
 from bot.domain.errors import CannotRead
-from bot.domain.metric_history import HISTORY, MetricHistory
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Unread
 from bot.domain.verdict import Evidence, Verdict
 from bot.response.diagnosis.scheduler import Diagnose
 
+# The names they have among the readings, and among what is unread.
+HISTORY = "prometheus"
+PROFILED = "pyroscope"
 FIRST_TOLD = 4  # the node's own lines before the first line of the past, so that a card of five lines has it
+
+
+class MetricHistory(Protocol):
+    """The metric history of nodes."""
+
+    async def before(self, node: Node, until: datetime) -> tuple[Evidence, ...]:
+        """Return the evidence from the time before.
+
+        Raises: CannotRead when it cannot be read; it fails quickly, because a verdict waits for it.
+        """
 
 
 def with_past(diagnose: Diagnose, past: MetricHistory, clock: Clock, name: str = HISTORY) -> Diagnose:
