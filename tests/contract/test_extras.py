@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -19,62 +20,12 @@ ROOT = Path(__file__).parents[2]
 NAMES = tuple(extra.name for extra in shipped().on)
 CORE = ("check", "serve", "incidents", "remediate", "watch", "undo", "brake", "audit", "replay", "doctor", "settings")
 
-_PROJECT = """
-[project]
-name = "zombie-tides"
-version = "1"
-[project.entry-points."zombie.extras"]
-tides = "zombie_tides:EXTRA"
-stranded = "zombie_tides:STRANDED"
-wrecks = "zombie_tides.no_such_module:EXTRA"
-[tool.hatch.build.targets.wheel]
-packages = ["zombie_tides"]
-"""
-_DOOR = """
-from dataclasses import dataclass
-
-from bot.domain.setting import count, option
-from bot.seats import Extra
-
-
-@dataclass(frozen=True, slots=True)
-class TidesSettings:
-    at_most: int = option(count(1, 9), 3)
-
-
-EXTRA = Extra(
-    "tides",
-    "tides",
-    commands={"tides": "zombie_tides.command"},
-    settings={"tides": TidesSettings},
-    looks="zombie_tides.command:looks",
+PAGE = (ROOT / "docs" / "extending.md").read_text()
+WRECKS = 'wrecks = "zombie_tides.no_such_module:EXTRA"'
+# The page's extra, file by file.
+TIDES = dict(
+    re.findall(r"^`(pyproject\.toml|zombie_tides/\S+?)`[^\n]*:\n\n```\w+\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL)
 )
-STRANDED = Extra("stranded", "nothing", looks="zombie_tides.no_such_module:looks")
-"""
-_COMMAND = """
-from bot.commands import options
-from bot.domain.doctor_finding import DoctorFinding, Mark
-from zombie_tides import TidesSettings
-
-
-def add(commands):
-    parser = options.add_parser(commands, "tides", "say how high it is", "Say how high it is.", "")
-    options.add_places(parser)
-    parser.set_defaults(run=run)
-
-
-def run(arguments):
-    print("at most", options.settings(arguments).of(TidesSettings).at_most)
-    return 0
-
-
-def looks(settings, nodes, clock):
-    async def look():
-        said = settings.of(TidesSettings)
-        return (DoctorFinding("tide gauge", Mark.OK, f"{nodes[0].name} of {clock():%Y}, at most {said.at_most}"),)
-
-    return (("tide gauge", look),)
-"""
 
 
 def zombie(folder: Path, *words: str, beside: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -122,10 +73,11 @@ def test_program_runs_without_each_extra_in_turn(tmp_path: Path, name: str) -> N
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder into which a wheel with an extra, and with one that cannot be loaded, was installed."""
     source, folder = tmp_path_factory.mktemp("tides"), tmp_path_factory.mktemp("site")
-    (source / "pyproject.toml").write_text(_PROJECT)
-    (source / "zombie_tides").mkdir()
-    (source / "zombie_tides" / "__init__.py").write_text(_DOOR)
-    (source / "zombie_tides" / "command.py").write_text(_COMMAND)
+    for path, text in TIDES.items():
+        (source / path).parent.mkdir(exist_ok=True)
+        (source / path).write_text(text)
+    project = (source / "pyproject.toml").read_text()
+    (source / "pyproject.toml").write_text(project.replace("\ntides = ", f"\n{WRECKS}\ntides = "))
     (wheel,) = WheelBuilder(str(source)).build(directory=str(source / "dist"), versions=["standard"])
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(folder)  # which is all that installing it does
