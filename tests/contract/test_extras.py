@@ -21,7 +21,10 @@ NAMES = tuple(extra.name for extra in shipped().on)
 CORE = ("check", "serve", "incidents", "remediate", "watch", "undo", "brake", "audit", "replay", "doctor", "settings")
 
 PAGE = (ROOT / "docs" / "extending.md").read_text()
-WRECKS = 'wrecks = "zombie_tides.no_such_module:EXTRA"'
+BESIDE = 'stranded = "zombie_tides.stranded:EXTRA"\nwrecks = "zombie_tides.no_such_module:EXTRA"'
+STRANDED = """from bot.seats import Extra
+EXTRA = Extra("stranded", "nothing", looks="zombie_tides.no_such_module:looks")
+"""
 # The page's extra, file by file.
 TIDES = dict(
     re.findall(r"^`(pyproject\.toml|zombie_tides/\S+?)`[^\n]*:\n\n```\w+\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL)
@@ -77,7 +80,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (source / path).parent.mkdir(exist_ok=True)
         (source / path).write_text(text)
     project = (source / "pyproject.toml").read_text()
-    (source / "pyproject.toml").write_text(project.replace("\ntides = ", f"\n{WRECKS}\ntides = "))
+    (source / "pyproject.toml").write_text(project.replace("\ntides = ", f"\n{BESIDE}\ntides = "))
+    (source / "zombie_tides" / "stranded.py").write_text(STRANDED)
     (wheel,) = WheelBuilder(str(source)).build(directory=str(source / "dist"), versions=["standard"])
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(folder)  # which is all that installing it does
