@@ -25,7 +25,7 @@ RUN python -m compileall -q /opt/zombie/app \
 FROM python:3.13-slim-trixie
 LABEL org.opencontainers.image.title="zombie" \
     org.opencontainers.image.description="Diagnoses a sick Linux node over SSH and gives one verdict a person can trust." \
-    org.opencontainers.image.version="0.1.0" \
+    org.opencontainers.image.version="0.2.0.dev0" \
     org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/zombie /opt/zombie
 # Whoever runs the image may write here, as in /tmp; a new volume takes owner and mode from this folder.

@@ -1,3 +1,3 @@
 """A bot that looks at a sick Linux node over SSH and gives one verdict."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"

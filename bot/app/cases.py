@@ -90,12 +90,12 @@ async def replayed(
     Shape: to replay a case many times, hand in the same redactor, and a playbook from `judging_once`.
     Raises: CaseError when the case holds settings that cannot be read; UsageError when a change does not fit.
     """
-    return without_secrets(await _judged(case, playbook, changes), redactor)
+    return without_secrets(await judged_as_said(case, playbook, changes), redactor)
 
 
 async def replayed_in_short(case: Case, playbook: Playbook, changes: Sequence[Change], redactor: Redactor) -> Verdict:
     """Return status, cause, confidence and plan alone: enough to see whether it is another verdict. Raises the same."""
-    return _told(await _judged(case, playbook, changes), redactor)
+    return _told(await judged_as_said(case, playbook, changes), redactor)
 
 
 def _told(verdict: Verdict, redactor: Redactor) -> Verdict:
@@ -104,7 +104,8 @@ def _told(verdict: Verdict, redactor: Redactor) -> Verdict:
     return short if short.plan is None else without_secrets(short, redactor)
 
 
-async def _judged(case: Case, playbook: Playbook, changes: Sequence[Change]) -> Verdict:
+async def judged_as_said(case: Case, playbook: Playbook, changes: Sequence[Change] = ()) -> Verdict:
+    """Return the verdict on a case with whatever the case holds: not to be shown. Raises as `replayed`."""
     head, (node, draining) = case.head, surroundings(case.head)
     way = ReplayTransport(case)
     triage = Triage(way, ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH, draining=draining)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from bot.commands import options
@@ -54,6 +55,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     from bot.commands import record
     from bot.surfaces.incidents import incidents_body, incidents_text
 
+    options.print_anything()
     summaries = record.incidents(arguments.environ, arguments.open)
     print(options.as_json(incidents_body(summaries)) + "\n" if arguments.json else incidents_text(summaries), end="")
     return 0
@@ -65,16 +67,19 @@ def run_show(arguments: argparse.Namespace) -> int:
     Raises: UnknownIncident when there is no such incident.
     """
     from bot.commands import record
-    from bot.domain.fold import fold
+    from bot.domain.fold import fold, reckoning
     from bot.surfaces.incidents import incident_body, incident_text
     from bot.surfaces.view.context import ViewContext
 
+    options.print_anything()
     entries = record.story(arguments.environ, record.whole_id(arguments.environ, arguments.id))
     incident = fold(entries)
-    if arguments.json:
-        print(options.as_json(incident_body(incident, entries)))
-    else:
-        print(incident_text(incident, entries, context=ViewContext(words=options.plan_words())), end="")
+    with reckoning(f"Incident {incident.id} cannot be shown"):
+        if arguments.json:
+            text = options.as_json(incident_body(incident, entries)) + "\n"
+        else:
+            text = incident_text(incident, entries, context=ViewContext(words=options.plan_words()))
+    print(text, end="")
     return 0
 
 
@@ -83,14 +88,16 @@ def run_export(arguments: argparse.Namespace) -> int:
 
     Raises: UnknownIncident when there is no such incident; BundleError when the record of it is broken.
     """
-    from bot.app.bundles import export
+    from bot.app.bundles import export, is_in_place
     from bot.app.parts import now
     from bot.commands import record
 
     incident = record.whole_id(arguments.environ, arguments.id)
     path = arguments.out or Path(f"incident-{incident}.jsonl")
+    # Beside the bundle, not in it.
+    told = sys.stderr if is_in_place(path) else sys.stdout
     with record.existing(arguments.environ) as database:
         done = export(database, incident, now(), path, arguments.head)
     said = "with what the node said" if done.has_case else "without what the node said: it was not kept, or is too long"
-    print(f"{path}: {done.entries} entries, {said}; house up to {done.head.house_head or 'no note'}")
+    print(f"{path}: {done.entries} entries, {said}; house up to {done.head.house_head or 'no note'}", file=told)
     return 0

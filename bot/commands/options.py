@@ -123,8 +123,9 @@ def width(elsewhere: int = 80) -> int:
 
 
 def as_json(document: Any) -> str:
-    """Return a document as JSON, laid out for people."""
-    return json.dumps(document, ensure_ascii=False, indent=2)
+    """Return a document as JSON, laid out for people; with escapes where stdout is no UTF-8, which takes any letter."""
+    is_utf8 = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
+    return json.dumps(document, ensure_ascii=not is_utf8, indent=2)
 
 
 def plan_words() -> PlanWords:

@@ -23,15 +23,15 @@ from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from bot.domain.errors import BundleError
-from bot.domain.json_form import NotOfForm, canonical, decoded, lines_of, plain, read, values_in
+from bot.domain.json_form import MOST_ROOM, NotOfForm, canonical, decoded, lines_of, plain, read, room, values_in
 from bot.domain.safe_text import one_line
 
 FORM = 2
 PLAIN_FORM = 1  # of an incident whose entries name nothing kept besides its case
 MOST_BYTES = 128 * 1024 * 1024
-MOST_LINE = 8 * 1024 * 1024  # bytes: a case of a large node has half a megabyte
+MOST_LINE = MOST_ROOM  # bytes, also as text in memory: a case of a large node has half a megabyte
 MOST_LIST = 32 * 1024 * 1024  # bytes of the list of hashes, for as many entries as a bundle can hold
-MOST_STORY = 8 * 1024 * 1024  # bytes of the incident's own entries, which are all in memory at once
+MOST_STORY = 8 * 1024 * 1024  # bytes that the incident's own entries take, which are all in memory at once
 MOST_ENTRIES = 10_000  # of the incident: a fold copies what it has at each of them
 STORY_VALUES = 400_000  # of JSON in all of them
 MOST_VALUES = 100_000  # of JSON in an entry: a verdict has hundreds
@@ -117,13 +117,14 @@ class Bundle:
         """
         parts, size, story = [], 0, _Story()
         for row in self._rows():
-            line = canonical(row).encode()
-            if _ENTRY in row and (too_large := story.with_entry(KeptEntry(**row[_ENTRY]), line)):
+            text = canonical(row)
+            line = text.encode()
+            if _ENTRY in row and (too_large := story.with_entry(KeptEntry(**row[_ENTRY]), text)):
                 raise BundleError(f"The bundle would be too large: {too_large}.", _ALL)
             part = _bytes({"part": _name(row), "sha256": _hash(line), "pieces": dict(_pieces(row))})
             size += len(line) + len(part) + 2
             parts.append(part)
-            if len(line) > MOST_LINE or size > MOST_BYTES:
+            if room(text) > MOST_LINE or size > MOST_BYTES:
                 raise BundleError(
                     f"The bundle would be too large: {_name(row)} makes it {size // 1024 // 1024} MiB.",
                     _ALL,
@@ -146,7 +147,7 @@ class Bundle:
 
 def fits(text: str | None) -> bool:
     """True when a text can be a line of a bundle."""
-    return text is None or (len(text) < MOST_LINE and len(canonical(text).encode()) < MOST_LINE - 20)
+    return text is None or (room(text) < MOST_LINE and room(canonical(text)) < MOST_LINE - 20 * 4)
 
 
 Row: TypeAlias = tuple[str, Any]  # a kind of `ORDER`, and what it holds: BundleHead, KeptEntry or text
@@ -220,10 +221,12 @@ class BundleFile:
         for number in range(1, self._lines + 1):
             line = self._file.readline(MOST_LINE + 1).removesuffix(b"\n")
             try:
-                kind, value = _row(line.decode())
+                text = line.decode()
+                kind, value = _row(text)
                 _check_order(kind, seen, self.form)
-                if kind == _ENTRY and (too_large := story.with_entry(value, line)):
+                if kind == _ENTRY and (too_large := story.with_entry(value, text)):
                     raise NotOfForm(too_large)
+                del line, text  # nobody needs them any more, and they may be large
             except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
                 said = one_line(str(error), 160) or type(error).__name__
                 raise _refused(f"line {number}: {said}") from error
@@ -240,10 +243,10 @@ class _Story:
     size: int = 0
     values: int = 0
 
-    def with_entry(self, entry: KeptEntry, line: bytes) -> str:
+    def with_entry(self, entry: KeptEntry, line: str) -> str:
         """Count another; return why there are too many, for a reader and a writer alike."""
         self.entries += 1
-        self.size += len(line)
+        self.size += max(room(line), room(entry.body))
         self.values += values_in(entry.body)
         if self.entries > MOST_ENTRIES:
             return f"the incident has more than {MOST_ENTRIES:,} entries"

@@ -9,6 +9,7 @@ readable.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -26,6 +27,7 @@ from bot.domain.verdict import Verdict
 
 FORM = 2
 MOST_VALUES = 200_000  # of JSON in a case, about: a large node's has ten thousand, and each takes a hundred bytes
+MOST_ROOM = 256 * 1024 * 1024  # bytes of memory of a line: no more than all of a case may have
 NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # form 1 had no time
 _HOW_TO_RECORD = "Record a case with: zombie check NODE --record DIR"
 _AGAIN = "Copy it again from where it was recorded, or record the node again: zombie check NODE --record DIR"
@@ -103,13 +105,18 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a node said in a check. `form` is the form of the text it was read from."""
+    """What a node said in a check.
+
+    Shape: `form` is the form of the text it was read from, `read_as` that text's content hash; empty where it was made
+    or changed here.
+    """
 
     head: Head
     runs: tuple[Completed, ...] = ()
     asked: tuple[RecordedCommand, ...] = ()
     judged: RecordedVerdict | None = None
     form: int = FORM
+    read_as: str = field(default="", init=False, compare=False, repr=False)
 
     @property
     def probes(self) -> frozenset[str]:
@@ -123,11 +130,11 @@ class Case:
 
     @property
     def digest(self) -> str:
-        """The content hash: SHA-256, in hex, over the text without its last line."""
-        found = hashlib.sha256()
-        for line in self._lines():
-            found.update(line.encode() + b"\n")
-        return found.hexdigest()
+        """The content hash: SHA-256, in hex, over the text without its last line.
+
+        Shape: of the text it was read from: to write it again could cut more, by forms of secrets that came since.
+        """
+        return self.read_as or _hash_of_lines(self._lines())
 
     def _lines(self) -> Iterator[str]:
         clean: dict[str, Any] = redacted(plain(self.head))
@@ -196,25 +203,27 @@ def asked_by(batch: Batch) -> tuple[RecordedCommand, ...]:
     )
 
 
-def read_case(text: str, where: str, name: str) -> Case:
+def read_case(text: str, where: str, name: str, most_room: int = MOST_ROOM) -> Case:
     """Return the case in a text; `where` names it in errors, `name` is the node's name if the text has none.
+
+    Shape: `most_room` is how many bytes of memory a line of it may take.
 
     Raises: CaseError, which names the case and, if it was changed or cut short, its content hash.
     """
     try:
-        return _read(text, where, name)
+        return _read(text, where, name, most_room)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, InventoryError) as error:
         said = one_line(str(error), 160) or type(error).__name__
         raise CaseError(f"{where} is damaged: {said}.", _AGAIN) from error
 
 
-def _read(text: str, where: str, name: str) -> Case:
+def _read(text: str, where: str, name: str, most_room: int) -> Case:
     if values_in(text) + text.count("\n") > MOST_VALUES:
         raise NotOfForm(f"it has more than {MOST_VALUES:,} values")
     first, _, _ = text.partition("\n")
     try:
-        head = decoded(first, MOST_VALUES)
-    except ValueError as error:
+        head = decoded(first, MOST_VALUES, most_room)
+    except json.JSONDecodeError as error:
         raise CaseError(f"{where} is not a case: its first line is not JSON.", _HOW_TO_RECORD) from error
     if not isinstance(head, dict) or not {"case", "recording"} & head.keys():
         raise CaseError(f"{where} is not a case: its first line is not a case's head.", _HOW_TO_RECORD)
@@ -228,16 +237,16 @@ def _read(text: str, where: str, name: str) -> Case:
     if isinstance(form, bool) or form not in (1, FORM) or (form == 1) is not ("recording" in head):
         raise CaseError(f"{where} is a case of an unknown form: {one_line(str(form), 40)}.", _HOW_TO_RECORD)
     if form == 1:
-        rows = (decoded(line, MOST_VALUES) for line in lines_of(text[len(first) + 1 :]) if line)
+        rows = (decoded(line, MOST_VALUES, most_room) for line in lines_of(text[len(first) + 1 :]) if line)
         return Case(Head(valid_name(name)), _safe_runs([read(Completed, row) for row in rows]), form=1)
-    return _second(text, where)
+    return _second(text, where, most_room)
 
 
-def _second(text: str, where: str) -> Case:
+def _second(text: str, where: str, most_room: int) -> Case:
     body, _, last = text.removesuffix("\n").rpartition("\n")
     body += "\n"
     try:
-        kept = decoded(last, MOST_VALUES)
+        kept = decoded(last, MOST_VALUES, most_room)
     except ValueError:
         kept = None
     if not isinstance(kept, dict) or kept.keys() != {"sha256"} or not text.endswith("\n"):
@@ -248,7 +257,7 @@ def _second(text: str, where: str) -> Case:
             f"{one_line(str(kept['sha256'])[:16], 16)}…",
             _AGAIN,
         )
-    rows = (decoded(line, MOST_VALUES) for line in lines_of(body) if line)
+    rows = (decoded(line, MOST_VALUES, most_room) for line in lines_of(body) if line)
     said = read(Head, next(rows))
     asked, runs, verdicts = list[RecordedCommand](), list[Completed](), list[RecordedVerdict]()
     for row in rows:  # made smaller one by one: a line may hold more than is kept of it
@@ -264,12 +273,9 @@ def _second(text: str, where: str) -> Case:
     valid_name(said.node)
     if not 1 <= said.samples <= 60:
         raise NotOfForm(f"samples is {said.samples}, not 1 to 60")
-    return Case(
-        said,
-        _safe_runs(runs),
-        tuple(asked),
-        verdicts[0] if verdicts else None,
-    )
+    case = Case(said, _safe_runs(runs), tuple(asked), verdicts[0] if verdicts else None)
+    object.__setattr__(case, "read_as", now)  # not a field to hand in, so that no changed case keeps it
+    return case
 
 
 def _safe_runs(runs: Sequence[Completed]) -> tuple[Completed, ...]:
@@ -283,6 +289,13 @@ def _safe_runs(runs: Sequence[Completed]) -> tuple[Completed, ...]:
 
 def _hash(body: str) -> str:
     return hashlib.sha256(body.encode()).hexdigest()
+
+
+def _hash_of_lines(lines: Iterator[str]) -> str:
+    found = hashlib.sha256()
+    for line in lines:
+        found.update(line.encode() + b"\n")
+    return found.hexdigest()
 
 
 def _brief(value: str) -> str:

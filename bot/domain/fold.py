@@ -6,7 +6,8 @@ Who may approve, budgets and the brake are guards, in other rooms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
@@ -41,6 +42,7 @@ from bot.domain.events import (
     ValidationStarted,
 )
 from bot.domain.incident import Decision, Incident, StepRecord
+from bot.domain.safe_text import one_line
 from bot.domain.transitions import AFTER_THE_END, BACK, TRANSITIONS, State
 from bot.domain.verdict import Confidence, Verdict
 from bot.domain.wave_events import WaveApproved, WaveEndorsed
@@ -48,6 +50,15 @@ from bot.domain.wave_events import WaveApproved, WaveEndorsed
 if TYPE_CHECKING:
     from bot.domain.wave import WaveApproval
     from bot.domain.wave_events import WaveProposed
+
+
+@contextmanager
+def reckoning(what: str) -> Iterator[None]:
+    """Reckon with recorded values. Raises: ImpossibleEvent where a forged one, such as a huge age, is beyond that."""
+    try:
+        yield
+    except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError) as no:
+        raise ImpossibleEvent(f"{what}: {one_line(str(no), 160) or type(no).__name__}.") from no
 
 
 def triaged_in(entries: Iterable[Entry]) -> Triaged | None:
@@ -73,6 +84,13 @@ def after(incident: Incident, entry: Entry) -> Incident:
 
     Raises: ImpossibleEvent, with the reason, when the entry cannot come next.
     """
+    try:
+        return _after(incident, entry)
+    except (ValueError, ArithmeticError) as no:  # such as a time that no calendar has
+        raise ImpossibleEvent(f"{entry.kind} cannot follow in incident {incident.id}: {no}.") from no
+
+
+def _after(incident: Incident, entry: Entry) -> Incident:
     if (entry.stream, entry.seq) != (incident.id, incident.seq + 1):
         raise ImpossibleEvent(f"{entry.stream}/{entry.seq} is not what follows {incident.id}/{incident.seq}.")
     event = entry.event

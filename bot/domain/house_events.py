@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 HOUSE = "house"  # the stream's name
+OLDER_AT_ONCE = 1_000  # streams in an entry that lists older ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,9 @@ class EntryAnchored:
 class OlderNoted:
     """Streams that programs wrote before entries were anchored, each with its head at that time as `SEQ:HASH`.
 
-    Shape: written once, when the database is migrated; entries up to that head need no anchor, all others do.
+    Shape: written once, when the database is migrated, also where there are none; in several entries, one after the
+    other, where there are more than `OLDER_AT_ONCE`. Entries up to that head need no anchor, all others do. A database
+    made since then has none: the first entry of `house` says so.
     """
 
     heads: Mapping[str, str]

@@ -21,8 +21,15 @@ from bot.domain.action import Plan
 
 MOST_TEXT = 20_000  # characters of a text; a longer text is cut, and says so
 MOST_LINES = 1_000  # texts in a list; the rest is counted
+MOST_ROOM = 8 * 1024 * 1024  # bytes of memory that a text of JSON may take
+MOST_LEVELS = 50  # of lists and objects inside each other
+LONGEST = timedelta(days=300_000)  # that can be added to any year up to the last
+LAST_YEAR = 9_000
 
 _TEXT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)', re.DOTALL)  # linear, also where its end is missing
+
+_LONE = re.compile(r"[\ud800-\udfff]")  # half of a letter, which no UTF-8 holds
+_ASTRAL, _WIDE = re.compile(r"[\U00010000-\U0010ffff]|\\u[dD][89abAB]"), re.compile(r"[\u0100-\uffff]|\\u(?!00)")
 
 Reader: TypeAlias = Callable[[Any, str], Any]  # takes a JSON value, and its position for errors
 
@@ -74,21 +81,59 @@ def values_in(text: str) -> int:
     return sum(map(bare.count, "[{,"))
 
 
-def decoded(text: str, most: int) -> Any:
+def room(text: str) -> int:
+    """Return about how many bytes of memory a text of JSON takes; a single letter makes each of its letters wider.
+
+    Example:
+    >>> room("abc"), room("ab…"), room(r"ab\\ud83d\\ude00")
+    (3, 6, 56)
+    """
+    if text.isascii() and "\\u" not in text:
+        return len(text)
+    return len(text) * (4 if _ASTRAL.search(text) else 2 if _WIDE.search(text) else 1)
+
+
+def decoded(text: str, most: int, most_room: int = MOST_ROOM) -> Any:
     """Return the JSON value in a text that anybody may have written.
 
-    Raises: NotOfForm when it is not JSON, is nested too deeply, or has more than `most` values or a key twice.
+    Raises: NotOfForm when it is not JSON, or holds what none of ours does: more than `most` values, a key twice, many
+    levels, a number that no counter has, half a letter, more letters than there is room for.
 
     Example:
     >>> decoded('{"a": [1]}', 10)
     {'a': [1]}
     """
+    if room(text) > most_room:
+        raise NotOfForm(f"it takes more than {most_room // 1024 // 1024} MiB of memory")
     if values_in(text) > most:
         raise NotOfForm(f"it has more than {most:,} values")
     try:
-        return _DECODER.decode(text)
+        value = _DECODER.decode(text)
     except RecursionError as error:
         raise NotOfForm("it is nested too deeply") from error
+    check_texts(value, most_room)
+    return value
+
+
+def check_texts(value: Any, most: int, levels: int = MOST_LEVELS) -> None:
+    """Raise NotOfForm when a JSON value has a text of more than `most` letters or half a letter, or many levels."""
+    if isinstance(value, str):
+        if len(value) > most:
+            raise NotOfForm(f"it has a text of more than {most:,} letters")
+        if not value.isascii() and _LONE.search(value):
+            raise NotOfForm("it has half a letter, a lone surrogate")
+    elif isinstance(value, dict | list):
+        if not levels:
+            raise NotOfForm("it is nested too deeply")
+        for each in (*value, *value.values()) if isinstance(value, dict) else value:
+            check_texts(each, most, levels - 1)
+
+
+def whole_number(digits: str) -> int:
+    """Return an integer of JSON, as a decoder's `parse_int`. Raises: NotOfForm when no counter of 64 bits holds it."""
+    if len(digits) > 21 or abs(number := int(digits)) > 2**64:
+        raise NotOfForm(f"{digits[:20]} is a larger number than any that is written")
+    return number
 
 
 def plain(value: Any) -> Any:
@@ -173,7 +218,7 @@ def _word(kind: Any, value: Any, where: str) -> Any:
         if kind is datetime:
             return _instant(_of(str, value, where))
         if kind is timedelta:
-            return timedelta(seconds=_of(float, value, where))
+            return _duration(_of(float, value, where))
     except (ValueError, OverflowError) as error:
         raise NotOfForm(f"{where}: {error}") from error
     return _of(kind, value, where)
@@ -218,7 +263,16 @@ def _instant(written: str) -> datetime:
     instant = datetime.fromisoformat(written)
     if instant.tzinfo is None:
         raise ValueError(f"{written} has no time zone")
+    if instant.year > LAST_YEAR:
+        raise ValueError(f"{written} is after the year {LAST_YEAR:,}")
     return instant.astimezone(UTC)
+
+
+def _duration(seconds: float) -> timedelta:
+    duration = timedelta(seconds=seconds)
+    if abs(duration) > LONGEST:
+        raise ValueError(f"{seconds:g} s is longer than {LONGEST.days:,} days")
+    return duration
 
 
 def _key(field: Field[Any], record: Any) -> str:
@@ -243,4 +297,4 @@ def _no_number(constant: str) -> NoReturn:
     raise NotOfForm(f"{constant} is not a number")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=unique)
+_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_int=whole_number, object_pairs_hook=unique)

@@ -186,6 +186,13 @@ def after_wave(wave: Wave, entry: Entry) -> Wave:
 
     Raises: ImpossibleEvent, with the reason, when the entry cannot come next.
     """
+    try:
+        return _after(wave, entry)
+    except (ValueError, ArithmeticError) as no:  # such as a time that no calendar has
+        raise ImpossibleEvent(f"{entry.kind} cannot follow in wave {wave.id}: {no}.") from no
+
+
+def _after(wave: Wave, entry: Entry) -> Wave:
     if (entry.stream, entry.seq) != (wave.id, wave.seq + 1):
         raise ImpossibleEvent(f"{entry.stream}/{entry.seq} is not what follows {wave.id}/{wave.seq}.")
     event = entry.event

@@ -15,10 +15,11 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from bot.domain.entry import NOTED_DIGITS, Event, Head, NotedHead, is_wave
+from bot.domain.entry import NOTED_DIGITS, Entry, Event, Head, NotedHead, instant_of, instant_text, is_wave
 from bot.domain.errors import UnreadableEntry
 from bot.domain.house_events import (
     HOUSE,
+    OLDER_AT_ONCE,
     EntryAnchored,
     IncidentEnded,
     IncidentsPruned,
@@ -26,11 +27,13 @@ from bot.domain.house_events import (
     OlderNoted,
 )
 from bot.ledger.append_only import troubled_triggers
-from bot.ledger.audited_stream import NOT_ITS_END, TABLES, AuditedStream
+from bot.ledger.audited_stream import APART, NOT_ITS_END, TABLES, AuditedStream
 from bot.ledger.chain import FIELDS, Broken, Chain
 from bot.ledger.database import Database
+from bot.ledger.entries import NONE_OLDER
 from bot.ledger.incidents import LINE
 from bot.ledger.mentions import Kind, Mention, Mentions
+from bot.ledger.pruning import SHORTEST
 from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, WAVES
 
 _ROWS = 500  # read at once
@@ -133,6 +136,10 @@ class _House:
         self.unread: Broken | None = None  # the first entry of which this program cannot say what it means
         self._rows = rows
         self._heads = heads
+        self._may_list_older = True  # until the list of older streams has ended
+        self._lists_older = False
+        self._clamped_to = ""  # the time of the last entry before, about another stream
+        self._last = ("", "")  # the stream that the last entry is about, and its time
 
     def mentions(self) -> Iterator[Mention]:
         """Read the stream, and yield its notes about incidents."""
@@ -142,12 +149,19 @@ class _House:
                 self._heads.look(HOUSE, row[1], row[6])
             if entry is None:
                 continue
+            if entry.kind != OlderNoted.__name__ and (self._lists_older or NONE_OLDER in entry.body):
+                self._may_list_older = False
             try:
                 event = entry.event
             except UnreadableEntry as no:
                 self.unread = self.unread or Broken(HOUSE, entry.seq, no.sentence)
+                self._last = ("", str(row[2]))
                 continue
-            for mention in _mentions_of(event):
+            at = self._noted_at(str(row[2]), event)
+            if says := self._out_of_place(entry, event):
+                self.chain.broken.append(Broken(HOUSE, entry.seq, says))
+                continue
+            for mention in _mentions_of(event, at):
                 if 0 <= mention.seq <= _GREATEST:
                     yield mention
                 else:
@@ -155,20 +169,43 @@ class _House:
                         Broken(HOUSE, entry.seq, "notes an entry with a number that none can have")
                     )
 
+    def _out_of_place(self, entry: Entry, event: Event) -> str:
+        """Say what no program writes there, though it could be read."""
+        if isinstance(event, OlderNoted):
+            says = "" if self._may_list_older else "lists older streams, after that list had ended"
+            self._lists_older, self._may_list_older = True, not says and len(event.heads) >= OLDER_AT_ONCE
+            return says
+        if isinstance(event, IncidentsPruned) and entry.at - event.before < SHORTEST - APART:
+            return f"removes incidents that ended less than {SHORTEST.days} days before"
+        return ""
 
-def _mentions_of(event: Event) -> Iterator[Mention]:
-    """Yield what an entry of `house` says about incidents."""
+    def _noted_at(self, at: str, event: Event) -> str:
+        """Return when a note was written; empty where that is not known.
+
+        No entry of `house` is dated before another: once its clock is set back, the entries have the time of the last
+        one before. Those about the same incident, in one transaction, have one time anyway.
+        """
+        about = event.incident if isinstance(event, EntryAnchored | IncidentEnded) else ""
+        if not about or about != self._last[0]:
+            self._clamped_to = self._last[1]
+        self._last = (about, at)
+        return at if at != self._clamped_to else ""
+
+
+def _mentions_of(event: Event, at: str) -> Iterator[Mention]:
+    """Yield what an entry of `house` says about incidents; `at` is when it said so, as far as that is known."""
     if isinstance(event, EntryAnchored):
-        yield Mention(event.incident, "anchor", event.seq, event.head)
+        yield Mention(event.incident, "anchor", event.seq, event.head, at)
     elif isinstance(event, IncidentEnded):
-        yield Mention(event.incident, "end", event.seq, event.head)
+        yield Mention(event.incident, "end", event.seq, event.head, at)
     elif isinstance(event, NodeReleased):
         yield Mention(event.incident, "released", 0, event.node)
     elif isinstance(event, IncidentsPruned | OlderNoted):
         kind: Kind = "pruned" if isinstance(event, IncidentsPruned) else "older"
         for stream, head in event.heads.items():
             seq, _, digest = head.partition(":")
-            yield Mention(stream, kind, int(seq) if _NUMBER.fullmatch(seq) else -1, digest)
+            before = instant_text(event.before) if isinstance(event, IncidentsPruned) else ""
+            yield Mention(stream, kind, int(seq) if _NUMBER.fullmatch(seq) else -1, digest, before)
 
 
 def _rows(connection: Connection, stream: str = "") -> Iterator[Sequence[Any]]:
@@ -199,6 +236,8 @@ def _without_entries(mentions: Iterator[Mention]) -> Iterator[Broken]:
         if end and pruned:
             if (end.seq, end.value) != (pruned.seq, pruned.value):
                 yield Broken(stream, pruned.seq, "was pruned at another entry than the end that house noted")
+            elif end.at and instant_of(end.at) - instant_of(pruned.at) > APART:
+                yield Broken(stream, pruned.seq, f"was pruned as of {pruned.at}, and ended at {end.at}")
         elif end:
             yield Broken(stream, 0, NOT_ITS_END.format(end.seq))
         elif "anchor" in kinds or "older" in kinds:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from bot.domain.entry import ANCHORED, Entry, Head, instant_of, is_wave
+from bot.domain.entry import ANCHORED, Entry, Head, instant_of, instant_text, is_wave
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.events import PlanProposed, StepStarted
 from bot.domain.fold import after, fold
@@ -23,7 +23,7 @@ from bot.ledger.wave_rows import wave_line
 NOT_ITS_END = "does not end as noted in house, with entry {0}: entries were removed, added or rewritten"
 TABLES: Mapping[Kind, str] = {"line": "incidents", "hold": "holds", "attempt": "attempts", "wave": "waves"}
 _NOTES = ("anchor", "end", "older")
-_APART = timedelta(minutes=1)  # an older program noted an attempt some milliseconds before its entry
+APART = timedelta(minutes=1)  # of what a transaction writes: an older program asked for the time more than once
 
 
 class AuditedStream:
@@ -37,6 +37,7 @@ class AuditedStream:
         self.stream = stream
         self.chain = Chain(stream)
         self._anchors = {mention.seq: mention.value for mention in mentions if mention.kind in _NOTES}
+        self._noted_at = {mention.seq: mention.at for mention in mentions if mention.kind == "anchor"}
         self._end = max((mention.seq for mention in mentions if mention.kind == "end"), default=0)
         self._older = max((mention.seq for mention in mentions if mention.kind == "older"), default=0)
         self._rows = {mention.kind: mention.value for mention in mentions if mention.kind not in _NOTES}
@@ -62,6 +63,9 @@ class AuditedStream:
             if noted != self.chain.head.hash and is_right and not self._is_rewritten:  # reported once
                 self._is_rewritten = True
                 self._broken.append(Broken(self.stream, seq, "is not the entry that house noted: it was rewritten"))
+        if (at := self._noted_at.get(seq)) and entry is not None and instant_of(at) - entry.at > APART:
+            says = f"is dated {instant_text(entry.at)}, and house noted it at {at}: it is dated back"
+            self._broken.append(Broken(self.stream, seq, says))
         is_due = seq > self._older and (seq == 1 or row[4] in ANCHORED) and not self.chain.broken
         if self._needs_notes and is_due and seq not in self._anchors:
             self._needs_notes = False  # reported once
@@ -164,6 +168,6 @@ def _counted(node: str, proposed: PlanProposed) -> list[str]:
 
 def _is_about(text: object, entry: Entry) -> bool:
     try:
-        return abs(instant_of(str(text)) - entry.at) <= _APART
+        return abs(instant_of(str(text)) - entry.at) <= APART
     except ValueError:
         return False

@@ -20,9 +20,11 @@ from bot.domain.house_events import (
     CauseLookedAt,
     CauseMuted,
     CauseUnmuted,
+    OlderNoted,
     SymptomCaught,
     VerdictMarked,
 )
+from bot.domain.json_form import MOST_ROOM, MOST_TEXT, check_texts, room, whole_number
 from bot.domain.safe_text import redacted
 from bot.ledger.tables import ENTRIES
 
@@ -38,6 +40,9 @@ CAPTURES = (
     CaptureEnded.__name__,
 )
 
+NONE_OLDER = "none_older"  # a key in the body of the first entry of `house`
+_MOST_LETTERS = 5 * MOST_TEXT  # in a text of a body: marks may make it longer than what was cut
+_DECODER = json.JSONDecoder(parse_int=whole_number)  # built once, as an entry is read often
 _NOW = {
     "sqlite": "SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
     "postgresql": "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')",
@@ -133,17 +138,26 @@ def entry_of(row: Any) -> Entry:
     Raises: UnreadableEntry when the row is malformed.
     """
     try:
-        body = json.loads(row.body)
+        if room(row.body) > MOST_ROOM:
+            raise ValueError(f"its body takes more than {MOST_ROOM // 1024 // 1024} MiB of memory")
+        body = _DECODER.decode(row.body)
         if not isinstance(body, dict):
             raise ValueError("its body is not a JSON object")
+        if len(row.body) > _MOST_LETTERS:
+            check_texts(body, _MOST_LETTERS)
         return Entry(row.stream, row.seq, instant_of(row.at), row.by, row.kind, body, row.hash)
     except (TypeError, ValueError, RecursionError) as no:
         raise UnreadableEntry(f"Entry {row.stream}/{row.seq} is malformed: {no}.") from no
 
 
 def sealed(stream: str, before: Head, at: str, event: Event, by: str) -> Entry:
-    """Return the entry of an event, without secrets, chained to the entry before it."""
+    """Return the entry of an event, without secrets, chained to the entry before it.
+
+    Shape: the first of `house` also says that no stream is older than its notes, unless it lists those.
+    """
     body = redacted(body_of(event))
+    if stream == HOUSE and not before.seq and not isinstance(event, OlderNoted):
+        body[NONE_OLDER] = True
     seq, kind = before.seq + 1, kind_of(event)
     digest = chained(before.hash, stream, seq, at, by, kind, written(body))
     return Entry(stream, seq, instant_of(at), by, kind, body, digest)

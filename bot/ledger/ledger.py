@@ -352,8 +352,9 @@ class Ledger:
     def _add_to_incident(
         self, connection: Connection, stream: str, expected_seq: int | None, events: Sequence[Event], by: str
     ) -> tuple[Entry, ...]:
-        entries = [self._add(connection, stream, expected_seq, events[0], by)]
-        entries += [self._add(connection, stream, None, event, by) for event in events[1:]]
+        now = self._now(connection)  # of all of it: however long it takes, no note is later than its entry
+        entries = [append_entry(connection, stream, expected_seq, events[0], by, now)]
+        entries += [append_entry(connection, stream, None, event, by, now) for event in events[1:]]
         # Folded as it will be read, without secrets. If that fails the transaction is rolled back.
         incident = self._folds.incident(connection, stream)
         if incident is None:
@@ -366,11 +367,11 @@ class Ledger:
         for entry in entries:
             if entry.kind in ANCHORED:
                 anchor = EntryAnchored(stream, entry.kind, entry.seq, entry.hash)
-                self._add(connection, HOUSE, None, anchor, BOT)
+                append_entry(connection, HOUSE, None, anchor, BOT, now)
         if incident.ended:
             holds.release(connection, incident.id)
             ended = IncidentEnded(incident.id, incident.state.value, entries[-1].seq, entries[-1].hash)
-            self._add(connection, HOUSE, None, ended, BOT)
+            append_entry(connection, HOUSE, None, ended, BOT, now)
         return tuple(entries)
 
     def _add(self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:

@@ -25,13 +25,15 @@ class Mention:
     """Something said about a stream elsewhere.
 
     Shape: of an `end`, an `anchor`, an `older` and a `pruned`, `seq` and `value` are an entry's number and hash; of a
-    `line`, a `hold`, an `attempt` or a `wave`, `value` is a row of that table as JSON.
+    `line`, a `hold`, an `attempt` or a `wave`, `value` is a row of that table as JSON. `at` is when an `end` or an
+    `anchor` was noted, empty if not known; of a `pruned`, before when it had to have ended.
     """
 
     stream: str
     kind: Kind
     seq: int
     value: Any
+    at: str = ""
 
 
 class Mentions:
@@ -42,7 +44,7 @@ class Mentions:
         for statement in (
             "PRAGMA journal_mode = OFF",
             "PRAGMA synchronous = OFF",
-            "CREATE TABLE mentions (stream TEXT, kind TEXT, seq INTEGER, value TEXT)",
+            "CREATE TABLE mentions (stream TEXT, kind TEXT, seq INTEGER, value TEXT, at TEXT)",
         ):
             self._kept.execute(statement)
 
@@ -57,11 +59,11 @@ class Mentions:
 
         Raises: LedgerUnavailable when there is no room for the temporary file.
         """
-        rows = ((_text(each.stream), each.kind, each.seq, _text(each.value)) for each in mentions)
+        rows = ((_text(each.stream), each.kind, each.seq, _text(each.value), each.at) for each in mentions)
         try:
             with contextlib.closing(self._kept.cursor()) as cursor:
                 cursor.execute("BEGIN")
-                cursor.executemany("INSERT INTO mentions VALUES (?, ?, ?, ?)", rows)
+                cursor.executemany("INSERT INTO mentions VALUES (?, ?, ?, ?, ?)", rows)
                 cursor.execute("COMMIT")
         except sqlite3.Error as no:
             raise LedgerUnavailable(
@@ -77,9 +79,9 @@ class Mentions:
         """Return the mentions of a stream, by the entries' numbers, and forget them."""
         named = _text(stream)
         found = tuple(
-            Mention(str(stream), row[0], row[1], json.loads(row[2]))
+            Mention(str(stream), row[0], row[1], json.loads(row[2]), row[3])
             for row in self._kept.execute(
-                "SELECT kind, seq, value FROM mentions WHERE stream = ? ORDER BY seq, rowid", (named,)
+                "SELECT kind, seq, value, at FROM mentions WHERE stream = ? ORDER BY seq, rowid", (named,)
             )
         )
         if found:
@@ -88,8 +90,8 @@ class Mentions:
 
     def left(self) -> Iterator[Mention]:
         """Yield the mentions of streams that were not read."""
-        for row in self._kept.execute("SELECT stream, kind, seq, value FROM mentions ORDER BY stream, seq, rowid"):
-            yield Mention(str(json.loads(row[0])), row[1], row[2], json.loads(row[3]))
+        for row in self._kept.execute("SELECT stream, kind, seq, value, at FROM mentions ORDER BY stream, seq, rowid"):
+            yield Mention(str(json.loads(row[0])), row[1], row[2], json.loads(row[3]), row[4])
 
 
 def as_json(value: Any) -> Any:

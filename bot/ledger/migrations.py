@@ -12,14 +12,12 @@ from sqlalchemy import Connection, select
 from bot.domain.alert import BOT
 from bot.domain.errors import ImpossibleEvent, LedgerUnavailable, UnreadableEntry
 from bot.domain.fold import fold
-from bot.domain.house_events import HOUSE, EntryAnchored, OlderNoted
+from bot.domain.house_events import HOUSE, OLDER_AT_ONCE, EntryAnchored, OlderNoted
 from bot.ledger.append_only import TRIGGERS
 from bot.ledger.entries import append_entry, database_time, head_of, read_stream, streams
 from bot.ledger.incidents import summarise
 from bot.ledger.machines import fill_machines
 from bot.ledger.tables import ENTRIES
-
-_NOTED_AT_ONCE = 1_000  # streams in an entry
 
 Change: TypeAlias = str | dict[str, str] | Callable[[Connection], None]  # a dict: by dialect
 
@@ -46,10 +44,19 @@ def _note_older(connection: Connection) -> None:
     older = [
         row.stream for row in connection.execute(first) if row.stream not in opened and row.at <= (since or row.at)
     ]
-    for at in range(0, len(older), _NOTED_AT_ONCE):
-        heads = {name: head_of(connection, name)[0] for name in older[at : at + _NOTED_AT_ONCE]}
+    for at in range(0, len(older), OLDER_AT_ONCE):
+        heads = {name: head_of(connection, name)[0] for name in older[at : at + OLDER_AT_ONCE]}
         noted = OlderNoted({name: f"{head.seq}:{head.hash}" for name, head in heads.items()})
         append_entry(connection, HOUSE, None, noted, BOT, database_time(connection))
+
+
+def _none_older(connection: Connection) -> None:
+    """End the list of streams that are older than anchors, also an empty one: an audit takes no later one."""
+    kinds = select(ENTRIES.c.kind).where(ENTRIES.c.stream == HOUSE)
+    if connection.execute(kinds.limit(1)).first() is None:
+        return  # the first entry says so
+    if connection.execute(kinds.where(ENTRIES.c.kind == OlderNoted.__name__).limit(1)).first() is None:
+        append_entry(connection, HOUSE, None, OlderNoted({}), BOT, database_time(connection))
 
 
 _COUNTED = "GENERATED ALWAYS AS IDENTITY"
@@ -189,6 +196,7 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
             PRIMARY KEY (source, name, key, node))""",
         'CREATE INDEX signals_by_age ON signals ("at")',
     ),
+    (_none_older,),
 )
 VERSION = len(MIGRATIONS)
 

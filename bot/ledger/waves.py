@@ -40,11 +40,12 @@ class Waves:
         if not is_wave(wave) or not is_who(by) or not isinstance(event, WAVE_EVENTS):
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {wave} so.")
         with self._database.writing() as connection:
-            entry = append_entry(connection, wave, expected_seq, event, by, self._now(connection))
+            now = self._now(connection)
+            entry = append_entry(connection, wave, expected_seq, event, by, now)
             # Folded as it will be read, without secrets. If that fails the transaction is rolled back.
             write_wave(connection, fold_wave(read_stream(connection, wave)))
             anchor = EntryAnchored(wave, entry.kind, entry.seq, entry.hash)
-            append_entry(connection, HOUSE, None, anchor, BOT, self._now(connection))
+            append_entry(connection, HOUSE, None, anchor, BOT, now)
             return entry
 
     def find(self, wave: str) -> Wave | None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from bot.domain.errors import MalformedDelivery
+from bot.domain.json_form import LAST_YEAR
 from bot.domain.safe_text import one_line, redacted, safe_value
 
 DEEPEST = 32  # levels; known bodies nest ten deep
@@ -73,13 +74,13 @@ def labels(body: Mapping[str, Any], key: str) -> dict[str, str]:
 
 
 def instant(body: Mapping[str, Any], key: str) -> datetime | None:
-    """Return an RFC 3339 instant; None if it is missing or has no time zone."""
+    """Return an RFC 3339 instant; None if it is missing, has no time zone, or no record could hold it."""
     value = body.get(key)
     if not isinstance(value, str) or len(value) > 40:
         return None
     try:
         found = datetime.fromisoformat(value)
-        return found.astimezone(UTC) if found.tzinfo is not None else None
+        return found.astimezone(UTC) if found.tzinfo is not None and found.year <= LAST_YEAR else None
     except (ValueError, OverflowError):
         return None
 

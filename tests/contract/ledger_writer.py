@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from datetime import datetime, timedelta
-from itertools import count
+from datetime import timedelta
+
+from sqlalchemy import event
 
 from bot.domain.alert import Alert
 from bot.domain.entry import Entry
@@ -17,7 +18,6 @@ from bot.domain.errors import Conflict
 from bot.domain.events import AlertJoined, Cancelled
 from bot.domain.house_events import HOUSE, WishRefused
 from bot.ledger import Database, Ledger
-from tests.record.incidents import BEGAN_AT
 
 SHARED = "shared0000"
 
@@ -44,15 +44,14 @@ def join(ledger: Ledger, mark: str) -> Entry:
 
 def hang(database: Database) -> None:
     """End an incident and stop in the middle of it: its entry is written, the house's is not, nothing is committed."""
-    asked = count(1)
 
-    def time() -> datetime:
-        if next(asked) == 2:
+    @event.listens_for(database.engine, "before_cursor_execute")
+    def stops(_: object, __: object, statement: str, values: object, *___: object) -> None:
+        if statement.startswith("INSERT INTO entries") and f"'{HOUSE}'" in str(values):
             print("inside", flush=True)
             threading.Event().wait()
-        return BEGAN_AT
 
-    ledger = Ledger(database, time)
+    ledger = Ledger(database)
     ledger.append(SHARED, ledger.head(SHARED).seq, Cancelled("killed in the middle"), "bot")
 
 

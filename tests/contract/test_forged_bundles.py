@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from bot.actions import ACTIONS
 from bot.app.bundles import Verified
 from bot.domain.bundle import MOST_ENTRIES, MOST_LINE, MOST_LIST, Bundle, KeptEntry
 from bot.domain.case import read_case
-from bot.domain.entry import Head, chained
+from bot.domain.entry import Head, chained, written
 from bot.domain.errors import BundleError
 from bot.domain.fold import fold
 from bot.domain.safe_text import safe
@@ -59,14 +59,14 @@ def resealed(rows: Iterable[KeptEntry], after: Head = Head()) -> tuple[KeptEntry
     return tuple(found)
 
 
-def house_of(entries: Iterable[KeptEntry], house: Iterable[KeptEntry]) -> tuple[KeptEntry, ...]:
+def house_of(entries: Iterable[KeptEntry], house: Iterable[KeptEntry], **fields: Any) -> tuple[KeptEntry, ...]:
     """A `house` that notes these entries in place of the genuine ones."""
     by_seq, rows = {entry.seq: entry for entry in entries}, list[KeptEntry]()
     for row in house:
         body = json.loads(row.body)
         if body.get("seq") in by_seq and "head" in body:
             body["head"] = by_seq[body["seq"]].hash
-        rows.append(row._replace(body=json.dumps(body, sort_keys=True, separators=(",", ":"))))
+        rows.append(row._replace(body=json.dumps(body, sort_keys=True, separators=(",", ":")), **fields))
     return resealed(rows)
 
 
@@ -79,7 +79,8 @@ def all_anew(scene: Scene, **fields: Any) -> Bundle:
     """Every entry and every note written anew, so that nothing in the bundle contradicts anything else."""
     rows = [row._replace(**fields) if row.kind == "Approved" or "at" in fields else row for row in scene.bundle.entries]
     entries = resealed(rows)
-    forged = with_house(replace(scene.bundle, entries=entries), house_of(entries, scene.bundle.house))
+    dated = {"at": fields["at"]} if "at" in fields else {}
+    forged = with_house(replace(scene.bundle, entries=entries), house_of(entries, scene.bundle.house, **dated))
     by = tuple(row.by for row in entries if row.kind == "Approved")
     return replace(forged, head=replace(forged.head, approvals=by), report=report_of(entries))
 
@@ -117,6 +118,47 @@ def dated_back(scene: Scene) -> Bundle:
     at = "2020-01-01T00:00:00.000Z"
     rows = resealed(row._replace(at=at) if row.kind == "Approved" else row for row in scene.bundle.entries)
     return with_house(replace(scene.bundle, entries=rows), house_of(rows, scene.bundle.house))
+
+
+def noted_late(scene: Scene) -> Bundle:
+    """An incident of another year, which the house of today notes."""
+    rows = resealed(row._replace(at="2019-01-01T00:00:00.000Z") for row in scene.bundle.entries)
+    forged = replace(scene.bundle, entries=rows, report=report_of(rows))
+    return with_house(forged, house_of(rows, scene.bundle.house))
+
+
+def cut_off(scene: Scene) -> Bundle:
+    """Its end is missing, and so is the note of it."""
+    rows = scene.bundle.entries[:-1]
+    forged = replace(scene.bundle, entries=rows, report=report_of(rows))
+    return with_house(forged, tuple(scene.bundle.house)[:-1])
+
+
+def with_value(scene: Scene, kind: str, path: Sequence[str | int], value: Any) -> Bundle:
+    """A value of an entry is changed, and everything else made to fit as far as that can be."""
+
+    def changed(row: KeptEntry) -> KeptEntry:
+        body = held = json.loads(row.body)
+        for key in path[:-1]:
+            held = held[key]
+        held[path[-1]] = value
+        return row._replace(body=written(body))
+
+    rows = resealed(changed(row) if row.kind == kind else row for row in scene.bundle.entries)
+    return with_house(replace(scene.bundle, entries=rows), house_of(rows, scene.bundle.house))
+
+
+def with_case(scene: Scene, body: str) -> Bundle:
+    """A case of that body, with a content hash that fits, which the verdict's entry names."""
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    rows = resealed(row._replace(body=row.body.replace(scene.bundle.head.case, digest)) for row in scene.bundle.entries)
+    text = f'{body}{{"sha256":"{digest}"}}\n'
+    forged = with_house(replace(scene.bundle, entries=rows, case=text), house_of(rows, scene.bundle.house))
+    return replace(forged, head=replace(forged.head, case=digest), report=report_of(rows))
+
+
+def body_of_case(scene: Scene) -> str:
+    return (scene.bundle.case or "").removesuffix("\n").rpartition("\n")[0] + "\n"
 
 
 def after_the_end(scene: Scene) -> Bundle:
@@ -180,6 +222,8 @@ FORGERIES: dict[str, Forgery] = {
     "all written anew": partial(all_anew, by="slack:T024BE7LD/U666"),
     "all dated back": partial(all_anew, at="2020-01-01T00:00:00.000Z"),
     "a yes dated back": dated_back,
+    "an incident noted years after it is dated": noted_late,
+    "its end cut off, and the note of it": cut_off,
     "an entry after the end": after_the_end,
     "a note that nobody here can read": noted_by_tomorrow,
     "a note that is not JSON": partial(noted_by_tomorrow, body='{"x":NaN}'),
@@ -211,6 +255,8 @@ def test_forged_bundle_is_not_whole(scene: Scene, forgery: str) -> None:
     ("forgery", "says"),
     [
         ("a yes dated back", "is dated back: 2020-01-01T00:00:00.000Z, and the entry before it"),
+        ("an incident noted years after it is dated", "it is dated 2019-01-01T00:00:00.000Z, and house noted it 2"),
+        ("its end cut off, and the note of it", "nothing says that entry 5 was the last"),
         ("an entry after the end", "the end that house notes is entry 6, and it has 7"),
         ("a note that nobody here can read", "entry house/5: An entry of kind 'OfTomorrow'"),
         ("a note that is not JSON", "entry house/5: its body is not written as the ledger writes bodies"),
@@ -220,6 +266,93 @@ def test_forged_bundle_is_not_whole(scene: Scene, forgery: str) -> None:
 def test_forgery_is_found_without_a_head(scene: Scene, forgery: str, says: str) -> None:
     found = looked_at(FORGERIES[forgery](scene))
     assert any(says in each for each in (*found.broken, *found.unproven)), found
+
+
+def test_bundle_of_another_program_is_not_called_broken(scene: Scene) -> None:
+    found = looked_at(of_another_program(scene), scene.head)
+    assert (found.broken, len(found.unproven)) == ([], 1)
+    assert "zombie 0.0.1 wrote it, and its report has other words" in found.unproven[0]
+
+
+def test_genuine_bundle_of_when_the_clock_was_set_back_is_not_called_broken(scene: Scene) -> None:
+    earlier = resealed(row._replace(at="2019-01-01T00:00:00.000Z") for row in scene.bundle.entries)
+    forged = replace(scene.bundle, entries=earlier, report=report_of(earlier))
+    first, *rest = house_of(earlier, scene.bundle.house, at="2026-11-21T00:00:00.000Z")
+    rows = resealed((first, *rest), Head(4, "ab" * 32))
+    found = looked_at(with_house(forged, rows, f"4:{'ab' * 32}"))
+    assert (found.broken, len(found.unproven)) == ([], 1)
+    assert "the clock was set back, or it is forged" in found.unproven[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("Triaged", ("verdict", "slowness"), 10**400),
+        ("Triaged", ("verdict", "slowness"), 1e300),
+        ("Triaged", ("verdict", "took_seconds"), 1e300),
+        ("Triaged", ("verdict", "took_seconds"), 10**13),
+        ("Triaged", ("verdict", "heat", "percents", 0, 0), 10**400),
+        ("Triaged", ("taken_at",), "9999-12-31T23:59:59+00:00"),
+        ("PlanProposed", ("plan", "steps", 0, "limit_seconds"), 1e300),
+        ("PlanProposed", ("approvals_needed",), 2**70),
+        ("AlertReceived", ("alert", "fired_at"), "9999-12-31T23:59:59+00:00"),
+        ("Approved", ("reason",), "x" * 200_000),
+        ("Escalated", ("sentence",), [[]]),
+    ],
+)
+def test_value_that_nobody_can_reckon_with_is_a_finding(
+    scene: Scene, kind: str, path: tuple[str | int, ...], value: Any
+) -> None:
+    assert not is_whole(looked_at(with_value(scene, kind, path, value), scene.head))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("heat", "cores"), []),
+        (("heat", "percents"), []),
+        (("heat", "percents"), [[]]),
+        (("heat", "spans"), []),
+        (("heat", "hot"), 2**60),
+        (("plan", "ends", "rows", 0, "age"), 2**62),
+    ],
+)
+def test_what_cannot_be_shown_is_broken(scene: Scene, path: tuple[str | int, ...], value: Any) -> None:
+    found = looked_at(with_value(scene, "Triaged", ("verdict", *path), value))
+    assert [each for each in found.broken if each.startswith("its entries cannot be shown: ")], found
+
+
+def test_case_that_other_forms_of_secrets_cut_is_the_case_behind_the_verdict(scene: Scene) -> None:
+    body = body_of_case(scene)
+    assert '"stderr":"' in body
+    found = looked_at(with_case(scene, body.replace('"stderr":"', '"stderr":"password=hunter2 ', 1)))
+    assert (found.broken, found.unproven) == ([], [])
+    assert any("the verdict, derived again" in each for each in found.holds)
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ('{"x":"\\ud800"}', "half a letter"),
+        ('{"x":' + "[" * 60 + "]" * 60 + "}", "nested too deeply"),
+        ('{"x":' + "[" * 900 + "]" * 900 + "}", "nested too deeply"),
+        ('{"within_seconds":' + "9" * 400 + "}", "a larger number than any"),
+        ('{"within_seconds":1e300}', "damaged"),
+    ],
+)
+def test_case_that_no_recorder_writes_is_broken(scene: Scene, value: str, says: str) -> None:
+    first, _, rest = body_of_case(scene).partition("\n")
+    draining = json.dumps(json.loads(first)["draining"], sort_keys=True, separators=(",", ":"))
+    assert draining in first
+    (broken,) = looked_at(with_case(scene, f"{first.replace(draining, value)}\n{rest}")).broken
+    assert (broken.startswith("the case: "), says in broken) == (True, True), broken
+
+
+def test_more_texts_than_the_entries_name_are_one_finding(scene: Scene) -> None:
+    mine = lines_of(scene.bundle)
+    mine[0] = mine[0].replace('"bundle":1', '"bundle":2')
+    found = looked_at(sealed([*mine[:-1], *['{"kept":"x"}'] * 20_000, mine[-1]]))
+    assert found.broken == ["what was kept: there is more than its entries name"]
 
 
 @pytest.mark.parametrize("forgery", ["all written anew", "all dated back"])
@@ -293,6 +426,9 @@ MALFORMED: dict[str, tuple[Callable[[list[str], list[str]], list[str]], str]] = 
     "deeply nested": (lambda mine, _: [*mine[:-1], '{"report":' + "[" * 90_000 + "]" * 90_000 + "}"], "too deeply"),
     "many values": (lambda mine, _: [*mine[:-1], '{"report":[' + "[]," * 100_000 + "0]}"], "more than 100,000 values"),
     "no number": (lambda mine, _: [*mine[:-1], '{"report":NaN}'], "NaN is not a number"),
+    "a huge number": (lambda mine, _: [*mine[:-1], '{"report":' + "9" * 400 + "}"], "a larger number than any"),
+    "half a letter": (lambda mine, _: [*mine[:-1], '{"report":"\\ud83d"}'], "half a letter"),
+    "many levels": (lambda mine, _: [*mine[:-1], '{"report":' + "[" * 60 + "]" * 60 + "}"], "too deeply"),
 }
 
 
@@ -365,16 +501,33 @@ def swollen(scene: Scene) -> Bundle:
     return with_house(scene.bundle, resealed([*house, *[other] * 10_000]))
 
 
-def one_large_reading(scene: Scene) -> bytes:
+def one_large_reading(scene: Scene, first_letter: str = "", letters: int = MOST_LINE - 1_000_000) -> bytes:
     """One command said as much as a line of a bundle holds, and the verdict's entry names that case."""
     case = read_case(scene.bundle.case or "", "here", "n")
     first, *rest = case.runs
-    said = "x y=1 z:2 [3]\n" * ((MOST_LINE - 1_000_000) // 16)
+    said = first_letter + "x y=1 z:2 [3]\n" * (letters // 16)
     large = replace(case, runs=(replace(first, stdout=said), *rest)).text()
     digest = read_case(large, "here", "n").digest
     rows = resealed(row._replace(body=row.body.replace(scene.bundle.head.case, digest)) for row in scene.bundle.entries)
     forged = with_house(replace(scene.bundle, entries=rows, case=large), house_of(rows, scene.bundle.house))
     return raw_of(replace(forged, head=replace(forged.head, case=digest), report=report_of(rows)))
+
+
+def long_reason(scene: Scene, reason: str) -> bytes:
+    """Somebody gave a reason of eight megabytes."""
+    rows = with_value(scene, "Approved", ("reason",), reason).entries
+    lines = [json.dumps({"entry": row._asdict()}, sort_keys=True, separators=(",", ":")) for row in rows]
+    mine = lines_of(scene.bundle)
+    return sealed([mine[0], *lines, *mine[1 + len(lines) :]])
+
+
+def with_report(scene: Scene, report: str, is_escaped: bool = False) -> bytes:
+    return sealed([*lines_of(scene.bundle)[:-1], json.dumps({"report": report}, ensure_ascii=is_escaped)])
+
+
+def with_large_case(scene: Scene, case: str) -> bytes:
+    mine = lines_of(scene.bundle)
+    return sealed([*mine[:-2], json.dumps({"case": case}, ensure_ascii=False), mine[-1]])
 
 
 def many_values(scene: Scene) -> bytes:
@@ -384,11 +537,23 @@ def many_values(scene: Scene) -> bytes:
     return sealed([mine[0], *written, mine[-1]])
 
 
+EMOJI = "\U0001f600"
 BIG: dict[str, Callable[[Scene], tuple[bytes, int]]] = {
     "house": lambda scene: (raw_of(swollen(scene)), 0),
     "report": lambda scene: (raw_of(replace(scene.bundle, report="a, b\n" * 200_000)), 1),
     "case": lambda scene: (raw_of(replace(scene.bundle, case="[],\n" * 300_000)), 1),
     "a reading": lambda scene: (one_large_reading(scene), 0),
+    # A letter of four bytes makes each letter of its text take as many.
+    "a reading with an emoji": lambda scene: (one_large_reading(scene, EMOJI, MOST_LINE // 4 - 1_000_000), 0),
+    "a case with an emoji": lambda scene: (with_large_case(scene, EMOJI + "a b\n" * (MOST_LINE // 5 - 50)), 2),
+    "a report with an emoji": lambda scene: (with_report(scene, EMOJI + "a b " * (MOST_LINE // 4 - 50)), 2),
+    "a report with an escaped emoji": lambda scene: (
+        with_report(scene, EMOJI + "a b " * (MOST_LINE // 4 - 50), True),
+        2,
+    ),
+    "a reason": lambda scene: (long_reason(scene, "aa " * 2_600_000), 1),
+    "a reason with an emoji": lambda scene: (long_reason(scene, EMOJI + "aa " * 2_600_000), 2),
+    "a reason with an emoji, that fits": lambda scene: (long_reason(scene, EMOJI + "aa " * 600_000), 1),
     "values of entries": lambda scene: (many_values(scene), 2),
     "values": lambda scene: (sealed([*lines_of(scene.bundle)[:-1], '{"report":[' + "[]," * 2_700_000 + "0]}"]), 2),
     "parts": lambda _: (b'{"bundle":1}\n{"parts":[' + b"{}," * 2_700_000 + b'{}],"sha256":"' + b"0" * 64 + b'"}\n', 1),

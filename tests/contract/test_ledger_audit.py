@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, create_engine, text
 
 from bot.__main__ import main
 from bot.domain.entry import NOTHING_BEFORE, Head, NotedHead, chained, written
 from bot.domain.fold import fold
-from bot.domain.house_events import HOUSE, BrakePulled
+from bot.domain.house_events import HOUSE, BrakePulled, EntryAnchored, OlderNoted
 from bot.domain.transitions import State
 from bot.ledger import Audit, Database, Ledger, audit, exported
 from bot.ledger.append_only import TRIGGERS
-from bot.ledger.entries import head_of, insert_entry, read_stream, sealed
+from bot.ledger.entries import append_entry, database_time, head_of, insert_entry, read_stream, sealed
 from bot.ledger.incidents import summarise
+from bot.ledger.migrations import VERSION, migrate
 from bot.ledger.tables import ENTRIES
 from tests.record.incidents import ASKER, PROPOSED, TRIAGED, WAYS
 from tests.record.keeping import keep
 
+NO_NUMBER = "notes an entry with a number that none can have"
 FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")
 OPEN, ENDED, DECLINED = "open000000", "ended00000", "declined00"
 STATES = ((ENDED, State.RESOLVED), (OPEN, State.ACTING), (DECLINED, State.DECLINED))  # two of one node, one by one
@@ -362,19 +366,94 @@ def test_what_no_ledger_writes_is_broken_though_every_hash_fits(
 
 @on_both
 @pytest.mark.parametrize(
-    ("kind", "body"),
+    ("kind", "body", "says"),
     [
-        ("EntryAnchored", {"incident": OPEN, "kind": "Approved", "seq": 10**30, "head": "x"}),
-        ("EntryAnchored", {"incident": OPEN, "kind": "Approved", "seq": -1, "head": "x"}),
-        ("OlderNoted", {"heads": {OPEN: "9" * 5_000 + ":x"}}),
-        ("OlderNoted", {"heads": {OPEN: "nothing"}}),
-        ("IncidentsPruned", {"heads": {OPEN: "٣:x"}, "before": "2026-11-21T10:00:00+00:00"}),
+        (
+            "EntryAnchored",
+            {"incident": OPEN, "kind": "Approved", "seq": 10**30, "head": "x"},
+            "is a larger number than",
+        ),
+        ("EntryAnchored", {"incident": OPEN, "kind": "Approved", "seq": 2**63, "head": "x"}, NO_NUMBER),
+        ("EntryAnchored", {"incident": OPEN, "kind": "Approved", "seq": -1, "head": "x"}, NO_NUMBER),
+        ("IncidentsPruned", {"heads": {OPEN: "9" * 5_000 + ":x"}, "before": "2026-11-21T10:00:00+00:00"}, NO_NUMBER),
+        ("IncidentsPruned", {"heads": {OPEN: "nothing"}, "before": "2026-11-21T10:00:00+00:00"}, NO_NUMBER),
+        ("IncidentsPruned", {"heads": {OPEN: "٣:x"}, "before": "2026-11-21T10:00:00+00:00"}, NO_NUMBER),
     ],
 )
-def test_note_with_a_number_that_no_entry_can_have_is_broken(filled: Database, kind: str, body: dict[str, Any]) -> None:
-    found = after(filled, added(HOUSE, kind, written({"form": 1, **body})))
-    says = f"{HOUSE}/{Ledger(filled).head(HOUSE).seq + 1}: notes an entry with a number that none can have"
-    assert [str(one) for one in found.broken] == [says]
+def test_note_with_a_number_that_no_entry_can_have_is_broken(
+    filled: Database, kind: str, body: dict[str, Any], says: str
+) -> None:
+    (broken,) = after(filled, added(HOUSE, kind, written({"form": 1, **body}))).broken
+    assert (broken.stream, broken.seq, says in broken.says) == (HOUSE, Ledger(filled).head(HOUSE).seq + 1, True)
+
+
+def anchored_today(connection: Connection) -> None:
+    """A forger who also has `house` note the incident of another year."""
+    dated_back("2019-01-01T00:00:00.000Z")(connection)
+    opening = read_stream(connection, "forged0000")[0]
+    anchor = EntryAnchored("forged0000", opening.kind, opening.seq, opening.hash)
+    append_entry(connection, HOUSE, None, anchor, "bot", database_time(connection))
+
+
+@on_both
+def test_incident_noted_years_after_it_is_dated_is_found(filled: Database) -> None:
+    (broken,) = after(filled, anchored_today).broken
+    assert str(broken).startswith("forged0000/1: is dated 2019-01-01T00:00:00.000Z, and house noted it at 2")
+
+
+def listed_as_older(connection: Connection) -> None:
+    """A forger who has `house` list it among the incidents that are older than its notes."""
+    dated_back("2019-01-01T00:00:00.000Z")(connection)
+    head = head_of(connection, "forged0000")[0]
+    older = OlderNoted({"forged0000": f"{head.seq}:{head.hash}"})
+    append_entry(connection, HOUSE, None, older, "bot", database_time(connection))
+
+
+@on_both
+def test_later_list_of_older_streams_is_broken(filled: Database) -> None:
+    found = after(filled, listed_as_older)
+    assert "lists older streams, after that list had ended" in str(found.broken[0])
+
+
+@pytest.mark.parametrize("version", range(1, VERSION))
+def test_list_of_older_streams_ends_in_every_database(version: int, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'zombie.db'}"
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        migrate(connection, version)
+    engine.dispose()
+    with Database.open(url) as database:
+        keep(Ledger(database), DECLINED, WAYS[State.DECLINED])
+        assert audit(database).broken == ()
+        assert "lists older streams, after that list" in str(after(database, listed_as_older).broken[0])
+
+
+def test_genuine_record_is_whole_whatever_its_clock_did(tmp_path: Path) -> None:
+    began = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+    slow = itertools.count()
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        # Every question for the time takes ten minutes; then it is an hour earlier, and the next year, and then not.
+        keep(Ledger(database, lambda: began + timedelta(minutes=10 * next(slow))), DECLINED, WAYS[State.DECLINED])
+        keep(Ledger(database, lambda: began - timedelta(hours=1)), ENDED, WAYS[State.DECLINED])
+        keep(Ledger(database, lambda: began + timedelta(days=400)), "ahead00000", WAYS[State.DECLINED])
+        keep(Ledger(database), OPEN, WAYS[State.ACTING])
+        assert audit(database).broken == ()
+
+
+@on_both
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("ValidationStarted", {"window_seconds": 10**13, "note": "", "waiting": 0}),
+        ("ValidationStarted", {"window_seconds": 1e300, "note": "", "waiting": 0}),
+        ("StepVerified", {"number": 1, "took_seconds": 10**13}),
+    ],
+)
+def test_row_with_a_huge_duration_is_a_finding_and_no_crash(filled: Database, kind: str, body: dict[str, Any]) -> None:
+    found = after(filled, added(OPEN, kind, written({"form": 1, **body})))
+    assert [(each.stream, each.seq) for each in (*found.broken, *found.unread)] == [
+        (OPEN, Ledger(filled).head(OPEN).seq + 1)
+    ]
 
 
 @on_both

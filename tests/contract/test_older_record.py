@@ -23,7 +23,7 @@ from bot.domain.wave import WaveState
 from bot.domain.wave_events import TurnOutcome
 from bot.ledger import Database, Ledger, ReadingStore, Waves, audit
 from bot.ledger.append_only import TRIGGERS
-from bot.ledger.entries import insert_entry, sealed
+from bot.ledger.entries import append_entry, database_time, insert_entry, sealed
 from bot.ledger.incidents import summarise
 from tests.record.incidents import ASKER, OPENING
 
@@ -69,6 +69,16 @@ def test_incidents_older_than_anchors_are_listed_once_and_none_can_be_added_to_t
         summarise(connection, fold((entry,)))
     (broken,) = audit(older).broken
     assert str(broken).endswith("entry 1 of forged0000, AlertReceived, is missing: it is not anchored")
+
+
+def test_list_of_older_incidents_takes_no_other_also_at_once(older: Database) -> None:
+    with older.writing() as connection:
+        entry = sealed("forged0000", Head(), "2019-01-01T00:00:00.000Z", OPENING, ASKER)
+        insert_entry(connection, entry)
+        summarise(connection, fold((entry,)))
+        later = OlderNoted({"forged0000": f"1:{entry.hash}"})
+        append_entry(connection, HOUSE, None, later, "bot", database_time(connection))
+    assert "lists older streams, after that list had ended" in str(audit(older).broken[0])
 
 
 def test_older_incident_may_go_on_but_is_what_it_was(older: Database) -> None:

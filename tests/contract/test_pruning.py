@@ -121,13 +121,48 @@ def test_record_is_append_only_again_and_what_is_taken_out_by_hand_is_found(data
 def test_pruning_that_names_another_end_than_house_noted_is_found(database: Database) -> None:
     then = Ledger(database, long_ago)
     tell(then, "gone", "gone", Cancelled("asked twice"))
-    then.append(HOUSE, None, IncidentsPruned({"gone": f"1:{'ab' * 32}"}, long_ago()), "bot")
+    then.append(HOUSE, None, IncidentsPruned({"gone": f"1:{'ab' * 32}"}, long_ago() - YEAR), "bot")
     with database.writing() as connection, deletions_allowed(connection):
         connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == "gone"))
         connection.execute(delete(INCIDENTS))
     assert [(broken.stream, broken.says) for broken in audit(database).broken] == [
         ("gone", "was pruned at another entry than the end that house noted")
     ]
+
+
+def removed_by_hand(database: Database, name: str, before: datetime) -> None:
+    """A forger removes an incident, and writes that it was pruned."""
+    ledger = Ledger(database)
+    head = ledger.head(name)
+    ledger.append(HOUSE, None, IncidentsPruned({name: f"{head.seq}:{head.hash}"}, before), "terminal:ann")
+    with database.writing() as connection, deletions_allowed(connection):
+        connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == name))
+        connection.execute(delete(INCIDENTS).where(INCIDENTS.c.id == name))
+
+
+@pytest.mark.parametrize(
+    ("before", "says"),
+    [
+        (datetime(2000, 1, 1, tzinfo=UTC), "gone: was pruned as of 2000-01-01T00:00:00.000Z, and ended at 2"),
+        (datetime.now(UTC) + YEAR, "house: removes incidents that ended less than 2 days before"),
+    ],
+)
+def test_incident_of_today_that_was_pruned_is_found(database: Database, before: datetime, says: str) -> None:
+    tell(Ledger(database), "gone", "gone", Cancelled("asked twice"))
+    removed_by_hand(database, "gone", before)
+    first = audit(database).broken[0]
+    assert f"{first.stream}: {first.says}".startswith(says)
+
+
+def test_pruning_holds_where_a_clock_was_ahead_when_they_ended(database: Database) -> None:
+    tell(Ledger(database), "ahead", "ahead", Cancelled("asked twice"))
+    then = Ledger(database, long_ago)
+    for name in ("gone", "stays"):
+        tell(then, name, name, Cancelled("asked twice"))
+    assert audit(database).broken == ()
+    Pruner(database, "bot").incidents(YEAR)
+    assert names(database) == {"ahead", "stays"}
+    assert audit(database).broken == ()
 
 
 def test_who_follows_the_record_misses_nothing_after_it_was_pruned(database: Database) -> None:

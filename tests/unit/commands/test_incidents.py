@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -165,6 +168,40 @@ def test_broken_line_is_named(run: Run, url: str) -> None:
     trigger, entry = out.splitlines()[:2]
     assert trigger.startswith("broken: database: the trigger entries_stay_as_they_are")
     assert entry.startswith(f"broken: {ID}/4: ")
+
+
+def at_a_shell(tmp_path: Path, line: str, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ZOMBIE_STATE_DIR": str(tmp_path / "state")}
+    environment |= {"PYTHONPATH": str(Path(__file__).parents[3]), "ZOMBIE": f"{sys.executable} -m bot", **more}
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_bundle_goes_through_a_pipe_and_into_a_file_of_the_shell(url: str, tmp_path: Path) -> None:
+    tell(url, State.RESOLVED)
+    piped = at_a_shell(tmp_path, f"$ZOMBIE incidents export {ID} -o /dev/stdout | $ZOMBIE verify /dev/stdin")
+    assert (piped.returncode, "broken" in piped.stdout) == (2, False), piped.stdout
+    assert piped.stdout.splitlines()[-1] == f"not all proven: incident {ID}", "no case is kept with it"
+    assert piped.stderr.startswith("/dev/stdout: 10 entries")
+    path = tmp_path / "b.jsonl"
+    assert at_a_shell(tmp_path, f"$ZOMBIE incidents export {ID} -o /dev/stdout > {path}").returncode == 0
+    assert at_a_shell(tmp_path, f"$ZOMBIE verify {path}").returncode == 2
+
+
+def test_incident_is_shown_in_an_ascii_locale(url: str, tmp_path: Path) -> None:
+    with Database.open(url) as database:
+        keep(Ledger(database), ID, (*WAYS[State.ACTING], Escalated("naïve 😀", "Look at its console…")))
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    shown = at_a_shell(tmp_path, f"$ZOMBIE incidents show {ID}", **ascii_only)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    shown = at_a_shell(tmp_path, f"$ZOMBIE incidents show {ID} --json", **ascii_only)
+    assert json.loads(shown.stdout)["entries"][-1]["body"]["because"] == "naïve 😀"
 
 
 def test_record_that_lacks_a_noted_head_is_broken(run: Run, url: str) -> None:

@@ -1,7 +1,7 @@
 """The table of transitions, walked whole, and what the fold knows of an incident."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -283,6 +283,15 @@ def test_entry_of_another_stream_or_place_is_refused() -> None:
     for wrong in (entry(TRIAGED, 2, "another000"), entry(TRIAGED, 3), entry(TRIAGED, 1)):
         with pytest.raises(ImpossibleEvent, match="is not what follows"):
             after(incident, wrong)
+
+
+def test_time_that_no_calendar_has_cannot_follow() -> None:
+    incident = fold(entries(WAYS[State.RESOLVED][: WAYS[State.RESOLVED].index(VALIDATING)]))
+    last = entry(replace(VALIDATING, window=timedelta(days=290_000)), incident.seq + 1)
+    with pytest.raises(
+        ImpossibleEvent, match=r"ValidationStarted cannot follow in incident .*: date value out of range"
+    ):
+        after(incident, replace(last, at=datetime(9999, 1, 1, tzinfo=UTC)))
 
 
 def test_entry_of_a_newer_program_stops_the_fold() -> None:

@@ -52,6 +52,8 @@ _commands = st.lists(_text, min_size=1).map(tuple)
 _steps = st.lists(st.builds(Step, _text, st.just({"unit": HOSTILE}), _commands), min_size=1).map(tuple)
 _plan = st.builds(Plan, _text, _steps)
 
+_instants = st.datetimes(max_value=datetime(9000, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001
+
 arbitrary = st.builds(
     Verdict,
     node=st.just("node-1"),
@@ -62,9 +64,10 @@ arbitrary = st.builds(
     evidence=st.lists(_evidence, max_size=12).map(tuple),
     ruled_out=st.lists(st.builds(RuledOut, _text, _text), max_size=20).map(tuple),
     unread=st.lists(st.builds(Unread, _text, _text), max_size=14).map(tuple),
-    muted=st.lists(st.builds(Mute, _text, _text, st.datetimes(timezones=st.just(UTC)), _text, _text), max_size=3).map(
-        tuple
-    ),
+    muted=st.lists(
+        st.builds(Mute, _text, _text, _instants, _text, _text),
+        max_size=3,
+    ).map(tuple),
     undecided=st.lists(st.builds(Undecided, _text, _text, st.booleans(), _text), max_size=9).map(tuple),
     suspects=st.lists(_text, max_size=3).map(tuple),
     plan=st.one_of(st.none(), _plan),
