@@ -1,0 +1,242 @@
+"""What systemctl does to a unit: it is disabled, masked or started, and brought back to how it was.
+
+A verb is a row of one table. Its proof is the unit's own state. Defined in: systemctl(1), org.freedesktop.systemd1(5).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.actions.conflicts import Conflicts
+from bot.actions.dependents import Dependents
+from bot.domain.action import Action, Args, Facts, Proof, RemedyRules, Step, by_sudo
+from bot.domain.command import Command, Outputs
+from bot.domain.errors import CannotRead
+from bot.probes.formats.systemd_span import systemd_span
+
+PROPERTIES = ("Id", "Names", "LoadState", "ActiveState", "SubState", "UnitFileState", "NRestarts", "RestartUSec")
+SHORTEST = timedelta(seconds=15)
+RESTORE = "restore_unit"
+WAYS_BACK = ("enable", "unmask", "start")
+_RUNS = {"active", "activating", "reloading", "refreshing"}
+_ON = {"active", "activating", "deactivating", "reloading", "refreshing", "maintenance"}
+_STARTS_AT_BOOT = {"enabled", "enabled-runtime", "linked", "linked-runtime", "alias"}
+_MASKED = {"masked", "masked-runtime"}
+_LONGEST_REST = timedelta(hours=1)
+
+
+# --- a unit's state
+
+
+def looks(args: Args) -> tuple[Command, ...]:
+    """Return the command that reads the unit; it needs no root."""
+    argv = ("systemctl", "show", "--no-pager", "-p", ",".join(PROPERTIES), "--", args["unit"])
+    return (Command("unit", argv, lane="systemd", output_limit_bytes=16 * 1024),)
+
+
+def facts(args: Args, outputs: Outputs) -> Facts:
+    """Return the unit's properties.
+
+    Raises: CannotRead when systemd does not say whether it runs and whether it starts at boot.
+    """
+    found = dict(line.split("=", 1) for line in outputs.text("unit").splitlines() if "=" in line)
+    properties = {name: found[name] for name in PROPERTIES if name in found}
+    if not properties.get("ActiveState") or not properties.get("LoadState"):
+        raise CannotRead(f"systemd does not say how {args['unit']} is")
+    return properties
+
+
+def facts_to_restore(args: Args, outputs: Outputs) -> Facts:
+    """Return the unit's state without its restarts: a unit that crashed before may crash again, and still be restored.
+
+    Raises: as `facts`.
+    """
+    return {name: value for name, value in facts(args, outputs).items() if name not in ("NRestarts", "SubState")}
+
+
+def patience(before: Facts) -> timedelta:
+    """Return how long to wait before a unit that systemd may restart counts as off: 1.5 times its RestartSec.
+
+    Example:
+    >>> patience({"RestartUSec": "1min 30s"}), patience({"RestartUSec": "100ms"})
+    (datetime.timedelta(seconds=135), datetime.timedelta(seconds=15))
+    """
+    rests = systemd_span(before.get("RestartUSec", "")) or timedelta(0)
+    return max(SHORTEST, 1.5 * min(rests, _LONGEST_REST))
+
+
+# --- proofs
+
+
+def is_off(args: Args, before: Facts, now: Facts) -> Proof:
+    """Judge whether the unit neither runs, nor is starting, nor starts at the next boot."""
+    off = now["ActiveState"] not in _ON and now.get("UnitFileState", "") not in _STARTS_AT_BOOT
+    return Proof.PROVEN if off else Proof.NOT_YET
+
+
+def is_masked(args: Args, before: Facts, now: Facts) -> Proof:
+    """Judge whether the unit does not run, and nothing can start it."""
+    masked = now["LoadState"] == "masked" or now.get("UnitFileState", "") in _MASKED
+    return Proof.PROVEN if masked and now["ActiveState"] not in _ON else Proof.NOT_YET
+
+
+def is_steady(args: Args, before: Facts, now: Facts) -> Proof:
+    """Judge whether the unit runs, and systemd did not have to restart it since.
+
+    A manual start sets `NRestarts` to 0; if the unit was running already, the counter stays. systemd counts since 235;
+    before that, running at every look must be enough.
+    """
+    counted = before.get("NRestarts", "0") if before["ActiveState"] == "active" else "0"
+    steady = now.get("NRestarts", counted) == counted
+    return Proof.PROVEN if now["ActiveState"] == "active" and steady else Proof.NOT_YET
+
+
+def is_back(args: Args, before: Facts, now: Facts) -> Proof:
+    """Judge whether the unit has the state that the verbs lead to."""
+    so = {
+        "enable": now.get("UnitFileState", "") in _STARTS_AT_BOOT,
+        "unmask": now["LoadState"] != "masked" and now.get("UnitFileState", "") not in _MASKED,
+        "start": now["ActiveState"] in _RUNS,
+    }
+    return Proof.PROVEN if all(so[verb] for verb in args["verbs"].split()) else Proof.NOT_YET
+
+
+# --- the way back
+
+
+def undo_disable(args: Args, before: Facts) -> tuple[Step, ...]:
+    """Return the step that restores the recorded state.
+
+    Example:
+    >>> [step.commands for step in undo_disable({"unit": "ecs.service"}, {"ActiveState": "activating",
+    ...     "UnitFileState": "enabled"})]
+    [('sudo -n systemctl enable -- ecs.service', 'sudo -n systemctl start -- ecs.service')]
+    """
+    was_enabled = before.get("UnitFileState") in ("enabled", "enabled-runtime")
+    return _back(args, before, "enable" if was_enabled else "")
+
+
+def undo_mask(args: Args, before: Facts) -> tuple[Step, ...]:
+    """Return the step that restores the recorded state.
+
+    Example:
+    >>> [step.commands for step in undo_mask({"unit": "x.service"}, {"ActiveState": "inactive", "LoadState": "loaded"})]
+    [('sudo -n systemctl unmask -- x.service',)]
+    """
+    return _back(args, before, "" if before.get("LoadState") == "masked" else "unmask")
+
+
+def _back(args: Args, before: Facts, verb: str) -> tuple[Step, ...]:
+    """The verb, if there is one, and a start if the unit ran or was about to; no step where nothing is to be done."""
+    ran = before.get("ActiveState") in ("active", "activating", "reloading")
+    verbs = [verb] * bool(verb) + ["start"] * ran
+    lines = tuple(f"sudo -n systemctl {word} -- {shlex.quote(args['unit'])}" for word in verbs)
+    return (Step(RESTORE, {"unit": args["unit"], "verbs": " ".join(verbs)}, lines),) if lines else ()
+
+
+def rights_back(args: Args) -> tuple[tuple[str, ...], ...]:
+    """Return the argument lists run as root; without verbs, those of all verbs."""
+    verbs: Iterable[str] = args["verbs"].split() if "verbs" in args else WAYS_BACK
+    return tuple(("systemctl", verb, "--", args["unit"]) for verb in verbs)
+
+
+@dataclass(frozen=True, slots=True)
+class StartedAgain:
+    """Reads what else a start among the verbs starts and stops; the other verbs start and stop nothing.
+
+    For a masked unit systemd knows which units conflict with it, but not its own conflicts.
+    """
+
+    conflicts: Conflicts = Conflicts()
+
+    def looks(self, args: Args) -> tuple[Command, ...]:
+        """Return the command, if the unit is started."""
+        return self.conflicts.looks(args) if "start" in args["verbs"].split() else ()
+
+    def affects(self, args: Args, outputs: Outputs) -> str:
+        """Describe what starts with the unit and what stops for it. Raises: as in `Conflicts`."""
+        return self.conflicts.affects(args, outputs) if "start" in args["verbs"].split() else ""
+
+
+# --- the verbs
+
+_DISABLE = (("systemctl", "disable", "--now", "--", "{unit}"),)
+_MASK = (("systemctl", "mask", "--now", "--", "{unit}"),)
+_START = (("systemctl", "start", "--", "{unit}"),)
+_BEFORE_REBOOT = RemedyRules(before_reboot="a reboot restarts every unit that is not disabled")
+
+ACTIONS = (
+    Action(
+        name="disable_unit",
+        title="Disable {unit}",
+        verb="disable",
+        impact="{unit} stops now and does not start at the next boot",
+        targets=("unit",),
+        commands=by_sudo(_DISABLE),
+        rights=_DISABLE,
+        looks=looks,
+        facts=facts,
+        judge=is_off,
+        patience=patience,
+        inverse=undo_disable,
+        stops_a_unit=True,
+        around=Dependents(),
+        remedy=_BEFORE_REBOOT,
+    ),
+    # For units without [Install] section, or that something enables again.
+    Action(
+        name="mask_unit",
+        title="Mask {unit}",
+        verb="mask",
+        impact="{unit} stops now, and nothing can start it until it is unmasked",
+        targets=("unit",),
+        commands=by_sudo(_MASK),
+        rights=_MASK,
+        looks=looks,
+        facts=facts,
+        judge=is_masked,
+        patience=patience,
+        inverse=undo_mask,
+        stops_a_unit=True,
+        around=Dependents(masks=True),
+        remedy=_BEFORE_REBOOT,
+    ),
+    # For a unit that starts at boot and was found stopped. It never stops or disables anything.
+    Action(
+        name="start_unit",
+        title="Start {unit}",
+        verb="start",
+        impact="{unit} starts now, and with it what it requires",
+        note="Somebody may have stopped it on purpose. A start cannot be undone: the bot never stops what it started.",
+        targets=("unit",),
+        commands=by_sudo(_START),
+        rights=_START,
+        looks=looks,
+        facts=facts,
+        judge=is_steady,
+        patience=patience,
+        starts_a_unit=True,
+        around=Conflicts(),
+        remedy=RemedyRules(only_where="it starts a unit that was found stopped"),
+    ),
+)
+
+# Undoes the first two; no playbook asks for it.
+BRING_BACK = Action(
+    name=RESTORE,
+    title="Bring back {unit}",
+    verb="bring back",
+    impact="{unit} is brought back ({verbs})",
+    targets=("unit",),
+    commands=by_sudo(rights_back),
+    rights=rights_back,
+    looks=looks,
+    facts=facts_to_restore,
+    judge=is_back,
+    patience=lambda before: SHORTEST,
+    around=StartedAgain(),
+    remedy=None,
+)
