@@ -11,10 +11,9 @@ connection, plain or gzip:
     profile.folded()                               # the lines that stackcollapse-perf.pl prints
 """
 
-from bot.profile.profile import Profile
+from bot.profile.profile import Profile, meaning
 from bot.profile.reader import Reader, Sample, TimesFallBack
 from bot.profile.selection import Selection
-from bot.profile.signatures import meaning
 
 __all__ = [
     "Profile",

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bot.domain.safe_text import decode
+from bot.domain.safe_text import decode, safe
 from bot.profile.counts import Counts
 from bot.profile.selection import Selection
+from bot.profile.signatures import LOCK, MOST_FRAMES, Signature, signature_of
 
 ROWS = 50  # of a second, as in FlameScope: 20 ms each
 LONGEST_SECONDS = 86_400
@@ -46,6 +47,49 @@ class HotFunction:
     def document(self) -> dict[str, Any]:
         """Return it as JSON's own types."""
         return asdict(self) | {"share": round(self.share, 4)}
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileMeaning:
+    """What the hottest core's function means.
+
+    Shape: `share_of_core` is of the samples of that core (of all non-idle samples, if the text has no cores); `under`
+    are the callers, innermost first; `signature` is None if no row has the function; `lock_of` is the row above a lock.
+    """
+
+    hot: HotFunction
+    share_of_core: float
+    under: tuple[str, ...]
+    signature: Signature | None
+    lock_of: Signature | None = None
+
+    @property
+    def points_at(self) -> str:
+        """The slug of a cause, empty if the function points at none."""
+        rows = (self.lock_of, self.signature)
+        return next((row.points_at for row in rows if row is not None and row.points_at), "")
+
+    @property
+    def says(self) -> str:
+        """What it means, as the end of a sentence; empty if no row has the function."""
+        if self.signature is None:
+            return ""
+        if self.signature is LOCK:
+            above = self.lock_of.does if self.lock_of is not None else f"taken in {self.under[0]}" if self.under else ""
+            return f"{LOCK.does}{': ' if above else ''}{above}"
+        return self.signature.does
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON types, if a row has the function."""
+        assert self.signature is not None
+        return {
+            "signature": self.signature.name,
+            "does": self.says,
+            "points_at": self.points_at or None,
+            "share_of_core": round(self.share_of_core, 4),
+            "under": [safe(name) for name in self.under[:MOST_FRAMES]],
+            "source": self.signature.source,
+        }
 
 
 @dataclass(frozen=True)
@@ -124,8 +168,6 @@ class Profile:
 
     def document(self) -> dict[str, Any]:
         """Return the profile as JSON's own types: schema 1 of `zombie profile --format json`."""
-        from bot.profile.signatures import meaning  # imported here: it imports this file
-
         hot, top = self.hot_functions()
         meant = meaning(self)
         return {
@@ -156,3 +198,25 @@ class Profile:
             samples=times,
             share=times / self.busy_samples,
         )
+
+
+def meaning(profile: Profile) -> ProfileMeaning | None:
+    """Return what the hottest core's function means; None if everything is idle."""
+    hot, _ = profile.hot_functions()
+    if hot is None:
+        return None
+    core = next((core for core in profile.cores if core.core == hot.core), None)
+    under = _under(profile, hot)
+    first, above = signature_of([hot.function, *under])
+    share = hot.samples / core.samples if core is not None else hot.share
+    return ProfileMeaning(hot, share, under, first, above)
+
+
+def _under(profile: Profile, hot: HotFunction) -> tuple[str, ...]:
+    """The callers in the heaviest stack of this process that ends in this function, innermost first."""
+    start, end = hot.process.replace(" ", "_").encode(), f";{hot.function}".encode()
+    heaviest, most = b"", 0
+    for key, times in profile.stacks.items():
+        if times > most and key.endswith(end) and key.startswith(start):
+            heaviest, most = key, times
+    return tuple(reversed(heaviest.decode("utf-8", "backslashreplace").split(";")[1:-1]))

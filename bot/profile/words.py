@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.domain.safe_text import one_line
-from bot.profile.profile import HotFunction, Profile
-from bot.profile.signatures import meaning
+from bot.profile.profile import HotFunction, Profile, meaning
 
 MOST_LINES = 10
 HEADING = ("Of all", "Function", "Where")
