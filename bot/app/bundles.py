@@ -244,10 +244,10 @@ class _Look:
     def _of_time(self, event: EntryAnchored, at: datetime, at_before: str | None) -> None:
         """Compare when an entry is dated with when `house` noted it, which is in the same transaction."""
         dated, noted = self._dated.get(event.seq, at), instant_text(at)
-        if at - dated <= APART or noted == at_before:  # its clock was set back: no entry is dated before another
+        if at - dated <= APART:
             return
         says = f"entry {self._incident.id}/{event.seq}: it is dated {instant_text(dated)}, and house noted it {noted}"
-        if at_before is None:
+        if at_before is None or noted == at_before:  # no entry is dated before another
             self._findings.unproven.append(f"{says}: the clock was set back, or it is forged")
         else:
             self._findings.broken.append(says)

@@ -32,7 +32,7 @@ from bot.ledger.chain import FIELDS, Broken, Chain
 from bot.ledger.database import Database
 from bot.ledger.entries import NONE_OLDER
 from bot.ledger.incidents import LINE
-from bot.ledger.mentions import Kind, Mention, Mentions
+from bot.ledger.mentions import UNSURE, Kind, Mention, Mentions
 from bot.ledger.pruning import SHORTEST
 from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, WAVES
 
@@ -180,7 +180,7 @@ class _House:
         return ""
 
     def _noted_at(self, at: str, event: Event) -> str:
-        """Return when a note was written; empty where that is not known.
+        """Return when a note was written, behind `UNSURE` where its time is only that of the entry before it.
 
         No entry of `house` is dated before another: once its clock is set back, the entries have the time of the last
         one before. Those about the same incident, in one transaction, have one time anyway.
@@ -189,7 +189,7 @@ class _House:
         if not about or about != self._last[0]:
             self._clamped_to = self._last[1]
         self._last = (about, at)
-        return at if at != self._clamped_to else ""
+        return at if at != self._clamped_to else f"{UNSURE}{at}"
 
 
 def _mentions_of(event: Event, at: str) -> Iterator[Mention]:
@@ -197,7 +197,7 @@ def _mentions_of(event: Event, at: str) -> Iterator[Mention]:
     if isinstance(event, EntryAnchored):
         yield Mention(event.incident, "anchor", event.seq, event.head, at)
     elif isinstance(event, IncidentEnded):
-        yield Mention(event.incident, "end", event.seq, event.head, at)
+        yield Mention(event.incident, "end", event.seq, event.head, "" if at.startswith(UNSURE) else at)
     elif isinstance(event, NodeReleased):
         yield Mention(event.incident, "released", 0, event.node)
     elif isinstance(event, IncidentsPruned | OlderNoted):

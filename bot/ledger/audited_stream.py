@@ -17,7 +17,7 @@ from bot.domain.wave import Wave, after_wave, fold_wave
 from bot.ledger.chain import Broken, Chain
 from bot.ledger.incidents import line_of
 from bot.ledger.machines import MACHINE_ID
-from bot.ledger.mentions import Kind, Mention, as_json
+from bot.ledger.mentions import UNSURE, Kind, Mention, as_json
 from bot.ledger.wave_rows import wave_line
 
 NOT_ITS_END = "does not end as noted in house, with entry {0}: entries were removed, added or rewritten"
@@ -63,9 +63,13 @@ class AuditedStream:
             if noted != self.chain.head.hash and is_right and not self._is_rewritten:  # reported once
                 self._is_rewritten = True
                 self._broken.append(Broken(self.stream, seq, "is not the entry that house noted: it was rewritten"))
-        if (at := self._noted_at.get(seq)) and entry is not None and instant_of(at) - entry.at > APART:
-            says = f"is dated {instant_text(entry.at)}, and house noted it at {at}: it is dated back"
-            self._broken.append(Broken(self.stream, seq, says))
+        at = self._noted_at.get(seq, "").removeprefix(UNSURE)
+        if at and entry is not None and instant_of(at) - entry.at > APART:
+            says = f"is dated {instant_text(entry.at)}, and house noted it at {at}"
+            if self._noted_at[seq].startswith(UNSURE):
+                self.unread = self.unread or Broken(self.stream, seq, f"{says}: a clock was set back, or it is forged")
+            else:
+                self._broken.append(Broken(self.stream, seq, f"{says}: it is dated back"))
         is_due = seq > self._older and (seq == 1 or row[4] in ANCHORED) and not self.chain.broken
         if self._needs_notes and is_due and seq not in self._anchors:
             self._needs_notes = False  # reported once
