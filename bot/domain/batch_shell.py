@@ -39,7 +39,7 @@ NL='
 '
 exec 9<&0 </dev/null 6</dev/null 2>/dev/null
 for tool in @TOOLS@; do command -v "$tool" >/dev/null || { echo "@MARK@! $N missing $tool"; exit 1; }; done
-cd /; ulimit -c 0
+cd /; ulimit -c 0; V=$(ulimit -S -v)
 renice -n 19 -p $$ >/dev/null; command -v ionice >/dev/null && ionice -c 3 -p $$ >/dev/null
 read -r line </proc/$$/stat; set -- ${line##*) }
 [ "$3 $4" = "$$ $$" ] && OWN=1 || OWN=
@@ -82,7 +82,7 @@ group() {
   from= after=
   while :; do
     said=$({ {
-      N=$N timeout -k 1 "$t" /bin/sh -c "$GROUP$asks" sh "$part" "$from" "$after" "$@" 3>&- 7>&8 9<&- &
+      N=$N V=$V timeout -k 1 "$t" /bin/sh -c "$GROUP$asks" sh "$part" "$from" "$after" "$@" 3>&- 7>&8 9<&- &
       wait $!; s=$?
       kill -KILL -$!
       printf '%s' "$s" >&5
@@ -165,7 +165,8 @@ read -r line </proc/$$/stat; line=${line##*) }; line=${line#* }; parent=${line%%
 [ "${line%% *}" = "$parent" ] && whole=-$parent || whole=$$
 exec 6>&1 8>&-
 # The shell holds a command's errors: more than this of them ends it, like a command that outlasts its limit.
-ulimit -S -v @SHELL_KIB@
+v=$V; unset V
+case $v in unlimited) ulimit -S -v @SHELL_KIB@;; *) [ "$v" -le @SHELL_KIB@ ] || ulimit -S -v @SHELL_KIB@;; esac
 stamp() { read -r up _ </proc/uptime; }
 skip() { [ -n "$from" ] || return 1; [ "$1" = "$from" ] || return 0; from=; [ -n "$after" ]; }
 begin() {
@@ -176,7 +177,7 @@ begin() {
 }
 finish() { stamp; printf '\n%s e\n%.@STDERR@s\n%s %s\n%s .\n' "$N" "$errors" "$1" "$up" "$N" || exit 141; }
 call() {
-  ulimit -S -v unlimited
+  ulimit -S -v "$v"
   case "$1 $2" in
     'sh -c') code=$3; shift 3; [ $# = 0 ] || shift; eval "$code";;
     *) exec "$@";;

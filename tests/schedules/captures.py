@@ -75,7 +75,7 @@ class RecordingNode:
         """What the commands of a look print, read; `systemctl` is there and answers nothing while its bus is away."""
         run = self.run
         since = round((run.began - self.up_since).total_seconds() * 1e6) if run is not None else 0
-        unit = ["version=systemd 252 (252.39)"]
+        unit = ["systemctl=there", "version=systemd 252 (252.39)"]
         if not (self.is_mute or self.world.chance(self.mute)):
             state = "active" if run is not None else "inactive"
             unit += [f"ActiveState={state}", f"ExecMainStartTimestampMonotonic={since}", "Result=success"]

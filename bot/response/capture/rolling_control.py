@@ -217,7 +217,7 @@ class RollingControl:
             raise _not_known(rolling, failed or no) from no
         if owns(rolling, whom, look):
             return await self.began(rolling, look.since_usec)
-        if not has_ended and not has_arrived(starting, whom):
+        if look.is_active or (not has_ended and not has_arrived(starting, whom)):
             raise _not_known(rolling, failed or CannotRead("its command did not end"))
         said = f"the recorder ended at once ({look.reason or 'no reason was given'})"
         because = said if failed is None else f"it did not start: {one_line(failed.sentence, 200)}"

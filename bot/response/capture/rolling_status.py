@@ -108,7 +108,7 @@ def read_look(outputs: Outputs) -> RollingStatus:
     Raises: CannotRead where systemd did not say how the recorder is: that is never "it does not run".
     """
     unit, node = _pairs(outputs.text("unit")), _pairs(outputs.text("node"))
-    if unit.get("version") and not unit.get("ActiveState"):
+    if unit.get("systemctl") == "there" and not unit.get("ActiveState"):
         raise CannotRead("systemd does not say whether the recorder runs", "systemctl status zombie-capture says more.")
     facts = Facts({name: node.get(name, "") for name in ("memory", "stall", "load", "cores", "system", "perf")})
     systemd = re.match(r"systemd (\d{1,4})", unit.get("version", ""))
@@ -147,7 +147,8 @@ def _unit(places: Places) -> str:
     )
     return (
         f"for p in {' '.join(map(shlex.quote, places.systemctl))}; do [ -x $p ] && break; done; "
-        f'echo "version=$($p --version | head -n 1)"; {show}; m=$($p show -p MainPID {UNIT}.service); '
+        f'[ -x $p ] && echo systemctl=there; echo "version=$($p --version | head -n 1)"; {show}; '
+        f"m=$($p show -p MainPID {UNIT}.service); "
         f'cat /proc/[0-9]*/stat | awk -v p="${{m#*=}}" -v t="$(getconf CLK_TCK)" {shlex.quote(spent)}'
     )
 

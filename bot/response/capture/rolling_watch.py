@@ -141,6 +141,9 @@ class RollingWatch:
         if (ours or not look.is_active) and deep and "core-held" in rolling.request.around:
             waits += await self._held(node, rolling, look, keep)
         rolling = await self.control.find(rolling.id)
+        if not ours and look.is_active and not rolling.is_overdue(self.control.now()):
+            # It may be ours: a node that was suspended counts its time anew. It ends by itself in the end.
+            return RollingNews(rolling, waits=(*waits, "whether it is over: a recorder runs there, by another start"))
         if not ours:
             return await self._over(node, rolling, self._why(rolling, look), waits)
         error = look.kernel_log.error if look.kernel_log is not None else None

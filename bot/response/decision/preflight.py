@@ -32,7 +32,7 @@ from bot.domain.policy import Policy
 from bot.domain.probe import Unread
 from bot.domain.safe_text import redacted
 from bot.domain.verdict import Evidence, Status, Verdict
-from bot.response.diagnosis.what_runs import READ_FROM
+from bot.response.diagnosis.what_runs import PART, READ_FROM
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.privilege import login_that_lacks
 
@@ -240,7 +240,8 @@ def no_longer_read(before: Ends, now: Ends) -> Iterator[str]:
     """Yield what can no longer be looked at for databases and members, for unread is never none."""
     known = {unread.probe for unread in before.unread}
     for unread in now.unread:
-        if unread.probe in READ_FROM and unread.probe not in known:
+        whole = unread.probe.partition(PART)[0]
+        if whole in READ_FROM and not {unread.probe, whole} & known:
             yield f"what ends: {unread.probe} could not be read: {unread.reason}"
 
 

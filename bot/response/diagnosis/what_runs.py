@@ -25,6 +25,7 @@ from bot.probes.unfinished import UnfinishedReading
 from bot.probes.units import UnitsReading
 
 READ_FROM = ("units", "containers", "processes")  # what tells of databases and members: read again before acting
+PART = ": "  # between a reading and a part of it
 _MOST = 40  # rows; a plan is part of the record
 _MOST_IMAGES = 6
 # They come and go beside databases, and keep nothing; a process's name has 15 characters.
@@ -46,16 +47,17 @@ def of_a_reboot(snapshot: Snapshot) -> Ends:
     kinds = () if isinstance(processes, Unread) else processes.kinds or ()
     busy = 0.0 if isinstance(processes, Unread) else _BUSY_PERCENT / 100 * processes.seconds
     named = Counter(user.name for user in users)
+    kept += _databases(kinds, kept)
     rows = [
-        *kept,
-        *_databases(kinds, kept),
         *_guests(kinds),
         *_on_gpus(users),
         *_runners(snapshot, units),
         *_busy(kinds, named, busy),
         *_others(containers),
     ]
-    return Ends(tuple(rows[:_MOST]), max(0, len(rows) - _MOST), tuple(_unread(units, containers, processes, gpu)))
+    room = max(0, _MOST - len(kept))  # what keeps data or votes is never left out: one that came since has to be seen
+    unread = tuple(_unread(units, containers, processes, gpu))
+    return Ends((*kept, *rows[:room]), max(0, len(rows) - room), unread)
 
 
 def not_read(snapshot: Snapshot) -> str:
@@ -89,15 +91,17 @@ def _unread(
     processes: ProcessesReading | Unread,
     gpu: GpuReading | Unread,
 ) -> Iterator[Unread]:
+    """What could not be looked at; a part of a reading has its own name, so that the loss of all of it is seen."""
     yield from (reading for reading in (units, containers, processes) if isinstance(reading, Unread))
     if not isinstance(containers, Unread):
-        yield from (Unread("containers", f"{name}: {one_line(why, 120)}") for name, why in containers.refused.items())
+        for name, why in containers.refused.items():
+            yield Unread(f"containers{PART}{one_line(name, 40)}", one_line(why, 120))
         if containers.count_is_at_least:
-            yield Unread("containers", f"only the newest {MOST_CONTAINERS} are listed")
+            yield Unread(f"containers{PART}older", f"only the newest {MOST_CONTAINERS} are listed")
     if not isinstance(processes, Unread) and processes.kinds is None:
         yield Unread("processes", "their names were not listed")
     elif not isinstance(processes, Unread) and processes.kinds_not_listed:
-        yield Unread("processes", f"{processes.kinds_not_listed} more names are not listed")
+        yield Unread(f"processes{PART}rarer", f"{processes.kinds_not_listed} more names are not listed")
     if isinstance(gpu, Unread):
         yield gpu
     elif gpu.gpus and gpu.users is None:

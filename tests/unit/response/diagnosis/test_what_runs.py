@@ -109,14 +109,14 @@ def test_a_database_that_no_unit_and_no_container_names_is_known_by_its_processe
         (Unread("gpu", "cut"), "gpu"),
         (gpus(None), "gpu"),
         (ProcessesReading((), 5.0), "processes"),
-        (ProcessesReading((), 5.0, kinds=(), kinds_not_listed=7), "processes"),
-        (ContainersReading(("docker",), refused={"cri": "permission denied"}), "containers"),
-        (ContainersReading(("docker",), count_is_at_least=True), "containers"),
+        (ProcessesReading((), 5.0, kinds=(), kinds_not_listed=7), "processes: rarer"),
+        (ContainersReading(("docker",), refused={"cri": "permission denied"}), "containers: cri"),
+        (ContainersReading(("docker",), count_is_at_least=True), "containers: older"),
     ],
 )
 def test_what_was_not_read_is_said_and_never_none(reading: Any, probe: str) -> None:
     seen = looked()
-    seen = replace(seen, readings={**seen.readings, probe: reading})
+    seen = replace(seen, readings={**seen.readings, probe.partition(":")[0]: reading})
     ends = of_a_reboot(seen)
     assert [unread.probe for unread in ends.unread] == [probe]
     view = WORDS.view(Plan("n1", (Step("reboot"),), ends=ends))
