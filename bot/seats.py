@@ -9,9 +9,20 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from bot.domain.verdict import Verdict
 
 Named: TypeAlias = str  # `module:name`
+
+
+class Explains(Protocol):
+    """Says what would have changed a verdict; nothing where it cannot tell."""
+
+    async def __call__(self, verdict: Verdict, /) -> Sequence[str]:
+        """Return a sentence for each change, proven by a replay."""
+        ...
 
 
 class Serves(Protocol):
@@ -38,7 +49,9 @@ class Extra:
     Shape: `about` completes “… is left out”. `needs` are the extras without which it is left out, too. `commands` are
     modules by the words of what their `add(commands)` adds: a command, or a verb of one of the core's. `settings` are
     its tables of zombie.toml, each with the dataclass of its keys (`bot/domain/setting.py`), which `Settings.of`
-    returns. `serves` names a function of the running bot (`bot.app.bot.Bot`) that returns its work, or None where it is
+    returns. `explains` names a function of the running bot (`bot.app.bot.Bot`) that returns `Explains`. `thread_files`
+    names one that returns the kinds of files that it adds to cards' threads
+    (`bot.surfaces.slack.thread_files.ThreadFileKind`). `serves` names one that returns its work, or None where it is
     not set up. `serves_alone` names a function that serves it where no chat is set up: of settings, inventory, the
     record's address and the environment; it returns the exit status, or None.
     """
@@ -49,6 +62,8 @@ class Extra:
     needs: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, type[Any]] = field(default_factory=dict)
+    explains: Named = ""
+    thread_files: Named = ""
     serves: Named = ""
     serves_alone: Named = ""
 

@@ -22,8 +22,8 @@ _MOST_BYTES = 1024 * 1024
 class ExtrasInForce:
     """The extras that take part.
 
-    Shape: `left_out` says of each other one why it does not; `off` are the names in the settings. `absent` are the
-    tables of zombie.toml that are not there with it, each with the extra that has it.
+    Shape: `left_out` says of each other one why it does not; `off` are the names in the settings, and of what needs
+    them. `absent` are the tables of zombie.toml that are not there with it, each with the extra that has it.
     """
 
     on: tuple[Extra, ...] = ()
@@ -68,6 +68,7 @@ def extras_in_force(argv: Sequence[str], environment: Mapping[str, str], folder:
         for extra in lacking:
             found.remove(extra)
             left_out[extra.name] = f"it needs {', '.join(extra.needs)}"
+            off |= {extra.name} if off & set(extra.needs) else set()
             absent |= dict.fromkeys(extra.settings, extra.name)
     return ExtrasInForce(tuple(found), left_out, off, absent)
 
