@@ -51,7 +51,7 @@ def parser(program: str = "zombie", extras: ExtrasInForce | None = None, first: 
         if first not in commands.choices or words.split()[0] == first:
             try:
                 importlib.import_module(module).add(commands)
-            except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the program runs without it
+            except (Exception, SystemExit) as no:  # noqa: BLE001 - the program runs without an extra that is wrong
                 said = one_line(f"{type(no).__name__}: {no}", 300)
                 print(f"zombie: {words} cannot be loaded, and is left out ({said})", file=sys.stderr)
     return top
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = list(sys.argv[1:] if argv is None else argv)
         extras = extras_in_force(words, os.environ, Path.cwd())
         for name, why in extras.left_out.items():
-            if name not in extras.off:
+            if name not in extras.chosen:
                 print(f"zombie: the extra {name} is left out: {why}", file=sys.stderr)
         arguments = parser(command, extras, next(iter(words), "")).parse_args(argv)
         arguments.environ = os.environ  # read here, handed down from here

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 Named: TypeAlias = str  # `module:name`
 
 
+class Explains(Protocol):
+    """Says what would have changed a verdict; nothing where it cannot tell."""
+
+    async def __call__(self, verdict: Verdict, /) -> Sequence[str]:
+        """Return a sentence for each change, proven by a replay."""
+        ...
+
+
 class Serves(Protocol):
     """Work of an extra while the bot serves; `posts` are its paths of the web edge, each with what answers them."""
 
@@ -72,7 +80,9 @@ class Extra:
     Shape: `about` completes “… is left out”. `needs` are the extras without which it is left out, too. `commands` are
     modules by the words of what their `add(commands)` adds: a command, or a verb of one of the core's. `settings` are
     its tables of zombie.toml, each with the dataclass of its keys (`bot/domain/setting.py`), which `Settings.of`
-    returns. `serves` names a function of the running bot (`bot.app.bot.Bot`) that returns its work, or None where it is
+    returns. `explains` names a function of the running bot (`bot.app.bot.Bot`) that returns `Explains`. `thread_files`
+    names one that returns the kinds of files that it adds to cards' threads
+    (`bot.surfaces.slack.thread_files.ThreadFileKind`). `serves` names one that returns its work, or None where it is
     not set up. `serves_alone` names a function that serves it where no chat is set up: of settings, inventory, the
     record's address and the environment; it returns the exit status, or None. `reads_more` names a function of the
     running bot that returns what reads more of a node (`ReadsMore`), or None where it is not set up. `looks` names a
@@ -86,6 +96,8 @@ class Extra:
     needs: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, type[Any]] = field(default_factory=dict)
+    explains: Named = ""
+    thread_files: Named = ""
     serves: Named = ""
     serves_alone: Named = ""
     reads_more: Named = ""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot.app.acting import Acting, acting
 from bot.app.alerts import Alerts, alerts, rules_of
@@ -14,17 +14,18 @@ from bot.app.checking import Checking, checking
 from bot.app.json_log import JsonLog
 from bot.app.metrics import Metering, metering
 from bot.app.pagerduty import PagerDutyParts, serving_pagerduty
-from bot.app.reports import ReportMaker
 from bot.app.slack_posting import SlackPosting, check_cards, slack_posting
 from bot.app.stores import Stores
 from bot.domain.contracts import Log
+from bot.domain.errors import ZombieError
+from bot.domain.safe_text import one_line
 from bot.engine import NoticeBoard
 from bot.inventory import Inventory
 from bot.library import Library
 from bot.response.diagnosis.scheduler import Diagnose
 from bot.response.intake.intake import Rules
 from bot.response.record import IncidentRecord
-from bot.seats import Extra
+from bot.seats import Extra, Named, loaded
 from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
@@ -64,6 +65,26 @@ class Bot:
         """Writes a line of the log."""
         return self.json_log.log
 
+    def seated(self, seat: str) -> list[Any]:
+        """Return what each extra that takes this seat of `Extra` has there, made for this bot; None counts for nothing.
+
+        Shape: an extra that cannot be loaded is named in the log and left out.
+        Raises: ZombieError, such as SettingsError, where an extra cannot be used as it is set up.
+        """
+        found: list[Any] = []
+        for extra in self.extras:
+            named: Named = getattr(extra, seat)
+            try:
+                made = loaded(named)(self) if named else None
+            except ZombieError:
+                raise
+            except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the bot serves without it
+                self.log("extra_left_out", extra=extra.name, error=one_line(f"{type(no).__name__}: {no}", 300))
+                continue
+            if made is not None:
+                found.append(made)
+        return found
+
     @cached_property
     def notices(self) -> NoticeBoard:
         """Where parts say that an incident changed."""
@@ -100,11 +121,6 @@ class Bot:
     def metered(self) -> Metering:
         """The metrics."""
         return metering(self.settings, self.json_log, self.stores)
-
-    @cached_property
-    def reports(self) -> ReportMaker:
-        """What makes reports."""
-        return ReportMaker(self.stores.database, self.stores.threads, self.playbooks, self.known)
 
     @cached_property
     def posting(self) -> SlackPosting:

@@ -26,8 +26,6 @@ from bot.domain.verdict import Verdict, without_secrets
 from bot.probes.profile import profiled
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
-from bot.response.diagnosis.weighing_cache import as_read
-from bot.response.diagnosis.what_if import Judge, Why, alone, what_ifs
 from bot.transport import case_file
 from bot.transport.recorder import RecordingTransport
 from bot.transport.replay import ReplayTransport
@@ -87,25 +85,14 @@ async def replayed(
 ) -> Verdict:
     """Return the verdict on a case, made like that of a live check, from the transport up.
 
-    Shape: to replay a case many times, hand in the same redactor, and a playbook from `judging_once`.
+    Shape: to replay a case many times, hand in the same redactor.
     Raises: CaseError when the case holds settings that cannot be read; UsageError when a change does not fit.
     """
     return without_secrets(await judged_as_said(case, playbook, changes), redactor)
 
 
-async def replayed_in_short(case: Case, playbook: Playbook, changes: Sequence[Change], redactor: Redactor) -> Verdict:
-    """Return status, cause, confidence and plan alone: enough to see whether it is another verdict. Raises the same."""
-    return _told(await judged_as_said(case, playbook, changes), redactor)
-
-
-def _told(verdict: Verdict, redactor: Redactor) -> Verdict:
-    """Return status, cause, confidence and plan, without secrets: only in a plan there is anything that a node said."""
-    short = alone(verdict)
-    return short if short.plan is None else without_secrets(short, redactor)
-
-
 async def judged_as_said(case: Case, playbook: Playbook, changes: Sequence[Change] = ()) -> Verdict:
-    """Return the verdict on a case with whatever the case holds: not to be shown. Raises as `replayed`."""
+    """Return the same with the secrets that the node may have said: not to be shown, or stored. Raises the same."""
     head, (node, draining) = case.head, surroundings(case.head)
     way = ReplayTransport(case)
     triage = Triage(way, ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH, draining=draining)
@@ -165,23 +152,6 @@ def _unasked(probe: Probe) -> Probe:
 
 def _not_asked(_: Outputs) -> NoReturn:
     raise CannotRead("it was not asked when the case was recorded")
-
-
-def why(case: Case, playbook: Playbook, replays: Playbook | None = None) -> Why:
-    """Return what would change the verdict on a case; nothing where the node was not reached.
-
-    Shape: for further replays hand in `replays`, the same playbook from `judging_once`; it remembers the first replay.
-    Raises: CaseError when the case holds settings that cannot be read.
-    """
-    redactor = Redactor()
-    verdict = awaited(replayed(case, replays or playbook, redactor=redactor))
-    node, draining = surroundings(case.head)
-    if verdict.snapshot is None:
-        return Why(case, verdict, ())
-    verdict = replace(verdict, snapshot=(snapshot := as_read(verdict.snapshot)))
-    found = what_ifs(snapshot, Judge(as_asked(case, playbook), ACTIONS, node, draining))
-    clean = (replace(each, verdict=_told(each.verdict, redactor)) for each in found)
-    return Why(case, verdict, tuple(clean))
 
 
 def surroundings(head: Head) -> tuple[Node, DrainSettings]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.app.extras import made
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler
@@ -31,7 +30,7 @@ def checking(bot: Bot) -> Checking:
     Raises: SettingsError when an extra that reads more cannot be used as it is set up.
     """
     settings, stores, acts = bot.settings, bot.stores, bot.acting
-    more: list[ReadsMore] = made({extra.name: extra.reads_more for extra in bot.extras}, bot.log, bot)
+    more: list[ReadsMore] = bot.seated("reads_more")
     read = bot.diagnose or acts.triage.diagnose
     for each in more:
         read = each.beside(read)

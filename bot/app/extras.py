@@ -6,17 +6,20 @@ import importlib
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bot.domain.errors import ZombieError
+from bot.domain.errors import SettingsError
+from bot.domain.nearest import did_you_mean
 from bot.domain.safe_text import one_line
 from bot.extras import EXTRAS
-from bot.seats import Extra, Named, loaded
+from bot.seats import Extra
 
 if TYPE_CHECKING:
-    from bot.domain.contracts import Log
+    from importlib.metadata import EntryPoint
+
+    from bot.settings.tables import ExtrasSettings
 
 GROUP = "zombie.extras"  # of entry points: packages that are installed beside this one
 _MOST_BYTES = 1024 * 1024
@@ -26,13 +29,16 @@ _MOST_BYTES = 1024 * 1024
 class ExtrasInForce:
     """The extras that take part.
 
-    Shape: `left_out` says of each other one why it does not; `off` are the names in the settings. `absent` are the
-    tables of zombie.toml that are not there with it, each with the extra that has it.
+    Shape: `left_out` says of each other one why it does not; `off` and `wanted` are the names in the settings, and
+    `chosen` those that are left out by them, with what needs them. `absent` are the tables of zombie.toml that are not
+    there with it, each with the extra that has it.
     """
 
     on: tuple[Extra, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     off: frozenset[str] = frozenset()
+    wanted: frozenset[str] = frozenset()
+    chosen: frozenset[str] = frozenset()
     absent: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -47,33 +53,48 @@ class ExtrasInForce:
         """The module of each of their commands, by its words."""
         return {words: module for extra in self.on for words, module in extra.commands.items()}
 
+    def hold_to(self, said: ExtrasSettings, config: Path | None) -> None:
+        """Hold them to the settings, which are loaded later.
+
+        Raises: SettingsError where `[extras]` names an extra that nobody has, or was looked for in another file.
+        """
+        if (said.off, said.on) != (self.off, self.wanted):
+            raise SettingsError(
+                f"[extras] of {config} was not heeded: what holds it was not found in time.",
+                "Name a file, whole: --config FILE, or ZOMBIE_CONFIG=FILE. It cannot stand in a pipe.",
+            )
+        known = {*(extra.name for extra in self.on), *self.left_out}
+        if nobody := sorted(said.off - known):
+            name = one_line(nobody[0], 60)
+            raise SettingsError(f"[extras] off in {config} names “{name}”.", did_you_mean(name, sorted(known)))
+
 
 def extras_in_force(argv: Sequence[str], environment: Mapping[str, str], folder: Path) -> ExtrasInForce:
     """Return the extras by `[extras]` of the settings' file, of which all else is read later, with its faults."""
     said = _said(_config(argv, environment, folder))
     off, wanted = _names(said.get("off")), _names(said.get("on"))
-    found, left_out, absent = list[Extra](), dict[str, str](), dict[str, str]()
+    chosen = off
+    found, left_out, absent = dict[str, Extra](), dict[str, str](), dict[str, str]()
     for name, door in _doors(wanted):
         try:
-            extra = door.load() if hasattr(door, "load") else importlib.import_module(str(door)).EXTRA
-            if not isinstance(extra, Extra):
-                raise TypeError("its door is no Extra")
-        except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the program runs without it
+            extra = _checked(name, door, found)
+        except (Exception, SystemExit) as no:  # noqa: BLE001 - whatever is wrong with an extra, the program runs without it
             left_out[name] = not_loaded(no)
             continue
         if name in off:
             left_out[name] = "[extras] off leaves it out"
             absent |= dict.fromkeys(extra.settings, name)
         else:
-            found.append(extra)
-    for name in wanted - {extra.name for extra in found} - left_out.keys():
+            found[name] = extra
+    for name in wanted - found.keys() - left_out.keys():
         left_out[name] = "no package that is installed here has it"
-    while lacking := [extra for extra in found if not set(extra.needs) <= {each.name for each in found}]:
+    while lacking := [extra for extra in found.values() if not found.keys() >= set(extra.needs)]:
         for extra in lacking:
-            found.remove(extra)
+            del found[extra.name]
             left_out[extra.name] = f"it needs {', '.join(extra.needs)}"
+            chosen |= {extra.name} if chosen & set(extra.needs) else set()
             absent |= dict.fromkeys(extra.settings, extra.name)
-    return ExtrasInForce(tuple(found), left_out, off, absent)
+    return ExtrasInForce(tuple(found.values()), left_out, off, wanted, chosen, absent)
 
 
 def shipped() -> ExtrasInForce:
@@ -88,31 +109,12 @@ def beside() -> tuple[str, ...]:
     return tuple(sorted(point.name for point in entry_points(group=GROUP)))
 
 
-def not_loaded(no: Exception) -> str:
+def not_loaded(no: BaseException) -> str:
     """Say why an extra, or what a seat of it names, is left out."""
     return one_line(f"it cannot be loaded: {type(no).__name__}: {no}", 300)
 
 
-def made(seats: Mapping[str, Named], log: Log, *arguments: Any) -> list[Any]:
-    """Call what a seat of each extra names, and return what is set up; one that cannot be loaded is logged.
-
-    Raises: ZombieError, such as SettingsError, where an extra cannot be used as it is set up.
-    """
-    found: list[Any] = []
-    for extra, named in seats.items():
-        try:
-            part = loaded(named)(*arguments) if named else None
-        except ZombieError:
-            raise
-        except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the bot serves without it
-            log("extra_left_out", extra=extra, error=one_line(f"{type(no).__name__}: {no}", 300))
-            continue
-        if part is not None:
-            found.append(part)
-    return found
-
-
-def _doors(wanted: frozenset[str]) -> Iterator[tuple[str, Any]]:
+def _doors(wanted: frozenset[str]) -> Iterator[tuple[str, str | EntryPoint]]:
     for module in EXTRAS:
         yield module.rpartition(".")[2], module
     if wanted:  # to look for packages takes longer than a small command
@@ -121,20 +123,45 @@ def _doors(wanted: frozenset[str]) -> Iterator[tuple[str, Any]]:
         yield from ((point.name, point) for point in entry_points(group=GROUP) if point.name in wanted)
 
 
+def _checked(name: str, door: str | EntryPoint, found: Mapping[str, Extra]) -> Extra:
+    """Load a door, and hold what it says to `bot/seats.py`; whatever it raises says what is wrong."""
+    if isinstance(door, str):
+        ours: Extra = importlib.import_module(door).EXTRA
+        return ours
+    from bot.settings import table_names
+
+    extra = door.load()
+    if not isinstance(extra, Extra) or extra.name != name or name in found:
+        raise TypeError(f"its door is no Extra of the name {name}, or there is another")
+    texts = [getattr(extra, each.name) for each in fields(extra) if isinstance(each.default, str)]
+    texts += [*extra.needs, *extra.commands, *extra.commands.values(), *extra.settings]
+    if not all(isinstance(text, str) for text in texts) or not all(map(str.split, extra.commands)):
+        raise TypeError("a seat of its door holds something else than bot/seats.py says")
+    taken = {*table_names(), *(table for other in found.values() for table in other.settings)}
+    if not all(map(is_dataclass, extra.settings.values())) or taken & extra.settings.keys():
+        raise TypeError("its tables are no dataclasses of settings, or have names that are taken")
+    return extra
+
+
 def _config(argv: Sequence[str], environment: Mapping[str, str], folder: Path) -> Path:
+    """The settings' file, found as the settings find it: the last flag, the environment, the current folder."""
+    text = environment.get("ZOMBIE_CONFIG", "").strip() or "zombie.toml"
     for at, word in enumerate(argv):
         if word == "--config" and at + 1 < len(argv):
-            return folder / argv[at + 1]
-        if word.startswith("--config="):
-            return folder / word.partition("=")[2]
-    return folder / (environment.get("ZOMBIE_CONFIG", "").strip() or "zombie.toml")
+            text = argv[at + 1]
+        elif word.startswith("--config="):
+            text = word.partition("=")[2]
+    home = environment.get("HOME", "")
+    return Path(home) / text[2:] if home and text.startswith("~/") else folder / text
 
 
 def _said(path: Path) -> Mapping[str, Any]:
+    """What `[extras]` says in a file; nothing where it cannot be read, which the settings report, nor of a pipe."""
     try:
-        with path.open("rb") as file:
-            said = tomllib.loads(file.read(_MOST_BYTES).decode()).get("extras", {})
-    except (OSError, ValueError):
+        if not path.is_file():
+            return {}
+        said = tomllib.loads(path.read_bytes()[:_MOST_BYTES].decode("utf-8-sig")).get("extras", {})
+    except (OSError, ValueError, RecursionError):
         return {}
     return said if isinstance(said, dict) else {}
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from bot.app.bot import Bot
-from bot.app.extras import made
 from bot.app.listings import Renewal
 from bot.app.machines import note_machines
 from bot.app.parts import inventory
 from bot.app.policy_settings import note_policy
 from bot.app.upkeep import Upkeep
 from bot.domain.engine_contracts import Surface
-from bot.domain.errors import LedgerError
+from bot.domain.errors import LedgerError, ZombieError
+from bot.domain.safe_text import one_line
 from bot.engine import Engine
 from bot.response.lifecycle import Lifecycle
 from bot.seats import Serves
@@ -60,7 +60,7 @@ class Service:
             bot.known, lambda: inventory(Path(bot.known.origin), bot.environment), bot.stores.ledger, log, told
         )
         metered.looks_at(len(bot.known.nodes), checks.scheduler, self)
-        self._extras: list[Serves] = made({extra.name: extra.serves for extra in bot.extras}, bot.log, bot)
+        self._extras: list[Serves] = bot.seated("serves")
         gets = (("/metrics", metered.scrape.answer),)
         posts = [*self._slack.routes(), *bot.alerts.posts, *(post for extra in self._extras for post in extra.posts)]
         self._web = WebEdge(
@@ -92,8 +92,14 @@ class Service:
 
         Raises: SettingsError when Slack rejects a token, or the listen address cannot be used.
         """
-        for extra in self._extras:
-            await extra.start()
+        for extra in tuple(self._extras):
+            try:
+                await extra.start()
+            except ZombieError:
+                raise
+            except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the bot serves without it
+                self._extras.remove(extra)
+                self._bot.log("extra_left_out", extra=type(extra).__name__, error=one_line(repr(no), 300))
         self.address = await self._web.start()
         self._bot.log(
             "listening", address=self.address, nodes=len(self._bot.known.nodes), runner=self._bot.stores.runner
@@ -127,7 +133,10 @@ class Service:
             self._engine.drain(self._bot.timing.drain),
         )
         for extra in self._extras:
-            await extra.stop()
+            try:
+                await extra.stop()
+            except Exception as no:  # noqa: BLE001 - what else is owed at the end is not the extra's to keep
+                self._bot.log("extra_not_stopped", extra=type(extra).__name__, error=one_line(repr(no), 300))
         for task in self._tasks:
             task.cancel()
         await self._bot.posting.poster.drain(self._bot.timing.post_drain)

@@ -73,10 +73,11 @@ def slack_acting(
     fleet: FleetCards | None = None,
     links: Mapping[str, str] | None = None,
     captures: CaptureCards | None = None,
+    absent: frozenset[str] = frozenset(),
 ) -> SlackActing:
     """Put it together; `known` are the nodes that may be named, `chat_requests` stores what Slack delivers.
 
-    Without `askers` every full member may ask.
+    Without `askers` every full member may ask. `absent` are buttons of extras that are left out.
     """
     people = slack.people(policy.approver_groups)
     responder = replace(responder, lookup=SlackApproverLookup(people, policy))
@@ -92,6 +93,7 @@ def slack_acting(
         links,
         usual,
         pagerduty.on_call if pagerduty is not None else None,
+        absent,
     )
     if pagerduty is not None:
         pagerduty.surface.card_of = lambda name: _card_address(slack, surface, name)

@@ -91,6 +91,7 @@ def slack_desk(bot: Bot) -> SlackDesk:
         fleet=fleet,
         links=settings.links,
         captures=captures.cards,
+        absent=bot.posting.absent,
     )
     commands = CommandHandler(
         known,

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
 from bot.app.alerts import channel_of
-from bot.app.explaining import Explainer
 from bot.app.parts import now
 from bot.domain.errors import UnknownIncident
+from bot.domain.verdict import Verdict
 from bot.domain.wave import Wave
 from bot.response.intake.intake import why_nothing_in_storm
+from bot.seats import Explains
 from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.blocks import REPORT
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.report_file import ReportFile
+from bot.surfaces.slack.report_file import REPORT as REPORT_FILE
 from bot.surfaces.slack.sketch_file import SketchFile
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.thread_files import ThreadFiles
@@ -34,7 +37,8 @@ if TYPE_CHECKING:
 class SlackPosting:
     """The parts by which everything is posted.
 
-    Shape: when the bot stops, `work` is finished, and `watching` is cancelled at once.
+    Shape: when the bot stops, `work` is finished, and `watching` is cancelled at once. `absent` are buttons of extras
+    that are left out.
     """
 
     connection: SlackConnection
@@ -42,6 +46,7 @@ class SlackPosting:
     pictures: Pictures
     work: Background
     watching: Background
+    absent: frozenset[str]
 
 
 def slack_posting(bot: Bot) -> SlackPosting:
@@ -57,10 +62,12 @@ def slack_posting(bot: Bot) -> SlackPosting:
         incidents = {incident.id: incident for incident in found if incident is not None}
         return wave, wave_plans(wave, incidents, PlanWords(ACTIONS))
 
-    kinds = (ReportFile(bot.reports.page), SketchFile(), PlansFile(plans_of))
+    of_extras = [kind for kinds in bot.seated("thread_files") for kind in kinds]
+    kinds = (*of_extras, SketchFile(), PlansFile(plans_of))
+    absent = frozenset() if any(kind.prefix == REPORT_FILE for kind in kinds) else frozenset((REPORT,))
     files = ThreadFiles(kinds, connection.uploads, stores.outbox, timing, now, log)
     poster = Poster(connection.calls, stores.outbox, timing, now, log, pictures, files)
-    return SlackPosting(connection, poster, pictures, Background(log), Background(log))
+    return SlackPosting(connection, poster, pictures, Background(log), Background(log), absent)
 
 
 def check_cards(bot: Bot) -> CheckCards:
@@ -77,5 +84,11 @@ def check_cards(bot: Bot) -> CheckCards:
         posting.watching,
         bot.log,
     )
-    whys = WhyReplies(Explainer(bot.playbooks).sentences, posting.poster, posting.work, posting.pictures)
-    return CheckCards(posting.poster, storms, PlanWords(ACTIONS), bot.settings.links, whys, posting.pictures)
+    explains: list[Explains] = bot.seated("explains")
+
+    async def explain(verdict: Verdict) -> Sequence[str]:
+        return [sentence for each in explains for sentence in await each(verdict)]
+
+    whys = WhyReplies(explain, posting.poster, posting.work, posting.pictures) if explains else None
+    words, links = PlanWords(ACTIONS), bot.settings.links
+    return CheckCards(posting.poster, storms, words, links, whys, posting.pictures, posting.absent)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bot.commands import (
     audit,
-    backtest,
     brake,
     capture,
     check,
@@ -25,7 +24,6 @@ from bot.commands import (
     release,
     remediate,
     replay,
-    report,
     route,
     serve,
     settings,
@@ -35,7 +33,6 @@ from bot.commands import (
     verify,
     watch,
     wave,
-    why,
     worker,
 )
 
@@ -45,8 +42,6 @@ COMMANDS = (
     diff,
     worker,
     replay,
-    why,
-    backtest,
     profile,
     capture,
     demo,
@@ -55,7 +50,6 @@ COMMANDS = (
     nodes,
     playbooks,
     incidents,
-    report,
     remediate,
     wave,
     watch,

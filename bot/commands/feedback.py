@@ -96,5 +96,6 @@ def run_keep(arguments: argparse.Namespace) -> int:
     expectations.expect(folder, path.name, arguments.expect)
     said = "name no cause" if arguments.expect == expectations.NONE else f"name {arguments.expect}"
     print(f"{path} is stored; a verdict on it should {said} ({folder / expectations.FILE}).")
-    print(one_line(options.to_type(arguments, f"Look at it: zombie backtest {folder} --playbooks YOURS"), 300))
+    if "backtest" in arguments.extras.commands:
+        print(one_line(options.to_type(arguments, f"Look at it: zombie backtest {folder} --playbooks YOURS"), 300))
     return 0

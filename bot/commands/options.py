@@ -169,7 +169,9 @@ def settings(arguments: argparse.Namespace) -> Settings:
 
     environ = arguments.environ
     extras = arguments.extras
-    return Settings.load(vars(arguments), environ, Path.cwd(), home_of(environ), extras.settings, extras.absent)
+    found = Settings.load(vars(arguments), environ, Path.cwd(), home_of(environ), extras.settings, extras.absent)
+    extras.hold_to(found.extras, found.config)
+    return found
 
 
 def library(settings: Settings) -> Library:

@@ -153,3 +153,8 @@ def without_secrets(verdict: Verdict, redactor: Redactor | None = None) -> Verdi
     redactor = Redactor() if redactor is None else redactor
     shown: Verdict = read(Verdict, redactor.value(plain(verdict)))
     return replace(shown, node=verdict.node, snapshot=verdict.snapshot)  # the name is the inventory's, not the node's
+
+
+def outcome(verdict: Verdict) -> tuple[str, str | None, str | None, str | None]:
+    """Return what is compared of a verdict: status, cause, confidence and the plan's digest."""
+    return verdict.status, verdict.cause, verdict.confidence, verdict.plan.digest if verdict.plan is not None else None

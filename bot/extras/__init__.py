@@ -1,3 +1,8 @@
 """What can be left out: a folder for each extra, and this visible list of them by the modules of their doors."""
 
-EXTRAS = ("bot.extras.history", "bot.extras.mcp")
+EXTRAS = (
+    "bot.extras.cases",
+    "bot.extras.history",
+    "bot.extras.reports",
+    "bot.extras.mcp",
+)

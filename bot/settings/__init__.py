@@ -1,7 +1,16 @@
 """Every setting, the origin of its value, and what zombie.toml may contain."""
 
 from bot.settings.chooser import ChosenValue
-from bot.settings.settings import Settings, all_keys, all_rows, check_address, database_url, home_of, state_folder
+from bot.settings.settings import (
+    Settings,
+    all_keys,
+    all_rows,
+    check_address,
+    database_url,
+    home_of,
+    state_folder,
+    table_names,
+)
 
 __all__ = [
     "ChosenValue",
@@ -12,4 +21,5 @@ __all__ = [
     "database_url",
     "home_of",
     "state_folder",
+    "table_names",
 ]

@@ -142,6 +142,11 @@ def all_rows(members: Members = NO_MEMBERS) -> dict[str, dict[str, Setting]]:
     return {"": dict(rows_of(General)), **tables}
 
 
+def table_names() -> frozenset[str]:
+    """Return the names of zombie.toml's own tables."""
+    return frozenset({*all_rows(), *all_keys(), "ssh", "route", "links", "sweep", "check", "workers"})
+
+
 def all_keys(members: Members = NO_MEMBERS) -> dict[str, Mapping[str, Reader[Any]]]:
     """Return the reader of each key that only zombie.toml can have, table by table."""
     return {name: keys for name, kind in _tables(members).items() if (keys := keys_of(kind))}

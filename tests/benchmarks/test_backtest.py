@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.backtest import Change, backtested
+from bot.extras.cases.backtesting import Change, backtested
 from tests.contract.test_backtest import planted
 from tests.contract.test_why import CASES
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from bot.app.parts import library, now
-from bot.app.reports import report_data
-from bot.surfaces.report.markdown import markdown
-from bot.surfaces.report.page import page
-from bot.surfaces.report.report import post_incident, whole_report
-from bot.surfaces.report.report_data import ReportData
+from bot.extras.reports.markdown import markdown
+from bot.extras.reports.page import page
+from bot.extras.reports.report import post_incident, whole_report
+from bot.extras.reports.report_data import ReportData
+from bot.extras.reports.report_maker import report_data
 from tests.record.exporting import ended, record_of
 
 RUNS = 7

@@ -15,11 +15,11 @@ import pytest
 
 from bot.actions import ACTIONS
 from bot.app.cases import as_asked, replay, surroundings
-from bot.app.explaining import explained
 from bot.app.parts import library
 from bot.demo.fleet import FLEET
 from bot.domain.case import Case, Head
-from bot.response.diagnosis.what_if import Judge, what_ifs
+from bot.extras.cases.explaining import explained
+from bot.extras.cases.what_if import Judge, what_ifs
 from bot.transport.case_file import load
 from tests.contract.test_simulated_nodes import answers
 from tests.contract.test_why import CASES

@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 import pytest
 
 from bot.__main__ import main
-from bot.app.backtest import WORTH_SHARING, Change, backtested, compared
 from bot.app.cases import replay, replayed
 from bot.app.parts import library
 from bot.domain.command import Completed
-from bot.response.diagnosis.backtest import Pair
-from bot.response.diagnosis.what_if import outcome
+from bot.domain.verdict import outcome
+from bot.extras.cases.backtesting import WORTH_SHARING, Change, backtested, compared
+from bot.extras.cases.comparison import Pair
 from bot.transport.case_file import load, write
 from tests.contract.test_why import CAPTURES, CASES, FOUNDING
 

@@ -43,6 +43,7 @@ def test_file_stands_on_its_floor(path: str) -> None:
         ("bot/app/x.py", "from bot.extras import EXTRAS", "app must not import extras"),
         ("bot/surfaces/x.py", "import bot.extras.mcp.tools", "surfaces must not import extras"),
         ("bot/extras/mcp/x.py", "from bot.extras.waves import wave", "mcp must not import waves"),
+        ("bot/extras/cases/x.py", "from bot.extras.reports.page import page", "cases must not import reports"),
         ("bot/seats.py", "from bot.surfaces.web import Handler", "seats must not import surfaces"),
         ("bot/cellar/x.py", "", "no floor is known for cellar"),
         ("bot/probes/utils.py", "", "utils says nothing"),
@@ -73,6 +74,7 @@ def test_line_on_the_wrong_floor_is_caught(path: str, source: str, says: str) ->
         ("bot/__main__.py", "from bot import app"),
         ("bot/app/extras.py", "from bot.extras import EXTRAS\nfrom bot.seats import Extra"),
         ("bot/extras/mcp/x.py", "from bot.extras.mcp.tools import Tool\nfrom bot.app.bot import Bot"),
+        ("bot/extras/reports/x.py", "from bot.extras.cases.what_if import Why"),
     ],
 )
 def test_line_on_its_own_floor_passes(path: str, source: str) -> None:

@@ -11,17 +11,18 @@ import pytest
 
 from bot.__main__ import main
 from bot.actions import ACTIONS
-from bot.app.cases import as_asked, replay, surroundings, why
+from bot.app.cases import as_asked, replay, surroundings
 from bot.app.parts import library
 from bot.domain.change import Change
 from bot.domain.conclude import weighings
 from bot.domain.errors import UsageError
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Status
-from bot.response.diagnosis.playbook_once import judging_once
-from bot.response.diagnosis.used_facts import looked_at
-from bot.response.diagnosis.weighing_cache import Weighings
-from bot.response.diagnosis.what_if import Judge, outcome
+from bot.domain.verdict import Status, outcome
+from bot.extras.cases.explaining import why
+from bot.extras.cases.playbook_once import judging_once
+from bot.extras.cases.used_facts import looked_at
+from bot.extras.cases.weighing_cache import Weighings
+from bot.extras.cases.what_if import Judge
 from bot.transport.case_file import load
 
 CAPTURES = Path(__file__).parents[1] / "captures"

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from bot.domain.transitions import State
-from bot.surfaces.report.page import page
-from bot.surfaces.report.report import whole_report
+from bot.extras.reports.page import page
+from bot.extras.reports.report import whole_report
 from tests.browser import CHROMIUM, chromium
-from tests.unit.surfaces.report.report_data import of, told_all
-from tests.unit.surfaces.report.test_page import HOSTILE
+from tests.unit.extras.reports.report_data import of, told_all
+from tests.unit.extras.reports.test_page import HOSTILE
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 ALARM = "<script>document.title='gone'</script><img src=x onerror=\"document.title='gone'\">"

@@ -11,10 +11,12 @@ from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.faults import UPLOAD
 from bot.demo.slack.message import File, Message
 from bot.demo.slack.server import SlackWorkspace
+from bot.surfaces.slack.listeners import UNKNOWN_BUTTON
 from tests.slack.acting_team import ActingTeam, acting_team
 from tests.slack.workspace import workspace
 
 COMPLETE = "files.completeUploadExternal"
+ABSENT = frozenset({"report"})  # the button of an extra that is left out
 
 
 def attached(slack: SlackWorkspace, card: Message) -> list[File]:
@@ -125,3 +127,40 @@ async def test_bot_that_sends_none_names_the_command(tmp_path: Path) -> None:
         await team.idle()
         await slack.click("alice", card, "report")
         await team.told("alice", "To write the report: zombie report ")
+
+
+async def test_without_the_extra_there_is_neither_button_nor_file(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path, reports=True, absent=ABSENT) as team:
+        card = await cured(slack, team)
+        await team.idle()
+        assert not has_button(card)
+        assert not attached(slack, card)
+        assert "report" not in json.dumps([message.text for message in slack.thread(card)])
+
+
+async def test_click_on_the_button_of_an_old_card_is_answered_without_the_extra(tmp_path: Path) -> None:
+    async with workspace() as slack:
+        async with acting_team(slack, tmp_path) as team:
+            card = await cured(slack, team)
+            assert has_button(card)
+        async with acting_team(slack, tmp_path, absent=ABSENT) as team:
+            await slack.click("alice", card, "report")
+            await team.told("alice", UNKNOWN_BUTTON)
+
+
+async def test_report_that_was_on_its_way_is_dropped_without_the_extra(tmp_path: Path) -> None:
+    async with workspace() as slack:
+        slack.faults.silent(UPLOAD, timedelta(seconds=30))
+        async with acting_team(slack, tmp_path, reports=True) as team:
+            card = await cured(slack, team)
+            await slack.until(lambda: slack.asked("files.getUploadURLExternal"), what="the upload to begin")
+            await team.idle()
+        slack.faults.clear()
+        replies = len(slack.thread(card))
+        async with acting_team(slack, tmp_path, reports=True, absent=ABSENT) as team:
+            await team.poster.sweep()
+            async with asyncio.timeout(60):
+                while not team.logged("file_given_up"):  # noqa: ASYNC110 - asks a log
+                    await asyncio.sleep(0.02)
+            assert await team.poster._outbox.waiting() == 0
+        assert len(slack.thread(card)) == replies, "and nothing is posted in its place"

@@ -16,7 +16,6 @@ from typing import Any
 from bot.actions import ACTIONS
 from bot.app.json_log import JsonLog
 from bot.app.parts import library
-from bot.app.reports import ReportMaker
 from bot.app.slack_acting import SlackActing, slack_acting
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, User
@@ -30,6 +29,7 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
+from bot.extras.reports.report_maker import ReportMaker
 from bot.inventory import Inventory
 from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
 from bot.ledger.chat_requests import ChatRequestStore
@@ -265,11 +265,13 @@ async def acting_team(
     nodes: int = 3,
     endings: str = "cured",
     reports: bool = False,
+    absent: frozenset[str] = frozenset(),
     fleet: Callable[[ActingTeam, SlackConnection, Database, ThreadPoolExecutor], Any] = lambda *_: None,
 ) -> AsyncIterator[ActingTeam]:
     """Put it together over a database in a folder, listening to the workspace, for the length of a block.
 
-    Shape: `fleet` makes the cards of sweeps and waves, anew for each runner.
+    Shape: `fleet` makes the cards of sweeps and waves, anew for each runner. `absent` are buttons of extras that are
+    left out.
     """
     world: Any = FastWorld()
     log = io.StringIO()
@@ -296,7 +298,7 @@ async def acting_team(
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
         connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), json_log.log, json_log.logger("slack"))
         made = ReportMaker(database, threads, library(), Inventory({}, "none"))
-        kinds = (ReportFile(made.page), SketchFile())
+        kinds = (*((ReportFile(made.page),) if "report" not in absent else ()), SketchFile())
         sending = ThreadFiles(kinds, connection.uploads, outbox, QUICK, lambda: datetime.now(UTC), json_log.log)
         poster = Poster(
             connection.calls,
@@ -327,6 +329,7 @@ async def acting_team(
                 known=Names(tuple(team.stage.nodes)),
                 chat_requests=team.chat_requests,
                 fleet=team.fleet,
+                absent=absent,
             )
 
         team.restarted, team.acting = runs, runs("runner-1")

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from bot.app.bot import Bot as Parts
-from bot.app.extras import shipped
+from bot.app.extras import extras_in_force, shipped
 from bot.app.json_log import JsonLog
 from bot.app.service import Service
 from bot.app.stores import open_stores
@@ -196,7 +196,7 @@ async def built(
                 timing=timing,
                 sources=sources,
                 surfaces=surfaces,
-                extras=shipped().on,
+                extras=extras_in_force((), {}, folder).on,
             )
         )
         yield Bot(service, log, ledger, outbox)

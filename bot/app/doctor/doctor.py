@@ -160,7 +160,7 @@ class Doctor:
         """Which extras are left out, and which packages would take part if the settings named them."""
         found = [
             DoctorFinding(f"extra {name}", Mark.NOT_SET, why)
-            if name in self.extras.off
+            if name in self.extras.chosen
             else DoctorFinding(f"extra {name}", Mark.WRONG, why, _MEND)
             for name, why in self.extras.left_out.items()
         ]

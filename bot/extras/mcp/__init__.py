@@ -8,6 +8,7 @@ from bot.seats import Extra
 EXTRA = Extra(
     "mcp",
     "asking for verdicts by the Model Context Protocol",
+    needs=("cases",),
     commands={"mcp": "bot.extras.mcp.command"},
     settings={"mcp": McpSettings},
     serves="bot.extras.mcp.serving:serving",

@@ -18,17 +18,17 @@ from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
+from bot.extras.cases.what_if import Why
+from bot.extras.cases.why_document import why_body, why_text
 from bot.extras.mcp.tools import Answer
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler
-from bot.response.diagnosis.what_if import Why
 from bot.response.record import IncidentRecord, Opening, received, unheard
 from bot.surfaces.document import documents
 from bot.surfaces.incidents import incident_body, incident_text, incidents_body, incidents_text
 from bot.surfaces.text import summary_table, verdict_text
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
-from bot.surfaces.why import why_body, why_text
 
 MOST_LISTED = 200  # incidents in an answer; the rest is counted
 WITHHELD = "It was asked through MCP, which offers no plan: check the node in Slack or a terminal to get its plan."

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
 from bot.app.acting import triage_of
-from bot.app.explaining import Explainer
 from bot.app.json_log import JsonLog
 from bot.app.parts import incident_id, library, now, ssh_transport
 from bot.app.stores import open_stores
@@ -19,6 +18,7 @@ from bot.domain.alert import MCP
 from bot.domain.case import CaseStore
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import SettingsError
+from bot.extras.cases.explaining import Explainer
 from bot.extras.mcp.answers import Asker, RecordedAnswers
 from bot.extras.mcp.settings import McpSettings
 from bot.extras.mcp.tools import PATH, Toolbox

@@ -15,9 +15,8 @@ from bot.domain.events import AlertReceived, Cancelled, PlanWithheld, ProfileTak
 from bot.domain.incident import Incident, newest
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.domain.verdict import Verdict
+from bot.domain.verdict import Verdict, outcome
 from bot.probes.profile import PROFILE, as_run
-from bot.response.diagnosis.what_if import outcome
 from bot.response.record import IncidentRecord, short_id
 
 TRIES = 5

@@ -62,7 +62,7 @@ class BlockActions:
         self._fleet = fleet
         self._others = others
         self._requests = requests = CardRequests(context, fleet)
-        self._handlers = {
+        handlers = {
             APPROVE: self._decision,
             DECLINE: self._decision,
             UNDO: self._undo,
@@ -76,6 +76,8 @@ class BlockActions:
             CHECK_MEANT: requests.meant,
             FIND_NODE: requests.found,
         }
+        absent = context.surface.absent
+        self._handlers = {kind: handler for kind, handler in handlers.items() if kind not in absent}
 
     def clicked(self, click: Click) -> None:
         """Begin to handle a click; returns at once. A second delivery of it is ignored."""

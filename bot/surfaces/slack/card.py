@@ -178,7 +178,7 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
     found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_HEAT else ()
     if any(_is_about_a_core(item) for item in found):
         row.append(button("Profile", PROFILE, view.id))
-    if view.ended and view.state is not State.TRIAGED:
+    if view.ended and view.state is not State.TRIAGED and REPORT not in group.absent:
         row.append(button("Report", REPORT, view.id))
     if view.node and (offered or view.ended):
         row.append(again_button(view.id))
@@ -275,7 +275,7 @@ def _further_of_many(group: GroupView) -> Iterator[Block]:
     """The other buttons of a table: undo, reports, who else has it, and checking all nodes again."""
     rows = {str(undo["value"]): [undo] for undo in undo_buttons(group.choices)}
     acted = [(view.id, view.node) for view in group.incidents if group.ended and view.state is not State.TRIAGED]
-    for report in report_buttons(acted):
+    for report in report_buttons(acted) if REPORT not in group.absent else ():
         rows.setdefault(str(report["value"]), []).append(report)
     yield from ({"type": "actions", "elements": row} for row in rows.values())
     known = [view for view in group.incidents if view.id and view.node]

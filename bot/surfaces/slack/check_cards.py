@@ -40,6 +40,7 @@ class _Board:
     spot: MessageTarget
     words: PlanWords
     links: Mapping[str, str]
+    absent: frozenset[str]
     reading: set[str] = field(default_factory=set)  # ids of incidents
     progress: dict[str, Underway] = field(default_factory=dict)
     live: dict[str, Verdict] = field(default_factory=dict)  # with the snapshot, which the record does not keep
@@ -51,7 +52,9 @@ class _Board:
 
     def message(self) -> Message:
         """Return the card."""
-        context = ViewContext(words=self.words, progress=self.progress, fresh=self.live, links=self.links)
+        context = ViewContext(
+            words=self.words, progress=self.progress, fresh=self.live, links=self.links, absent=self.absent
+        )
         return incident_card(group_view(self.group, context))
 
     def shows(self, group: tuple[Incident, ...]) -> None:
@@ -65,7 +68,7 @@ class CheckCards:
     """Keeps the cards of checks: a `Follower` of diagnoses, and a `Surface`.
 
     Shape: `why` adds to the details what would have changed a verdict; None: nobody does. `pictures` get ready while
-    nodes are read.
+    nodes are read. `absent` are buttons of extras that are left out.
     """
 
     poster: Poster
@@ -74,6 +77,7 @@ class CheckCards:
     links: Mapping[str, str] = field(default_factory=dict)
     why: WhyReplies | None = None
     pictures: Pictures | None = None
+    absent: frozenset[str] = frozenset()
     _boards: dict[str, _Board] = field(default_factory=dict)
     _asked_at: Remembered[str, MessageTarget] = field(default_factory=lambda: Remembered(REMEMBERED))
     _shown: Remembered[str, str] = field(default_factory=lambda: Remembered(REMEMBERED))
@@ -103,7 +107,7 @@ class CheckCards:
         if board is not None and not has_grown:
             self.poster.show(name, board.spot, board.message)
         elif spot is not None and all(member.triage is not None for member in ours):
-            view = group_view(ours, ViewContext(words=self.words, links=self.links))
+            view = group_view(ours, ViewContext(words=self.words, links=self.links, absent=self.absent))
             if view.shows_verdicts:  # `surface.py` shows everything else
                 await self.poster.adopt(name, spot)
                 await self._owe(name, spot, incident_card(view), once=True)
@@ -126,7 +130,7 @@ class CheckCards:
         if board is None:
             stands = await self.poster.adopt(name, spot)
             if (board := self._boards.get(name)) is None:
-                board = self._boards[name] = _Board(tuple(group), spot, self.words, self.links)
+                board = self._boards[name] = _Board(tuple(group), spot, self.words, self.links, self.absent)
                 self.poster.hold(name)  # `surface.py` may be done with the card before its nodes are read
         board.reading |= {member.id for member in reading}
         board.shows(tuple(group))

@@ -106,7 +106,7 @@ class Poster:
     async def attach(self, card: str, target: MessageTarget, asked: FileRequest) -> bool | None:
         """Make a file and send it into a card's thread, in the background.
 
-        Shape: False where it is there already, None where this program sends no files.
+        Shape: False where it is there already, None where this program sends no such files.
         """
         return await self._files.begin(card, target, asked, self.reply) if self._files is not None else None
 

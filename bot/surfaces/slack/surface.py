@@ -59,7 +59,8 @@ class SlackSurface:
     """Shows groups of incidents in Slack: a `Surface`.
 
     Shape: `notices` says why an approved plan does not begin yet, `actions` whether what was done can be taken back;
-    `usual` says how long a reboot takes, `on_call` who is told of on cards that need a person.
+    `usual` says how long a reboot takes, `on_call` who is told of on cards that need a person. `absent` are buttons of
+    extras that are left out.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class SlackSurface:
         links: Mapping[str, str] | None = None,
         usual: UsualTimes | None = None,
         on_call: OnCallSource | None = None,
+        absent: frozenset[str] = frozenset(),
     ) -> None:
         self._poster = poster
         self._outbox = outbox
@@ -85,6 +87,7 @@ class SlackSurface:
         self._links = links or {}
         self._usual = usual
         self._on_call = on_call
+        self.absent = absent
         self.words = PlanWords(actions)
         self._thread = ThreadReplies(poster, outbox, ledger, self.words)
         self._cards: Remembered[str, _Shown] = Remembered(REMEMBERED)
@@ -263,6 +266,7 @@ class SlackSurface:
             usual=await self._usual.under_way(rebooting) if self._usual is not None and rebooting else {},
             now=shown.seconds_at,
             on_call=await self._on_call.read() if self._on_call is not None and needs_a_person(group) else None,
+            absent=self.absent,
         )
 
     def _may_be_held_up(self, incident: Incident) -> bool:

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any, Protocol, TypeAlias
 
 from bot.domain.contracts import Clock, Log, Outbox
-from bot.domain.errors import ZombieError
+from bot.domain.errors import UsageError, ZombieError
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import RetryLater, Timing
@@ -70,6 +70,22 @@ class ThreadFileKind(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class _NoKind:
+    """A kind that is not here, for what it left in the outbox: its extra is left out by now."""
+
+    prefix: str = ""
+    word: str = "file"
+
+    async def make(self, name: str, content: Mapping[str, Any]) -> ThreadFile:
+        """Raises: UsageError."""
+        raise UsageError("What makes it is left out.", "Let [extras] off not name its extra.")
+
+    def instead(self, name: str, because: str) -> str:
+        """Say nothing: nobody waits for it."""
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
 class _Way:
     """A file on its way: its kind, name, card and target, and what posts the sentence if it does not come."""
 
@@ -101,11 +117,13 @@ class ThreadFiles:
         self._log = log
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    async def begin(self, card: str, target: MessageTarget, asked: FileRequest, instead: Instead) -> bool:
-        """Begin to make and send a file into a card's thread; False where it is there already.
+    async def begin(self, card: str, target: MessageTarget, asked: FileRequest, instead: Instead) -> bool | None:
+        """Begin to make and send a file into a card's thread; False where it is there already, None of an unknown kind.
 
         Raises: LedgerError when the outbox cannot be read.
         """
+        if asked.prefix not in self._kinds:
+            return None
         part = asked.prefix + asked.name
         if part in self._tasks:
             return True
@@ -121,8 +139,9 @@ class ThreadFiles:
     def take_up(self, due: DuePost, instead: Instead) -> bool:
         """Go on with a file from the outbox; False where the post is no file."""
         kind = next((kind for prefix, kind in self._kinds.items() if due.post.part.startswith(prefix)), None)
-        if kind is None:
+        if kind is None and "text" in due.post.content:
             return False
+        kind = kind or _NoKind()
         if due.post.part not in self._tasks:
             target = MessageTarget(due.post.channel, str(due.post.content.get("thread_ts", "")))
             name, content = due.post.part.removeprefix(kind.prefix), due.post.content

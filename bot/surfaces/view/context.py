@@ -24,7 +24,7 @@ class ViewContext:
     `waits_for` why an approved plan has not begun; `undoable` are incidents whose steps can be undone; `usual` is
     how long the running step usually takes; with `now` the view also says how long it has run. By node: `progress`
     says how far the reading is, `fresh` is a verdict that is not on record yet. `links` are the templates of
-    `[links]` by name; `on_call` is told where a person is needed.
+    `[links]` by name; `on_call` is told where a person is needed. `absent` are buttons of extras that are left out.
     """
 
     policy: Policy | None = None
@@ -39,6 +39,7 @@ class ViewContext:
     usual: Mapping[str, UsualTime] = field(default_factory=dict)
     now: datetime | None = None
     on_call: OnCall | None = None
+    absent: frozenset[str] = frozenset()
 
     def decides_until(self, incident: Incident) -> datetime | None:
         """Return until when the incident's plan can be decided."""

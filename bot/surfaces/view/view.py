@@ -141,6 +141,7 @@ class GroupView:
     Shape: `shows_verdicts`: it shows the findings, because nothing is decided or done yet. `choices` are what a person
     can choose now, `needs` and `approvers` what a decision needs; `on_call` is told where a person is needed. `about`
     is what the alerts said, `askers` are those who asked, as the record names them; `head` is set once all have ended.
+    `absent` are buttons of extras that are left out.
     """
 
     incidents: tuple[IncidentView, ...]
@@ -153,6 +154,7 @@ class GroupView:
     about: str = ""
     askers: tuple[str, ...] = ()
     head: str = ""
+    absent: frozenset[str] = frozenset()
 
     @property
     def ended(self) -> bool:
@@ -223,6 +225,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         about=_about(group),
         askers=tuple(dict.fromkeys(asker for incident in group for asker in incident.askers)),
         head=context.head if view.ended else "",
+        absent=context.absent,
     )
 
 

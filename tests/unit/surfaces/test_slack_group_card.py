@@ -128,6 +128,16 @@ def test_group_whose_nodes_are_all_cured_begins_with_resolved() -> None:
     assert message.text.startswith("Resolved: 2 nodes")
 
 
+def test_card_offers_no_report_where_its_extra_is_left_out() -> None:
+    lacking = frozenset({"report"})
+    for ended in (group(WAYS[State.RESOLVED]), group(WAYS[State.RESOLVED], WAYS[State.RESOLVED])):
+        offered, without = (acting_card(ended, replace(CONTEXT, absent=absent)) for absent in (frozenset(), lacking))
+        assert offered is not None
+        assert without is not None
+        assert '"report"' in json.dumps(offered.blocks)
+        assert '"report"' not in json.dumps(without.blocks)
+
+
 def test_dialog_names_every_node_and_every_command_whole() -> None:
     long = Plan("node-00", (Step("reboot", {}, ("x" * 9000 + " END",)),))
     proposed = fold(entries((replace(OPENING, node="node-00"), TRIAGED.__class__(replace(VERDICT, node="node-00")))))

@@ -1,0 +1,192 @@
+"""A backtest as a terminal, a pull request and a CI server see it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree
+
+from bot.domain.safe_text import one_line, redacted_text
+from bot.domain.verdict import Verdict
+from bot.extras.cases.comparison import Cell, ChangedOutcome, ItemOutcome
+from bot.surfaces.text import table_lines, wrapped
+from bot.surfaces.view.plan_words import PlanWords
+from bot.surfaces.view.words import cause_words
+
+SCHEMA_VERSION = 1
+SAME, FLIPS, NOT_JUDGED, WRONG, RIGHT = "same", "FLIPS", "-", "NOT AS EXPECTED", "as expected"
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestTable:
+    """The matrix of cases and playbooks."""
+
+    cells: Sequence[Cell]
+    words: PlanWords
+
+    @property
+    def flips(self) -> tuple[Cell, ...]:
+        """The cells whose verdict flips."""
+        return tuple(cell for cell in self.cells if cell.comparison.flips)
+
+    @property
+    def fails(self) -> bool:
+        """True when a verdict flips that nobody expects to flip, or is not as expected."""
+        return any(cell.fails for cell in self.cells)
+
+    @property
+    def _told_of(self) -> tuple[Cell, ...]:
+        return tuple(cell for cell in self.cells if cell.comparison.flips or cell.fails)
+
+    @property
+    def _playbooks(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(cell.playbook for cell in self.cells))
+
+    def headline(self) -> str:
+        """Return the outcome as a sentence."""
+        cases, playbooks = len({cell.case for cell in self.cells}), len(self._playbooks)
+        counted = f"{_counted(cases, 'case')}, {_counted(playbooks, 'playbook')}"
+        expected = [cell.is_as_expected for cell in self.cells if cell.is_as_expected is not None]
+        kept = f" {expected.count(True):,} of {_counted(len(expected), 'expectation')} met." if expected else ""
+        return f"{len(self.flips):,} of {len(self.cells):,} verdicts flip ({counted}).{kept}"
+
+    def text(self, width: int = 80) -> str:
+        """Return the cases that flip as a table, and why each flips."""
+        lines = [self.headline()]
+        if self._told_of:
+            lines += ["", *table_lines([("CASE", *self._playbooks), *self._rows()])]
+        for cell in self._told_of:
+            before, after, *because = self._told(cell)
+            lines += ["", one_line(f"{cell.case}, by {cell.playbook}", 200)]
+            lines += [
+                *wrapped(f"before: {before}", width, "    ", "  "),
+                *wrapped(f"after:  {after}", width, "    ", "  "),
+            ]
+            for line in because:
+                lines += wrapped(line, width, "      ", "    - ")
+        return "\n".join(lines) + "\n"
+
+    def markdown(self) -> str:
+        """Return the same for a pull request."""
+        lines = ["### Backtest of playbooks", "", self.headline()]
+        if self._told_of:
+            titles = ("case", *self._playbooks)
+            lines += ["", *(_row(row) for row in (titles, ["---"] * len(titles), *self._rows()))]
+            lines += ["", _row(("case", "playbook", "before", "after", "because")), _row(["---"] * 5)]
+        for cell in self._told_of:
+            before, after, *because = self._told(cell)
+            lines.append(_row((cell.case, cell.playbook, before, after, "; ".join(because))))
+        return "\n".join(lines) + "\n"
+
+    def junit(self) -> str:
+        """Return a test case for each cell; a flip is a failure.
+
+        Shape: JUnit's XML as CI servers read it: https://github.com/testmoapp/junitxml.
+        """
+        failed = [cell for cell in self.cells if cell.fails]
+        failures = Counter(cell.playbook for cell in failed)
+        counts = {"tests": str(len(self.cells)), "failures": str(len(failed))}
+        root = ElementTree.Element("testsuites", {"name": "zombie backtest", **counts})
+        for playbook in self._playbooks:
+            cells = [cell for cell in self.cells if cell.playbook == playbook]
+            about = {"name": playbook, "tests": str(len(cells)), "failures": str(failures[playbook])}
+            suite = ElementTree.SubElement(root, "testsuite", about)
+            for cell in cells:
+                test = ElementTree.SubElement(
+                    suite, "testcase", {"classname": playbook, "name": one_line(cell.case, 400)}
+                )
+                if cell.fails:
+                    before, after, *because = self._told(cell)
+                    failure = ElementTree.SubElement(test, "failure", {"message": f"{before} → {after}"})
+                    failure.text = "\n".join(because)
+        ElementTree.indent(root)
+        return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+    def document(self) -> str:
+        """Return the whole matrix as JSON."""
+        body = {
+            "schema": SCHEMA_VERSION,
+            "cases": len({cell.case for cell in self.cells}),
+            "flips": len(self.flips),
+            "results": [self._cell(cell) for cell in self.cells],
+        }
+        return json.dumps(body, ensure_ascii=False, indent=2)
+
+    def _rows(self) -> Iterator[list[str]]:
+        said_of = {(cell.case, cell.playbook): _said_of(cell) for cell in self.cells}
+        for case in dict.fromkeys(cell.case for cell in self._told_of):
+            said = (said_of.get((case, playbook), NOT_JUDGED) for playbook in self._playbooks)
+            yield [one_line(case, 120), *said]
+
+    def _told(self, cell: Cell) -> Iterator[str]:
+        """Yield the verdict before, the verdict after, and what made the difference."""
+        found = cell.comparison
+        yield self._verdict(found.before)
+        yield self._verdict(found.after) + (f" (expected: {one_line(cell.expected, 80)})" if cell.expected else "")
+        yield from (_turned(turned) for turned in found.turned)
+        yield from (_said(sentence) for sentence in found.otherwise)
+
+    def _verdict(self, verdict: Verdict) -> str:
+        steps = [self.words.step(step) for step in verdict.plan.steps] if verdict.plan is not None else []
+        parts = (verdict.status.value, cause_words(verdict), ", then ".join(steps))
+        return one_line(", ".join(part for part in parts if part), 300)
+
+    def _cell(self, cell: Cell) -> dict[str, Any]:
+        found = cell.comparison
+        because = list(self._told(cell))[2:]
+        return {
+            "case": one_line(cell.case, 400),
+            "node": one_line(cell.node, 80),
+            "playbook": cell.playbook,
+            "against": cell.against,
+            "flips": found.flips,
+            "expected": cell.expected,
+            "as_expected": cell.is_as_expected,
+            "before": _outcome(found.before),
+            "after": _outcome(found.after),
+            "because": because if found.flips else [],
+        }
+
+
+def _said_of(cell: Cell) -> str:
+    if cell.is_as_expected is not None:
+        return RIGHT if cell.is_as_expected else WRONG
+    return FLIPS if cell.comparison.flips else SAME
+
+
+def _outcome(verdict: Verdict) -> Mapping[str, str | None]:
+    return {
+        "status": verdict.status.value,
+        "cause": verdict.cause,
+        "confidence": verdict.confidence.value if verdict.confidence is not None else None,
+        "plan": verdict.plan.digest if verdict.plan is not None else None,
+    }
+
+
+def _turned(turned: ChangedOutcome) -> str:
+    changed = "".join(f"; {name}: {was} → {now}" for name, (was, now) in turned.changed.items())
+    return _said(f"{turned.name}: {_outcome_words(turned.before)} → {_outcome_words(turned.after)}{changed}")
+
+
+def _outcome_words(outcome: ItemOutcome) -> str:
+    return f"{outcome.stands} ({one_line(outcome.says, 200)})" if outcome.says else outcome.stands
+
+
+def _said(text: str) -> str:
+    return one_line(redacted_text(text), 600)  # a case may come from an untrusted place
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(_markdown(cell) for cell in cells) + " |"
+
+
+def _markdown(cell: str) -> str:
+    """Return text without markup: a case's words may come from an untrusted place."""
+    return "".join(f"\\{letter}" if letter in "\\`*_[]<>|~#!&@" else letter for letter in one_line(cell, 900))

@@ -1,0 +1,173 @@
+"""Backtests: the verdicts of changed playbooks on cases, compared with those of the playbooks before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+
+from bot.actions import ACTIONS
+from bot.app.cases import ENOUGH, as_asked, awaited, surroundings
+from bot.app.parts import library
+from bot.domain.batch import Sampling
+from bot.domain.case import Case
+from bot.domain.errors import UsageError
+from bot.domain.playbook import Playbook
+from bot.domain.probe import Probe
+from bot.domain.verdict import without_secrets
+from bot.extras.cases.comparison import Cell, Comparison, Pair, PlaybookReadings, Weigher
+from bot.extras.cases.what_if import Judge, in_short
+from bot.response.diagnosis.triage import Triage
+from bot.transport import case_file, expectations
+from bot.transport.replay import ReplayTransport
+
+WORTH_SHARING = 200  # cases: a process takes half a second to start, a case some milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Which playbooks are compared: folders, and names.
+
+    Shape: `changed` are the folders after the change; `against` those before it, with the shipped playbooks. `usual`
+    is the playbook of a case that names none; `only` compares a single playbook, empty for all.
+    """
+
+    changed: tuple[Path, ...]
+    usual: str
+    against: tuple[Path, ...] = ()
+    only: str = ""
+
+
+def backtested(change: Change, files: Sequence[Path], processes: int = 1) -> tuple[Cell, ...]:
+    """Return the cells of each case, in the order of the files; many cases are shared among processes.
+
+    Raises: PlaybookError when a playbook cannot be used as written; CaseError for the first case that cannot be read.
+    """
+    backtest = Backtest(change)  # before any process starts, so that an error is reported once
+    if processes < 2 or len(files) < WORTH_SHARING:
+        return awaited(backtest.cells_of(files))
+    share = -(-len(files) // processes)
+    shares = [files[at : at + share] for at in range(0, len(files), share)]
+    with ProcessPoolExecutor(processes, get_context("spawn")) as workers:
+        return tuple(cell for cells in workers.map(backtested, [change] * len(shares), shares) for cell in cells)
+
+
+class Backtest:
+    """The playbooks before and after a change, compared on cases.
+
+    Shape: a case is judged by each changed playbook that differs from before, and by its own playbook
+    where that inherits a change. A new playbook is compared with the case's own.
+    """
+
+    def __init__(self, change: Change) -> None:
+        """Raises: PlaybookError when one cannot be used as written, or `only` is unknown; UsageError without any."""
+        self._before, self._after = library(change.against), library([*change.against, *change.changed])
+        self._usual, self._only = change.usual, change.only
+        folders = {folder.absolute() for folder in change.changed}
+        inside = (
+            playbook.name for playbook in self._after.playbooks if Path(playbook.origin).absolute().parent in folders
+        )
+        self._names = (self._after.get(change.only).name,) if change.only else tuple(inside)
+        if not self._names:  # a wrong folder must not pass for a change that flips nothing
+            raise UsageError(
+                f"There is no playbook in {', '.join(map(str, change.changed))}.", "Name the folder of *.yaml files."
+            )
+        self._pairs_of: dict[str, tuple[Pair, ...]] = {}
+        self._expectations: dict[Path, Mapping[str, str]] = {}
+
+    async def cells_of(self, files: Sequence[Path]) -> tuple[Cell, ...]:
+        """Return the cells of each case, in the order of the files.
+
+        Raises: what `cells` does, for the first of them.
+        """
+        return tuple([cell for path in files for cell in await self.cells(path)])
+
+    async def cells(self, path: Path) -> tuple[Cell, ...]:
+        """Return a case's cells, in the order of playbooks; the case is read and parsed once.
+
+        Raises: CaseError when it cannot be read; UnknownPlaybook when `usual` names none.
+        """
+        case = case_file.load(path)
+        own = case.head.playbook if case.head.playbook in self._after.names else self._usual
+        expected, pairs = self._expected(path), self._pairs(own)
+        judges = self._only or own  # a person's expectation applies to this playbook
+        if expected is not None and all(pair.after.name != judges for pair in pairs):
+            pairs = (*pairs, self._pair(judges, own))  # it judges as before, which may be wrong
+        found = zip(pairs, await compared(case, pairs), strict=True)
+        cells = (Cell(str(path), case.head.node, p.after.name, p.before.name, said) for p, said in found)
+        return tuple(replace(cell, expected=expected if cell.playbook == judges else None) for cell in cells)
+
+    def _expected(self, path: Path) -> str | None:
+        if path.parent not in self._expectations:
+            self._expectations[path.parent] = expectations.expected(path.parent)
+        return self._expectations[path.parent].get(path.name)
+
+    def _pairs(self, own: str) -> tuple[Pair, ...]:
+        """Return the pairs of playbooks for a case of that playbook."""
+        if own not in self._pairs_of:
+            names = self._names if self._only else dict.fromkeys((*self._names, own))
+            pairs = [self._pair(name, own) for name in names]
+            self._pairs_of[own] = tuple(pair for pair in pairs if self._only or pair.before.digest != pair.after.digest)
+        return self._pairs_of[own]
+
+    def _pair(self, name: str, own: str) -> Pair:
+        before = next((other for other in (name, own) if other in self._before.names), self._usual)
+        return Pair(self._before.get(before), self._after.get(name))
+
+
+async def compared(case: Case, pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
+    """Return each pair's comparison on a case; the verdicts come without snapshots.
+
+    Raises: CaseError when the case holds settings that cannot be read.
+    """
+    head, (node, draining) = case.head, surroundings(case.head)
+    triage = Triage(ReplayTransport(case), ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH)
+    pairs = [Pair(as_asked(case, pair.before), as_asked(case, pair.after)) for pair in pairs]
+    asked: dict[int, PlaybookReadings] = {}
+    for together in _asking_together(pairs):
+        read = await triage.diagnose(node, _asks(together))
+        if read.snapshot is None:  # the node was unreachable, for any playbook
+            return tuple(Comparison(read, read) for _ in pairs)
+        asked |= {id(playbook): PlaybookReadings.of(playbook, read.snapshot) for playbook in together}
+    weigher = Weigher(Judge(_asks(()), ACTIONS, node, draining))
+    return tuple(_kept(weigher.compared(asked[id(pair.before)], asked[id(pair.after)])) for pair in pairs)
+
+
+def _asks(playbooks: Sequence[Playbook]) -> Playbook:
+    """Return a playbook with all probes of these, which judges nothing."""
+    probes = {probe.name: probe for playbook in playbooks for probe in playbook.probes}
+    return Playbook("asks", "", 1, tuple(probes.values()), (), ())
+
+
+def _asking_together(pairs: Sequence[Pair]) -> Iterator[list[Playbook]]:
+    """Yield the playbooks in groups that can be asked together.
+
+    Playbooks may define different probes with the same name; these are asked separately.
+    """
+    groups: list[list[Playbook]] = []
+    for playbook in {id(playbook): playbook for pair in pairs for playbook in (pair.before, pair.after)}.values():
+        fitting = (group for group in groups if all(_can_be_asked_with(playbook, other) for other in group))
+        if (group := next(fitting, None)) is not None:
+            group.append(playbook)
+        else:
+            groups.append([playbook])
+    yield from groups
+
+
+def _can_be_asked_with(playbook: Playbook, other: Playbook) -> bool:
+    probes = {probe.name: probe for probe in other.probes}
+    return not any(_differ(probe, probes.get(probe.name, probe)) for probe in playbook.probes)
+
+
+def _differ(probe: Probe, other: Probe) -> bool:
+    return (probe.definition, probe.commands) != (other.definition, other.commands)
+
+
+def _kept(comparison: Comparison) -> Comparison:
+    """Return the part that is kept of each of thousands: short verdicts, and redacted texts."""
+    before, after = in_short(comparison.before), in_short(comparison.after)
+    if not comparison.flips:
+        return Comparison(before, after)
+    return replace(comparison, before=without_secrets(before), after=without_secrets(after))

@@ -1,0 +1,127 @@
+"""Why a verdict was given: what would have changed it, each change proven by a replay before it is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from bot.actions import ACTIONS
+from bot.app.cases import as_asked, awaited, judged_as_said, replayed, surroundings
+from bot.domain.case import Case
+from bot.domain.errors import ZombieError
+from bot.domain.playbook import Playbook, Playbooks
+from bot.domain.safe_text import Redactor
+from bot.domain.verdict import Verdict, outcome, without_secrets
+from bot.extras.cases.playbook_once import judging_once
+from bot.extras.cases.weighing_cache import as_read
+from bot.extras.cases.what_if import Judge, WhatIf, Why, alone, what_ifs
+from bot.extras.cases.what_if_words import sentence
+from bot.surfaces.view.plan_words import PlanWords
+
+if TYPE_CHECKING:
+    from bot.app.bot import Bot
+    from bot.seats import Explains
+
+WORDS = PlanWords(ACTIONS)
+MOST_PROVEN = 6  # a thread shows three and counts the others
+
+
+def why(case: Case, playbook: Playbook, replays: Playbook | None = None) -> Why:
+    """Return what would change the verdict on a case; nothing where the node was not reached.
+
+    Shape: for further replays hand in `replays`, the same playbook from `judging_once`; it remembers the first replay.
+    Raises: CaseError when the case holds settings that cannot be read.
+    """
+    redactor = Redactor()
+    verdict = awaited(replayed(case, replays or playbook, redactor=redactor))
+    node, draining = surroundings(case.head)
+    if verdict.snapshot is None:
+        return Why(case, verdict, ())
+    verdict = replace(verdict, snapshot=(snapshot := as_read(verdict.snapshot)))
+    found = what_ifs(snapshot, Judge(as_asked(case, playbook), ACTIONS, node, draining))
+    clean = (replace(each, verdict=_in_short(each.verdict, redactor)) for each in found)
+    return Why(case, verdict, tuple(clean))
+
+
+def proven(explanation: Why, replays: Playbook, most: int) -> tuple[WhatIf, ...]:
+    """Return the first `most` changes that a replay confirms; all others are left out.
+
+    Shape: `replays` is the playbook, best as `judging_once` returns it.
+
+    Raises: CaseError when the case holds settings that cannot be read.
+    """
+    return awaited(_proven(explanation, replays, most))
+
+
+async def _proven(explanation: Why, replays: Playbook, most: int) -> tuple[WhatIf, ...]:
+    redactor, found = Redactor(), list[WhatIf]()
+    for each in explanation.changes:
+        if len(found) == most:
+            break
+        again = _in_short(await judged_as_said(explanation.case, replays, [each.change]), redactor)
+        if outcome(again) == outcome(each.verdict):
+            found.append(each)
+    return tuple(found)
+
+
+def _in_short(verdict: Verdict, redactor: Redactor) -> Verdict:
+    """Return status, cause, confidence and plan, without secrets: only in a plan there is anything that a node said."""
+    short = alone(verdict)
+    return short if short.plan is None else without_secrets(short, redactor)
+
+
+def explained(case: Case, playbook: Playbook) -> Why:
+    """Return a case's verdict and every change that a replay confirms.
+
+    Raises: CaseError when the case holds settings that cannot be read.
+    """
+    explanation = why(case, playbook, replays := judging_once(playbook))
+    return replace(explanation, changes=proven(explanation, replays, len(explanation.changes)))
+
+
+def is_as_shown(explanation: Why, shown: Verdict) -> bool:
+    """True if the case, weighed again, gives the verdict that people see; with a muted cause it may not."""
+    again = explanation.verdict
+    return (again.status, again.cause, again.confidence) == (shown.status, shown.cause, shown.confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Explainer:
+    """Says why, for `serve`: one case at a time, in its own thread, because it takes a tenth of a second."""
+
+    playbooks: Playbooks
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def sentences(self, verdict: Verdict) -> Sequence[str]:
+        """Return a sentence for each proven change, the smallest first; none where the case cannot be weighed again."""
+        case = verdict.snapshot.case if verdict.snapshot is not None else None
+        if case is None:
+            return ()
+        async with self._turn:
+            return await asyncio.to_thread(self._told, case, verdict)
+
+    async def told(self, case: Case) -> Why:
+        """Return a case's verdict by its own playbook, and every proven change.
+
+        Raises: CaseError; PlaybookError when that playbook is gone.
+        """
+        playbook = self.playbooks.get(case.head.playbook)
+        async with self._turn:
+            return await asyncio.to_thread(explained, case, playbook)
+
+    def _told(self, case: Case, verdict: Verdict) -> Sequence[str]:
+        try:
+            playbook = self.playbooks.get(case.head.playbook)
+            explanation = why(case, playbook, replays := judging_once(playbook))
+            if playbook.digest != case.head.playbook_digest or not is_as_shown(explanation, verdict):
+                return ()
+            return [sentence(each, explanation.verdict, WORDS) for each in proven(explanation, replays, MOST_PROVEN)]
+        except ZombieError:  # it cannot be judged again, so nothing is said
+            return ()
+
+
+def explains(bot: Bot) -> Explains:
+    """Return what says why, for a bot that serves."""
+    return Explainer(bot.playbooks).sentences

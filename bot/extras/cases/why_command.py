@@ -1,0 +1,85 @@
+"""`zombie why`: which changes of readings would change a verdict."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bot.commands import options
+from bot.commands.replay import add_playbook
+
+if TYPE_CHECKING:
+    from bot.extras.cases.what_if import Why
+
+EXAMPLES = """examples:
+  zombie why said/node-123.jsonl           the smallest changes of readings that would change the verdict
+  zombie why 7k3m9x2qpv                    for what an incident's node said
+  zombie why said/node-123.jsonl --json    all of them, each in the form of zombie replay --with
+
+Each number that the verdict depends on is moved, and each reading and entry that the verdict names is left out, one at
+a time; each time the case is weighed again. A whole replay confirmed what is printed. Numbers are exact to 0.2 %.
+
+exit status:
+  0  the changes are printed, or that there are none
+  2  the command line, or the case, is wrong
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "why",
+        "say which changes of readings would change a verdict",
+        "Find the smallest single changes of readings that would change a case's status, cause, confidence or plan.",
+        EXAMPLES,
+    )
+    parser.add_argument(
+        "case",
+        type=Path,
+        metavar="CASE",
+        help="a case, or a folder with one (zombie check NODE --record DIR), or an incident's id",
+    )
+    add_playbook(parser)
+    parser.add_argument("--json", action="store_true", help="print them as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the changes.
+
+    Raises: CaseError when the case cannot be read.
+    """
+    from bot.commands import record
+    from bot.extras.cases.explaining import explained
+
+    settings = options.settings(arguments)
+    case = record.named_case(arguments.environ, arguments.case)
+    playbook = options.library(settings).get(arguments.playbook or case.head.playbook)
+    explanation = explained(case, playbook)
+    print(
+        options.as_json(_document(explanation))
+        if arguments.json
+        else options.to_type(arguments, _text(arguments.case, explanation))
+    )
+    return 0
+
+
+def _document(explanation: Why) -> dict[str, Any]:
+    from bot.extras.cases.why_document import why_body
+
+    return why_body(explanation.verdict, explanation.changes, options.plan_words())
+
+
+def _text(path: Path, explanation: Why) -> str:
+    from bot.extras.cases.why_document import why_text
+
+    lines = why_text(explanation.verdict, explanation.changes, options.plan_words(), options.width())
+    if explanation.verdict.snapshot is None or not explanation.changes:
+        return "\n".join(lines)
+    first = shlex.quote(str(explanation.changes[0].change))
+    if not path.exists():
+        return "\n".join(lines)  # an incident's case: no command replays it from here
+    return "\n".join([*lines, "", f"  To see it: zombie replay {shlex.quote(str(path))} --with {first}"])

@@ -1,0 +1,192 @@
+"""Puts together reports: an incident's record, what its node said, and what would have changed the verdict."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from bot.actions import ACTIONS
+from bot.app.check import PROGRAM
+from bot.app.parts import now
+from bot.domain.case import Case, read_case
+from bot.domain.core_heat import CoreHeat
+from bot.domain.entry import Entry
+from bot.domain.errors import BundleError, CaseError, PlaybookError, UnknownIncident
+from bot.domain.fold import fold, triaged_in
+from bot.domain.house_events import HOUSE
+from bot.domain.incident import Incident
+from bot.domain.playbook import Playbooks
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Verdict
+from bot.extras.cases.explaining import is_as_shown, proven, why
+from bot.extras.cases.playbook_once import judging_once
+from bot.extras.cases.what_if_words import sentence
+from bot.extras.reports.page import page
+from bot.extras.reports.parts import Picture
+from bot.extras.reports.report import whole_report
+from bot.extras.reports.report_data import KeptAnswer, ReportData
+from bot.extras.reports.report_moments import capture_moments, kernel_moments, sketch_pictures
+from bot.inventory import Inventory
+from bot.ledger import Database, KeptCases, Ledger
+from bot.ledger.excerpt import excerpt
+from bot.surfaces.slack.report_file import ReportFile
+from bot.surfaces.view.plan_words import PlanWords
+
+if TYPE_CHECKING:
+    from bot.app.bot import Bot
+    from bot.surfaces.slack.thread_files import ThreadFileKind
+
+WORDS = PlanWords(ACTIONS)
+MOST_CHANGES = 20
+
+
+def _unknown(node: str) -> Mapping[str, str]:
+    """The labels of a node without an inventory."""
+    return {}
+
+
+def report_data(
+    database: Database,
+    incident_id: str,
+    playbooks: Playbooks,
+    at: datetime,
+    labels: Callable[[str], Mapping[str, str]] = _unknown,
+) -> ReportData:
+    """Return all data for a report about an incident.
+
+    Shape: `labels` returns a node's labels from the inventory; those in the stored case win.
+    Raises: UnknownIncident; LedgerUnavailable when the database cannot be read; UnreadableEntry, ImpossibleEvent when
+    the entries form no incident that this program understands.
+    """
+    ledger = Ledger(database)
+    entries = ledger.read(incident_id) if incident_id != HOUSE else ()
+    if not entries:
+        raise UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
+    incident = fold(entries)
+    head, broken = _head(database, incident_id)
+    case, no_case = _case(database, incident_id, entries)
+    changes, no_why, again = (
+        ((), no_case, None) if case is None or incident.verdict is None else _why(case, playbooks, incident.verdict)
+    )
+    together = ledger.together(incident.card)
+    captures, ended = ledger.captures(), incident.updated_at if incident.ended else None
+    heat = (incident.verdict.heat if incident.verdict is not None else None) or (again.heat if again else None)
+    return ReportData(
+        incident,
+        entries,
+        PROGRAM,
+        at,
+        WORDS,
+        head,
+        broken,
+        case.head if case is not None else None,
+        changes,
+        no_why,
+        {**labels(incident.node), **(case.head.labels if case is not None else {})},
+        pictures=tuple(_pictures(incident, heat)),
+        profiles=tuple(sketch_pictures(incident, entries, captures, ended, KeptCases(database), together)),
+        before_reboot=tuple(_kept(database, incident)),
+        others=tuple(name for name in together if name != incident_id),
+        moments=(*kernel_moments(incident, case), *capture_moments(incident, captures, ended)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMaker:
+    """Makes the pages of reports for `serve`, with its own connection to the database."""
+
+    database: Database
+    threads: Executor
+    playbooks: Playbooks
+    known: Inventory
+
+    async def page(self, incident_id: str) -> str:
+        """Return an incident's page; raises as `report_data`."""
+        return await asyncio.get_running_loop().run_in_executor(self.threads, self._page, incident_id)
+
+    def _page(self, incident_id: str) -> str:
+        return page(whole_report(report_data(self.database, incident_id, self.playbooks, now(), self._labels)))
+
+    def _labels(self, node: str) -> Mapping[str, str]:
+        found = self.known.by_name.get(node)
+        return found.labels if found is not None else {}
+
+
+def _head(database: Database, incident_id: str) -> tuple[str, str]:
+    """The last note about the incident in `house`, and what is broken in the record up to there."""
+    try:
+        with excerpt(database, incident_id) as found:
+            return (found.last.noted if found.last != found.before else ""), ""
+    except BundleError as no:
+        return "", no.sentence
+
+
+def _case(database: Database, incident_id: str, entries: tuple[Entry, ...]) -> tuple[Case | None, str]:
+    triaged = triaged_in(entries)
+    if triaged is None:
+        return None, "There is no verdict yet."
+    text = KeptCases(database).text(incident_id, triaged.case) if triaged.case else None
+    if text is None:
+        return None, "What the node said is not stored, so it cannot be weighed again."
+    try:
+        return read_case(text, "What the node said", triaged.verdict.node), ""
+    except CaseError as no:
+        return None, no.sentence
+
+
+def _kept(database: Database, incident: Incident) -> Iterator[KeptAnswer]:
+    """Yield what was stored before each step that destroyed it."""
+    for step in incident.steps:
+        if step.started is None or not (step.started.kept or step.started.kept_says):
+            continue
+        yield KeptAnswer(f"Before step {step.number}: {step.started.kept_says}.", "")
+        text = KeptCases(database).text(incident.id, step.started.kept) if step.started.kept else None
+        try:
+            runs = read_case(text, "What was kept", incident.node).runs if text is not None else ()
+        except CaseError as no:
+            yield KeptAnswer(no.sentence, "")
+            continue
+        if step.started.kept and text is None:
+            yield KeptAnswer("It is no longer kept.", "")
+        yield from (KeptAnswer(run.probe, run.stdout) for run in runs)
+
+
+def _pictures(incident: Incident, heat: CoreHeat | None) -> Iterator[Picture]:
+    from bot.profile.core_picture import core_picture  # Pillow is loaded where a picture is drawn
+
+    if heat is not None:
+        yield Picture(core_picture(heat, incident.node), heat.alt_text)
+
+
+def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, ...], str, Verdict | None]:
+    """What `zombie why` says about it, if the playbook that judged it is available; and the verdict weighed again.
+
+    A replay has confirmed each change.
+    """
+    try:
+        playbook = playbooks.get(case.head.playbook)
+        if playbook.digest != case.head.playbook_digest:
+            return (), f"The playbook {case.head.playbook} has changed since, so it is not weighed again.", None
+        explanation = why(case, playbook, replays := judging_once(playbook))
+    except (PlaybookError, CaseError) as no:
+        return (), no.sentence, None
+    if not is_as_shown(explanation, shown):
+        return (
+            (),
+            "Without the mutes the verdict comes out differently, so nothing is said about changes.",
+            explanation.verdict,
+        )
+    if not explanation.changes:
+        return (), "No single change of a reading would change this verdict.", explanation.verdict
+    found = proven(explanation, replays, MOST_CHANGES)
+    return tuple(sentence(each, explanation.verdict, WORDS) for each in found), "", explanation.verdict
+
+
+def thread_files(bot: Bot) -> tuple[ThreadFileKind, ...]:
+    """Return the kind of file that brings an incident's report into its card's thread."""
+    maker = ReportMaker(bot.stores.database, bot.stores.threads, bot.playbooks, bot.known)
+    return (ReportFile(maker.page),)

@@ -1,0 +1,265 @@
+"""The sections of a report, made from an incident's view and record, independent of how they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from bot.domain.duration import span
+from bot.domain.events import Approved, Endorsed, SampleTaken, StepFailed, StepVerified
+from bot.domain.incident import Decision
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Verdict
+from bot.extras.reports.cost import cost_of, spans
+from bot.extras.reports.parts import Grid, Lines, Paragraph, Part, Point, Points, Section, cells, said
+from bot.extras.reports.report_data import ReportData
+from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.plan_words import StepView
+from bot.surfaces.view.standing import nothing_done
+from bot.surfaces.view.view import IncidentView, incident_view, is_alarm
+from bot.surfaces.view.words import (
+    Instant,
+    Person,
+    Sentence,
+    mute_words,
+    plain,
+    rights_hint,
+    trait_words,
+    with_full_stop,
+)
+
+FIGURES = "figures"  # the finding that holds the figures measured on a watched node
+NOT_OVER = "It is not over: this is its present state."
+
+
+def view_of(data: ReportData) -> IncidentView:
+    """Return the incident as every surface words it."""
+    return incident_view(data.incident, ViewContext(words=data.words, head=data.head))
+
+
+def about(data: ReportData) -> str:
+    """Return a line: which incident, and when."""
+    incident = data.incident
+    until = data.ended_at
+    when = f"{incident.opened_at:%Y-%m-%d %H:%M} UTC"
+    lasted = f", {span(until - incident.opened_at)}" if until is not None else ", not over"
+    return one_line(f"Incident {incident.id} · {incident.node or 'node not known'} · {when}{lasted}", 300)
+
+
+def summary(data: ReportData, view: IncidentView) -> Section:
+    """The state and the findings, in a few sentences."""
+    parts: list[Part] = [] if data.incident.ended else [said(NOT_OVER)]
+    if data.broken:
+        parts.append(said(f"The record of this incident is broken: {data.broken}"))
+    if view.story:
+        parts.append(Paragraph(view.story))
+    if view.verdict is not None:
+        sentences = (view.verdict.summary, view.verdict.try_next, *mute_words(view.verdict))
+        parts += [said(words) for words in sentences if words.strip()]
+    alarms = [alert for alert in data.incident.alerts if is_alarm(alert)]
+    asked = [alert for alert in data.incident.alerts if not is_alarm(alert)]
+    points = [Point(f"{alert.kind} {alert.id}", (alert.text,)) for alert in alarms]
+    points += [Point(f"asked by {alert.asked_by or alert.kind}", (alert.text,)) for alert in asked]
+    return Section("Summary", (*parts, Points(tuple(points))))
+
+
+def impact(data: ReportData, view: IncidentView) -> Section:
+    """What it meant for the node and its workload, and what it cost."""
+    parts: list[Part] = []
+    if view.verdict is not None:
+        parts.append(said(f"{view.node} was {view.verdict.status.value}."))
+    if view.plan is not None and view.has_acted:
+        parts.append(said(f"What the plan did: {view.plan.impact}"))
+        parts += [Points(tuple(Point(line) for line in view.plan.moves))] if view.plan.moves else []
+    parts += cost(data).parts
+    if data.others:
+        parts.append(said(f"From the same alert, each with its own report: {', '.join(data.others)}."))
+    return Section("Impact", tuple(parts))
+
+
+def cost(data: ReportData) -> Section:
+    """Node-minutes and GPU-hours, and where the time went."""
+    counted = cost_of(data)
+    rows = tuple(((what,), (Instant(since, exact=True),), (span(until - since),)) for what, since, until in spans(data))
+    open_ = () if data.ended_at is not None else (said("Counted until this report was made."),)
+    return Section("What it cost", (said(counted.words), *open_, Grid(("what", "from", "for"), rows)))
+
+
+def evidence(data: ReportData, view: IncidentView) -> Section:
+    """What was seen: the node's own lines, and pictures."""
+    if view.verdict is None:
+        return Section("Evidence", ())
+    points = Points(tuple(Point(item.probe, (item.says,), item.source) for item in view.verdict.evidence))
+    suspects = [said(f"Suspected: {', '.join(view.verdict.suspects)}.")] if view.verdict.suspects else []
+    environment = " · ".join((data.case.environment if data.case is not None else {}).values())
+    read = f"{view.verdict.took_words.capitalize()}."
+    known = trait_words(view.verdict.snapshot) or environment
+    return Section("Evidence", (*data.pictures, points, *suspects, said(f"{known}. {read}" if known else read)))
+
+
+def profiles(data: ReportData) -> Section:
+    """What the hot core ran, from profiles and from what captures caught."""
+    return Section("Profiles", data.profiles)
+
+
+def why(data: ReportData) -> Section:
+    """What would change the verdict."""
+    if data.why:
+        return Section("Why this verdict", (Points(tuple(Point("", (words,)) for words in data.why)),))
+    return Section("Why this verdict", (said(data.no_why),) if data.no_why else ())
+
+
+def open_causes(view: IncidentView) -> Section:
+    """Causes that could be neither confirmed nor ruled out."""
+    if (verdict := view.verdict) is None:
+        return Section("Undecided", ())
+    return Section("Undecided", _points((each.cause, each.says_beside(verdict.unread)) for each in verdict.undecided))
+
+
+def ruled_out(view: IncidentView) -> Section:
+    """Causes that the readings speak against."""
+    found = view.verdict.ruled_out if view.verdict is not None else ()
+    return Section("Ruled out", _points((each.cause, each.because) for each in found))
+
+
+def unread(view: IncidentView) -> Section:
+    """What was not read; it never counts as healthy."""
+    found = view.verdict.unread if view.verdict is not None else ()
+    hint = rights_hint(found)
+    return Section(
+        "Not read", (*_points((each.probe, each.reason) for each in found), *((said(hint),) if hint else ()))
+    )
+
+
+def approvals(data: ReportData) -> Section:
+    """Who decided what and why, and exactly what they approved."""
+    incident = data.incident
+    said_by = [each for each in (*incident.endorsements, incident.decision) if each is not None]
+    rows = tuple(_voice(each) for each in said_by)
+    parts: list[Part] = [Grid(("who", "when", "what", "because", "login"), rows)] if rows else []
+    if incident.proposal is not None:
+        parts.append(said(f"The plan's digest is {incident.proposal.digest}. It was bound to:"))
+        parts.append(Points(tuple(Point(name, (value,)) for name, value in sorted(incident.proposal.binds.items()))))
+        if not rows:
+            parts.insert(0, said("Nobody has decided."))
+    return Section("Approvals", tuple(parts))
+
+
+def actions(view: IncidentView) -> Section:
+    """What was planned, each exact command, and its outcome."""
+    plan = view.plan
+    if plan is None:
+        return Section("What was done", ())
+    points = tuple(Point(f"Step {step.number}, {step.words}", (_step(step),), step.lines) for step in plan.steps)
+    notes = tuple(said(note) for note in plan.notes)
+    ends = (said(words),) if (words := plan.ends_words()) else ()
+    return Section("What was done" if view.has_acted else "What would help", (*ends, Points(points), *notes))
+
+
+def before_and_after(data: ReportData, view: IncidentView) -> Section:
+    """The figures before and after, and each reading while the node was watched."""
+    parts: list[Part] = []
+    if view.resolved is not None and view.resolved.compared:
+        rows = tuple(cells(row.name, row.before, row.after) for row in view.resolved.compared)
+        parts.append(Grid(("figure", "before", "after"), rows))
+    looks = list(_looks(data))
+    names = tuple(dict.fromkeys(name for _, _, figures in looks for name in figures))
+    if looks and names:
+        rows = tuple(
+            ((Instant(at, exact=True),), (says,), *((figures.get(name, "—"),) for name in names))
+            for at, says, figures in looks
+        )
+        parts += [said("The figures over time:"), Grid(("when", "it", *names), rows)]
+    return Section("Before and after", tuple(parts))
+
+
+def before_reboot(data: ReportData) -> Section:
+    """What the node said last, before its reboot destroyed it."""
+    parts: list[Part] = []
+    for kept in data.before_reboot:
+        parts += [Paragraph((kept.title,)), *([Lines(tuple(kept.text.splitlines()))] if kept.text else [])]
+    return Section("Kept before the reboot", tuple(parts))
+
+
+def worked(data: ReportData, view: IncidentView) -> Section:
+    """What worked and what did not, as far as the record proves it."""
+    points: list[Point] = []
+    steps = zip(data.incident.steps, view.plan.steps, strict=False) if view.plan is not None else ()
+    for record, step in steps:
+        word = "Worked" if isinstance(record.outcome, StepVerified) else "Did not work"
+        if isinstance(record.outcome, StepVerified | StepFailed):
+            points.append(Point(word, (f"{step.words}: {step.outcome}.",)))
+    if data.incident.samples:
+        held = sum(sample.holds for sample in data.incident.samples)
+        points.append(Point("Watched", (f"The cure held in {held} of {len(data.incident.samples)} readings.",)))
+    if view.escalated is not None:
+        points.append(Point("Did not work", (view.escalated.because,)))
+    nothing = (said(nothing_done(data.incident)),) if not points else ()
+    return Section("What worked", (*nothing, Points(tuple(points))))
+
+
+def to_do(view: IncidentView) -> Section:
+    """What is left for people: the lasting fix, what to try, and what could not be read."""
+    points: list[Point] = []
+    fix = view.plan.lasting_fix if view.plan is not None else ""
+    if fix := fix or _fix(view.verdict):
+        points.append(Point("Lasting fix", (fix,)))
+    if view.escalated is not None and view.escalated.try_next.strip():
+        points.append(Point("To try", (view.escalated.try_next,)))
+    if view.verdict is not None:
+        if undecided := ", ".join(each.cause for each in view.verdict.undecided):
+            points.append(Point("To be decided", (f"{undecided}: what was read neither shows nor rules them out.",)))
+        if hint := rights_hint(view.verdict.unread):
+            points.append(Point("To be read next time", (hint,)))
+    nothing = (said("The record names none."),) if not points else ()
+    return Section("Action items", (*nothing, Points(tuple(points), to_do=True)))
+
+
+def provenance(data: ReportData) -> Section:
+    """Which versions made it, and how to verify it."""
+    incident, case, triage = data.incident, data.case, data.incident.triage
+    rows = [("report by", data.program), ("report made", plain((f"{data.made_at:%Y-%m-%d %H:%M:%S} UTC",)))]
+    if triage is not None:
+        rows.append(("playbook", f"{triage.playbook} {triage.playbook_version}"))
+    if case is not None:
+        rows += [("read and judged by", case.program), ("playbook digest", case.playbook_digest)]
+    if triage is not None and triage.case:
+        kept = "" if case is not None else "  (no longer kept)"
+        rows.append(("what the node said, SHA-256", triage.case + kept))
+    rows += [("entries", str(incident.seq)), ("hash of the last entry", incident.head)]
+    if data.head:
+        rows += [("record", data.head), ("to verify it", f"zombie audit verify --head {data.head}")]
+    return Section("Record", (Grid(("", ""), tuple(cells(*row) for row in rows)),))
+
+
+def _points(rows: Iterator[tuple[str, str]]) -> tuple[Part, ...]:
+    points = tuple(Point(about, (words,)) for about, words in rows)
+    return (Points(points),) if points else ()
+
+
+def _voice(decision: Decision) -> tuple[Sentence, ...]:
+    event = decision.event
+    word = "approved" if isinstance(event, Approved) else "said yes" if isinstance(event, Endorsed) else "declined"
+    return (Person(decision.by),), (Instant(decision.at, exact=True),), (word,), (event.reason,), (event.os_user,)
+
+
+def _step(step: StepView) -> str:
+    seen = (f"Seen: {'; '.join(step.seen)}.",) if step.seen else ()
+    also = (f"It also does: {with_full_stop(step.also)}",) if step.also else ()
+    outcome = with_full_stop(step.outcome.capitalize())
+    return " ".join((f"{outcome} What it means: {with_full_stop(step.impact)}", *also, *seen))
+
+
+def _looks(data: ReportData) -> Iterator[tuple[datetime, str, dict[str, str]]]:
+    """What was measured when the plan was proposed, and each time while the node was watched."""
+    incident = data.incident
+    if incident.proposal is not None and incident.proposed_at is not None and incident.proposal.figures:
+        yield incident.proposed_at, "before", dict(incident.proposal.figures)
+    for entry in data.entries:
+        if entry.kind == SampleTaken.__name__ and isinstance(event := entry.event, SampleTaken):
+            lines = [line for seen in event.seen if seen.finding == FIGURES for line in seen.source if "=" in line]
+            yield entry.at, "holds" if event.holds else "does not hold", dict(line.split("=", 1) for line in lines)
+
+
+def _fix(verdict: Verdict | None) -> str:
+    return verdict.lasting_fix if verdict is not None and verdict.cause is not None else ""

@@ -1,0 +1,54 @@
+"""Two playbooks that differ in one thing are weighed apart by it, and it is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar
+
+from bot.actions import ACTIONS
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.probe import Probe, Snapshot, Unread
+from bot.domain.verdict import Confidence, Finding, RuledOut, Status
+from bot.extras.cases.comparison import PlaybookReadings, Weigher
+from bot.extras.cases.what_if import Judge
+from bot.response.diagnosis.planning import DrainSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    probe: ClassVar[str] = "boot"
+
+    names: tuple[str, ...]
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    reading = snapshot.get(Units)
+    left = () if isinstance(reading, Unread) else tuple(name for name in reading.names if name not in tuning.allow)
+    if len(left) < tuning["many"]:
+        return RuledOut("unlisted", "all are listed")
+    return Finding("unlisted", Status.DEGRADED, Confidence.CONFIRMED, f"{', '.join(left)} is not listed", ())
+
+
+CAUSE = Cause("unlisted", "a unit", ("boot",), ("many",), weigh, takes_allow=True)
+PROBES = (Probe("boot", "", (), lambda outputs: outputs),)
+
+
+def playbook(many: float, allow: tuple[str, ...]) -> Playbook:
+    return Playbook("p", "", 1, PROBES, (), (WeighedCause(CAUSE, {"many": Threshold(many, "")}, allow=allow),))
+
+
+def test_threshold_and_list_of_what_may_pass_are_weighed_apart() -> None:
+    snapshot = Snapshot("n", datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=5), {"boot": Units(("a", "b"))})
+    before, after = playbook(1, ("a", "b")), playbook(1, ("a",))
+    weigher = Weigher(Judge(before, ACTIONS, Node("n", "n"), DrainSettings()))
+    told = weigher.compared(PlaybookReadings(before, snapshot), PlaybookReadings(after, snapshot))
+    assert (told.before.status, told.after.status) == (Status.HEALTHY, Status.DEGRADED)
+    assert told.turned[0].changed == {"allow": ("a, b", "a")}
+    fewer = replace(after, causes=playbook(2, ("a",)).causes)
+    assert not weigher.compared(PlaybookReadings(before, snapshot), PlaybookReadings(fewer, snapshot)).flips
+    assert weigher.compared(PlaybookReadings(after, snapshot), PlaybookReadings(fewer, snapshot)).turned[0].changed == {
+        "many": ("1", "2")
+    }

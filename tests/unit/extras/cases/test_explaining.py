@@ -1,0 +1,51 @@
+"""Only what a replay shows is said of a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.app.cases import replayed
+from bot.app.parts import library
+from bot.domain.probe import Snapshot
+from bot.domain.verdict import Status, Verdict, outcome
+from bot.extras.cases.explaining import Explainer, proven, why
+from bot.transport.case_file import load
+from tests.contract.test_why import FOUNDING
+
+LIBRARY = library()
+PLAYBOOK = LIBRARY.get("node-health")
+
+
+def test_change_that_a_replay_does_not_bear_out_is_never_told() -> None:
+    told = why(load(FOUNDING), PLAYBOOK)
+    first, second, *_ = told.changes
+    lies = replace(first, verdict=replace(first.verdict, status=Status.HEALTHY, cause="dns-failing"))
+    assert outcome(lies.verdict) != outcome(first.verdict)
+    assert proven(replace(told, changes=(lies, second)), PLAYBOOK, 5) == (second,)
+    assert len(proven(told, PLAYBOOK, 2)) == 2
+
+
+async def shown() -> Verdict:
+    """The verdict on the founding case as people see it, with what the node said."""
+    case = load(FOUNDING)
+    case = replace(case, head=replace(case.head, playbook="node-health", playbook_digest=PLAYBOOK.digest))
+    verdict = await replayed(case, PLAYBOOK)
+    assert isinstance(verdict.snapshot, Snapshot)
+    return replace(verdict, snapshot=replace(verdict.snapshot, case=case))
+
+
+async def test_sentences_come_for_what_people_see_and_for_nothing_else() -> None:
+    explain = Explainer(LIBRARY).sentences
+    verdict = await shown()
+    assert verdict.snapshot is not None
+    assert len(await explain(verdict)) > 2
+    assert await explain(replace(verdict, cause="crash-looping-unit")) == (), "muted: people see another"
+    assert await explain(replace(verdict, snapshot=None)) == ()
+    case = verdict.snapshot.case
+    assert case is not None
+    for head in (
+        replace(case.head, playbook_digest="0" * 64),
+        replace(case.head, playbook="nothing-such"),
+    ):
+        other = replace(verdict, snapshot=replace(verdict.snapshot, case=replace(case, head=head)))
+        assert await explain(other) == ()

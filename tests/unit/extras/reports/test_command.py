@@ -1,0 +1,142 @@
+"""`zombie report`, run as the terminal runs it, over a record of its own."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import delete, text
+
+from bot.__main__ import main
+from bot.ledger import Ledger
+from bot.ledger.tables import KEPT_CASES
+from tests.record.exporting import NODE, SECRET, ended, judged, record_of
+from tests.record.keeping import keep
+from tests.unit.extras.reports.report_data import everything
+from tests.unit.extras.reports.test_page import HOSTILE, Skeleton
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.setenv("ZOMBIE_DATABASE_URL", f"sqlite:///{tmp_path / 'zombie.db'}")
+    monkeypatch.delenv("ZOMBIE_INVENTORY", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        status = main(arguments)
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def test_page_is_written_where_it_says_with_what_the_record_and_the_node_said(run: Run, tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        incident = ended(database)
+    assert run("report", incident[:6]) == (0, f"report-{incident}.html\n", "")
+    page = (tmp_path / f"report-{incident}.html").read_text()
+    for words in ("leaked-memory-cgroups", "68,440", "If cgroups had not been read", "zombie audit verify --head"):
+        assert words in page, words
+    assert SECRET not in page
+    assert run("report", incident, "--out", "other.html")[1] == "other.html\n"
+    assert (tmp_path / "other.html").is_file()
+
+
+def test_head_of_the_report_is_one_that_the_audit_finds(run: Run, tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        incident = ended(database)
+    out = run("report", incident, "--markdown")[1]
+    (head,) = re.findall(r"zombie audit verify --head (\S+)", out)
+    assert run("audit", "verify", "--head", head)[0] == 0
+    assert run("audit", "verify", "--head", head[:-32] + "0" * 32)[0] == 1
+
+
+def test_changed_record_is_said_in_the_report(run: Run, tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        incident = ended(database)
+        with database.writing() as connection:
+            connection.execute(text("DROP TRIGGER entries_stay_as_they_are"))
+            connection.execute(text("UPDATE entries SET body = replace(body, 'it is drained', 'forged') WHERE seq = 4"))
+    out = run("report", incident, "--markdown")[1]
+    assert "The record of this incident is broken: The record is broken" in out
+    assert "--head" not in out
+
+
+def test_gpu_hours_are_counted_by_the_label_that_was_kept_and_else_by_the_inventory(run: Run, tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        labelled = judged(database, replace(NODE, labels={**NODE.labels, "gpus": "8"}))
+        bare = judged(database, replace(NODE, name="bare"))
+    assert "GPU-hours (8 GPUs by the label gpus)" in run("report", labelled, "--markdown")[1]
+    assert "GPU-hours are not known: the node has no label gpus" in run("report", bare, "--markdown")[1]
+    (tmp_path / "known_hosts").touch()
+    nodes = '[ssh]\nknown_hosts = "known_hosts"\n[nodes.bare]\naddress = "10.0.0.1"\nlabels = { gpus = "4" }\n'
+    (tmp_path / "inventory.toml").write_text(nodes)
+    assert "(4 GPUs" in run("report", bare, "--markdown", "--inventory", "inventory.toml")[1]
+
+
+def test_report_is_made_also_of_what_is_kept_no_more(run: Run, tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        incident = ended(database)
+        with database.writing() as connection:
+            connection.execute(delete(KEPT_CASES))
+    out = run("report", incident, "--markdown")[1]
+    assert "What the node said is not stored, so it cannot be weighed again." in out
+    assert "68,440" in out
+
+
+def test_playbook_that_changed_since_is_not_weighed_by(run: Run, tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        incident = ended(database)
+    (tmp_path / "mine").mkdir()
+    shipped = (Path(__file__).parents[4] / "playbooks" / "node-health.yaml").read_text()
+    changed = re.sub(r"^version: \d+", "version: 99", shipped, count=1, flags=re.MULTILINE)
+    (tmp_path / "mine" / "node-health.yaml").write_text(changed)
+    out = run("report", incident, "--markdown", "--playbooks", "mine")[1]
+    assert "node-health has changed since" in out
+
+
+@pytest.mark.parametrize("wrong", ["nosuchone0", "house", "../x"])
+def test_unknown_incident_is_a_sentence_and_no_file(run: Run, tmp_path: Path, wrong: str) -> None:
+    with record_of(tmp_path) as database:
+        ended(database)
+    status, out, err = run("report", wrong)
+    assert (status, out) == (2, "")
+    assert "no incident" in err
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_file_that_cannot_be_written_is_a_sentence(run: Run, tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        incident = ended(database)
+    status, _, err = run("report", incident, "--out", "nowhere/x.html")
+    assert status == 2
+    assert "nowhere/x.html cannot be written" in err
+    assert "--out" in err
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(words=st.text(min_size=1, max_size=30))
+@example(words=HOSTILE[0])
+@example(words=HOSTILE[1])
+@example(words=HOSTILE[2])
+@example(words=HOSTILE[6])
+def test_hostile_words_stay_words_from_the_record_to_the_file(run: Run, tmp_path: Path, words: str) -> None:
+    def skeleton(name: str, said: str) -> list[tuple[str, tuple[str, ...]]]:
+        with record_of(tmp_path) as database:
+            first, *rest = everything(said)
+            alone: Any = replace(cast(Any, first), group=name)  # those on the same card would be named
+            keep(Ledger(database), name, (alone, *rest))
+        assert run("report", name, "--out", "it.html")[0] == 0
+        return Skeleton((tmp_path / "it.html").read_text()).elements
+
+    fresh = f"h{uuid.uuid4().hex[:10]}"
+    assert skeleton(fresh, f"a{words}z") == skeleton(f"p{fresh}", "az")
