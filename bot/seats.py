@@ -9,7 +9,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+if TYPE_CHECKING:
+    from bot.domain.chat_request import ChatRequest
+    from bot.domain.policy import Policy
 
 Named: TypeAlias = str  # `module:name`
 
@@ -31,6 +35,44 @@ class Serves(Protocol):
         ...
 
 
+@runtime_checkable
+class Drains(Protocol):
+    """Work that is in the middle of something when the bot stops; it is drained before it is stopped."""
+
+    async def drain(self, seconds: float) -> None:
+        """Begin nothing more, and finish within that time what has begun."""
+        ...
+
+
+class Chat(Protocol):
+    """Takes what comes from an extra's own cards in a chat: clicks, dialogs, and work that an earlier run began."""
+
+    def is_about(self, action: str, value: str) -> bool:
+        """True for a button or a dialog of its cards."""
+        ...
+
+    async def ask(self, click: Any) -> None:
+        """Open the dialog of a click, or do what needs none. Raises: Refused, UsageError, LedgerError."""
+        ...
+
+    async def decide(self, intent: Any, person: Any, reason: str, *, again: bool = False) -> None:
+        """Record what a dialog asks for; `again`: an earlier run began to handle it."""
+        ...
+
+    def takes(self, kept: ChatRequest, /) -> bool:
+        """Go on with it; False for what is not its own."""
+        ...
+
+
+@runtime_checkable
+class Rules(Protocol):
+    """A table of an extra's settings that is part of who may act, and for how long."""
+
+    def over(self, policy: Policy) -> Policy:
+        """Return the policy with what the table says."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Extra:
     """What can be left out.
@@ -38,9 +80,17 @@ class Extra:
     Shape: `about` completes “… is left out”. `needs` are the extras without which it is left out, too. `commands` are
     modules by the words of what their `add(commands)` adds: a command, or a verb of one of the core's. `settings` are
     its tables of zombie.toml, each with the dataclass of its keys (`bot/domain/setting.py`), which `Settings.of`
-    returns. `serves` names a function of the running bot (`bot.app.bot.Bot`) that returns its work, or None where it is
-    not set up. `serves_alone` names a function that serves it where no chat is set up: of settings, inventory, the
-    record's address and the environment; it returns the exit status, or None.
+    returns; one of `Rules` is part of the policy. `serves` names a function of the running bot (`bot.app.bot.Bot`) that
+    returns its work, or None where it is not set up. `serves_alone` names a function that serves it where no chat is
+    set up: of settings, inventory, the record's address and the environment; it returns the exit status, or None.
+
+    `holds` names what may hold a step, asked in the transaction that begins it: a function of the connection, the
+    incident, whether it is the first step's first attempt, and the time; it raises Refused. `follows` names what
+    follows the extra's own streams in an audit (`bot.ledger.audited_stream.Follower`). `chat` names a function of the
+    running bot and of what decisions there use (`SlackContext`) that returns its `Chat`. `cures` names a function of
+    the running bot that returns what proposes a cure for many nodes, when somebody presses *Plan* on a sweep's card
+    (`bot.surfaces.slack.fleet_cards.Cure`). `files` names a function of the running bot that returns the kinds of files
+    that it puts in threads (`ThreadFileKind`).
     """
 
     name: str
@@ -51,6 +101,11 @@ class Extra:
     settings: Mapping[str, type[Any]] = field(default_factory=dict)
     serves: Named = ""
     serves_alone: Named = ""
+    holds: Named = ""
+    follows: Named = ""
+    chat: Named = ""
+    cures: Named = ""
+    files: Named = ""
 
 
 def loaded(named: Named) -> Any:

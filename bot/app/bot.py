@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot.app.acting import Acting, acting
 from bot.app.alerts import Alerts, alerts, rules_of
@@ -18,13 +18,15 @@ from bot.app.reports import ReportMaker
 from bot.app.slack_posting import SlackPosting, check_cards, slack_posting
 from bot.app.stores import Stores
 from bot.domain.contracts import Log
+from bot.domain.errors import ZombieError
+from bot.domain.safe_text import one_line
 from bot.engine import NoticeBoard
 from bot.inventory import Inventory
 from bot.library import Library
 from bot.response.diagnosis.scheduler import Diagnose
 from bot.response.intake.intake import Rules
 from bot.response.record import IncidentRecord
-from bot.seats import Extra
+from bot.seats import Extra, loaded
 from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
@@ -63,6 +65,27 @@ class Bot:
     def log(self) -> Log:
         """Writes a line of the log."""
         return self.json_log.log
+
+    def of_extras(self, seat: str, *given: object) -> list[Any]:
+        """Return what the extras put into a seat, made of this bot and what is `given`.
+
+        Shape: one that is not set up is left out; so is one that cannot be loaded, which is logged.
+        Raises: ZombieError, such as SettingsError, where an extra cannot be used as it is set up.
+        """
+        found = []
+        for extra in self.extras:
+            if not (named := getattr(extra, seat)):
+                continue
+            try:
+                part = loaded(named)(self, *given)
+            except ZombieError:
+                raise
+            except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the bot serves without it
+                self.log("extra_left_out", extra=extra.name, error=one_line(f"{type(no).__name__}: {no}", 300))
+                continue
+            if part is not None:
+                found.append(part)
+        return found
 
     @cached_property
     def notices(self) -> NoticeBoard:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import importlib
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bot.domain.errors import CannotTell
 from bot.domain.safe_text import one_line
 from bot.extras import EXTRAS
-from bot.seats import Extra
+from bot.seats import Extra, Named, loaded
 
 GROUP = "zombie.extras"  # of entry points: packages that are installed beside this one
 _MOST_BYTES = 1024 * 1024
@@ -82,6 +83,31 @@ def beside() -> tuple[str, ...]:
     from importlib.metadata import entry_points
 
     return tuple(sorted(point.name for point in entry_points(group=GROUP)))
+
+
+def holders_of(extras: Sequence[Extra]) -> dict[str, Callable[..., object]]:
+    """Return what may hold a step, by the extra's name; one that cannot be loaded holds every step."""
+    return {extra.name: _holder(extra.name, extra.holds) for extra in extras if extra.holds}
+
+
+def _holder(name: str, holds: Named) -> Callable[..., object]:
+    try:
+        found: Callable[..., object] = loaded(holds)
+    except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra: what it would hold is not known
+        because = one_line(f"{type(no).__name__}: {no}", 300)
+
+        def nothing_begins(*_: object) -> None:
+            raise CannotTell(
+                f"The extra {name} may hold this step, and cannot be loaded: {because}", f'[extras] off = ["{name}"]'
+            )
+
+        return nothing_begins
+    return found
+
+
+def followers_of(extras: Sequence[Extra]) -> dict[str, Any]:
+    """Return what follows the extras' own streams in an audit, by the extra's name."""
+    return {extra.name: loaded(extra.follows) for extra in extras if extra.follows}
 
 
 def _doors(wanted: frozenset[str]) -> Iterator[tuple[str, Any]]:

@@ -15,11 +15,10 @@ from bot.app.parts import inventory
 from bot.app.policy_settings import note_policy
 from bot.app.upkeep import Upkeep
 from bot.domain.engine_contracts import Surface
-from bot.domain.errors import LedgerError, ZombieError
-from bot.domain.safe_text import one_line
+from bot.domain.errors import LedgerError
 from bot.engine import Engine
 from bot.response.lifecycle import Lifecycle
-from bot.seats import Serves, loaded
+from bot.seats import Drains, Serves
 from bot.surfaces.web import WebEdge
 
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
@@ -60,7 +59,7 @@ class Service:
             bot.known, lambda: inventory(Path(bot.known.origin), bot.environment), bot.stores.ledger, log, told
         )
         metered.looks_at(len(bot.known.nodes), checks.scheduler, self)
-        self._extras = tuple(_served(bot))
+        self._extras: tuple[Serves, ...] = tuple(bot.of_extras("serves"))
         gets = (("/metrics", metered.scrape.answer),)
         posts = [*self._slack.routes(), *bot.alerts.posts, *(post for extra in self._extras for post in extra.posts)]
         self._web = WebEdge(
@@ -107,7 +106,6 @@ class Service:
         self._bot.desk.hear(self._slack.listeners)
         self._begin(self._bot.desk.captures.keeper.run(), "captures")
         self._engine.start()  # approved plans go on even without Slack
-        self._bot.desk.waves.start()
         self._bot.alerts.start()
         if self._bot.pagerduty is not None:
             self._bot.pagerduty.start()
@@ -123,7 +121,7 @@ class Service:
             self._bot.posting.work.drain(self._bot.timing.drain),
             self._bot.checking.diagnosis.drain(self._bot.timing.drain),
             self._bot.posting.watching.drain(0),
-            self._bot.desk.waves.stop(self._bot.timing.drain),
+            *(work.drain(self._bot.timing.drain) for work in self._extras if isinstance(work, Drains)),
             self._engine.drain(self._bot.timing.drain),
         )
         for extra in self._extras:
@@ -189,22 +187,3 @@ class Service:
         except LedgerError as error:
             return str(error)
         return ""
-
-
-def _served(bot: Bot) -> list[Serves]:
-    """The work of the extras that are set up; one that cannot be loaded is named and left out.
-
-    Raises: ZombieError, such as SettingsError, where an extra cannot be used as it is set up.
-    """
-    found: list[Serves] = []
-    for extra in bot.extras:
-        try:
-            work = loaded(extra.serves)(bot) if extra.serves else None
-        except ZombieError:
-            raise
-        except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the bot serves without it
-            bot.log("extra_left_out", extra=extra.name, error=one_line(f"{type(no).__name__}: {no}", 300))
-            continue
-        if work is not None:
-            found.append(work)
-    return found

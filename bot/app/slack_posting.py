@@ -9,8 +9,6 @@ from bot.actions import ACTIONS
 from bot.app.alerts import channel_of
 from bot.app.explaining import Explainer
 from bot.app.parts import now
-from bot.domain.errors import UnknownIncident
-from bot.domain.wave import Wave
 from bot.response.intake.intake import why_nothing_in_storm
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.check_cards import CheckCards
@@ -21,10 +19,8 @@ from bot.surfaces.slack.report_file import ReportFile
 from bot.surfaces.slack.sketch_file import SketchFile
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.thread_files import ThreadFiles
-from bot.surfaces.slack.wave_cards import PlansFile
 from bot.surfaces.slack.why_replies import WhyReplies
 from bot.surfaces.view.plan_words import PlanWords
-from bot.surfaces.waves import WavePlans, wave_plans
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -50,14 +46,7 @@ def slack_posting(bot: Bot) -> SlackPosting:
     connection = SlackConnection(bot.tokens, timing, now, log, bot.json_log.logger("slack"), bot.metered.counted)
     pictures = Pictures(connection.uploads, stores.outbox, timing, now, log)
 
-    async def plans_of(name: str) -> tuple[Wave, WavePlans]:
-        if (wave := await stores.waves.find(name)) is None:
-            raise UnknownIncident(f"There is no wave {name!r}.", "zombie wave lists them.")
-        found = [await stores.ledger.incident(member.incident) for member in wave.proposal.members]
-        incidents = {incident.id: incident for incident in found if incident is not None}
-        return wave, wave_plans(wave, incidents, PlanWords(ACTIONS))
-
-    kinds = (ReportFile(bot.reports.page), SketchFile(), PlansFile(plans_of))
+    kinds = (ReportFile(bot.reports.page), SketchFile(), *(kind for kinds in bot.of_extras("files") for kind in kinds))
     files = ThreadFiles(kinds, connection.uploads, stores.outbox, timing, now, log)
     poster = Poster(connection.calls, stores.outbox, timing, now, log, pictures, files)
     return SlackPosting(connection, poster, pictures, Background(log), Background(log))

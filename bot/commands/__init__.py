@@ -34,7 +34,6 @@ from bot.commands import (
     unmute,
     verify,
     watch,
-    wave,
     why,
     worker,
 )
@@ -57,7 +56,6 @@ COMMANDS = (
     incidents,
     report,
     remediate,
-    wave,
     watch,
     undo,
     release,

@@ -1,3 +1,3 @@
 """What can be left out: a folder for each extra, and this visible list of them by the modules of their doors."""
 
-EXTRAS = ("bot.extras.mcp",)
+EXTRAS = ("bot.extras.mcp", "bot.extras.waves")

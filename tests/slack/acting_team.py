@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from bot.actions import ACTIONS
+from bot.app.extras import holders_of, shipped
 from bot.app.json_log import JsonLog
 from bot.app.parts import library
 from bot.app.reports import ReportMaker
-from bot.app.slack_acting import SlackActing, slack_acting
+from bot.app.slack_acting import SlackActing, no_chats, slack_acting
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, User
 from bot.demo.slack.server import SlackWorkspace
@@ -275,7 +276,7 @@ async def acting_team(
     log = io.StringIO()
     json_log = JsonLog(log)
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(4, "ledger") as threads:
-        kept = Ledger(database, world.clock)
+        kept = Ledger(database, world.clock, holders=holders_of(shipped().on))
         ledger: Any = Gone(on_threads(kept, threads))
         outbox: Any = Gone(on_threads(Outbox(database), threads))
         machines = {f"node-{n}": CountingNode(world, f"node-{n}", endings) for n in range(1, nodes + 1)}
@@ -327,6 +328,7 @@ async def acting_team(
                 known=Names(tuple(team.stage.nodes)),
                 chat_requests=team.chat_requests,
                 fleet=team.fleet,
+                chats=getattr(fleet, "chats", no_chats),
             )
 
         team.restarted, team.acting = runs, runs("runner-1")

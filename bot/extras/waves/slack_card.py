@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from bot.domain.duration import span
 from bot.domain.errors import CannotTell
 from bot.domain.safe_text import one_line, safe
-from bot.domain.wave import Wave, WaveState
+from bot.extras.waves.wave import Wave, WaveState
+from bot.extras.waves.words import DIGEST, MOST_ENDS, NOT_SHOWN, ROW, SharedPlan, WavePlans, proposal_lines, wave_lines
 from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.blocks import (
     FEW_ENDS,
@@ -43,7 +44,6 @@ from bot.surfaces.slack.message import (
 )
 from bot.surfaces.slack.newer_blocks import CELL, table_block
 from bot.surfaces.view.standing import APPROVE, DECLINE
-from bot.surfaces.waves import DIGEST, MOST_ENDS, NOT_SHOWN, ROW, SharedPlan, WavePlans, proposal_lines, wave_lines
 
 STOP, RESUME = "wave-stop", "wave-resume"
 SAID = 400
