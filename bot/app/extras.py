@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import tomllib
@@ -107,7 +108,12 @@ def _holder(name: str, holds: Named) -> Callable[..., object]:
 
 def followers_of(extras: Sequence[Extra]) -> dict[str, Any]:
     """Return what follows the extras' own streams in an audit, by the extra's name."""
-    return {extra.name: loaded(extra.follows) for extra in extras if extra.follows}
+    found = {}
+    for extra in extras:
+        if extra.follows:
+            with contextlib.suppress(Exception):  # whatever is wrong with an extra, the audit goes on without it
+                found[extra.name] = loaded(extra.follows)
+    return found
 
 
 def _doors(wanted: frozenset[str]) -> Iterator[tuple[str, Any]]:

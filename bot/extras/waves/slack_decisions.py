@@ -15,12 +15,12 @@ from bot.domain.errors import (
     UnknownIncident,
 )
 from bot.domain.policy import Approval
-from bot.extras.waves.slack_card import RESUME, STOP, dialog_words, plans_in_dialog
+from bot.extras.waves.slack_card import RESUME, STOP, dialog_words, plans_in_dialog, wave_dialog
 from bot.extras.waves.slack_cards import WaveCards
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.words import DIGEST
 from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.dialog import Intent, reason_dialog
+from bot.surfaces.slack.dialog import Intent
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.people import Person
 from bot.surfaces.view.standing import APPROVE, DECLINE
@@ -66,7 +66,7 @@ class WaveDecisions:
         since = instant_text(wave.stopped_at) if click.action == RESUME and wave.stopped_at is not None else ""
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
         words = tuple(dialog_words(wave, click.action, plans))
-        view = reason_dialog(click.action, self._context.slack.signer.sign(intent), (), words, objection)
+        view = wave_dialog(click.action, self._context.slack.signer.sign(intent), words, objection)
         if click.action == APPROVE and plans is not None:
             shown = plans_in_dialog(plans, f"zombie wave approve {wave.id}", len(view["blocks"]))
             view["blocks"] = [*view["blocks"][:-1], *shown, view["blocks"][-1]]  # before the reason
