@@ -9,15 +9,17 @@ from __future__ import annotations
 import importlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from bot.domain.chat_request import ChatRequest
     from bot.domain.contracts import Listener
     from bot.domain.growth import CountSample
     from bot.domain.node import Node
     from bot.domain.playbook import Playbook
+    from bot.domain.policy import Policy
     from bot.domain.verdict import Verdict
 
     Diagnose: TypeAlias = Callable[[Node, Playbook, Listener], Awaitable[Verdict]]
@@ -73,6 +75,44 @@ class ReadsMore(Protocol):
         ...
 
 
+@runtime_checkable
+class Drains(Protocol):
+    """Work that is in the middle of something when the bot stops; it is drained before it is stopped."""
+
+    async def drain(self, seconds: float) -> None:
+        """Begin nothing more, and finish within that time what has begun."""
+        ...
+
+
+class Chat(Protocol):
+    """Takes what comes from an extra's own cards in a chat: clicks, dialogs, and work that an earlier run began."""
+
+    def is_about(self, action: str, value: str) -> bool:
+        """True for a button or a dialog of its cards."""
+        ...
+
+    async def ask(self, click: Any) -> None:
+        """Open the dialog of a click, or do what needs none. Raises: Refused, UsageError, LedgerError."""
+        ...
+
+    async def decide(self, intent: Any, person: Any, reason: str, *, again: bool = False) -> None:
+        """Record what a dialog asks for; `again`: an earlier run began to handle it."""
+        ...
+
+    def takes(self, kept: ChatRequest, /) -> bool:
+        """Go on with it; False for what is not its own."""
+        ...
+
+
+@runtime_checkable
+class Rules(Protocol):
+    """A table of an extra's settings that is part of who may act, and for how long."""
+
+    def over(self, policy: Policy) -> Policy:
+        """Return the policy with what the table says."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Extra:
     """What can be left out.
@@ -80,14 +120,21 @@ class Extra:
     Shape: `about` completes “… is left out”. `needs` are the extras without which it is left out, too. `commands` are
     modules by the words of what their `add(commands)` adds: a command, or a verb of one of the core's. `settings` are
     its tables of zombie.toml, each with the dataclass of its keys (`bot/domain/setting.py`), which `Settings.of`
-    returns. `explains` names a function of the running bot (`bot.app.bot.Bot`) that returns `Explains`. `thread_files`
-    names one that returns the kinds of files that it adds to cards' threads
+    returns; one of `Rules` is part of the policy. `explains` names a function of the running bot (`bot.app.bot.Bot`)
+    that returns `Explains`. `thread_files` names one that returns the kinds of files that it adds to cards' threads
     (`bot.surfaces.slack.thread_files.ThreadFileKind`). `serves` names one that returns its work, or None where it is
     not set up. `serves_alone` names a function that serves it where no chat is set up: of settings, inventory, the
     record's address and the environment; it returns the exit status, or None. `reads_more` names a function of the
     running bot that returns what reads more of a node (`ReadsMore`), or None where it is not set up. `looks` names a
     function of settings, some nodes and the clock that returns what `doctor` checks (`DoctorChecks` of
     `bot/surfaces/member.py`).
+
+    `holds` names what may hold a step, asked in the transaction that begins it: a function of the connection, the
+    incident, whether it is the first step's first attempt, and the time; it raises Refused. `follows` names what
+    follows the extra's own streams in an audit (`bot.ledger.audited_stream.Follower`). `chat` names a function of the
+    running bot and of what decisions there use (`SlackContext`) that returns its `Chat`. `cures` names a function of
+    the running bot that returns what proposes a cure for many nodes, when somebody presses *Plan* on a sweep's card
+    (`bot.surfaces.slack.fleet_cards.Cure`).
     """
 
     name: str
@@ -102,6 +149,10 @@ class Extra:
     serves_alone: Named = ""
     reads_more: Named = ""
     looks: Named = ""
+    holds: Named = ""
+    follows: Named = ""
+    chat: Named = ""
+    cures: Named = ""
 
 
 def loaded(named: Named) -> Any:

@@ -65,17 +65,17 @@ class Bot:
         """Writes a line of the log."""
         return self.json_log.log
 
-    def seated(self, seat: str) -> list[Any]:
-        """Return what each extra that takes this seat of `Extra` has there, made for this bot; None counts for nothing.
+    def seated(self, seat: str, *given: object) -> list[Any]:
+        """Return what each extra that takes this seat of `Extra` has there, made of this bot and of what is `given`.
 
-        Shape: an extra that cannot be loaded is named in the log and left out.
+        Shape: None counts for nothing. An extra that cannot be loaded is named in the log and left out.
         Raises: ZombieError, such as SettingsError, where an extra cannot be used as it is set up.
         """
         found: list[Any] = []
         for extra in self.extras:
             named: Named = getattr(extra, seat)
             try:
-                made = loaded(named)(self) if named else None
+                made = loaded(named)(self, *given) if named else None
             except ZombieError:
                 raise
             except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the bot serves without it

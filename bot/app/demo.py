@@ -142,7 +142,8 @@ async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncI
     known = inventory(nodes, os.environ)
     with ExitStack() as stack:
         log = stack.enter_context((folder / "bot.log").open("w", encoding="utf-8"))
-        kept = stack.enter_context(open_stores(f"sqlite:///{folder / 'demo.db'}"))
+        extras = shipped()
+        kept = stack.enter_context(open_stores(f"sqlite:///{folder / 'demo.db'}", extras=extras.on))
         async with (
             SlackWorkspace.start(clock=now, random_bytes=os.urandom, port=ports.slack) as slack,
             demo_pagerduty(known.nodes, ports.pagerduty) as (pagerduty, subscription),
@@ -158,9 +159,9 @@ async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncI
             pagerduty.account.web = f"{pagerduty.api_url}/page"
             links = f'[links]\nPagerDuty = "{pagerduty.account.web}/incidents/{{page}}"\n'
             (folder / "zombie.toml").write_text(f"{policy}{links}")
-            settings = Settings.load({}, environment, folder, members=shipped().settings)
-            tokens, extras = SlackTokens.of(*settings.slack.access), shipped().on
-            service = Service(Bot(settings, known, tokens, kept, environment, JsonLog(log), extras=extras))
+            settings = Settings.load({}, environment, folder, members=extras.settings)
+            tokens = SlackTokens.of(*settings.slack.access)
+            service = Service(Bot(settings, known, tokens, kept, environment, JsonLog(log), extras=extras.on))
             await service.start()
             slack.page.guide = _guide(known.names, pagerduty.page_url)
             pagerduty.page.elsewhere = (("Slack", slack.page_url),)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bot.domain.errors import SettingsError
+from bot.domain.errors import CannotTell, SettingsError
 from bot.domain.nearest import did_you_mean
 from bot.domain.safe_text import one_line
 from bot.extras import EXTRAS
-from bot.seats import Extra
+from bot.seats import Extra, Named, loaded
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -112,6 +113,34 @@ def beside() -> tuple[str, ...]:
 def not_loaded(no: BaseException) -> str:
     """Say why an extra, or what a seat of it names, is left out."""
     return one_line(f"it cannot be loaded: {type(no).__name__}: {no}", 300)
+
+
+def holders_of(extras: Sequence[Extra]) -> dict[str, Callable[..., object]]:
+    """Return what may hold a step, by the extra's name; one that cannot be loaded holds every step."""
+    return {extra.name: _holder(extra.name, extra.holds) for extra in extras if extra.holds}
+
+
+def _holder(name: str, holds: Named) -> Callable[..., object]:
+    try:
+        found: Callable[..., object] = loaded(holds)
+    except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra: what it would hold is not known
+        because = not_loaded(no)
+
+        def nothing_begins(*_: object) -> None:
+            raise CannotTell(f"The extra {name} may hold this step: {because}", f'[extras] off = ["{name}"]')
+
+        return nothing_begins
+    return found
+
+
+def followers_of(extras: Sequence[Extra]) -> dict[str, Any]:
+    """Return what follows the extras' own streams in an audit, by the extra's name."""
+    found = {}
+    for extra in extras:
+        if extra.follows:
+            with contextlib.suppress(Exception):  # whatever is wrong with an extra, the audit goes on without it
+                found[extra.name] = loaded(extra.follows)
+    return found
 
 
 def _doors(wanted: frozenset[str]) -> Iterator[tuple[str, str | EntryPoint]]:

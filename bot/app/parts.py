@@ -22,6 +22,7 @@ from bot.probes import PROBES
 from bot.settings import home_of
 
 if TYPE_CHECKING:
+    from bot.domain.sample import Randomness
     from bot.domain.script_session import ScriptTransport
     from bot.inventory import Inventory
     from bot.transport.ssh_options import Keyring
@@ -55,6 +56,11 @@ def nonce() -> str:
 def incident_id() -> str:
     """A fresh id for an incident: fifty bits, easy to read out and type (no i, l, o or u)."""
     return "".join(secrets.choice("0123456789abcdefghjkmnpqrstvwxyz") for _ in range(10))
+
+
+def randomness() -> Randomness:
+    """What draws at random where nobody may know what comes."""
+    return secrets.SystemRandom()
 
 
 def library(extra: Sequence[Path] = (), usual: str = "") -> Library:

@@ -11,6 +11,7 @@ from bot.domain.errors import LedgerError, UnreadableEntry
 from bot.domain.house_events import HOUSE, PolicyChanged
 from bot.domain.policy import Limits, Policy
 from bot.inventory import Inventory
+from bot.seats import Rules
 from bot.settings import Settings
 from bot.surfaces import PEOPLE
 from bot.surfaces.slack.member import SLACK
@@ -39,7 +40,7 @@ def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
     by_member = {user: f"{SLACK}:{user}" for user in (*said.approvers, *said.terminal_approvers.values()) if user}
     in_terminal = {name: f"{TERMINAL}:{name}" for name in said.terminal_approvers}
     approvers = frozenset((*(by_member[user] for user in said.approvers), *in_terminal.values()))
-    return Policy(
+    policy = Policy(
         # Acting is on if approvers are named, and `acting = false` always turns it off.
         acting=bool(approvers or said.approver_groups) if said.acting is None else said.acting,
         approvers=approvers,
@@ -57,8 +58,11 @@ def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
         approvals=said.approvals,
         approvals_for_several=said.approvals_for_several,
         unnamed_kind=SLACK,
-        wave_expires=settings.waves.expires,
     )
+    for table in settings.members.values():
+        if isinstance(table, Rules):
+            policy = table.over(policy)
+    return policy
 
 
 async def note_policy(policy: Policy, ledger: Ledger, log: Log) -> None:

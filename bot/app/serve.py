@@ -34,7 +34,7 @@ def serve(
                     return status
     tokens = SlackTokens.of(*settings.slack.access)
     json_log = JsonLog(secrets=settings.secrets)
-    with json_log.everything(), open_stores(database_url, settings.retention.deliveries) as stores:
+    with json_log.everything(), open_stores(database_url, settings.retention.deliveries, extras) as stores:
         asyncio.run(_run(Bot(settings, known, tokens, stores, environment, json_log, extras=tuple(extras))))
     return 0
 

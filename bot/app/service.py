@@ -19,7 +19,7 @@ from bot.domain.errors import LedgerError, ZombieError
 from bot.domain.safe_text import one_line
 from bot.engine import Engine
 from bot.response.lifecycle import Lifecycle
-from bot.seats import Serves
+from bot.seats import Drains, Serves
 from bot.surfaces.web import WebEdge
 
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
@@ -113,7 +113,6 @@ class Service:
         self._bot.desk.hear(self._slack.listeners)
         self._begin(self._bot.desk.captures.keeper.run(), "captures")
         self._engine.start()  # approved plans go on even without Slack
-        self._bot.desk.waves.start()
         self._bot.alerts.start()
         if self._bot.pagerduty is not None:
             self._bot.pagerduty.start()
@@ -129,7 +128,7 @@ class Service:
             self._bot.posting.work.drain(self._bot.timing.drain),
             self._bot.checking.diagnosis.drain(self._bot.timing.drain),
             self._bot.posting.watching.drain(0),
-            self._bot.desk.waves.stop(self._bot.timing.drain),
+            *(work.drain(self._bot.timing.drain) for work in self._extras if isinstance(work, Drains)),
             self._engine.drain(self._bot.timing.drain),
         )
         for extra in self._extras:

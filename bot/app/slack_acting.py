@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from bot.actions import ACTIONS
 from bot.app.pagerduty import PagerDutyParts
@@ -15,6 +16,7 @@ from bot.domain.policy import Policy
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.progress import Readings
 from bot.response.execution.usual import UsualTimes
+from bot.seats import Chat
 from bot.surfaces.slack.approver_lookup import SlackApproverLookup
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
@@ -25,7 +27,7 @@ from bot.surfaces.slack.capture_clicks import CaptureClicks
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.context import NodePicker, SlackContext
+from bot.surfaces.slack.context import CardClicks, NodePicker, SlackContext
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.home import HomePublisher
@@ -35,7 +37,13 @@ from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.suggestions import NodeNames, NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.slack.view_submissions import ViewSubmissions
-from bot.surfaces.slack.wave_decisions import WaveDecisions
+
+Chats: TypeAlias = Callable[[SlackContext], Sequence[Chat]]
+
+
+def no_chats(_: SlackContext) -> Sequence[Chat]:
+    """Return none."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +82,12 @@ def slack_acting(
     links: Mapping[str, str] | None = None,
     captures: CaptureCards | None = None,
     absent: frozenset[str] = frozenset(),
+    chats: Chats = no_chats,
 ) -> SlackActing:
     """Put it together; `known` are the nodes that may be named, `chat_requests` stores what Slack delivers.
 
-    Without `askers` every full member may ask. `absent` are buttons of extras that are left out.
+    Without `askers` every full member may ask. `absent` are buttons of extras that are left out. `chats` returns what
+    takes clicks on extras' cards.
     """
     people = slack.people(policy.approver_groups)
     responder = replace(responder, lookup=SlackApproverLookup(people, policy))
@@ -117,11 +127,11 @@ def slack_acting(
     )
     home = HomePublisher(context, background, outbox, len(known.names), readings, deliveries, pagerduty)
     recording = CaptureClicks(context, captures, log) if captures is not None else None
-    waves = WaveDecisions(context, fleet.waves) if fleet is not None and fleet.waves is not None else None
-    others = [part for part in (waves, recording) if part is not None]
+    of_extras = chats(context)
+    others: list[CardClicks] = [*of_extras, *([recording] if recording is not None else [])]
     takes = [part for part in (fleet, captures, profiles, KeptChecks(context, background)) if part is not None]
     clicks = BlockActions(context, background, fleet, others)
-    submissions = ViewSubmissions(context, home, background, [waves] if waves is not None else (), takes)
+    submissions = ViewSubmissions(context, home, background, of_extras, [*of_extras, *takes])
     return SlackActing(surface, clicks, submissions, CommandReplies(context, pagerduty, recording), home)
 
 

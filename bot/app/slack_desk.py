@@ -10,12 +10,9 @@ from bot.app.fleet import fleet_runner
 from bot.app.parts import now, ssh_transport
 from bot.app.slack_acting import SlackActing, slack_acting
 from bot.app.slack_captures import SlackCaptures, slack_captures
-from bot.app.slack_waves import slack_waves
 from bot.app.sweeps import Sweeps, scheduled
 from bot.app.upkeep import post_digest
-from bot.app.waves import WaveKeeper, wave_parts
 from bot.response.diagnosis.requests import CheckRequests
-from bot.surfaces.slack.approver_lookup import SlackApproverLookup
 from bot.surfaces.slack.askers import Askers, groups_among
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_handler import CommandHandler
@@ -30,12 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SlackDesk:
-    """The parts that a service needs; `waves`, `sweeps` and the keeper of `captures` work by themselves."""
+    """The parts that a service needs; `sweeps` and the keeper of `captures` work by themselves."""
 
     commands: CommandHandler
     acting: SlackActing
     captures: SlackCaptures
-    waves: WaveKeeper
     sweeps: Sweeps
 
     def hear(self, listeners: Listeners) -> None:
@@ -64,9 +60,8 @@ def slack_desk(bot: Bot) -> SlackDesk:
         now,
         log,
     )
-    lookup = SlackApproverLookup(slack.people(policy.approver_groups), policy)
-    waves = wave_parts(acts, known, stores.ledger, stores.waves, cases=stores.kept_cases, lookup=lookup, log=log)
-    fleet = FleetCards(runner, poster, opener, askers, work, log, kept, slack_waves(bot, waves))
+    cure = next(iter(bot.seated("cures")), None)
+    fleet = FleetCards(runner, poster, opener, askers, work, log, kept, cure)
     captures = slack_captures(bot)
     decisions = slack_acting(
         slack,
@@ -92,6 +87,7 @@ def slack_desk(bot: Bot) -> SlackDesk:
         links=settings.links,
         captures=captures.cards,
         absent=bot.posting.absent,
+        chats=partial(bot.seated, "chat"),
     )
     commands = CommandHandler(
         known,
@@ -106,5 +102,4 @@ def slack_desk(bot: Bot) -> SlackDesk:
         captures.profiles,
         captures.cards,
     )
-    keeper = WaveKeeper(waves.run, stores.waves, stores.leases, log, bot.timing.clock)
-    return SlackDesk(commands, decisions, captures, keeper, sweeps)
+    return SlackDesk(commands, decisions, captures, sweeps)

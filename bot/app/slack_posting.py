@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 from bot.actions import ACTIONS
 from bot.app.alerts import channel_of
 from bot.app.parts import now
-from bot.domain.errors import UnknownIncident
 from bot.domain.verdict import Verdict
-from bot.domain.wave import Wave
 from bot.response.intake.intake import why_nothing_in_storm
 from bot.seats import Explains
 from bot.surfaces.slack.background import Background
@@ -24,10 +22,8 @@ from bot.surfaces.slack.report_file import REPORT as REPORT_FILE
 from bot.surfaces.slack.sketch_file import SketchFile
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.thread_files import ThreadFiles
-from bot.surfaces.slack.wave_cards import PlansFile
 from bot.surfaces.slack.why_replies import WhyReplies
 from bot.surfaces.view.plan_words import PlanWords
-from bot.surfaces.waves import WavePlans, wave_plans
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -55,15 +51,8 @@ def slack_posting(bot: Bot) -> SlackPosting:
     connection = SlackConnection(bot.tokens, timing, now, log, bot.json_log.logger("slack"), bot.metered.counted)
     pictures = Pictures(connection.uploads, stores.outbox, timing, now, log)
 
-    async def plans_of(name: str) -> tuple[Wave, WavePlans]:
-        if (wave := await stores.waves.find(name)) is None:
-            raise UnknownIncident(f"There is no wave {name!r}.", "zombie wave lists them.")
-        found = [await stores.ledger.incident(member.incident) for member in wave.proposal.members]
-        incidents = {incident.id: incident for incident in found if incident is not None}
-        return wave, wave_plans(wave, incidents, PlanWords(ACTIONS))
-
     of_extras = [kind for kinds in bot.seated("thread_files") for kind in kinds]
-    kinds = (*of_extras, SketchFile(), PlansFile(plans_of))
+    kinds = (*of_extras, SketchFile())
     absent = frozenset() if any(kind.prefix == REPORT_FILE for kind in kinds) else frozenset((REPORT,))
     files = ThreadFiles(kinds, connection.uploads, stores.outbox, timing, now, log)
     poster = Poster(connection.calls, stores.outbox, timing, now, log, pictures, files)

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 
+from bot.app.extras import holders_of
 from bot.app.parts import runner_name
 from bot.domain.case import CaseStore, Readings, SweepReports
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Leases, Outbox
 from bot.domain.defaults import DELIVERIES_KNOWN_FOR
 from bot.domain.intake_contracts import DedupStore, Inbox
-from bot.domain.wave_contracts import WaveLedger
 from bot.ledger import Database, Ledger, ReadingStore, SweepStore, on_threads
 from bot.ledger import KeptCases as BlockingKeptCases
 from bot.ledger import Leases as BlockingLeases
 from bot.ledger import Outbox as BlockingOutbox
-from bot.ledger import Waves as BlockingWaves
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.ledger.dedup_store import DedupStore as BlockingCases
 from bot.ledger.inbox import Inbox as BlockingInbox
 from bot.ledger.leases import Presence
+from bot.seats import Extra
 from bot.surfaces import SURFACES
 
 THREADS = 4
@@ -47,7 +47,6 @@ class Stores:
     inbox: Inbox
     cases: DedupStore
     chat_requests: ChatRequests
-    waves: WaveLedger
     kept_cases: CaseStore
     readings: Readings
     sweeps: SweepReports
@@ -56,8 +55,10 @@ class Stores:
 
 
 @contextlib.contextmanager
-def open_stores(database_url: str, known_for: timedelta = DELIVERIES_KNOWN_FOR) -> Iterator[Stores]:
-    """Open them while the block runs; `known_for`: how long handled deliveries are known.
+def open_stores(
+    database_url: str, known_for: timedelta = DELIVERIES_KNOWN_FOR, extras: Sequence[Extra] = ()
+) -> Iterator[Stores]:
+    """Open them while the block runs; `known_for`: how long handled deliveries are known; `extras` may hold steps.
 
     Raises: SettingsError, LedgerUnavailable.
     """
@@ -70,13 +71,12 @@ def open_stores(database_url: str, known_for: timedelta = DELIVERIES_KNOWN_FOR) 
         leases = BlockingLeases(database, runner, presence=Presence(database, runner))
         yield Stores(
             runner,
-            on_threads(Ledger(database), threads),
+            on_threads(Ledger(database, holders=holders_of(extras)), threads),
             on_threads(BlockingOutbox(database, leases=leases, of_others=PARTS_OF_OTHERS), threads),
             on_threads(leases, threads),
             on_threads(BlockingInbox(database, runner, leases=leases, known_for=known_for), threads, {"keep": doors}),
             on_threads(BlockingCases(database), threads),
             on_threads(ChatRequestStore(database, leases), threads, {"keep": doors}),
-            on_threads(BlockingWaves(database), threads),
             on_threads(BlockingKeptCases(database), threads),
             on_threads(ReadingStore(database), threads),
             on_threads(SweepStore(database), threads),

@@ -32,7 +32,6 @@ from bot.commands import (
     unmute,
     verify,
     watch,
-    wave,
     worker,
 )
 
@@ -51,7 +50,6 @@ COMMANDS = (
     playbooks,
     incidents,
     remediate,
-    wave,
     watch,
     undo,
     release,

@@ -98,6 +98,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
     Raises: UsageError when Slack, a bundle or the record cannot be read.
     """
+    from bot.app.extras import followers_of
     from bot.commands import record
     from bot.commands.verify import print_verified
     from bot.domain.errors import UsageError
@@ -113,7 +114,8 @@ def run_verify(arguments: argparse.Namespace) -> int:
         raise UsageError("--playbooks goes with a bundle.", "zombie audit verify FILE --playbooks DIR")
     with record.existing(arguments.environ) as database:
         posted = _from_slack(arguments, database) if arguments.from_slack else None
-        found = audit(database, [*arguments.head, *(posted.heads if posted is not None else ())])
+        noted = [*arguments.head, *(posted.heads if posted is not None else ())]
+        found = audit(database, noted, followers_of(arguments.extras.on))
     counted = f"{found.entries} entries, {found.incidents} incident{'s' * (found.incidents != 1)}"
     for broken in found.broken:
         print(one_line(f"broken: {broken}", 600))
@@ -125,6 +127,9 @@ def run_verify(arguments: argparse.Namespace) -> int:
             print(one_line(f"not compared: {unfit}", 600))
     for unread in found.unread:
         print(one_line(f"not read: {unread}", 600))
+    if found.stepped_over:
+        streams = f"{found.stepped_over} stream{'s' * (found.stepped_over != 1)}"
+        print(f"stepped over: {streams} of an extra that is left out; their chains were checked, and nothing more")
     if found.broken:
         print(f"{len(found.broken)} broken of {counted}")
         return 1

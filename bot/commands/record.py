@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bot.domain.verdict import Verdict
     from bot.ledger import Database
     from bot.response.diagnosis.proposal import Proposer
+    from bot.seats import Extra
 
 MOST_NAMED = 5
 _SQLITE = "sqlite:///"
@@ -239,22 +240,24 @@ class Stores:
 
 
 @contextlib.contextmanager
-def stores(environment: Mapping[str, str], *, create: bool = False) -> Iterator[Stores]:
-    """Open the record; with `create` it need not exist.
+def stores(environment: Mapping[str, str], *, create: bool = False, extras: Sequence[Extra] = ()) -> Iterator[Stores]:
+    """Open the record; with `create` it need not exist. `extras` may hold steps that are begun here.
 
     Raises: LedgerUnavailable when there is none, or it cannot be opened.
     """
-    with (opened if create else existing)(environment) as database, stores_of(database) as found:
+    with (opened if create else existing)(environment) as database, stores_of(database, extras) as found:
         yield found
 
 
 @contextlib.contextmanager
-def stores_of(database: Database) -> Iterator[Stores]:
-    """The stores of an open database."""
+def stores_of(database: Database, extras: Sequence[Extra] = ()) -> Iterator[Stores]:
+    """The stores of an open database; `extras` as of `stores`."""
     from concurrent.futures import ThreadPoolExecutor
 
+    from bot.app.extras import holders_of
     from bot.ledger import KeptCases, Ledger, ReadingStore, on_threads
 
     with ThreadPoolExecutor(1) as threads:
-        ledger, cases, readings = (on_threads(store(database), threads) for store in (Ledger, KeptCases, ReadingStore))
+        ledger = on_threads(Ledger(database, holders=holders_of(extras)), threads)
+        cases, readings = (on_threads(store(database), threads) for store in (KeptCases, ReadingStore))
         yield Stores(database, threads, ledger, cases, readings)

@@ -21,7 +21,6 @@ from bot.domain.errors import UnreadableEntry
 from bot.domain.events import AlertReceived, Approved, Endorsed, IncidentEvent, StepStarted
 from bot.domain.house_events import HouseEvent
 from bot.domain.json_form import NotOfForm, plain, read
-from bot.domain.wave_events import WaveEvent
 
 NOTHING_BEFORE = "0" * 64  # the hash before a stream's first entry
 NOTED_DIGITS = (
@@ -192,17 +191,37 @@ def is_wave(stream: str) -> bool:
     return _WAVE.match(stream) is not None
 
 
-Event: TypeAlias = IncidentEvent | HouseEvent | WaveEvent
+@dataclass(frozen=True, slots=True)
+class OwnEvent:
+    """An event of an extra; only the extra knows more of it. It never moves an incident."""
+
+
+Event: TypeAlias = IncidentEvent | HouseEvent | OwnEvent
 Body: TypeAlias = dict[str, Any]
 Lift: TypeAlias = Callable[[Body], Body]
 
 INCIDENT_EVENTS: tuple[type[Any], ...] = get_args(IncidentEvent)
 HOUSE_EVENTS: tuple[type[Any], ...] = get_args(HouseEvent)
-WAVE_EVENTS: tuple[type[Any], ...] = get_args(WaveEvent)
-ANCHORED = frozenset(
-    event.__name__ for event in (AlertReceived, Endorsed, Approved, StepStarted, *WAVE_EVENTS)
-)  # anchored in `house` at once
-EVENTS: Mapping[str, type[Any]] = {event.__name__: event for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS, *WAVE_EVENTS)}
+EVENTS: Mapping[str, type[Any]] = {event.__name__: event for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS)}
+WAVES = "waves"  # the extra to which an incident may be tied
+# The kinds of the extras' entries: without the extra they are stepped over, and no other unknown kind is.
+OF_EXTRAS: Mapping[str, str] = dict.fromkeys(
+    (
+        "WaveProposed",
+        "WaveEndorsed",
+        "WaveApproved",
+        "WaveDeclined",
+        "TurnGiven",
+        "TurnEnded",
+        "WaveStopped",
+        "WaveResumed",
+        "WaveEnded",
+    ),
+    WAVES,
+)
+ANCHORED = frozenset(  # in `house` at once
+    (*(event.__name__ for event in (AlertReceived, Endorsed, Approved, StepStarted)), *OF_EXTRAS)
+)
 
 FORMS: Mapping[str, int] = {}  # kinds whose form is above 1
 LIFTS: Mapping[tuple[str, int], Lift] = {}  # (kind, form) → makes a body of that form into a body of the next
@@ -219,13 +238,19 @@ def body_of(event: Event, forms: Mapping[str, int] = FORMS) -> Body:
 
 
 def event_of(
-    kind: str, body: Mapping[str, Any], forms: Mapping[str, int] = FORMS, lifts: Mapping[tuple[str, int], Lift] = LIFTS
+    kind: str,
+    body: Mapping[str, Any],
+    forms: Mapping[str, int] = FORMS,
+    lifts: Mapping[tuple[str, int], Lift] = LIFTS,
+    events: Mapping[str, type[Any]] = EVENTS,
 ) -> Event:
-    """Return the event of a body.
+    """Return the event of a body; of an extra's, only that it is one, where `events` do not have its kind.
 
     Raises: UnreadableEntry when this program does not know the kind or its form, or the body is malformed.
     """
-    event, form = EVENTS.get(kind), body.get("form")
+    event, form = events.get(kind), body.get("form")
+    if event is None and kind in OF_EXTRAS:
+        return OwnEvent()
     if event is None or not isinstance(form, int) or form > forms.get(kind, 1):
         raise UnreadableEntry(
             f"An entry of kind {kind!r}, form {form!r}, is not known to this program.",

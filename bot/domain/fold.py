@@ -6,11 +6,11 @@ Who may approve, budgets and the brake are guards, in other rooms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from bot.domain.alert import BOT
 from bot.domain.entry import Entry, Event
@@ -45,11 +45,34 @@ from bot.domain.incident import Decision, Incident, StepRecord
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import AFTER_THE_END, BACK, TRANSITIONS, State
 from bot.domain.verdict import Confidence, Verdict
-from bot.domain.wave_events import WaveApproved, WaveEndorsed
 
-if TYPE_CHECKING:
-    from bot.domain.wave import WaveApproval
-    from bot.domain.wave_events import WaveProposed
+
+class Yes(Protocol):
+    """Somebody's approval, as an event."""
+
+    @property
+    def digest(self) -> str:
+        """Of what it approves."""
+        ...
+
+    @property
+    def needed(self) -> int:
+        """How many people have to approve, as counted then."""
+        ...
+
+
+class Proposed(Protocol):
+    """What waits for approvals."""
+
+    @property
+    def digest(self) -> str:
+        """Of all that an approval covers."""
+        ...
+
+    @property
+    def approvals_needed(self) -> int:
+        """How many people have to approve."""
+        ...
 
 
 @contextmanager
@@ -244,25 +267,24 @@ def _about_decision(incident: Incident, event: Endorsed | Approved | Declined, b
         return "nothing was proposed"
     if isinstance(event, Declined):
         return "another plan was declined" if event.digest not in ("", proposal.digest) else ""
-    return about_yes(event, by, proposal, incident.endorsements)
+    approvers = [endorsement.by for endorsement in incident.endorsements]
+    return about_yes(event, by, proposal, approvers, begins=isinstance(event, Approved))
 
 
-def about_yes(
-    event: Endorsed | Approved | WaveEndorsed | WaveApproved,
-    by: str,
-    proposal: PlanProposed | WaveProposed,
-    earlier: Sequence[Decision | WaveApproval],
-) -> str:
-    """Say why nobody can say that yes to what was proposed, after those earlier ones; empty if they can."""
+def about_yes(event: Yes, by: str, proposal: Proposed, earlier: Collection[str], *, begins: bool) -> str:
+    """Say why nobody can say that yes to what was proposed, after those `earlier` people; empty if they can.
+
+    Shape: `begins`: it is the last that is needed, with which what was proposed may begin.
+    """
     if event.digest != proposal.digest:
         return "it is for another plan"
     if by == BOT:
         return "only a person can approve"
-    if by in {approval.by for approval in earlier}:
+    if by in earlier:
         return f"{by} has approved already"
     needed = max(proposal.approvals_needed, event.needed)
     is_last = len(earlier) + 1 >= needed
-    if isinstance(event, Approved | WaveApproved):
+    if begins:
         return "" if is_last else f"{needed} approvals are needed"
     return "this is the last approval that is needed" if is_last else ""
 

@@ -5,4 +5,5 @@ EXTRAS = (
     "bot.extras.history",
     "bot.extras.reports",
     "bot.extras.mcp",
+    "bot.extras.waves",
 )

@@ -1,4 +1,4 @@
-"""The ledger, inbox and outbox, in SQLite or PostgreSQL. Only this room imports SQLAlchemy.
+"""The ledger, inbox and outbox, in SQLite or PostgreSQL. Only this room and the stores of extras import SQLAlchemy.
 
 The code blocks, on SQLAlchemy Core; `on_threads` runs it on threads. So a cancelled or slow event loop never stops in
 the middle of a transaction, and commands without an event loop need none.
@@ -16,7 +16,6 @@ from bot.ledger.outbox import Outbox
 from bot.ledger.pruning import Pruned, Pruner
 from bot.ledger.reading_store import ReadingStore
 from bot.ledger.sweep_store import SweepStore
-from bot.ledger.waves import Waves
 
 __all__ = [
     "Audit",
@@ -29,7 +28,6 @@ __all__ = [
     "Pruner",
     "ReadingStore",
     "SweepStore",
-    "Waves",
     "audit",
     "exported",
     "is_there",

@@ -8,7 +8,7 @@ Slack, shows whether `house` itself was cut off or rewritten before it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -27,7 +27,7 @@ from bot.domain.house_events import (
     OlderNoted,
 )
 from bot.ledger.append_only import troubled_triggers
-from bot.ledger.audited_stream import APART, NOT_ITS_END, TABLES, AuditedStream
+from bot.ledger.audited_stream import APART, NO_FOLLOWERS, NOT_ITS_END, TABLES, AuditedStream, Follower
 from bot.ledger.chain import FIELDS, Broken, Chain
 from bot.ledger.database import Database
 from bot.ledger.entries import NONE_OLDER
@@ -45,7 +45,8 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 class Audit:
     """The result of an audit. The record is intact when `broken` is empty.
 
-    Shape: `unread` are streams whose chain is right, but which this program cannot follow to their end.
+    Shape: `unread` are streams whose chain is right, but which this program cannot follow to their end; `stepped_over`
+    counts those of extras that are left out, whose chain and notes were checked, and nothing more.
     """
 
     entries: int
@@ -53,6 +54,7 @@ class Audit:
     house: Head
     broken: tuple[Broken, ...]
     unread: tuple[Broken, ...] = ()
+    stepped_over: int = 0
 
 
 @dataclass(slots=True)
@@ -96,12 +98,15 @@ class _Noted:
             yield Broken(HOUSE, 0, says)
 
 
-def audit(database: Database, noted: Sequence[NotedHead] = ()) -> Audit:
+def audit(
+    database: Database, noted: Sequence[NotedHead] = (), followers: Mapping[str, Follower] = NO_FOLLOWERS
+) -> Audit:
     """Check all entries, and that the record contains these heads, which were noted outside it.
 
-    Shape: a single pass over the entries, `house` first; its memory does not grow with the record.
+    Shape: a single pass over the entries, `house` first; its memory does not grow with the record. `followers` are of
+    extras' own streams, by the extra's name.
     """
-    heads, entries, incidents, unread = _Noted(noted), 0, 0, list[Broken]()
+    heads, entries, incidents, stepped_over, unread = _Noted(noted), 0, 0, 0, list[Broken]()
     with database.reading() as connection, Mentions() as mentions:
         broken = [
             Broken("database", 0, f"the trigger {name}, which keeps entries from being changed, is missing or altered")
@@ -115,7 +120,7 @@ def audit(database: Database, noted: Sequence[NotedHead] = ()) -> Audit:
         unread += [house.unread] if house.unread is not None else []
         entries += house.chain.entries
         for stream, rows in groupby(_rows(connection), key=lambda row: row[0]):
-            audited = AuditedStream(str(stream), mentions.take(stream), not house.chain.broken)
+            audited = AuditedStream(str(stream), mentions.take(stream), not house.chain.broken, followers)
             for row in rows:
                 if audited.read(row):
                     heads.look(audited.stream, row[1], row[6])
@@ -123,9 +128,10 @@ def audit(database: Database, noted: Sequence[NotedHead] = ()) -> Audit:
             unread += [audited.unread] if audited.unread is not None else []
             entries += audited.chain.entries
             incidents += not is_wave(audited.stream)
+            stepped_over += audited.is_stepped_over
         broken += _without_entries(mentions.left())
     broken += heads.missing(house.chain.head)
-    return Audit(entries, incidents, house.chain.head, tuple(broken), tuple(unread))
+    return Audit(entries, incidents, house.chain.head, tuple(broken), tuple(unread), stepped_over)
 
 
 class _House:

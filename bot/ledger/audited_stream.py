@@ -1,24 +1,22 @@
-"""The audit of an incident or a wave: its chain, its fold, and what the rest of the record says about it."""
+"""The audit of an incident or of a wave: its chain, its fold, and what the rest of the record says about it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
-from bot.domain.entry import ANCHORED, Entry, Head, instant_of, instant_text, is_wave
+from bot.domain.entry import ANCHORED, WAVES, Entry, Head, OwnEvent, instant_of, instant_text, is_wave
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.events import PlanProposed, StepStarted
 from bot.domain.fold import after, fold
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
-from bot.domain.wave import Wave, after_wave, fold_wave
 from bot.ledger.chain import Broken, Chain
 from bot.ledger.incidents import line_of
 from bot.ledger.machines import MACHINE_ID
 from bot.ledger.mentions import UNSURE, Kind, Mention, as_json
-from bot.ledger.wave_rows import wave_line
 
 NOT_ITS_END = "does not end as noted in house, with entry {0}: entries were removed, added or rewritten"
 TABLES: Mapping[Kind, str] = {"line": "incidents", "hold": "holds", "attempt": "attempts", "wave": "waves"}
@@ -26,15 +24,41 @@ _NOTES = ("anchor", "end", "older")
 APART = timedelta(minutes=1)  # of what a transaction writes: an older program asked for the time more than once
 
 
+class Follower(Protocol):
+    """Follows an extra's own streams, each of which has a row in a table."""
+
+    def after(self, before: Any, entry: Entry, /) -> Any:
+        """Return what stands after the entry; `before` is None for the first.
+
+        Raises: ImpossibleEvent when the entry cannot come next; UnreadableEntry.
+        """
+        ...
+
+    def row(self, found: Any, /) -> Mapping[str, Any]:
+        """Return the row that what was found has to have."""
+        ...
+
+
+NO_FOLLOWERS: Mapping[str, Follower] = {}
+
+
 class AuditedStream:
     """Reads an incident's entries one by one, and stores none of them.
 
     Shape: `mentions` is what is said about it elsewhere. `house` has to note its first entry, and each whose kind is
-    anchored, except those that it lists as older than its notes. `needs_notes` is False where `house` is broken.
+    anchored, except those that it lists as older than its notes. `needs_notes` is False where `house` is broken. Of a
+    wave, without a follower, only chain and notes are checked.
     """
 
-    def __init__(self, stream: str, mentions: Sequence[Mention], needs_notes: bool) -> None:
+    def __init__(
+        self,
+        stream: str,
+        mentions: Sequence[Mention],
+        needs_notes: bool,
+        followers: Mapping[str, Follower] = NO_FOLLOWERS,
+    ) -> None:
         self.stream = stream
+        self._follower = followers.get(WAVES)
         self.chain = Chain(stream)
         self._anchors = {mention.seq: mention.value for mention in mentions if mention.kind in _NOTES}
         self._noted_at = {mention.seq: mention.at for mention in mentions if mention.kind == "anchor"}
@@ -46,7 +70,7 @@ class AuditedStream:
         self._anchored: set[int] = set()
         self._first_step: Entry | None = None
         self._incident: Incident | None = None
-        self._wave: Wave | None = None
+        self._wave: Any = None
         self._is_rewritten = False
         self._goes_on = True  # while every entry so far could be read and followed
         self._broken: list[Broken] = []
@@ -97,14 +121,23 @@ class AuditedStream:
                 found.append(Broken(self.stream, head.seq, f"stands in the table {table} more often than it may"))
         if self._goes_on and self._incident is not None:
             found += self._of_incident(self._incident)
-        if self._goes_on and self._wave is not None and self._rows.get("wave") != as_json(wave_line(self._wave)):
-            found.append(Broken(self.stream, self._wave.seq, "the table of waves differs from its entries"))
+        followed = self._follower.row(self._wave) if self._follower is not None and self._wave is not None else None
+        if self._goes_on and followed is not None and self._rows.get("wave") != as_json(followed):
+            found.append(Broken(self.stream, head.seq, "the table of waves differs from its entries"))
         return tuple(found)
+
+    @property
+    def is_stepped_over(self) -> bool:
+        """True where what follows from its entries is not known here, because its extra is left out."""
+        return is_wave(self.stream) and self._follower is None
 
     def _fold(self, entry: Entry) -> None:
         try:
             if is_wave(self.stream):
-                self._wave = fold_wave((entry,)) if self._wave is None else after_wave(self._wave, entry)
+                if self._follower is not None:
+                    self._wave = self._follower.after(self._wave, entry)
+                elif not isinstance(entry.event, OwnEvent):
+                    raise ImpossibleEvent(f"{entry.kind} is not an entry of a wave.")
                 return
             self._incident = fold((entry,)) if self._incident is None else after(self._incident, entry)
             if self._first_step is None and entry.kind == StepStarted.__name__:

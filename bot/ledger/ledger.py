@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 from sqlalchemy import Connection
 
@@ -14,11 +15,12 @@ from bot.domain.contracts import Clock
 from bot.domain.entry import (
     ANCHORED,
     HOUSE_EVENTS,
-    WAVE_EVENTS,
+    WAVES,
     Append,
     Entry,
     Event,
     Head,
+    OwnEvent,
     instant_of,
     instant_text,
     is_stream,
@@ -26,7 +28,7 @@ from bot.domain.entry import (
     is_who,
     kind_of,
 )
-from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest
+from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest, WaveHeld
 from bot.domain.events import IncidentEvent, PlanProposed, StepStarted, Triaged
 from bot.domain.feedback import said_before
 from bot.domain.house_events import (
@@ -69,16 +71,28 @@ from bot.ledger.incidents import (
 from bot.ledger.machines import names_of_machines, note_machine
 from bot.ledger.outbox import posts_of
 from bot.ledger.refusals import to_write
-from bot.ledger.wave_rows import may_act
+
+# Raises Refused for a step that may not begin now; of the connection, the incident, whether it is its first step's
+# first attempt, and the time.
+Holder: TypeAlias = Callable[[Connection, Incident, bool, datetime], object]
+NO_HOLDERS: Mapping[str, Holder] = {}
 
 
 class Ledger:
     """Reads and appends. Each method is a blocking transaction; the contract says what it guarantees.
 
-    Shape: `time` replaces the database's clock in tests; `most_kept` is how many incidents are kept folded.
+    Shape: `time` replaces the database's clock in tests; `most_kept` is how many incidents are kept folded. `holders`
+    are what may hold a step, by the extra's name.
     """
 
-    def __init__(self, database: Database, time: Clock | None = None, most_kept: int = MOST_KEPT) -> None:
+    def __init__(
+        self,
+        database: Database,
+        time: Clock | None = None,
+        most_kept: int = MOST_KEPT,
+        holders: Mapping[str, Holder] = NO_HOLDERS,
+    ) -> None:
+        self._holders = holders
         self._database = database
         self._time = time
         self._folds = Folds(most_kept)
@@ -94,7 +108,7 @@ class Ledger:
         StaleRequest when it would release an earlier pull than the present.
         """
         _check_names(stream, by)
-        belongs = (stream == HOUSE) == isinstance(event, HOUSE_EVENTS) and not isinstance(event, WAVE_EVENTS)
+        belongs = (stream == HOUSE) == isinstance(event, HOUSE_EVENTS) and not isinstance(event, OwnEvent)
         if not belongs or is_wave(stream) or (stream != HOUSE and expected_seq is None):
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {stream} so.")
         with self._database.writing() as connection:
@@ -134,8 +148,8 @@ class Ledger:
     def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
         """Append the start of a step and take its node, in the same transaction as every limit and the brake.
 
-        Raises: Conflict, ImpossibleEvent; Braked, WaveHeld, ApprovalExpired, NodeBusy, BudgetSpent or AlreadyTried
-        when it may not begin now.
+        Raises: Conflict, ImpossibleEvent; Braked, WaveHeld, ApprovalExpired, NodeBusy, BudgetSpent, AlreadyTried, or
+        what a holder raises, when it may not begin now.
         """
         with self._database.writing() as connection:
             at = self._now(connection)
@@ -147,8 +161,11 @@ class Ledger:
                 )
             # Its first attempt counts in the budgets already; after a release it has to ask again.
             incident = self._folds.incident(connection, stream)
-            if incident is not None and incident.wave:  # the wave is asked here, whoever approved the incident
-                may_act(connection, incident, event.number == 1 and event.attempt == 1, instant_of(at))
+            if incident is not None and incident.wave and WAVES not in self._holders:
+                raise WaveHeld(f"Waves are left out here, so nothing of {incident.wave} begins.")
+            if incident is not None:  # asked here, whoever approved the incident
+                for may_begin in self._holders.values():
+                    may_begin(connection, incident, event.number == 1 and event.attempt == 1, instant_of(at))
             is_new = event.attempt == 1 or not holds.holds_its_node(connection, stream)
             check = holds.may_begin if is_new else holds.may_repeat
             check(connection, stream, claim, instant_of(at))

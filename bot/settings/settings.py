@@ -24,7 +24,6 @@ from bot.settings.tables import (
     SlackSettings,
     StormSettings,
     SweepSettings,
-    WaveSettings,
 )
 
 T = TypeVar("T")
@@ -44,7 +43,6 @@ class Settings(General):
     policy: PolicySettings = PolicySettings()
     act: ActSettings = ActSettings()
     members: Mapping[str, Any] = field(default_factory=dict)
-    waves: WaveSettings = WaveSettings()
     capture: CaptureSettings = CaptureSettings()
     storm: StormSettings = StormSettings()
     retention: RetentionSettings = RetentionSettings()

@@ -165,17 +165,6 @@ class ActSettings:
     percent: int | None = option(count(0, 100), None)
 
 
-def _wave_lasts(table: TomlTable, name: str) -> timedelta | None:
-    return table.duration(name, timedelta(days=7))
-
-
-@dataclass(frozen=True, slots=True)
-class WaveSettings:
-    """How long the approval of a wave lasts after the last yes."""
-
-    expires: timedelta = option(_wave_lasts, defaults.WAVE_EXPIRES)
-
-
 @dataclass(frozen=True, slots=True)
 class CaptureSettings:
     """The limits of rolling captures: nodes at once, hours, captures a day for a person."""

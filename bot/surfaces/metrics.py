@@ -25,8 +25,6 @@ from bot.domain.feedback import Score
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
-from bot.domain.wave import WaveState
-from bot.domain.wave_events import TurnOutcome
 from bot.sources.body import is_bearer
 from bot.surfaces.remembered import Remembered
 
@@ -34,6 +32,9 @@ ACK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0)  # Slack waits 3 s, P
 CHECK = (1.0, 2.0, 5.0, 6.0, 7.0, 8.0, 10.0, 15.0, 20.0, 30.0, 60.0)  # around the window of 5 s
 VERDICT = (5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0)
 SWEEP = (1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 180.0, 600.0, 1800.0)
+# As the extra writes them, in the table of waves and in its lines of the log.
+WAVE_STATES = ("proposed", "running", "stopped", "completed", "declined", "expired")
+WAVE_TURNS = ("cured", "failed", "dropped")
 SWEEP_KINDS, SWEEP_ENDINGS = ("asked", "scheduled"), ("whole", "broken-off")
 SWEPT_NODES, SWEEP_NEWS = ("answered", "unknown", "unreachable"), ("new", "nearer")
 STEP_OUTCOMES = ("verified", "skipped", "failed")
@@ -125,8 +126,8 @@ class Metrics:
         self._own.build.info({"version": version})
         for status in Status:  # starts at 0, so that rate() sees the first event
             self._own.checks.labels(status.value)
-        for ending in TurnOutcome:
-            self._own.wave_turns.labels(ending.value)
+        for ending in WAVE_TURNS:
+            self._own.wave_turns.labels(ending)
         for action in actions:
             for outcome in STEP_OUTCOMES:
                 self._own.steps.labels(action, outcome)
@@ -256,8 +257,8 @@ class _Own:
         self.by_cause.clear()
         self.waves.clear()
         if now.incidents is not None:
-            for wave_state in WaveState:
-                self.waves.labels(wave_state.value).set(now.waves.get(wave_state.value, 0))
+            for wave_state in WAVE_STATES:
+                self.waves.labels(wave_state).set(now.waves.get(wave_state, 0))
             for state in State:
                 self.incidents.labels(state.value).set(
                     sum(count for (name, _), count in now.incidents.items() if name == state.value)

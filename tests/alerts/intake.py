@@ -15,7 +15,8 @@ from bot.domain.intake_contracts import StormLimits
 from bot.domain.node import Node
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
-from bot.ledger import Database, Leases, Ledger, Waves, on_threads
+from bot.extras.waves.store import Waves
+from bot.ledger import Database, Leases, Ledger, on_threads
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.response.intake.alert_recorder import AlertRecorder

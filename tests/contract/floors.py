@@ -66,7 +66,7 @@ MAY_USE: dict[str, list[str]] = {
     "httpx": [*EDGES, "bot/extras/history/pyroscope.py"],
     "mcp": ["bot/extras/mcp/server.py", "bot/extras/mcp/http.py"],
     "prometheus_client": ["bot/surfaces/metrics.py"],
-    "sqlalchemy": ["bot/ledger/*"],
+    "sqlalchemy": ["bot/ledger/*", "bot/extras/*/store.py"],
     "boto3": ["bot/inventory/ec2_instances.py"],
     "botocore": ["bot/inventory/ec2_instances.py"],
     "dask": ["bot/response/fleet/dask_*.py"],

@@ -22,12 +22,13 @@ from bot.domain.entry import NOTHING_BEFORE, Head, NotedHead, chained, written
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled, EntryAnchored, OlderNoted
 from bot.domain.transitions import State
-from bot.ledger import Audit, Database, Ledger, audit, exported
+from bot.ledger import Audit, Database, Ledger, exported
 from bot.ledger.append_only import TRIGGERS
 from bot.ledger.entries import append_entry, database_time, head_of, insert_entry, read_stream, sealed
 from bot.ledger.incidents import summarise
 from bot.ledger.migrations import VERSION, migrate
 from bot.ledger.tables import ENTRIES
+from tests.record.audits import audit
 from tests.record.incidents import ASKER, PROPOSED, TRIAGED, WAYS
 from tests.record.keeping import keep
 

@@ -14,7 +14,7 @@ import yaml
 from bot.actions import ACTIONS
 from bot.domain.duration import parse_duration
 from bot.domain.transitions import State
-from bot.domain.wave import WaveState
+from bot.extras.waves.wave import WaveState
 from bot.surfaces.metrics import STEP_OUTCOMES, Metrics
 from tests.monitoring.dashboards import DASHBOARD, DOCS, RULES, of_dashboard, of_rules
 from tests.monitoring.exporters import COMMON, KNOWN, ON_REQUEST

@@ -19,12 +19,14 @@ from bot.domain.house_events import HOUSE, OlderNoted
 from bot.domain.mute import in_force
 from bot.domain.rolling_record import RollingState, captures_of
 from bot.domain.transitions import State
-from bot.domain.wave import WaveState
-from bot.domain.wave_events import TurnOutcome
-from bot.ledger import Database, Ledger, ReadingStore, Waves, audit
+from bot.extras.waves.events import TurnOutcome
+from bot.extras.waves.store import Waves
+from bot.extras.waves.wave import WaveState
+from bot.ledger import Database, Ledger, ReadingStore
 from bot.ledger.append_only import TRIGGERS
 from bot.ledger.entries import append_entry, database_time, insert_entry, sealed
 from bot.ledger.incidents import summarise
+from tests.record.audits import audit
 from tests.record.incidents import ASKER, OPENING
 
 # As programs of November 2026 wrote them; they never change. The later one was left in the middle of a wave.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.post import Post
 from bot.domain.transitions import State
-from bot.domain.wave_events import WaveDeclined, WaveProposed
-from bot.ledger import Database, Ledger, Outbox, Waves
+from bot.extras.waves.events import WaveDeclined, WaveProposed
+from bot.extras.waves.store import Waves
+from bot.ledger import Database, Ledger, Outbox
 from bot.ledger.ledger_counts import LedgerCounts
 from tests.record.incidents import WAVE_EVENTS, WAYS, by_whom
 

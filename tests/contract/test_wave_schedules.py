@@ -11,10 +11,10 @@ import pytest
 
 from bot.domain.policy import Limits
 from bot.domain.transitions import State
-from bot.domain.wave import Turn, WaveState
-from bot.ledger import audit
-from bot.response.fleet.waves import CONTROLS_GONE
-from bot.surfaces.waves import wave_lines
+from bot.extras.waves.wave import Turn, WaveState
+from bot.extras.waves.waves import CONTROLS_GONE
+from bot.extras.waves.words import wave_lines
+from tests.record.audits import audit
 from tests.schedules.drawn import APART, database_in_memory
 from tests.schedules.waves import is_stopped, played_wave
 
@@ -40,9 +40,9 @@ def test_whatever_happens_no_node_is_acted_on_twice_or_out_of_turn(part: int) ->
 @pytest.mark.parametrize(
     ("where", "hole", "found"),
     [
-        ("bot.ledger.ledger.may_act", lambda *_: None, "began while the wave did not run"),
-        ("bot.domain.wave.Wave.room", property(lambda _: 9), "had their turn at once"),
-        ("bot.response.fleet.waves.is_of_what_was_seen", lambda *_: None, "had not seen these plans"),
+        ("bot.extras.waves.store.may_begin", lambda *_: None, "began while the wave did not run"),
+        ("bot.extras.waves.wave.Wave.room", property(lambda _: 9), "had their turn at once"),
+        ("bot.extras.waves.waves.is_of_what_was_seen", lambda *_: None, "had not seen these plans"),
     ],
     ids=["the wave is not asked", "no stages", "a yes may be blind"],
 )

@@ -17,8 +17,8 @@ from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.errors import NothingProposed, UsageError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
-from bot.domain.wave import Wave
-from bot.domain.wave_events import TurnOutcome
+from bot.extras.waves.events import TurnOutcome
+from bot.extras.waves.wave import Wave
 from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.listeners import Click, Submission
 from bot.surfaces.slack.parts import MessageTarget

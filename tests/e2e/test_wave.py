@@ -15,7 +15,8 @@ from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.demo.machine import changes
 from bot.demo.machine.state import Line
 from bot.domain.house_events import HOUSE, VerdictMarked
-from bot.ledger import Database, Ledger, Waves
+from bot.extras.waves.store import Waves
+from bot.ledger import Database, Ledger
 from tests.nodes.acting_fleet import POLICY, Site, site
 from tests.slack.replicas import replicas, until
 

@@ -65,8 +65,7 @@ from bot.domain.probe import Unread
 from bot.domain.relapse import Relapse
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
-from bot.domain.wave import stages_of
-from bot.domain.wave_events import (
+from bot.extras.waves.events import (
     TurnEnded,
     TurnGiven,
     TurnOutcome,
@@ -81,6 +80,7 @@ from bot.domain.wave_events import (
     WaveResumed,
     WaveStopped,
 )
+from bot.extras.waves.wave import stages_of
 
 NODE = "node-gpu-01"
 ASKER = "slack:T024BE7LD/U012ASKER"

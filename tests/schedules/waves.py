@@ -9,18 +9,20 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from bot.domain.entry import WAVES
 from bot.domain.errors import LedgerUnavailable, NotAnApprover, Refused
 from bot.domain.events import Approved, StepStarted
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Limits
 from bot.domain.transitions import State
-from bot.domain.wave import Wave, WaveState, stages_of
-from bot.domain.wave_events import TurnOutcome, WaveApproved, WaveMember, WaveProposed
+from bot.extras.waves import store
+from bot.extras.waves.events import TurnOutcome, WaveApproved, WaveMember, WaveProposed
+from bot.extras.waves.store import Waves as BlockingWaves
+from bot.extras.waves.wave import Wave, WaveState, stages_of
+from bot.extras.waves.waves import Waves
+from bot.extras.waves.waves_run import WaveRun
 from bot.ledger import Database, Ledger
-from bot.ledger import Waves as BlockingWaves
-from bot.response.fleet.waves import Waves
-from bot.response.fleet.waves_run import WaveRun
 from tests.schedules.stage import POLICY, SETTLED, Stage
 from tests.schedules.world import World
 
@@ -274,7 +276,8 @@ def played_wave(
     `controls`, members that it would have left alone, and may have been approved by that program.
     """
     world = World(seed, deadly)
-    ledger, waves = Ledger(database, lambda: world.now), BlockingWaves(database, lambda: world.now)
+    ledger = Ledger(database, lambda: world.now, holders={WAVES: store.may_begin})
+    waves = BlockingWaves(database, lambda: world.now)
     before = ledger.head(HOUSE).seq
     number = members or world.random.choice((2, 3, 4, 6))
     names = [f"w{seed}n{at}" for at in range(number)]

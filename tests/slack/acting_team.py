@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from bot.actions import ACTIONS
+from bot.app.extras import holders_of, shipped
 from bot.app.json_log import JsonLog
 from bot.app.parts import library
-from bot.app.slack_acting import SlackActing, slack_acting
+from bot.app.slack_acting import SlackActing, no_chats, slack_acting
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, User
 from bot.demo.slack.server import SlackWorkspace
@@ -277,7 +278,7 @@ async def acting_team(
     log = io.StringIO()
     json_log = JsonLog(log)
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(4, "ledger") as threads:
-        kept = Ledger(database, world.clock)
+        kept = Ledger(database, world.clock, holders=holders_of(shipped().on))
         ledger: Any = Gone(on_threads(kept, threads))
         outbox: Any = Gone(on_threads(Outbox(database), threads))
         machines = {f"node-{n}": CountingNode(world, f"node-{n}", endings) for n in range(1, nodes + 1)}
@@ -330,6 +331,7 @@ async def acting_team(
                 chat_requests=team.chat_requests,
                 fleet=team.fleet,
                 absent=absent,
+                chats=getattr(fleet, "chats", no_chats),
             )
 
         team.restarted, team.acting = runs, runs("runner-1")

@@ -180,7 +180,7 @@ async def built(
         members={**shipped().settings, **member_settings(sources, surfaces)},
     )
     log = io.StringIO()
-    with open_stores(f"sqlite:///{folder / 'zombie.db'}") as kept:
+    with open_stores(f"sqlite:///{folder / 'zombie.db'}", extras=shipped().on) as kept:
         ledger: Any = Breakable(kept.ledger)
         outbox: Any = Breakable(kept.outbox)
         known = Inventory.load(folder / "nodes.toml")

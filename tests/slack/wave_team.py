@@ -15,23 +15,25 @@ from bot.app.parts import library
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
-from bot.domain.wave import Wave
+from bot.extras.waves.slack_cards import WaveCards
+from bot.extras.waves.slack_decisions import WaveDecisions
+from bot.extras.waves.store import Waves as BlockingWaves
+from bot.extras.waves.wave import Wave
+from bot.extras.waves.waves import WaveRequest, Waves
+from bot.extras.waves.waves_run import WaveRun
 from bot.ledger import Database, on_threads
-from bot.ledger import Waves as BlockingWaves
 from bot.response.fleet.answer import Found, NodeAnswer, NodeOutcome
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.chunk import Hears
 from bot.response.fleet.fleet_runner import FleetRunner
 from bot.response.fleet.run import FleetRun
 from bot.response.fleet.sweep import Sweep
-from bot.response.fleet.waves import WaveRequest, Waves
-from bot.response.fleet.waves_run import WaveRun
 from bot.surfaces.slack.approver_lookup import SlackApproverLookup
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.connection import SlackConnection
+from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.fleet_cards import FleetCards
-from bot.surfaces.slack.wave_cards import WaveCards
 from bot.surfaces.view.plan_words import PlanWords
 from tests.schedules.stage import PLAYBOOK
 from tests.slack.acting_team import ActingTeam
@@ -80,6 +82,7 @@ class Fleet:
         self.watching = Background(lambda *_, **__: None)  # what shows waves, until the test is over
         self.desk: Waves
         self.team: ActingTeam
+        self.cards: WaveCards
 
     def __call__(
         self, team: ActingTeam, connection: SlackConnection, database: Database, threads: ThreadPoolExecutor
@@ -99,12 +102,16 @@ class Fleet:
             _log(team),
         )
         words, work, chat_requests = PlanWords(ACTIONS), self._work, team.chat_requests
-        waves = WaveCards(
+        self.cards = waves = WaveCards(
             self.desk, self._start, words, team.poster, work, self.watching, _log(team), chat_requests, SOON
         )
         askers = Askers(connection, people, asyncio.get_running_loop().time)
         opener: Any = None  # no check is begun from here
         return FleetCards(self._fleet_desk(), team.poster, opener, askers, work, _log(team), chat_requests, waves, SOON)
+
+    def chats(self, context: SlackContext) -> list[WaveDecisions]:
+        """What takes clicks on the cards of waves."""
+        return [WaveDecisions(context, self.cards)]
 
     @property
     def _work(self) -> Any:

@@ -40,10 +40,7 @@ _TITLES = {
     "brake on": ("Pull the brake", "Pull it"),
     "brake off": ("Release the brake", "Release it"),
     "answer": ("Answer", "Answer"),
-    "wave-stop": ("Stop the wave", "Stop it"),
-    "wave-resume": ("Resume the wave", "Resume it"),
 }
-_READ_FIRST = ("approve", "wave-resume")  # a wave's plans are put in by `wave_decisions.py`
 _PLACEHOLDERS = {
     "approve": "Why this may be done now",
     "decline": "Why this is not done",
@@ -51,15 +48,23 @@ _PLACEHOLDERS = {
 
 
 def reason_dialog(
-    action: str, sealed: str, plans: Sequence[PlanView], words: Sequence[str] = (), objection: str = ""
+    action: str,
+    sealed: str,
+    plans: Sequence[PlanView],
+    words: Sequence[str] = (),
+    objection: str = "",
+    *,
+    titles: tuple[str, str] | None = None,
+    read_first: bool = False,
 ) -> dict[str, Any]:
     """Return the view.
 
     Shape: `plans` are shown whole, with every node and command; what ends comes first, and what each is bound to is in
     the small print below the reason. `words` are paragraphs for a dialog that is about no plan. `objection` is what
-    would refuse it now: then nothing can be sent.
+    would refuse it now: then nothing can be sent. `titles` are those of the dialog and its button, for an action of an
+    extra's; `read_first`: its words are long, as plans are.
     """
-    title, submit = _TITLES[action]
+    title, submit = titles or _TITLES[action]
     blocks: list[Block] = [paragraph(f"As it stands, this will be refused: {objection}")] if objection else []
     if len(plans) > 1:
         named = ", ".join(one_line(plan.node, 60) for plan in plans)
@@ -71,7 +76,9 @@ def reason_dialog(
         blocks.append(footnote("Each node is read again first; a node that is not as shown here is left alone."))
     if not objection:
         # With the cursor in it the dialog would open at its end, below what has to be read.
-        blocks.append(_input(_PLACEHOLDERS.get(action, "Why"), focus=not plans and action not in _READ_FIRST))
+        blocks.append(
+            _input(_PLACEHOLDERS.get(action, "Why"), focus=not plans and action != "approve" and not read_first)
+        )
     blocks += _small_print(plans)
     view = {
         "type": "modal",

@@ -10,13 +10,15 @@ import asyncio
 import contextlib
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from bot.domain.chat_request import ChatRequest, ChatRequests
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, NothingProposed, UsageError
 from bot.domain.incident import Incident
+from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.ask import FleetAsk
@@ -30,7 +32,6 @@ from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.parts import CARD, MessageTarget, request_id
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.wave_cards import WaveCards
 
 if TYPE_CHECKING:
     from bot.surfaces.slack.listeners import Click
@@ -41,10 +42,19 @@ LOOKS_EVERY = 1.0  # seconds between looks for a stop made in another program
 STOPPED = "Stopped by a person; the answers until then are counted."
 
 
+class Cure(Protocol):
+    """Proposes a cure for many nodes, on a card of its own."""
+
+    async def begin(self, ask: FleetAsk, nodes: Sequence[Node], key: str, channel: str, by: str) -> None:
+        """Begin; the same `key` is the same request. Raises: LedgerError."""
+        ...
+
+
 @dataclass(slots=True, eq=False)
 class FleetCards:
     """Takes requests and clicks. `askers` says who may ask; a click counts as a request.
 
+    Shape: `cure` begins what *Plan* asks for; without it there is no such button.
     Units: `looks_every` is in seconds, between looks for a stop.
     """
 
@@ -55,7 +65,7 @@ class FleetCards:
     background: Background
     log: Log
     chat_requests: ChatRequests
-    waves: WaveCards
+    cure: Cure | None = None
     looks_every: float = LOOKS_EVERY
     _running: dict[str, tuple[asyncio.Task[None], list[str]]] = field(default_factory=dict)
 
@@ -107,7 +117,7 @@ class FleetCards:
                 await self.propose(ask, click.key, spot, by)
                 return
             if ask.kind == "wave":  # confirmed
-                await self.waves.begin(ask, run.nodes, click.key, click.channel, by)
+                await self._planner.begin(ask, run.nodes, click.key, click.channel, by)
                 return
             name, spot = await self._card_of(click)
             await self._keep(name, ask, spot, by)
@@ -127,9 +137,7 @@ class FleetCards:
         await self.ask(ask, click.key, MessageTarget(click.channel, click.thread_ts or click.ts), click.person.by)
 
     def takes(self, kept: ChatRequest) -> bool:
-        """Go on with a stored sweep or a wave's card; False for any other request."""
-        if self.waves.takes(kept):
-            return True
+        """Go on with a stored sweep; False for any other request."""
         if not kept.key.startswith(PREFIX):
             return False
         self.background.begin(self._again(kept), "sweep carried on")
@@ -160,11 +168,17 @@ class FleetCards:
 
         Raises: UsageError where a selector matches no node; LedgerError.
         """
-        run = await self.desk.prepared(ask)
+        planner, run = self._planner, await self.desk.prepared(ask)
         if len(run.nodes) <= MANY_CHECKS:
-            await self.waves.begin(ask, run.nodes, key, spot.channel, by)
+            await planner.begin(ask, run.nodes, key, spot.channel, by)
         else:
             await self._confirm(ask, run, SECONDS_A_CHECK * len(run.nodes) / 10, key, spot, by)
+
+    @property
+    def _planner(self) -> Cure:
+        if self.cure is None:
+            raise UsageError("The bot does not know that button.")
+        return self.cure
 
     async def _confirm(
         self, ask: FleetAsk, run: FleetRun, seconds: float, key: str, spot: MessageTarget, by: str
@@ -227,7 +241,7 @@ class FleetCards:
         except UsageError as no:
             ended = str(no)
         self.log("swept", sweep=ask.says, kind="asked", **run.report.figures)
-        card = fleet_card.report_card(ask, run.report, by, ended, self.desk.cured)
+        card = fleet_card.report_card(ask, run.report, by, ended, self.desk.cured if self.cure is not None else ())
         await self._post(name, spot, card)
         await self._done(name)
 

@@ -9,8 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
-from bot.domain.wave import WaveState
-from bot.domain.wave_events import TurnOutcome
+from bot.extras.waves.events import TurnOutcome
+from bot.extras.waves.wave import WaveState
 from bot.surfaces.metrics import Gauges, Metrics
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]

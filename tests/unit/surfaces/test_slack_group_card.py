@@ -22,6 +22,7 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
+from bot.extras.waves.slack_card import wave_dialog
 from bot.surfaces.incidents import entry_line
 from bot.surfaces.slack.block_actions import left_out
 from bot.surfaces.slack.card import acting_card, incident_card
@@ -265,10 +266,14 @@ def test_notes_and_what_else_stops_are_never_shortened_in_the_dialog_however_lon
     assert all(f"end of {number}" in said for number in range(4))
 
 
+def of_core(wish: str, sealed: str, words: list[str]) -> dict[str, Any]:
+    return reason_dialog(wish, sealed, (), words)
+
+
 def test_dialog_of_a_wave_opens_at_its_top() -> None:
     """Its plans stand above the reason; with the cursor in the reason they would be out of sight."""
     for wish, focus in (("approve", False), ("wave-resume", False), ("brake on", True), ("answer", True)):
-        blocks = reason_dialog(wish, "sealed", (), ["words"])["blocks"]
+        blocks = (wave_dialog if wish == "wave-resume" else of_core)(wish, "sealed", ["words"])["blocks"]
         assert [block["element"]["focus_on_load"] for block in blocks if block["type"] == "input"] == [focus]
 
 

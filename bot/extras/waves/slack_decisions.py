@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bot.domain.chat_request import ChatRequest
 from bot.domain.entry import instant_of, instant_text, is_wave
 from bot.domain.errors import (
     AlreadyDecided,
@@ -14,15 +15,15 @@ from bot.domain.errors import (
     UnknownIncident,
 )
 from bot.domain.policy import Approval
-from bot.domain.wave import Wave, WaveState
+from bot.extras.waves.slack_card import RESUME, STOP, dialog_words, plans_in_dialog, wave_dialog
+from bot.extras.waves.slack_cards import WaveCards
+from bot.extras.waves.wave import Wave, WaveState
+from bot.extras.waves.words import DIGEST
 from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.dialog import Intent, reason_dialog
+from bot.surfaces.slack.dialog import Intent
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.wave_card import RESUME, STOP, dialog_words, plans_in_dialog
-from bot.surfaces.slack.wave_cards import WaveCards
 from bot.surfaces.view.standing import APPROVE, DECLINE
-from bot.surfaces.waves import DIGEST
 
 if TYPE_CHECKING:
     from bot.surfaces.slack.listeners import Click
@@ -47,6 +48,10 @@ class WaveDecisions:
         """True for a button or a dialog about a wave."""
         return action in _IN and is_wave(value)
 
+    def takes(self, kept: ChatRequest, /) -> bool:
+        """Go on with the card of a wave; False for any other request."""
+        return self._cards.takes(kept)
+
     async def ask(self, click: Click) -> None:
         """Open the dialog of a click. Raises: NothingProposed, AlreadyDecided, CannotTell, UnknownIncident."""
         wave = await self._desk.find(click.value)
@@ -61,7 +66,7 @@ class WaveDecisions:
         since = instant_text(wave.stopped_at) if click.action == RESUME and wave.stopped_at is not None else ""
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
         words = tuple(dialog_words(wave, click.action, plans))
-        view = reason_dialog(click.action, self._context.slack.signer.sign(intent), (), words, objection)
+        view = wave_dialog(click.action, self._context.slack.signer.sign(intent), words, objection)
         if click.action == APPROVE and plans is not None:
             shown = plans_in_dialog(plans, f"zombie wave approve {wave.id}", len(view["blocks"]))
             view["blocks"] = [*view["blocks"][:-1], *shown, view["blocks"][-1]]  # before the reason

@@ -1,4 +1,4 @@
-"""What a wave needs of the ledger, as a contract; `bot/ledger/waves.py` implements it."""
+"""What a wave needs of the ledger, as a contract; `store.py` implements it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Protocol
 
 from bot.domain.claim import Claim
 from bot.domain.entry import Entry
-from bot.domain.wave import Wave
-from bot.domain.wave_events import WaveEvent
-from bot.domain.wave_rules import NodeAlarm
+from bot.extras.waves.events import WaveEvent
+from bot.extras.waves.wave import NodeAlarm, Wave
 
 
 class WaveLedger(Protocol):

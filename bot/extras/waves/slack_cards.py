@@ -18,17 +18,17 @@ from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, UnknownIncident, UsageError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
-from bot.domain.wave import Wave, WaveState
+from bot.extras.waves.slack_card import IN_FILE, checking_card, no_wave_card, wave_card
+from bot.extras.waves.wave import Wave, WaveState
+from bot.extras.waves.waves import Waves
+from bot.extras.waves.words import WavePlans, wave_lines, wave_plans
 from bot.response.fleet.ask import FleetAsk
-from bot.response.fleet.waves import Waves
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.message import footnote
 from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.thread_files import FileRequest, ThreadFile
-from bot.surfaces.slack.wave_card import IN_FILE, checking_card, no_wave_card, wave_card
 from bot.surfaces.view.plan_words import PlanWords
-from bot.surfaces.waves import WavePlans, wave_lines, wave_plans
 
 PREFIX = "wave-"
 PLANS_FILE = "plans-"

@@ -15,11 +15,11 @@ from bot.commands import approvals, options
 from bot.domain.errors import Refused, UsageError
 
 if TYPE_CHECKING:
-    from bot.app.waves import WaveParts
     from bot.domain.policy import Approval
     from bot.domain.verdict import Verdict
-    from bot.domain.wave import Wave
-    from bot.surfaces.waves import WavePlans
+    from bot.extras.waves.wave import Wave
+    from bot.extras.waves.wiring import WaveParts
+    from bot.extras.waves.words import WavePlans
 
 _VERBS = ("start", "approve", "run", "stop", "resume")
 _EXAMPLES = """examples:
@@ -89,8 +89,9 @@ def _control_is_gone(_: str) -> None:
 
 def _show(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.commands import record
-    from bot.ledger import Ledger, Waves
-    from bot.surfaces.waves import wave_body, wave_headline, wave_plans
+    from bot.extras.waves.store import Waves
+    from bot.extras.waves.words import wave_body, wave_headline, wave_plans
+    from bot.ledger import Ledger
 
     if len(words) > 1:
         raise UsageError(f"Name a single wave, or a verb: {', '.join(_VERBS)}.", "zombie wave --help")
@@ -116,10 +117,10 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
 
 def _start(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.app.selecting import selected
-    from bot.app.waves import known_causes, start_wave
     from bot.commands.login import terminal_user
-    from bot.response.fleet.waves import WaveRequest
-    from bot.surfaces.waves import wave_body
+    from bot.extras.waves.waves import WaveRequest
+    from bot.extras.waves.wiring import known_causes, start_wave
+    from bot.extras.waves.words import wave_body
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
@@ -149,13 +150,13 @@ async def _proposed(parts: WaveParts, starting: Coroutine[object, object, Wave])
 
 
 async def _plans(parts: WaveParts, wave: Wave) -> WavePlans:
-    from bot.surfaces.waves import wave_plans
+    from bot.extras.waves.words import wave_plans
 
     return wave_plans(wave, await parts.desk.incidents(wave), options.plan_words())
 
 
 def _yes_to(wave: Wave) -> str:
-    from bot.surfaces.waves import DIGEST
+    from bot.extras.waves.words import DIGEST
 
     digest = wave.proposal.digest[:DIGEST]
     return f"zombie wave approve {wave.id} --digest {digest} --approve-as NAME --reason TEXT"
@@ -228,10 +229,10 @@ async def _said(parts: WaveParts, beginning: str, approval: Approval, verb: str,
 
 
 def _run(words: list[str], arguments: argparse.Namespace) -> int:
-    from bot.app.waves import run_here
-    from bot.domain.wave import WaveState
-    from bot.domain.wave_events import TurnOutcome
-    from bot.surfaces.waves import interrupted_lines, wave_headline
+    from bot.extras.waves.events import TurnOutcome
+    from bot.extras.waves.wave import WaveState
+    from bot.extras.waves.wiring import run_here
+    from bot.extras.waves.words import interrupted_lines, wave_headline
 
     shown = [""]
 
@@ -264,13 +265,14 @@ def _run(words: list[str], arguments: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _parts(arguments: argparse.Namespace, create: bool = False) -> Iterator[WaveParts]:
     from bot.app.acting import acting
-    from bot.app.waves import wave_parts
     from bot.commands import record
-    from bot.ledger import Waves, on_threads
+    from bot.extras.waves.store import Waves
+    from bot.extras.waves.wiring import wave_parts
+    from bot.ledger import on_threads
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    with record.stores(arguments.environ, create=create) as stores:
+    with record.stores(arguments.environ, create=create, extras=arguments.extras.on) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ, cases=stores.cases)
         waves = on_threads(Waves(stores.database), stores.threads)
         yield wave_parts(parts, known, stores.ledger, waves, cases=stores.cases)
@@ -294,8 +296,8 @@ def _whole(ids: tuple[str, ...], beginning: str) -> str:
 
 
 def _text(wave: Wave, plans: WavePlans | None = None) -> str:
-    from bot.domain.wave import WaveState
-    from bot.surfaces.waves import proposal_lines, wave_lines
+    from bot.extras.waves.wave import WaveState
+    from bot.extras.waves.words import proposal_lines, wave_lines
 
     lines = (proposal_lines if wave.state is WaveState.PROPOSED else wave_lines)(wave)
     return "\n".join([*lines, *(["", *plans.lines()] if plans is not None else [])])

@@ -10,8 +10,7 @@ import pytest
 
 from bot.domain.entry import Entry, Event, body_of, kind_of
 from bot.domain.errors import ImpossibleEvent
-from bot.domain.wave import Wave, WaveState, fold_wave, stages_of
-from bot.domain.wave_events import (
+from bot.extras.waves.events import (
     TurnEnded,
     TurnGiven,
     TurnOutcome,
@@ -25,7 +24,7 @@ from bot.domain.wave_events import (
     WaveResumed,
     WaveStopped,
 )
-from bot.domain.wave_rules import NodeAlarm, why_stop
+from bot.extras.waves.wave import NodeAlarm, Wave, WaveState, fold_wave, stages_of, why_stop
 
 AT = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 MEMBERS = tuple(WaveMember(f"n{number}", f"i{number}", "ab" * 32) for number in range(40))

@@ -1,19 +1,19 @@
-"""Puts together waves for a terminal and for `serve`."""
+"""Puts together waves, starts one, and runs one in a terminal."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from bot.app.acting import Acting
-from bot.app.parts import incident_id
+from bot.app.parts import incident_id, randomness
 from bot.domain.alert import TERMINAL, SourceKind
 from bot.domain.case import KeptCases
-from bot.domain.contracts import ActingLedger, AdvanceLater, Leases, Log, NodeDirectory, Seconds
+from bot.domain.contracts import ActingLedger, AdvanceLater, Log, NodeDirectory
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.incident import Incident
 from bot.domain.nearest import did_you_mean
@@ -23,19 +23,19 @@ from bot.domain.policy import ApproverLookup
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict, without_secrets
-from bot.domain.wave import Wave, WaveState
-from bot.domain.wave_contracts import WaveLedger
-from bot.engine.job_queue import JobQueue
+from bot.extras.waves.contracts import WaveLedger
+from bot.extras.waves.wave import Wave, WaveState
+from bot.extras.waves.waves import WaveRequest, Waves
+from bot.extras.waves.waves_run import WaveRun
 from bot.inventory import Inventory
 from bot.response.diagnosis.recorder import VerdictRecorder
-from bot.response.fleet.waves import WaveRequest, Waves
-from bot.response.fleet.waves_run import WaveRun
 from bot.response.record import IncidentRecord, Opening, unheard
+
+if TYPE_CHECKING:
+    pass
 
 AT_ONCE = 20  # nodes that are read for a wave
 LONGEST_PAUSE = timedelta(seconds=5)
-LOOKS_EVERY = 1.0  # seconds between looks for waves without an owner
-ORPHANS_EVERY = 60.0  # seconds between looks for incidents of waves that were never proposed
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def wave_parts(
     """Put them together; without `lookup` people's present standing cannot be asked."""
     stepping = acting.remediation.stepping
     record = IncidentRecord(ledger, log)
-    desk = Waves(acting.policy, record, ledger, waves, stepping.clock, secrets.SystemRandom(), lookup, log)
+    desk = Waves(acting.policy, record, ledger, waves, stepping.clock, randomness(), lookup, log)
     kinds = acting.policy.kinds | {TERMINAL}
     run = WaveRun(desk, acting.responder, known, kinds, stepping.runner)
     return WaveParts(desk, run, VerdictRecorder(ledger, acting.proposer, log, cases), known, acting)
@@ -153,54 +153,3 @@ async def _advanced(parts: WaveParts, incident_id: str) -> AdvanceLater | None:
     if incident.ended or incident.state in (State.PROPOSED, State.UNKNOWN):
         return None  # the wave's own next step
     return await parts.acting.remediation.step(incident)
-
-
-class WaveKeeper:
-    """Runs every wave without another live owner, while the bot serves."""
-
-    def __init__(self, run: WaveRun, waves: WaveLedger, leases: Leases, log: Log, clock: Seconds) -> None:
-        self._run = run
-        self._clock = clock
-        self._waves = waves
-        self._leases = leases
-        self._log = log
-        self._work = JobQueue(self._carry_on, 4, clock, log, "wave_failed", "wave")
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Begin to look for waves."""
-        self._task = asyncio.create_task(self._look(), name="waves")
-
-    async def stop(self, seconds: float) -> None:
-        """Begin nothing more, and wait for what is being done."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        await self._work.finish(seconds)
-
-    async def _look(self) -> None:
-        unavailable, looked = "", -ORPHANS_EVERY
-        while True:
-            try:
-                if self._clock() - looked >= ORPHANS_EVERY:
-                    await self._run.desk.end_orphans()
-                    looked = self._clock()
-                for wave in await self._waves.ids(only_open=True):
-                    if not self._work.is_owed(wave):
-                        self._work.want(wave)
-                unavailable = ""
-            except LedgerError as error:
-                if unavailable != error.sentence:
-                    self._log("ledger_unavailable", error=error.sentence)
-                unavailable = error.sentence
-            self._work.begin()
-            await asyncio.sleep(LOOKS_EVERY)
-
-    async def _carry_on(self, wave: str) -> float | None:
-        if not await self._leases.take(wave):  # only avoids double work
-            return LOOKS_EVERY
-        again = await self._run.advance(wave)
-        if again is None:
-            await self._leases.let_go((wave,))
-            return None
-        return again.after.total_seconds()

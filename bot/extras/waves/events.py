@@ -8,9 +8,12 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias, get_args
+
+from bot.domain.entry import EVENTS, FORMS, LIFTS, Event, OwnEvent, event_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class WaveMember:
 
 
 @dataclass(frozen=True, slots=True)
-class WaveProposed:
+class WaveProposed(OwnEvent):
     """A cure was proposed for many nodes under a single approval: the wave's first entry.
 
     Shape: `members` stand in the order of their turns, which was drawn at random. `controls` are nodes that older
@@ -73,7 +76,7 @@ class WaveProposed:
 
 
 @dataclass(frozen=True, slots=True)
-class WaveYes:
+class WaveYes(OwnEvent):
     """Somebody's approval. `lapsed` and `needed` are as in `Endorsed`."""
 
     digest: str
@@ -94,7 +97,7 @@ class WaveApproved(WaveYes):
 
 
 @dataclass(frozen=True, slots=True)
-class WaveDeclined:
+class WaveDeclined(OwnEvent):
     """Somebody declined, or nobody approved in time."""
 
     reason: str
@@ -102,7 +105,7 @@ class WaveDeclined:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnGiven:
+class TurnGiven(OwnEvent):
     """It is this incident's turn: the wave's approval may now approve its plan, and the plan may begin."""
 
     incident: str
@@ -118,7 +121,7 @@ class TurnOutcome(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class TurnEnded:
+class TurnEnded(OwnEvent):
     """A node's turn is over, with its outcome; `cured_at` is when it was last seen cured."""
 
     incident: str
@@ -129,7 +132,7 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class WaveStopped:
+class WaveStopped(OwnEvent):
     """No new step of the wave begins until somebody resumes it; steps that have begun are finished."""
 
     because: str
@@ -137,7 +140,7 @@ class WaveStopped:
 
 
 @dataclass(frozen=True, slots=True)
-class WaveResumed:
+class WaveResumed(OwnEvent):
     """An approver let a stopped wave go on, knowing what had stopped it."""
 
     reason: str
@@ -152,7 +155,7 @@ class WaveEnding(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class WaveEnded:
+class WaveEnded(OwnEvent):
     """The wave is over: every member had its turn, its approval has expired, or this program cannot go on with it."""
 
     how: WaveEnding
@@ -170,3 +173,13 @@ WaveEvent: TypeAlias = (
     | WaveResumed
     | WaveEnded
 )
+WAVE_EVENTS: tuple[type[Any], ...] = get_args(WaveEvent)
+KINDS: Mapping[str, type[Any]] = {**EVENTS, **{event.__name__: event for event in WAVE_EVENTS}}
+
+
+def wave_event(kind: str, body: Mapping[str, Any]) -> Event:
+    """Return the event of a body, of a wave or of the core.
+
+    Raises: UnreadableEntry when this program does not know the kind or its form, or the body is malformed.
+    """
+    return event_of(kind, body, FORMS, LIFTS, KINDS)

@@ -1,25 +1,32 @@
-"""Waves in the ledger: each has its own stream, chained, and noted in `house` entry by entry."""
+"""Waves in the ledger: each has its own stream, chained, and noted in `house` entry by entry, and a row in a table.
+
+The row is written with each entry, and read in the transaction that begins a step.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, select, union_all
+from sqlalchemy import Connection, bindparam, insert, select, union_all, update
 
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
 from bot.domain.contracts import Clock
-from bot.domain.entry import WAVE_EVENTS, Entry, instant_of, instant_text, is_wave, is_who, kind_of
-from bot.domain.errors import Braked, ImpossibleEvent
+from bot.domain.entry import Entry, instant_of, instant_text, is_wave, is_who, kind_of
+from bot.domain.errors import Braked, ImpossibleEvent, WaveHeld
 from bot.domain.house_events import HOUSE, EntryAnchored
-from bot.domain.wave import Wave, fold_wave
-from bot.domain.wave_events import WaveEvent
-from bot.domain.wave_rules import NodeAlarm
+from bot.domain.incident import Incident
+from bot.extras.waves.events import WAVE_EVENTS, WaveEvent
+from bot.extras.waves.wave import NodeAlarm, Wave, WaveState, after_wave, fold_wave
 from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.entries import append_entry, read_stream
 from bot.ledger.tables import INCIDENTS, MACHINES, SIGNALS, WAVES
-from bot.ledger.wave_rows import write_wave
+
+_UPDATE = update(WAVES).where(WAVES.c.id == bindparam("named"))
 
 
 class Waves:
@@ -118,3 +125,55 @@ class Waves:
 
     def _now(self, connection: Connection) -> str:
         return instant_text(self._time()) if self._time is not None else self._database.now(connection)
+
+
+def wave_line(wave: Wave) -> dict[str, Any]:
+    """Return a wave's row."""
+    return {
+        "id": wave.id,
+        "state": wave.state.value,
+        "until": instant_text(wave.until) if wave.until is not None else "",
+        "turns": json.dumps([turn.member.incident for turn in wave.under_way]),
+        "ended": wave.ended,
+    }
+
+
+def write_wave(connection: Connection, wave: Wave) -> None:
+    """Write the wave's row."""
+    line = wave_line(wave)
+    if not connection.execute(_UPDATE, line | {"named": wave.id}).rowcount:
+        connection.execute(insert(WAVES).values(**line))
+
+
+def may_begin(connection: Connection, incident: Incident, is_first: bool, now: datetime) -> None:
+    """Check that the wave of an incident that has one lets a step of it begin, or be sent again, now.
+
+    Shape: the first step begins within the time of the wave's approval; a plan that has begun may go on after it.
+    Raises: WaveHeld when it does not.
+    """
+    if not incident.wave:
+        return
+    row = connection.execute(select(WAVES).where(WAVES.c.id == incident.wave)).one_or_none()
+    if row is None:
+        raise WaveHeld(f"Wave {incident.wave} is not on record, so nothing of it begins.")
+    if row.state != WaveState.RUNNING.value:
+        raise WaveHeld(f"Wave {incident.wave} is {row.state}.", f"zombie wave resume {incident.wave}")
+    if incident.id not in json.loads(row.turns):
+        raise WaveHeld(f"Wave {incident.wave} has not given {incident.node} the turn.")
+    if is_first and now >= instant_of(row.until):
+        raise WaveHeld(f"The approval of wave {incident.wave} was valid until {row.until}.")
+
+
+class WaveFollower:
+    """Follows the streams of waves in an audit."""
+
+    def after(self, before: Wave | None, entry: Entry, /) -> Wave:
+        """Return the wave with the entry. Raises: ImpossibleEvent, UnreadableEntry."""
+        return fold_wave((entry,)) if before is None else after_wave(before, entry)
+
+    def row(self, found: Wave, /) -> Mapping[str, Any]:
+        """Return the wave's row."""
+        return wave_line(found)
+
+
+FOLLOWER = WaveFollower()

@@ -11,12 +11,12 @@ import pytest
 from bot.domain.action import KEEPS, End, Ends
 from bot.domain.errors import CannotTell
 from bot.domain.probe import Unread
-from bot.domain.wave import Wave, WaveState, stages_of
-from bot.domain.wave_events import WaveMember, WaveProposed, WaveStopped
+from bot.extras.waves.events import WaveMember, WaveProposed, WaveStopped
+from bot.extras.waves.slack_card import IN_FILE, NAMES, dialog_words, plans_in_dialog, wave_card
+from bot.extras.waves.wave import Wave, WaveState, stages_of
+from bot.extras.waves.words import PlannedNode, SharedPlan, WavePlans, wave_lines
 from bot.surfaces.slack.message import ALL_BLOCKS, footnote
-from bot.surfaces.slack.wave_card import IN_FILE, NAMES, dialog_words, plans_in_dialog, wave_card
 from bot.surfaces.view.plan_words import NOTHING_SEEN
-from bot.surfaces.waves import PlannedNode, SharedPlan, WavePlans, wave_lines
 
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 COMMANDS = ("sudo -n systemctl disable --now ecs.service", "test boot = <boot>")

@@ -6,12 +6,14 @@ nodes stands there and on the card where it fits, else in a file in the card's t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from bot.domain.duration import span
 from bot.domain.errors import CannotTell
 from bot.domain.safe_text import one_line, safe
-from bot.domain.wave import Wave, WaveState
+from bot.extras.waves.wave import Wave, WaveState
+from bot.extras.waves.words import DIGEST, MOST_ENDS, NOT_SHOWN, ROW, SharedPlan, WavePlans, proposal_lines, wave_lines
 from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.blocks import (
     FEW_ENDS,
@@ -25,7 +27,7 @@ from bot.surfaces.slack.blocks import (
     text,
     with_people,
 )
-from bot.surfaces.slack.dialog import MOST_BLOCKS, PIECE
+from bot.surfaces.slack.dialog import MOST_BLOCKS, PIECE, reason_dialog
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
     TEXT,
@@ -43,9 +45,9 @@ from bot.surfaces.slack.message import (
 )
 from bot.surfaces.slack.newer_blocks import CELL, table_block
 from bot.surfaces.view.standing import APPROVE, DECLINE
-from bot.surfaces.waves import DIGEST, MOST_ENDS, NOT_SHOWN, ROW, SharedPlan, WavePlans, proposal_lines, wave_lines
 
 STOP, RESUME = "wave-stop", "wave-resume"
+_TITLES = {STOP: ("Stop the wave", "Stop it"), RESUME: ("Resume the wave", "Resume it")}
 SAID = 400
 MOST_LINES = 16  # of a card; the terminal shows all
 NAMES = 2_500  # characters of node names in a paragraph of a dialog
@@ -150,6 +152,12 @@ def _pieces(lines: Iterable[str]) -> Iterator[Block]:
             held.append(piece)
     if held:
         yield preformatted(held)
+
+
+def wave_dialog(action: str, sealed: str, words: Sequence[str], objection: str = "") -> dict[str, Any]:
+    """Return the dialog for a reason; it opens at its top, where the plans stand."""
+    titles, read_first = _TITLES.get(action), action == RESUME
+    return reason_dialog(action, sealed, (), words, objection, titles=titles, read_first=read_first)
 
 
 def dialog_words(wave: Wave, action: str, plans: WavePlans | None) -> Iterator[str]:

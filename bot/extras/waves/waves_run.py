@@ -42,8 +42,8 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.domain.wave import Turn, Wave, WaveState
-from bot.domain.wave_events import (
+from bot.extras.waves.approvers import WaveApprovers
+from bot.extras.waves.events import (
     TurnEnded,
     TurnGiven,
     TurnOutcome,
@@ -54,10 +54,9 @@ from bot.domain.wave_events import (
     WaveMember,
     WaveStopped,
 )
-from bot.domain.wave_rules import USUAL, why_stop
+from bot.extras.waves.wave import USUAL, Turn, Wave, WaveState, why_stop
+from bot.extras.waves.waves import CONTROLS_GONE, Waves
 from bot.response.decision.responder import Responder
-from bot.response.fleet.wave_approvers import WaveApprovers
-from bot.response.fleet.waves import CONTROLS_GONE, Waves
 
 POLL, RETRY = timedelta(seconds=2), timedelta(seconds=10)
 MOST_TRIED = 20  # members tried in search of a node with room

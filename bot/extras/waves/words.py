@@ -13,8 +13,8 @@ from bot.domain.duration import span
 from bot.domain.entry import instant_text
 from bot.domain.incident import Incident
 from bot.domain.safe_text import listed, one_line, safe, safe_value
-from bot.domain.wave import Wave, WaveState
-from bot.domain.wave_events import TurnOutcome, WaveDeclined, WaveEnded, WaveMember
+from bot.extras.waves.events import TurnOutcome, WaveDeclined, WaveEnded, WaveMember
+from bot.extras.waves.wave import Wave, WaveState
 from bot.surfaces.document import ends_body
 from bot.surfaces.view.plan_words import NOTHING_SEEN, PlanView, PlanWords, end_words
 

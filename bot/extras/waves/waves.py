@@ -35,9 +35,9 @@ from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.sample import Randomness
 from bot.domain.transitions import State
-from bot.domain.wave import Wave, WaveState, after_wave, fold_wave, stages_of
-from bot.domain.wave_contracts import WaveLedger
-from bot.domain.wave_events import (
+from bot.extras.waves.approvers import WaveApprovers
+from bot.extras.waves.contracts import WaveLedger
+from bot.extras.waves.events import (
     TurnEnded,
     WaveApproved,
     WaveDeclined,
@@ -48,8 +48,8 @@ from bot.domain.wave_events import (
     WaveResumed,
     WaveStopped,
 )
+from bot.extras.waves.wave import Wave, WaveState, after_wave, fold_wave, stages_of
 from bot.response.decision import guards
-from bot.response.fleet.wave_approvers import WaveApprovers
 from bot.response.record import IncidentRecord, unheard
 
 _TRIES = 5  # on Conflict: read again, decide again

@@ -10,9 +10,9 @@ from bot.domain.alert import Alert
 from bot.domain.events import AlertReceived
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
+from bot.extras.waves.store import Waves as BlockingWaves
+from bot.extras.waves.waves import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, Waves, why_none
 from bot.ledger import Ledger
-from bot.ledger import Waves as BlockingWaves
-from bot.response.fleet.waves import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, Waves, why_none
 from tests.alerts.pages import judged, of_page
 from tests.schedules.drawn import database_in_memory
 from tests.schedules.stage import PLAYBOOK, POLICY, Stage

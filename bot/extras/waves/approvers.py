@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain.errors import CannotTell, NotAnApprover, SelfApproval
 from bot.domain.policy import Approval, ApproverLookup, Policy
-from bot.domain.wave import Wave, WaveApproval
+from bot.extras.waves.wave import Wave, WaveApproval
 from bot.response.decision import guards
 
 

@@ -1,0 +1,148 @@
+"""Waves while the bot serves: what runs them, and what begins and shows them in Slack."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bot.actions import ACTIONS
+from bot.domain.contracts import Leases, Log, Seconds
+from bot.domain.errors import LedgerError, UnknownIncident
+from bot.domain.node import Node
+from bot.domain.policy import ApproverLookup
+from bot.engine.job_queue import JobQueue
+from bot.extras.waves.contracts import WaveLedger
+from bot.extras.waves.slack_cards import PlansFile, WaveCards
+from bot.extras.waves.slack_decisions import WaveDecisions
+from bot.extras.waves.store import Waves as BlockingWaves
+from bot.extras.waves.wave import Wave
+from bot.extras.waves.waves import WaveRequest
+from bot.extras.waves.waves_run import WaveRun
+from bot.extras.waves.wiring import WaveParts, known_causes, start_wave, wave_parts
+from bot.extras.waves.words import WavePlans, wave_plans
+from bot.ledger import on_threads
+from bot.response.fleet.ask import FleetAsk
+from bot.surfaces.slack.approver_lookup import SlackApproverLookup
+from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.view.plan_words import PlanWords
+
+if TYPE_CHECKING:
+    from bot.app.bot import Bot
+
+LOOKS_EVERY = 1.0  # seconds between looks for waves without an owner
+ORPHANS_EVERY = 60.0  # seconds between looks for incidents of waves that were never proposed
+
+
+def _parts_of(bot: Bot, lookup: ApproverLookup | None = None) -> WaveParts:
+    stores = bot.stores
+    kept = stores.kept_cases
+    return wave_parts(bot.acting, bot.known, stores.ledger, _waves_of(bot), cases=kept, lookup=lookup, log=bot.log)
+
+
+def _waves_of(bot: Bot) -> WaveLedger:
+    waves: WaveLedger = on_threads(BlockingWaves(bot.stores.database), bot.stores.threads)
+    return waves
+
+
+def serving(bot: Bot) -> WaveKeeper:
+    """Return what runs waves while the bot serves."""
+    people = bot.posting.connection.people(bot.acting.policy.approver_groups)
+    parts = _parts_of(bot, SlackApproverLookup(people, bot.acting.policy))
+    return WaveKeeper(parts.run, parts.desk.waves, bot.stores.leases, bot.log, bot.timing.clock)
+
+
+def chat(bot: Bot, context: SlackContext) -> WaveDecisions:
+    """Return what takes clicks on waves' cards, and their dialogs."""
+    return WaveDecisions(context, _cards(bot, SlackApproverLookup(context.people, bot.acting.policy)))
+
+
+def cures(bot: Bot) -> WaveCards:
+    """Return what proposes a wave from a sweep's card."""
+    return _cards(bot)
+
+
+def _cards(bot: Bot, lookup: ApproverLookup | None = None) -> WaveCards:
+    parts = _parts_of(bot, lookup)
+
+    async def start(name: str, ask: FleetAsk, nodes: Sequence[Node], by: str, channel: str) -> Wave:
+        playbook = parts.acting.playbooks.get("")
+        request = WaveRequest(ask.words, known_causes(playbook, ask.causes), by, channel=channel)
+        return await start_wave(parts, request, nodes, playbook, lambda _: None, wave_id=name)
+
+    posting = bot.posting
+    shown = posting.poster, posting.work, posting.watching
+    return WaveCards(parts.desk, start, PlanWords(ACTIONS), *shown, bot.log, bot.stores.chat_requests)
+
+
+def files(bot: Bot) -> tuple[PlansFile, ...]:
+    """Return the files in the threads of waves' cards."""
+    waves, ledger = _waves_of(bot), bot.stores.ledger
+
+    async def plans_of(name: str) -> tuple[Wave, WavePlans]:
+        if (wave := await waves.find(name)) is None:
+            raise UnknownIncident(f"There is no wave {name!r}.", "zombie wave lists them.")
+        found = [await ledger.incident(member.incident) for member in wave.proposal.members]
+        incidents = {incident.id: incident for incident in found if incident is not None}
+        return wave, wave_plans(wave, incidents, PlanWords(ACTIONS))
+
+    return (PlansFile(plans_of),)
+
+
+class WaveKeeper:
+    """Runs every wave without another live owner, while the bot serves."""
+
+    def __init__(self, run: WaveRun, waves: WaveLedger, leases: Leases, log: Log, clock: Seconds) -> None:
+        self._run = run
+        self._clock = clock
+        self._waves = waves
+        self._leases = leases
+        self._log = log
+        self._work = JobQueue(self._carry_on, 4, clock, log, "wave_failed", "wave")
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def posts(self) -> Sequence[tuple[str, Any]]:
+        """None: nobody posts to it."""
+        return ()
+
+    async def start(self) -> None:
+        """Begin to look for waves."""
+        self._task = asyncio.create_task(self._look(), name="waves")
+
+    async def stop(self) -> None:
+        """Nothing is left to stop once it is drained."""
+
+    async def drain(self, seconds: float) -> None:
+        """Begin nothing more, and wait for what is being done."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._work.finish(seconds)
+
+    async def _look(self) -> None:
+        unavailable, looked = "", -ORPHANS_EVERY
+        while True:
+            try:
+                if self._clock() - looked >= ORPHANS_EVERY:
+                    await self._run.desk.end_orphans()
+                    looked = self._clock()
+                for wave in await self._waves.ids(only_open=True):
+                    if not self._work.is_owed(wave):
+                        self._work.want(wave)
+                unavailable = ""
+            except LedgerError as error:
+                if unavailable != error.sentence:
+                    self._log("ledger_unavailable", error=error.sentence)
+                unavailable = error.sentence
+            self._work.begin()
+            await asyncio.sleep(LOOKS_EVERY)
+
+    async def _carry_on(self, wave: str) -> float | None:
+        if not await self._leases.take(wave):  # only avoids double work
+            return LOOKS_EVERY
+        again = await self._run.advance(wave)
+        if again is None:
+            await self._leases.let_go((wave,))
+            return None
+        return again.after.total_seconds()

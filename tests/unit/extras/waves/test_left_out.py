@@ -1,0 +1,202 @@
+"""Where waves are left out nothing of one begins, and everything else goes on; their record is stepped over."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.app.extras import extras_in_force, followers_of, holders_of, shipped
+from bot.domain.action import Plan
+from bot.domain.claim import Claim
+from bot.domain.entry import WAVES, Head, OwnEvent
+from bot.domain.errors import BudgetSpent, CannotTell, UsageError, WaveHeld
+from bot.domain.events import AlertReceived, Approved, PlanProposed, StepStarted, Triaged
+from bot.domain.policy import Limits
+from bot.extras.waves.events import TurnGiven, WaveApproved, WaveMember, WaveProposed
+from bot.extras.waves.settings import WaveSettings
+from bot.extras.waves.store import Waves
+from bot.extras.waves.wave import stages_of
+from bot.ledger import Database, Ledger, audit
+from bot.ledger.entries import insert_entry, sealed
+from bot.response.fleet.ask import FleetAsk
+from bot.seats import Extra, Rules
+from bot.surfaces.slack.fleet_cards import FleetCards
+from bot.surfaces.slack.parts import MessageTarget
+from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
+
+ROOT = Path(__file__).parents[4]
+WAVE = "wave-7k3m9x2qpv"
+OLDER = ROOT / "tests" / "contract" / "ledger-v14.sql"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as opened:
+        yield opened
+
+
+@pytest.fixture
+def without(tmp_path: Path) -> tuple[Extra, ...]:
+    """The extras with waves off."""
+    (tmp_path / "zombie.toml").write_text('[extras]\noff = ["waves"]\n')
+    found = extras_in_force((), {}, tmp_path)
+    assert WAVES in found.left_out
+    return found.on
+
+
+def approved(ledger: Ledger, incident: str, wave: str = "") -> PlanProposed:
+    """Put an approved incident on record; whoever approved it, its wave is what says whether it begins."""
+    plan = Plan(f"node-{incident}", STEPS)
+    proposal = PlanProposed.of(plan, {})
+    ledger.append(incident, 0, AlertReceived(ALERT, plan.node, wave=wave), ASKER)
+    ledger.append(incident, 1, Triaged(replace(VERDICT, node=plan.node, plan=plan)), "bot")
+    ledger.append(incident, 2, proposal, "bot")
+    ledger.append(incident, 3, Approved(proposal.digest, "it leaks"), APPROVER)
+    return proposal
+
+
+def begin(ledger: Ledger, incident: str, seq: int = 4, attempt: int = 1) -> None:
+    plan = Plan(f"node-{incident}", STEPS)
+    claim = Claim(plan.node, plan.remedy, "r1", Limits(at_once=9), {}, cure=plan.cure)
+    ledger.begin(incident, seq, StepStarted(1, attempt), "bot", claim)
+
+
+def running(database: Database, incident: str, proposal: PlanProposed) -> None:
+    """A wave that runs, and has given the incident the turn."""
+    member = WaveMember(f"node-{incident}", incident, proposal.digest)
+    proposed = WaveProposed(("*",), ("c",), (member,), (), stages_of(1), timedelta(hours=8), "p", "").sealed()
+    waves = Waves(database)
+    waves.append(WAVE, 0, proposed, ASKER)
+    waves.append(WAVE, 1, WaveApproved(proposed.digest, "go"), APPROVER)
+    waves.append(WAVE, 2, TurnGiven(incident, member.node), "bot")
+
+
+def test_incident_of_a_wave_never_begins_where_waves_are_left_out(
+    database: Database, without: tuple[Extra, ...]
+) -> None:
+    ledger = Ledger(database, holders=holders_of(without))
+    running(database, "one", approved(ledger, "one", WAVE))
+    with pytest.raises(WaveHeld, match="left out"):
+        begin(ledger, "one")
+    with pytest.raises(WaveHeld, match="left out"):
+        begin(Ledger(database), "one")
+    assert ledger.head("one").seq == 4, "nothing of it is on record"
+    approved(ledger, "two")
+    begin(ledger, "two")
+    with_waves = Ledger(database, holders=holders_of(shipped().on))
+    begin(with_waves, "one")
+    with pytest.raises(WaveHeld, match="left out"):
+        begin(ledger, "one", 5, 2)  # nor is it sent again
+    begin(with_waves, "one", 5, 2)
+
+
+def test_incident_of_a_wave_begins_only_as_its_wave_says(database: Database) -> None:
+    ledger = Ledger(database, holders=holders_of(shipped().on))
+    for name in ("one", "two"):
+        approved(ledger, name, WAVE)
+    with pytest.raises(WaveHeld, match="not on record"):
+        begin(ledger, "one")
+    proposal = ledger.incident("one")
+    assert proposal is not None
+    assert proposal.proposal is not None
+    running(database, "one", proposal.proposal)
+    with pytest.raises(WaveHeld, match="has not given node-two the turn"):
+        begin(ledger, "two")
+    begin(ledger, "one")
+
+
+def holds(_: object, incident: Any, is_first: bool, __: object) -> None:
+    """What an invented extra says: a tide is high on one node."""
+    if incident.node == "node-two" and is_first:
+        raise BudgetSpent("The tide is high.")
+
+
+def test_any_extra_may_hold_any_step_and_one_that_cannot_be_loaded_holds_all(database: Database) -> None:
+    tides = Extra("tides", "tides", holds=f"{__name__}:holds")
+    ledger = Ledger(database, holders=holders_of([*shipped().on, tides]))
+    for name in ("one", "two", "three"):
+        approved(ledger, name)
+    begin(ledger, "one")
+    with pytest.raises(BudgetSpent, match="The tide is high"):
+        begin(ledger, "two")
+    wrecked = Ledger(database, holders=holders_of([replace(tides, holds="bot.no_such_module:holds")]))
+    with pytest.raises(CannotTell, match="extra tides may hold this step, and cannot be loaded"):
+        begin(wrecked, "three")
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """The folder of a program of version 14, which left a wave in the middle."""
+    state = tmp_path / "state"
+    state.mkdir()
+    with sqlite3.connect(state / "zombie.db") as written:
+        written.executescript(OLDER.read_text())
+    (tmp_path / "zombie.toml").write_text('[extras]\noff = ["waves"]\n')
+    return tmp_path
+
+
+def zombie(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    state = {"ZOMBIE_STATE_DIR": str(folder / "state"), "HOME": str(folder), "COLUMNS": "200"}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "bot", *words],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **state},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_record_with_a_wave_is_whole_and_shown_without_them(older: Path) -> None:
+    verified = zombie(older, "audit", "verify")
+    assert verified.returncode == 0, verified
+    assert "stepped over: 1 stream of an extra that is left out" in verified.stdout
+    assert "whole: " in verified.stdout
+    shown = zombie(older, "incidents", "--json")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "n0" in shown.stdout
+    assert zombie(older, "wave").returncode == 2
+    (older / "zombie.toml").write_text("")
+    verified = zombie(older, "audit", "verify")
+    assert (verified.returncode, "stepped over" in verified.stdout) == (0, False)
+    assert "wave-eszgzd8a0q" in zombie(older, "wave").stdout
+
+
+@dataclass(frozen=True, slots=True)
+class BrandNew(OwnEvent):
+    """An event of a newer program."""
+
+
+def test_only_known_kinds_are_stepped_over(database: Database, without: tuple[Extra, ...]) -> None:
+    ledger = Ledger(database)
+    running(database, "one", approved(ledger, "one", WAVE))
+    found = audit(database, (), followers_of(without))
+    assert (found.broken, found.unread, found.stepped_over) == ((), (), 1)
+    with database.writing() as connection:
+        forged = sealed("wave-0000000000", Head(), "2027-01-01T00:00:00.000Z", BrandNew(), "bot")
+        insert_entry(connection, forged)
+    unread = audit(database, (), followers_of(without)).unread
+    assert [(each.stream, "kind 'BrandNew'" in each.says) for each in unread] == [("wave-0000000000", True)]
+
+
+def test_plan_is_no_button_where_nothing_cures_many() -> None:
+    nothing: Any = None
+    cards = FleetCards(nothing, nothing, nothing, nothing, nothing, nothing, nothing)
+    plan = FleetAsk(("*",), ("leaked-memory-cgroups",), kind="wave")
+    with pytest.raises(UsageError, match="does not know that button"):
+        asyncio.run(cards.propose(plan, "key", MessageTarget("C1"), ASKER))
+
+
+def test_settings_of_waves_are_part_of_the_policy() -> None:
+    assert isinstance(WaveSettings(), Rules)
