@@ -6,6 +6,7 @@ key, token or password; `playbooks/tables/secrets.toml` says what is recognised.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -112,7 +113,7 @@ class Redactor:
 
     def __init__(self) -> None:
         self._harmless: set[str] = set()
-        self._names: dict[str, bool] = {}  # whether the value under a harmless name is a secret
+        self._names: dict[str, tuple[bool, bool]] = {}  # is the value under it a secret, and may it be one
 
     def value(self, value: Any) -> Any:
         """Return what `redacted` does."""
@@ -128,12 +129,14 @@ class Redactor:
         """Return the texts that would not be searched again."""
         return frozenset(self._harmless | self._names.keys())
 
-    def _mapping(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _mapping(self, values: Mapping[str, Any], is_named: bool = False) -> dict[str, Any]:
         label = next((values[key] for key in ("name", "key") if isinstance(values.get(key), str)), "")
-        hidden = {"value"} if label and self._is_secret(label) else ()  # as Kubernetes lists a container's environment
+        # As Kubernetes lists a container's environment, and Terraform its variables.
+        hidden = ("value", "default") if is_named else ("value",) if label and self._is_secret(label)[0] else ()
         clean = {}
         for name, item in values.items():
-            is_secret = name in hidden or self._is_secret(name)
+            is_secret, is_told = self._is_secret(name)
+            is_secret = is_secret or name in hidden
             shown = name if name in self._names else redacted_text(name)
             if type(item) in _NO_TEXT:
                 clean[shown] = item
@@ -141,6 +144,10 @@ class Redactor:
                 clean[shown] = MARK
             elif is_secret and isinstance(item, Sequence):
                 clean[shown] = [MARK if isinstance(each, str) and each else self.value(each) for each in item]
+            elif is_secret and isinstance(item, Mapping):
+                clean[shown] = self._mapping(item, is_named=True)
+            elif is_told:
+                clean[shown] = _as_told(name, self.value(item))
             else:
                 clean[shown] = self.value(item)
         return clean
@@ -155,7 +162,8 @@ class Redactor:
                 rest, inside = without_key(value, inside, above=found)
                 before, rest = rest, context().value.cut(rest) if is_value else rest
                 found.append(MARK if is_next and rest else table().cut(rest))
-                is_next, is_value = _announces(before)
+                is_next, is_named = _announces(before)
+                is_value = is_named or (is_value and rest == before and context().on.match(before) is not None)
             else:
                 found.append(self.value(value))
         return found
@@ -172,10 +180,10 @@ class Redactor:
             self._harmless.add(text)
         return True
 
-    def _is_secret(self, name: str) -> bool:
+    def _is_secret(self, name: str) -> tuple[bool, bool]:
         known = self._names.get(name)
         if known is None:
-            known = context().name.match(name) is not None
+            known = context().name.match(name) is not None, context().told.search(name) is not None
             if len(name) <= _LONGEST_REMEMBERED and self.is_harmless(name):
                 if len(self._names) >= _MOST_REMEMBERED:
                     self._names.clear()
@@ -183,9 +191,25 @@ class Redactor:
         return known
 
 
+_PLAIN_NAME = re.compile(r"[\w.:/-]{1,200}")
 _NO_TEXT = frozenset({int, float, bool, type(None)})
 _PLAIN = _NO_TEXT | {str}
 _MOST_REMEMBERED, _LONGEST_REMEMBERED = 16_384, 256  # texts and their characters: a few MB
+
+
+def _as_told(name: str, value: Any) -> Any:
+    """Return a value without what is a secret only because of its name: {"auth": "ZmFrZTpmYWtl"}."""
+    texts = value if isinstance(value, list) else [value]
+    if not value or not all(isinstance(text, str) for text in texts) or not _PLAIN_NAME.fullmatch(name):
+        return value
+    whole = json.dumps({name: value}, ensure_ascii=False)
+    kept = redacted_text(whole)
+    if kept == whole:
+        return value
+    try:
+        return next(iter(json.loads(kept).values()))
+    except ValueError:
+        return MARK
 
 
 def _announces(text: str) -> tuple[bool, bool]:

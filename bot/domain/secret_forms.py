@@ -265,13 +265,16 @@ def table() -> SecretTable:
 class Context:
     """What makes a neighbour a secret: a mapping's name, or the end of the text before it.
 
-    `name` is the name of a mapping's value, clientSecret and db-password among them. After `next` the next text of a
-    list is the secret: a bare flag, or YAML's | and >. After `named` a `value` in the next text is.
+    `name` is the name of a mapping's value, clientSecret and db-password among them; whether the value under `told` is
+    one, a text with both tells. After `next` the next text of a list is the secret: a bare flag, or YAML's | and >.
+    After `named` a `value` in the next text is, also where texts that only go `on` are between.
     """
 
     name: re.Pattern[str]
+    told: re.Pattern[str]
     next: re.Pattern[str]
     named: re.Pattern[str]
+    on: re.Pattern[str]
     value: SecretForm
 
 
@@ -283,12 +286,25 @@ def context() -> Context:
     def compiled(form: str) -> re.Pattern[str]:
         return re.compile(expanded(form, parts), re.IGNORECASE)
 
-    value = compiled(r"\bvalue{quote}\s{0,8}[:=]\s{0,8}(?P<secret>{not}{value})")
+    value = compiled(
+        r"(?:\b(?:parameter)?(?:value|default){quote}\s{0,8}[:=]\s{0,8}|<(?:[\w-]{0,20}value|string)>)"
+        r"(?P<secret>{not}(?:(?<=>)[^<\n]{1,2000}|{value}))"
+    )
     return Context(
         compiled(r"(?s:.{0,200}?)(?:{password}|{key})(?:[_-]?\d{1,3}|[_-]data|[_-]hash)?\Z"),
+        compiled(r"{password}|{key}|(?<![a-z])auth(?![a-z])|authorization|identitytoken|cookie|session"),
         compiled(
-            r"(?:(?:\A|\s|[\"'])--?[\w-]{0,40}?(?:{password}|{key}){rest}[\"']?,?|(?:{password}|{key}){rest}{quote}\s{0,8}:\s{0,8}[|>][+-]?)\s{0,8}\Z"
+            r"(?:(?:\A|\s|[\"'])--?[\w-]{0,40}?(?:{password}|{key}){rest}[\"']?,?"
+            r"|(?:{password}|{key}){rest}{quote}\s{0,8}:\s{0,8}[|>][+-]?"
+            r"|Set the following 'random' passwords:?)\s{0,8}\Z"
         ),
-        compiled(r"\bname{quote}\s{0,8}[:=]\s{0,8}{quote}[\w.-]{0,60}?(?:{password}|{key})[\w.-]{0,40}\W{0,8}\Z"),
+        compiled(
+            r"(?:\b(?:name|parameterkey){quote}\s{0,8}[:=]\s{0,8}{quote}[\w.-]{0,60}?(?:{password}|{key})[\w.-]{0,40}\W{0,8}"
+            r"|<(?:[\w-]{0,20}name|key)>[\w.:-]{0,80}?(?:{password}|{key}){rest}</[\w-]{1,24}>\s{0,8}"
+            r"|(?:{password}|{key}){rest}{quote}\s{0,4}[:=]?\s{0,4}\{\s{0,8})\Z"
+        ),
+        compiled(
+            r"\s{0,40}(?:{quote}(?:type|description|sensitive|nullable|ephemeral){quote}\s{0,8}[:=]|<(?:final|description)>|\Z)"
+        ),
         SecretForm("value", (), (), False, MARK, False, value),
     )

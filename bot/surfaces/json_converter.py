@@ -116,7 +116,7 @@ class JsonConverter:
     def _is_name(self, name: Any) -> bool:
         if type(name) is int:  # as cores are named
             return True
-        if type(name) is not str or not self._is_clean(name) or context().name.match(name):
+        if type(name) is not str or not self._is_clean(name) or context().told.search(name):
             return False
         _remember(self._names, name)
         return True
@@ -187,7 +187,7 @@ def _parts(kind: Any) -> _Parts:
     members = vars(kind).items()
     properties = tuple(name for name, part in members if isinstance(part, property) and not name.startswith("_"))
     names = {*names_kept, *properties}
-    harmless = not (any(map(context().name.match, names)) or _tells_a_name(names))
+    harmless = not (any(map(context().told.search, names)) or _tells_a_name(names))
     return _Parts(names_kept, properties, harmless, operator.attrgetter(*names_kept) if len(names_kept) > 1 else None)
 
 

@@ -207,6 +207,15 @@ UNITS = (
     *("token=https://", "password: a", "secret: a-b-", "password=a.b(", '":', '":1', "token: [", '["', '{"password":'),
     *("AAAAAAAAAAAAAAAA ", "AAAAAAAAAAAAAAAA\n", KEY[-1] + "\n", "\\x1b[", "\\u200b", "\u00a0", "redis://:a", "DSN=a:"),
     *("7z ", "snmpget -A ", "mysql -", "<password ", "'\"", "password=a,", "a.b.c.", "passphrase=a ", "'", "\\", "a@"),
+    *(
+        "secret.a.",
+        "password {",
+        "<name>password</name>",
+        "wandb login -a b ",
+        "ab-Qz7b3",
+        "eyJaaaaaaaa.",
+        'password: ")',
+    ),
 )
 
 
@@ -241,3 +250,34 @@ def test_flag_and_its_value_in_a_list_of_lines() -> None:
     assert redacted(["agent", "-password", "hunter2", "--token-ttl", "24h", "--passthrough", "x"]) == [
         *("agent", "-password", "[redacted]", "--token-ttl", "24h", "--passthrough", "x")
     ]
+
+
+def test_value_in_the_line_after_its_name_in_a_list_of_lines() -> None:
+    for lines in (
+        ['variable "client_secret" {', "  type = string", '  default = "hunter2"', "}"],
+        ["<name>db.password</name>", "<description>x</description>", "<value>hunter2 a</value>"],
+        ["- ParameterKey: DBPassword", "  ParameterValue: hunter2"],
+        ["cloud-init[4]: Set the following 'random' passwords", "ubuntu:hunter2", "x"],
+    ):
+        kept = redacted(lines)
+        assert "hunter2" not in " ".join(kept)
+        assert len([line for line in kept if line not in lines]) == 1
+    for line in ("  default = 4096", "x"):
+        assert redacted(['variable "token_ttl" {', line]) == ['variable "token_ttl" {', line]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"auths": {"r.example": {"auth": "ZmFrZTpmYWtl"}}},
+        {"Authorization": "Basic ZmFrZTpmYWtl"},
+        {"Authorization": ["Basic ZmFrZTpmYWtl"]},
+        {"Cookie": "sid=fake"},
+        {"secret_key_base": "fake01"},
+        {"outputs": {"db_password": {"type": "string", "value": "fake01"}}},
+        {"auth": "kubernetes", "session": {"id": "4"}, "token_ttl": "1h", "tokens": {"default": 5}},
+        {"password.encoder.cipher.algorithm": "AES/CBC/PKCS5Padding"},
+    ],
+)
+def test_parsed_value_and_its_text_are_read_alike(value: dict[str, Any]) -> None:
+    assert redacted(value) == json.loads(redacted_text(json.dumps(value)))
