@@ -130,7 +130,7 @@ def test_any_extra_may_hold_any_step_and_one_that_cannot_be_loaded_holds_all(dat
     with pytest.raises(BudgetSpent, match="The tide is high"):
         begin(ledger, "two")
     wrecked = Ledger(database, holders=holders_of([replace(tides, holds="bot.no_such_module:holds")]))
-    with pytest.raises(CannotTell, match="extra tides may hold this step, and cannot be loaded"):
+    with pytest.raises(CannotTell, match="extra tides may hold this step: it cannot be loaded"):
         begin(wrecked, "three")
 
 
