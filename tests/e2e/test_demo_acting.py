@@ -76,7 +76,7 @@ async def test_one_asks_the_other_approves_and_every_ending_is_told(tmp_path: Pa
             await card(alice, FOUNDING).get_by_role("button", name="Approve").click()
             await alice.page.locator("dialog").get_by_text("SelfApproval").first.wait_for()
             assert await alice.page.locator("dialog textarea").count() == 0, "nobody writes a reason for a refusal"
-            await alice.page.locator("dialog").get_by_role("button", name="Close").click()
+            await alice.page.locator("dialog").locator("footer").get_by_role("button", name="Close").click()
 
             await approve(bob, FOUNDING, "the agent leaks, and training dies")
             await card(alice, FOUNDING).get_by_text("under way").wait_for()  # before any other click
