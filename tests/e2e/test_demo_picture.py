@@ -20,7 +20,8 @@ SIZE = "image => [image.naturalWidth, image.naturalHeight, image.getBoundingClie
 # How far from the left the yellow of the map stands, whose rows lie above its legend, as the browser decoded it.
 YELLOW = """async image => {
     await image.decode();
-    const canvas = Object.assign(document.createElement("canvas"), {width: image.naturalWidth, height: image.naturalHeight});
+    const size = {width: image.naturalWidth, height: image.naturalHeight};
+    const canvas = Object.assign(document.createElement("canvas"), size);
     const drawing = canvas.getContext("2d");
     drawing.drawImage(image, 0, 0);
     const map = drawing.getImageData(0, 110, canvas.width, 80).data;
