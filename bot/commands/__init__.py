@@ -30,7 +30,6 @@ from bot.commands import (
     sudoers,
     undo,
     unmute,
-    verify,
     watch,
     worker,
 )
@@ -58,7 +57,6 @@ COMMANDS = (
     unmute,
     mark,
     audit,
-    verify,
     prune,
     route,
     sudoers,

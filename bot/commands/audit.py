@@ -51,12 +51,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         _EXIT_CODES,
     )
     verify.add_argument(
-        "bundle", type=Path, nargs="?", metavar="FILE", help="verify this bundle instead, as zombie verify does"
-    )
-    verify.add_argument(
-        "--playbooks", type=Path, metavar="DIR", action="append", default=[], help="with FILE: further playbooks"
-    )
-    verify.add_argument(
         "--head",
         type=options.head,
         action="append",
@@ -94,24 +88,16 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
-    """Verify, and return 0 if the record, or the bundle, is intact.
+    """Verify, and return 0 if the record is intact.
 
-    Raises: UsageError when Slack, a bundle or the record cannot be read.
+    Raises: UsageError when Slack or the record cannot be read.
     """
     from bot.app.extras import followers_of
     from bot.commands import record
-    from bot.commands.verify import print_verified
-    from bot.domain.errors import UsageError
     from bot.domain.safe_text import one_line
     from bot.ledger import audit
 
-    if arguments.bundle is not None:
-        if arguments.from_slack or arguments.channel:
-            raise UsageError("A bundle is not compared with Slack.", "Copy the head of its card: --head SEQ:HASH")
-        return print_verified(arguments.bundle, arguments.playbooks, arguments.head)
     options.print_anything()
-    if arguments.playbooks:
-        raise UsageError("--playbooks goes with a bundle.", "zombie audit verify FILE --playbooks DIR")
     with record.existing(arguments.environ) as database:
         posted = _from_slack(arguments, database) if arguments.from_slack else None
         noted = [*arguments.head, *(posted.heads if posted is not None else ())]

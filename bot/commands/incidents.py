@@ -1,17 +1,14 @@
-"""`zombie incidents`: list incidents, show an incident with all its entries, or export it."""
+"""`zombie incidents`: list incidents, or show an incident with all its entries."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
 from bot.commands import options
 
 _EXAMPLES = """examples:
   zombie incidents --open
   zombie incidents show ID --json
-  zombie incidents export ID                        writes incident-ID.jsonl, which zombie verify checks anywhere
 """
 
 
@@ -33,21 +30,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     # Any other default would override a --json before the verb.
     show.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print it as JSON")
     show.set_defaults(run=run_show)
-    export = verbs.add_parser(
-        "export",
-        help="write an incident with its proof into a file",
-        description="Write its entries, the record's notes about them, what the node said, and the report into a "
-        "file, which zombie verify checks anywhere. Other notes of the stream house between its opening and its end "
-        "are included: they are part of the chain.",
-    )
-    export.add_argument("id", metavar="ID", help="its id, or the beginning of it")
-    export.add_argument(
-        "-o", "--out", type=Path, metavar="FILE", help="the file to write (else incident-ID.jsonl here)"
-    )
-    export.add_argument(
-        "--head", type=options.head, metavar="SEQ:HASH", help="include this head, as shown on the incident's card"
-    )
-    export.set_defaults(run=run_export)
 
 
 def run_list(arguments: argparse.Namespace) -> int:
@@ -80,24 +62,4 @@ def run_show(arguments: argparse.Namespace) -> int:
         else:
             text = incident_text(incident, entries, context=ViewContext(words=options.plan_words()))
     print(text, end="")
-    return 0
-
-
-def run_export(arguments: argparse.Namespace) -> int:
-    """Write an incident's bundle.
-
-    Raises: UnknownIncident when there is no such incident; BundleError when the record of it is broken.
-    """
-    from bot.app.bundles import export, is_in_place
-    from bot.app.parts import now
-    from bot.commands import record
-
-    incident = record.whole_id(arguments.environ, arguments.id)
-    path = arguments.out or Path(f"incident-{incident}.jsonl")
-    # Beside the bundle, not in it.
-    told = sys.stderr if is_in_place(path) else sys.stdout
-    with record.existing(arguments.environ) as database:
-        done = export(database, incident, now(), path, arguments.head)
-    said = "with what the node said" if done.has_case else "without what the node said: it was not kept, or is too long"
-    print(f"{path}: {done.entries} entries, {said}; house up to {done.head.house_head or 'no note'}", file=told)
     return 0

@@ -37,6 +37,13 @@ def add_parser(
     )
 
 
+def verbs_of(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str
+) -> argparse._SubParsersAction[argparse.ArgumentParser]:
+    """Return the verbs of a command that is there already, for an extra that adds to them."""
+    return next(each for each in commands.choices[name]._actions if isinstance(each, argparse._SubParsersAction))
+
+
 def add_files(parser: argparse.ArgumentParser) -> None:
     """Add the options for the inventory, the settings file and further playbooks."""
     add_places(parser)

@@ -6,4 +6,5 @@ EXTRAS = (
     "bot.extras.reports",
     "bot.extras.mcp",
     "bot.extras.waves",
+    "bot.extras.bundles",
 )

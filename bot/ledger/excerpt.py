@@ -6,11 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
-from bot.domain.bundle import KeptEntry
 from bot.domain.entry import Head, NotedHead
 from bot.domain.errors import BundleError
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
@@ -26,6 +25,18 @@ _SINCE = _HOUSE.where(ENTRIES.c.at >= bindparam("since")).execution_options(**_A
 _FROM = _HOUSE.where(ENTRIES.c.seq.between(bindparam("first"), bindparam("last"))).execution_options(**_AT_ONCE)
 _ENTRY = select(ENTRIES.c.seq, ENTRIES.c.hash).where(ENTRIES.c.stream == HOUSE, ENTRIES.c.seq == bindparam("number"))
 _NO_END = 2**62
+
+
+class KeptEntry(NamedTuple):
+    """An entry as the database has it; `body` is exactly the text that was hashed."""
+
+    stream: str
+    seq: int
+    at: str
+    by: str
+    kind: str
+    body: str
+    hash: str
 
 
 @dataclass(frozen=True, slots=True)

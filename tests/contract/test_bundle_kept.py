@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.bundle import FORM, PLAIN_FORM, Bundle
 from bot.domain.case import Case, Head, read_case
 from bot.domain.command import Completed
 from bot.domain.errors import BundleError
 from bot.domain.events import Approved, StepStarted
 from bot.domain.fold import fold
+from bot.extras.bundles.bundle import FORM, PLAIN_FORM, Bundle
 from bot.ledger import KeptCases, Ledger
 from tests.record.exporting import (
     END,

@@ -17,15 +17,16 @@ import pytest
 from sqlalchemy import text
 
 from bot.__main__ import main
-from bot.app.bundles import verified
 from bot.app.parts import library
-from bot.domain.bundle import FORM, Bundle, BundleHead, KeptEntry
 from bot.domain.case import read_case
 from bot.domain.command import Completed
 from bot.domain.entry import NotedHead, chained
 from bot.domain.errors import BundleError, LedgerUnavailable
 from bot.domain.events import AlertCleared, Triaged
+from bot.extras.bundles.bundle import FORM, Bundle, BundleHead
+from bot.extras.bundles.verification import verified
 from bot.ledger import KeptCases, Ledger, audit
+from bot.ledger.excerpt import KeptEntry
 from tests.contract.test_why import FOUNDING
 from tests.record.exporting import (
     NODE,

@@ -14,15 +14,16 @@ import pytest
 
 from bot.__main__ import main
 from bot.actions import ACTIONS
-from bot.app.bundles import Verified
-from bot.domain.bundle import MOST_ENTRIES, MOST_LINE, MOST_LIST, Bundle, KeptEntry
 from bot.domain.case import read_case
 from bot.domain.entry import Head, chained, written
 from bot.domain.errors import BundleError
 from bot.domain.fold import fold
 from bot.domain.safe_text import safe
+from bot.extras.bundles.bundle import MOST_ENTRIES, MOST_LINE, MOST_LIST, Bundle
+from bot.extras.bundles.verification import Verified
 from bot.ledger import Ledger
 from bot.ledger.entries import entry_of
+from bot.ledger.excerpt import KeptEntry
 from bot.surfaces.incidents import incident_text
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.bundles import Verified, export, verified
 from bot.app.check import PROGRAM
 from bot.app.parts import library
 from bot.domain.batch import Sampling
-from bot.domain.bundle import ORDER, Bundle, BundleFile
 from bot.domain.entry import NotedHead
 from bot.domain.events import Approved, Escalated, PlanProposed, StepStarted
 from bot.domain.fold import fold
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict, without_secrets
+from bot.extras.bundles.bundle import ORDER, Bundle, BundleFile
+from bot.extras.bundles.verification import Verified, export, verified
 from bot.ledger import Database, KeptCases, Ledger, on_threads
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.recorder import VerdictRecorder

@@ -20,11 +20,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from bot.domain.errors import BundleError
 from bot.domain.json_form import MOST_ROOM, NotOfForm, canonical, decoded, lines_of, plain, read, room, values_in
 from bot.domain.safe_text import one_line
+from bot.ledger.excerpt import KeptEntry
 
 FORM = 2
 PLAIN_FORM = 1  # of an incident whose entries name nothing kept besides its case
@@ -57,18 +58,6 @@ _PART = re.compile(
 )
 _OPENS, _CLOSES = b'{"parts":', re.compile(rb',"sha256":"([0-9a-f]{64})"\}')
 _CLOSING = len(',"sha256":""}') + 64  # bytes of what stands after the parts
-
-
-class KeptEntry(NamedTuple):
-    """An entry as the database has it; `body` is exactly the text that was hashed."""
-
-    stream: str
-    seq: int
-    at: str
-    by: str
-    kind: str
-    body: str
-    hash: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,9 @@ def print_verified(bundle: Path, playbooks: Sequence[Path], heads: Sequence[Note
 
     Raises: BundleError when it is no bundle.
     """
-    from bot.app.bundles import opened, verified
     from bot.app.parts import library
     from bot.domain.safe_text import one_line
+    from bot.extras.bundles.verification import opened, verified
 
     options.print_anything()
     with opened(bundle) as file:

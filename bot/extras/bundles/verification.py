@@ -15,18 +15,6 @@ from typing import BinaryIO
 from bot.actions import ACTIONS
 from bot.app.cases import awaited, judged_as_said
 from bot.app.check import PROGRAM
-from bot.domain.bundle import (
-    FORM,
-    MOST_BYTES,
-    MOST_FINDINGS,
-    MOST_LINE,
-    PLAIN_FORM,
-    Bundle,
-    BundleFile,
-    BundleHead,
-    KeptEntry,
-    fits,
-)
 from bot.domain.case import Case, RecordedVerdict, read_case
 from bot.domain.entry import ANCHORED, Entry, Head, NotedHead, instant_text
 from bot.domain.errors import BundleError, CaseError, ImpossibleEvent, PlaybookError, UnknownIncident, UnreadableEntry
@@ -37,11 +25,22 @@ from bot.domain.incident import Incident
 from bot.domain.playbook import Playbooks
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import without_secrets
+from bot.extras.bundles.bundle import (
+    FORM,
+    MOST_BYTES,
+    MOST_FINDINGS,
+    MOST_LINE,
+    PLAIN_FORM,
+    Bundle,
+    BundleFile,
+    BundleHead,
+    fits,
+)
 from bot.ledger import Database, KeptCases, Ledger
 from bot.ledger.audited_stream import APART
 from bot.ledger.chain import Chain
 from bot.ledger.entries import entry_of
-from bot.ledger.excerpt import excerpt
+from bot.ledger.excerpt import KeptEntry, excerpt
 from bot.surfaces.incidents import incident_text
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
