@@ -143,7 +143,7 @@ async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncI
     with ExitStack() as stack:
         log = stack.enter_context((folder / "bot.log").open("w", encoding="utf-8"))
         extras = shipped()
-        kept = stack.enter_context(open_stores(f"sqlite:///{folder / 'demo.db'}", extras=extras.on))
+        kept = stack.enter_context(open_stores(f"sqlite:///{folder / 'demo.db'}", extras=extras.serving))
         async with (
             SlackWorkspace.start(clock=now, random_bytes=os.urandom, port=ports.slack) as slack,
             demo_pagerduty(known.nodes, ports.pagerduty) as (pagerduty, subscription),
@@ -161,7 +161,7 @@ async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncI
             (folder / "zombie.toml").write_text(f"{policy}{links}")
             settings = Settings.load({}, environment, folder, members=extras.settings)
             tokens = SlackTokens.of(*settings.slack.access)
-            service = Service(Bot(settings, known, tokens, kept, environment, JsonLog(log), extras=extras.on))
+            service = Service(Bot(settings, known, tokens, kept, environment, JsonLog(log), extras=extras.serving))
             await service.start()
             slack.page.guide = _guide(known.names, pagerduty.page_url)
             pagerduty.page.elsewhere = (("Slack", slack.page_url),)

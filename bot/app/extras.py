@@ -43,6 +43,12 @@ class ExtrasInForce:
     absent: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def serving(self) -> tuple[Extra, ...]:
+        """Those that are on, and one that holds every step for each that was wanted and could not be loaded."""
+        lost = self.left_out.keys() & self.wanted - self.chosen
+        return (*self.on, *(Extra(name, "what is not known", holds=f"{__name__}:hold_all") for name in sorted(lost)))
+
+    @property
     def settings(self) -> Mapping[str, type[Any]]:
         """Every table of zombie.toml that a source, a surface or an extra has."""
         from bot.surfaces import member_settings
@@ -131,6 +137,13 @@ def _holder(name: str, holds: Named) -> Callable[..., object]:
 
         return nothing_begins
     return found
+
+
+def hold_all(*_: object) -> None:
+    """Hold a step, in place of an extra that could not be loaded: nobody knows what that would hold."""
+    raise CannotTell(
+        "An extra that [extras] on names may hold this step, and could not be loaded.", "zombie doctor names it."
+    )
 
 
 def followers_of(extras: Sequence[Extra]) -> dict[str, Any]:

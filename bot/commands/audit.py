@@ -113,16 +113,17 @@ def run_verify(arguments: argparse.Namespace) -> int:
             print(one_line(f"not compared: {unfit}", 600))
     for unread in found.unread:
         print(one_line(f"not read: {unread}", 600))
-    if found.stepped_over:
-        streams = f"{found.stepped_over} stream{'s' * (found.stepped_over != 1)}"
-        print(f"stepped over: {streams} of an extra that is left out; their chains were checked, and nothing more")
     if found.broken:
         print(f"{len(found.broken)} broken of {counted}")
         return 1
     if found.unread:
         print(f"not all read: {len(found.unread)} of {counted}", file=sys.stderr)
         return 2
-    print(f"whole: {counted}; the house ends with {found.house.noted or 'no entry'}")
+    but = ""
+    if found.stepped_over:
+        streams = f"{found.stepped_over} stream{'s' * (found.stepped_over != 1)}"
+        but = f" but for {streams} of an extra that is left out, of which only the chains were checked"
+    print(f"whole{but}: {counted}; the house ends with {found.house.noted or 'no entry'}")
     if posted is not None and (posted.unread or posted.unfit or not posted.heads):
         print("The record agrees with itself, but not all of it was compared with Slack.", file=sys.stderr)
         return 2

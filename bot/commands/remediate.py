@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason or "")
-    with record.stores(arguments.environ, extras=arguments.extras.on) as stores:
+    with record.stores(arguments.environ, extras=arguments.extras.serving) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ, arguments.validation, cases=stores.cases)
         try:
             incident = asyncio.run(_run_to_the_end(parts, stores.ledger, arguments, approval))

@@ -29,4 +29,4 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    return serve(settings, known, database_url(arguments.environ), arguments.environ, arguments.extras.on)
+    return serve(settings, known, database_url(arguments.environ), arguments.environ, arguments.extras.serving)

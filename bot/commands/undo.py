@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
     approval = approvals.approval(arguments.environ, arguments.claimed, arguments.reason)
-    with record.stores(arguments.environ, extras=arguments.extras.on) as stores:
+    with record.stores(arguments.environ, extras=arguments.extras.serving) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ)
         try:
             opened, entries = asyncio.run(_proposed(parts, stores.ledger, arguments.id, approval))

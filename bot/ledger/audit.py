@@ -15,7 +15,17 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from bot.domain.entry import NOTED_DIGITS, Entry, Event, Head, NotedHead, instant_of, instant_text, is_wave
+from bot.domain.entry import (
+    HOUSE_EVENTS,
+    NOTED_DIGITS,
+    Entry,
+    Event,
+    Head,
+    NotedHead,
+    instant_of,
+    instant_text,
+    is_wave,
+)
 from bot.domain.errors import UnreadableEntry
 from bot.domain.house_events import (
     HOUSE,
@@ -177,6 +187,8 @@ class _House:
 
     def _out_of_place(self, entry: Entry, event: Event) -> str:
         """Say what no program writes there, though it could be read."""
+        if not isinstance(event, HOUSE_EVENTS):
+            return f"holds {entry.kind}, which belongs to an incident"
         if isinstance(event, OlderNoted):
             says = "" if self._may_list_older else "lists older streams, after that list had ended"
             self._lists_older, self._may_list_older = True, not says and len(event.heads) >= OLDER_AT_ONCE

@@ -562,6 +562,32 @@ BIG: dict[str, Callable[[Scene], tuple[bytes, int]]] = {
 }
 
 
+def of_a_part(name: bytes, pieces: bytes = b"", line: bytes = b'{"report":""}') -> bytes:
+    """A bundle whose list of hashes says of its second line what is nobody's."""
+    head = b'{"bundle":1}'
+    parts = (
+        (b"the head", b"", hashlib.sha256(head).hexdigest().encode()),
+        (name, pieces, b"0" * 64),
+    )
+    inner = b"[" + b",".join(b'{"part":"%b","pieces":{%b},"sha256":"%b"}' % part for part in parts) + b"]"
+    closing = b'{"parts":%b,"sha256":"%b"}' % (inner, hashlib.sha256(inner).hexdigest().encode())
+    return b"\n".join((head, line, closing, b""))
+
+
+BIG["a part's name with an emoji"] = lambda _: (
+    of_a_part(EMOJI.encode() + b"x" * (30 * 2**20)),
+    1,
+)
+BIG["pieces and keys"] = lambda _: (
+    of_a_part(
+        b"the report",
+        b",".join(b'"%d":"0000000000000000"' % number for number in range(900_000)),
+        b'{"report":{' + b",".join(b'"%d":0' % number for number in range(700_000)) + b"}}",
+    ),
+    1,
+)
+
+
 @pytest.mark.parametrize("what", BIG)
 def test_large_bundle_takes_little_memory_also_without_unicode(scene: Scene, what: str, tmp_path: Path) -> None:
     raw, status = BIG[what](scene)

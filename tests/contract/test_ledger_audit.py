@@ -379,6 +379,7 @@ def test_what_no_ledger_writes_is_broken_though_every_hash_fits(
         ("IncidentsPruned", {"heads": {OPEN: "9" * 5_000 + ":x"}, "before": "2026-11-21T10:00:00+00:00"}, NO_NUMBER),
         ("IncidentsPruned", {"heads": {OPEN: "nothing"}, "before": "2026-11-21T10:00:00+00:00"}, NO_NUMBER),
         ("IncidentsPruned", {"heads": {OPEN: "٣:x"}, "before": "2026-11-21T10:00:00+00:00"}, NO_NUMBER),
+        ("StepStarted", {"number": 1, "attempt": 1}, "holds StepStarted, which belongs to an incident"),
     ],
 )
 def test_note_with_a_number_that_no_entry_can_have_is_broken(

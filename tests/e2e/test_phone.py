@@ -52,6 +52,14 @@ async def opened(phone: Window, url: str) -> None:
     await nothing_runs_off(phone.page.locator(".guide"))
 
 
+async def acts_as_bob(someone: Window, url: str) -> None:
+    await someone.page.goto(url)
+    await someone.page.locator(".composer").first.wait_for(state="attached")
+    await someone.page.locator("#rail").get_by_label("act as somebody else").click()
+    await someone.page.get_by_role("option", name="Bob Okafor").click()
+    await someone.until_text(".acting", "Bob Okafor")
+
+
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 async def test_card_dialog_and_thread_fit_a_phone(tmp_path: Path, scheme: Literal["light", "dark"]) -> None:
     needs_a_phone()
@@ -60,10 +68,14 @@ async def test_card_dialog_and_thread_fit_a_phone(tmp_path: Path, scheme: Litera
     async with (
         demo(folder) as url,
         chromium() as browser,
+        window(browser, tmp_path) as alice,
         window(browser, tmp_path, size=PHONE, scheme=scheme) as phone,
     ):
+        await alice.page.goto(url)
+        await alice.page.locator(".composer").first.wait_for(state="attached")
+        await acts_as_bob(phone, url)  # who asks may not say yes
         await opened(phone, url)
-        await ask(phone, f"/zombie check {FOUNDING}")
+        await ask(alice, f"/zombie check {FOUNDING}")
         card = phone.page.locator("main article", has_text=FOUNDING).first
         approve = card.get_by_role("button", name="Approve")
         await approve.wait_for()
@@ -137,11 +149,7 @@ async def test_several_nodes_home_and_what_was_cured_fit_a_phone(
         await card.evaluate("card => card.scrollIntoView({block: 'start'})")
         await phone.screenshot(f"phone-several-{scheme}")
 
-        await bob.page.goto(url)
-        await bob.page.locator(".composer").first.wait_for(state="attached")
-        await bob.page.locator("#rail").get_by_label("act as somebody else").click()
-        await bob.page.get_by_role("option", name="Bob Okafor").click()
-        await bob.until_text(".acting", "Bob Okafor")
+        await acts_as_bob(bob, url)
         await bob.page.get_by_role("button", name="Approve 2 plans").first.click()
         dialog = bob.page.locator("dialog")
         for node in (FOUNDING, STOPPED):

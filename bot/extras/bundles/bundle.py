@@ -57,6 +57,7 @@ _PART = re.compile(
     rb'\{"part":(%b),"pieces":\{((?:%b:%b,?)*+)\},"sha256":"([0-9a-f]{64})"\}[,\]]' % (_STRING, _STRING, _STRING)
 )
 _OPENS, _CLOSES = b'{"parts":', re.compile(rb',"sha256":"([0-9a-f]{64})"\}')
+_LONGEST_NAME = 400  # bytes of a part's name that a sentence shows
 _CLOSING = len(',"sha256":""}') + 64  # bytes of what stands after the parts
 
 
@@ -195,7 +196,8 @@ class BundleFile:
             at, number = part.end(), number + 1
             line = self._file.readline(MOST_LINE + 1).removesuffix(b"\n") if number <= self._lines else b""
             if _hash(line) != part[3].decode():
-                name = one_line(str(_object(part[1].decode(errors="replace"))), 80)
+                is_name = len(part[1]) <= _LONGEST_NAME
+                name = one_line(str(_object(part[1].decode(errors="replace"))), 80) if is_name else "a part"
                 yield f"{name} (line {number}): {_pieces_changed(line, part) or 'was changed'}"
         if (more := self._lines - number) > 0:
             yield f"line {number + 1}: {more} lines were added"
@@ -320,7 +322,8 @@ def _pieces_changed(line: bytes, part: re.Match[bytes]) -> str:
     row = _object(line.decode(errors="replace"))
     if not isinstance(row, dict) or not row:
         return "is not JSON any more" if line else "is missing"
-    was = dict(itertools.islice(_PIECE.findall(part[2]) if len(part[2]) <= MOST_PIECES * 40 else (), MOST_PIECES))
+    size = part.end(2) - part.start(2)
+    was = dict(itertools.islice(_PIECE.findall(part[2]) if size <= MOST_PIECES * 40 else (), MOST_PIECES))
     now = {_bytes(name): _bytes(digest) for name, digest in itertools.islice(_pieces(row), MOST_PIECES)}
     if len(was) in (0, MOST_PIECES) or len(now) == MOST_PIECES:
         return ""

@@ -159,7 +159,9 @@ class Waves:
         """
         for name in await self.waves.orphans(await self.waves.now() - PUT_TOGETHER):
             try:
-                await self.call_off(await self.record.find(name), NEVER_PROPOSED)
+                incident = await self.record.find(name)
+                if incident.wave == incident.alert.id:  # else it only has such a name
+                    await self.call_off(incident, NEVER_PROPOSED)
             except (UnreadableEntry, ImpossibleEvent) as no:
                 self.log("wave_orphan_unread", incident=name, error=no.sentence)
 

@@ -64,7 +64,7 @@ class RollingKeeper:
         try:
             async with asyncio.timeout(_LOOKS_FOR):
                 news = await self.watch.seen(self.known, rolling)
-        except (ZombieError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever a node answers, the others are looked at
             said = one_line(str(error)) or type(error).__name__
             if self._said.get(rolling.id) != said:
                 self.log("capture_unread", capture=rolling.id, node=rolling.node, error=said)

@@ -20,6 +20,9 @@ from bot.domain.safe_text import one_line
 _SEGMENT = re.compile(r"(perf\.data(?:\.\d{10,20})?) (\d{1,15}) (\d{1,12})\Z")
 _FIELD = re.compile(r"(MESSAGE|__MONOTONIC_TIMESTAMP|_SOURCE_MONOTONIC_TIMESTAMP)=(.*)\Z")
 _UPTIME_STEP = 0.01  # seconds: /proc/uptime counts hundredths
+_MOST = 1e15  # of any number that a node says
+_LAST = 1e11  # seconds: the year 5138
+_MOST_DIGITS = 18  # of microseconds
 _RUNS = ("active", "activating", "reloading", "deactivating")
 
 
@@ -116,14 +119,14 @@ def read_look(outputs: Outputs) -> RollingStatus:
     since = unit.get("ExecMainStartTimestampMonotonic", "")
     found = (_SEGMENT.match(line) for line in outputs.text("node").splitlines())
     segments = [Segment(part[1], int(part[2]), int(part[3]) if "." in part[1][5:] else None) for part in found if part]
-    wall, before, after = (_number(node.get("clock", ""), place) for place in range(3))
+    wall, before, after = (_number(node.get("clock", ""), place, _LAST) for place in range(3))
     log = outputs.get("log")
     pairs, lines = _lines(log.stdout if log is not None else "")
     return RollingStatus(
         facts=facts,
         systemd=int(systemd[1]) if systemd else 0,
         is_active=is_active,
-        since_usec=int(since) if is_active and since.isdecimal() else 0,
+        since_usec=int(since) if is_active and since.isdecimal() and len(since) <= _MOST_DIGITS else 0,
         result=unit.get("Result", ""),
         spent_seconds=_number(unit.get("spent", "")) or 0.0,
         keeps_ring=node.get("ring", "0") not in ("", "0"),
@@ -207,11 +210,13 @@ def _pairs(text: str) -> dict[str, str]:
     return found
 
 
-def _number(text: str, place: int = 0) -> float | None:
+def _number(text: str, place: int = 0, most: float = _MOST) -> float | None:
+    """Read a number; None for what no clock, no time and no disk has, such as `nan`."""
     try:
-        return float(text.split()[place])
+        found = float(text.split()[place])
     except (IndexError, ValueError):
         return None
+    return found if abs(found) < most else None
 
 
 def _lines(text: str) -> tuple[Sequence[tuple[float, float]], Sequence[LogLine]]:

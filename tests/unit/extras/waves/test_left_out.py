@@ -134,6 +134,17 @@ def test_any_extra_may_hold_any_step_and_one_that_cannot_be_loaded_holds_all(dat
         begin(wrecked, "three")
 
 
+def test_extra_that_is_wanted_and_cannot_be_loaded_holds_every_step(database: Database, tmp_path: Path) -> None:
+    (tmp_path / "zombie.toml").write_text('[extras]\non = ["freeze"]\n')
+    found = extras_in_force((), {}, tmp_path)
+    ledger = Ledger(database, holders=holders_of(found.serving))
+    approved(ledger, "one")
+    with pytest.raises(CannotTell, match=r"\[extras\] on names may hold this step, and could not be loaded"):
+        begin(ledger, "one")
+    assert [extra.name for extra in found.on] == [extra.name for extra in shipped().on]
+    begin(Ledger(database, holders=holders_of(shipped().serving)), "one")
+
+
 @pytest.fixture
 def older(tmp_path: Path) -> Path:
     """The folder of a program of version 14, which left a wave in the middle."""
@@ -161,15 +172,14 @@ def zombie(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_record_with_a_wave_is_whole_and_shown_without_them(older: Path) -> None:
     verified = zombie(older, "audit", "verify")
     assert verified.returncode == 0, verified
-    assert "stepped over: 1 stream of an extra that is left out" in verified.stdout
-    assert "whole: " in verified.stdout
+    assert "whole but for 1 stream of an extra that is left out" in verified.stdout
     shown = zombie(older, "incidents", "--json")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "n0" in shown.stdout
     assert zombie(older, "wave").returncode == 2
     (older / "zombie.toml").write_text("")
     verified = zombie(older, "audit", "verify")
-    assert (verified.returncode, "stepped over" in verified.stdout) == (0, False)
+    assert (verified.returncode, "left out" in verified.stdout) == (0, False)
     assert "wave-eszgzd8a0q" in zombie(older, "wave").stdout
 
 

@@ -98,3 +98,17 @@ def test_program_that_dies_before_its_wave_is_proposed_leaves_nothing_waiting() 
             ended = stage.ledger.incident(name)
             assert ended is not None
             assert getattr(ended.ending, "because", "") == NEVER_PROPOSED
+
+
+def test_incident_whose_source_only_has_such_a_name_is_nobodys_orphan() -> None:
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a",))
+        opened = AlertReceived(
+            Alert("alertmanager", "wave-height-17", "", "The harbour is high"), "a", "g", PLAYBOOK.name
+        )
+        stage.ledger.append("ia", 0, opened, "bot")
+        world.now += PUT_TOGETHER + timedelta(seconds=1)
+        drive(world, desk.end_orphans())
+        waits = stage.ledger.incident("ia")
+        assert waits is not None
+        assert not waits.ended

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from bot.domain.command import Completed
+from bot.domain.command import Completed, Outputs
 from bot.domain.errors import (
     Braked,
     BudgetSpent,
@@ -30,8 +32,10 @@ from bot.domain.rolling_shell import unit_is_free
 from bot.ledger import Database, Ledger
 from bot.response.capture.ring_access import MachineIdentity
 from bot.response.capture.rolling_control import RollingControl, RollingLimits
+from bot.response.capture.rolling_keeper import RollingKeeper
+from bot.response.capture.rolling_status import read_look
 from bot.response.capture.rolling_watch import RollingWatch
-from tests.schedules.captures import Access, Known, RecordingNode
+from tests.schedules.captures import Access, Known, RecordingNode, printed
 from tests.schedules.recorder import Recorder
 from tests.schedules.world import World
 
@@ -273,6 +277,69 @@ def test_clock_that_was_set_back_blocks_nothing_and_counts_against_nobody(stage:
     stage.machine.leave()
     stage.world.now -= timedelta(days=400)
     assert stage.ask("n1").state is RollingState.RUNNING
+
+
+def lies(node: RecordingNode, unit: str, says: str) -> None:
+    """Have the node answer its looks with these lines of its own."""
+    assert node.run is not None
+    since = round((node.run.began - node.up_since).total_seconds() * 1e6)
+    of_unit = [
+        "systemctl=there",
+        "version=systemd 252",
+        "ActiveState=active",
+        f"ExecMainStartTimestampMonotonic={since}",
+    ]
+    outputs = Outputs(printed("unit", [*of_unit, unit]), printed("node", ["perf=perf version 6.1", "ring=1", says]))
+    answers: Any = node
+    answers.status = lambda: read_look(outputs)
+
+
+@pytest.mark.parametrize("unit", ["spent=nan", "spent=1e300"])
+@pytest.mark.parametrize("says", ["room=nan", "room=-inf", "clock=nan 1 1", "clock=1e18 1 1", "clock=1e13 1 1"])
+def test_figures_that_no_node_has_are_unread_and_keep_nobody_from_being_looked_at(
+    stage: Stage, unit: str, says: str
+) -> None:
+    stage.ask("n0")
+    stage.ask("n1")
+    lies(stage.nodes["n0"], unit, says)
+    status: Any = stage.machine.status()
+    assert (status.room_kib, status.wall(5.0), status.spent_seconds) == (None, None, 0.0)
+    assert not stage.seen("capture000").is_over
+    assert stage.stopped("capture001").is_over
+
+
+def test_start_of_more_digits_than_a_number_may_have_is_unread() -> None:
+    unit = ["systemctl=there", "ActiveState=active", "ExecMainStartTimestampMonotonic=" + "9" * 5000]
+    assert read_look(Outputs(printed("unit", unit), printed("node", ["ring=1"]))).since_usec == 0
+
+
+def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
+    class Watch:
+        control: Any
+
+        async def all(self) -> dict[str, Any]:
+            return {name: SimpleNamespace(id=name, node=name, is_over=False, caught=()) for name in ("a", "b")}
+
+        async def seen(self, _: Any, rolling: Any) -> Any:
+            if rolling.id == "a":
+                raise ArithmeticError("no such number")
+            return SimpleNamespace(rolling=SimpleNamespace(caught=(), ended=None))
+
+    class Turns:
+        async def take(self, _: str) -> bool:
+            return True
+
+    logged: list[tuple[str, Any]] = []
+    heard: list[Any] = []
+    watch: Any = Watch()
+    watch.control = watch
+    known: Any = None
+    turns: Any = Turns()
+    hears: Any = (SimpleNamespace(news=heard.append),)
+    keeper = RollingKeeper(watch, known, turns, lambda event, **fields: logged.append((event, fields)), hears)
+    asyncio.run(keeper.once())
+    assert logged == [("capture_unread", {"capture": "a", "node": "a", "error": "no such number"})]
+    assert len(heard) == 1
 
 
 def test_captures_of_a_person_within_a_day_are_limited(stage: Stage) -> None:
