@@ -44,7 +44,9 @@ def test_what_only_looks_like_a_secret_stays(name: str, never: str) -> None:
 
 
 # But forms of a line's beginning and of several lines.
-IN_LINES = [seen for name, seen in SEEN if "\n" not in seen and name not in ("named-line", "named-word", "redis-line", "pair")]
+IN_LINES = [
+    seen for name, seen in SEEN if "\n" not in seen and name not in ("named-line", "named-word", "redis-line", "pair")
+]
 
 
 @pytest.mark.parametrize("seen", IN_LINES)
