@@ -132,7 +132,12 @@ class Redactor:
     def _mapping(self, values: Mapping[str, Any], is_named: bool = False) -> dict[str, Any]:
         label = next((values[key] for key in ("name", "key") if isinstance(values.get(key), str)), "")
         # As Kubernetes lists a container's environment, and Terraform its variables.
-        hidden = ("value", "default") if is_named else ("value",) if label and self._is_secret(label)[0] else ()
+        hidden: tuple[str, ...] = ()
+        if is_named or (label and self._is_secret(label)[0]):
+            hidden = ("value", "default") if is_named else ("value",)
+        elif "kty" in values:
+            hidden = _PARTS_OF_KEY
+        is_kubernetes = values.get("kind") == "Secret"
         clean = {}
         for name, item in values.items():
             is_secret, is_told = self._is_secret(name)
@@ -146,6 +151,8 @@ class Redactor:
                 clean[shown] = [MARK if isinstance(each, str) and each else self.value(each) for each in item]
             elif is_secret and isinstance(item, Mapping):
                 clean[shown] = self._mapping(item, is_named=True)
+            elif is_kubernetes and name in ("data", "stringData") and isinstance(item, Mapping):
+                clean[shown] = {redacted_text(key): MARK if held else held for key, held in item.items()}
             elif is_told:
                 clean[shown] = _as_told(name, self.value(item))
             else:
@@ -154,7 +161,9 @@ class Redactor:
 
     def _listed(self, values: Sequence[Any]) -> list[Any]:
         if all(self.is_harmless(value) for value in values if isinstance(value, str)):
-            return [value if type(value) in _PLAIN else self.value(value) for value in values]
+            return self._rows(values, [value if type(value) in _PLAIN else self.value(value) for value in values])
+        texts = iter(table().cut_lines([value for value in values if isinstance(value, str)]))
+        values = [next(texts) if isinstance(value, str) else value for value in values]
         found: list[Any] = []
         inside = is_next = is_value = False
         for value in values:
@@ -168,11 +177,34 @@ class Redactor:
                 found.append(self.value(value))
         return found
 
+    def _rows(self, values: Sequence[Any], found: list[Any]) -> list[Any]:
+        """Return rows in which each column is read as the lines of a single text too, as a log's rows are."""
+        columns: dict[Any, list[int]] = {}
+        for number, row in enumerate(values):
+            if isinstance(row, Mapping | list | tuple):
+                for name, item in row.items() if isinstance(row, Mapping) else enumerate(row):
+                    if isinstance(item, str):
+                        columns.setdefault(name, []).append(number)
+        for name, numbers in columns.items():
+            texts = [values[number][name] for number in numbers]
+            if all(text in self._harmless or not _opens(text) for text in texts):
+                continue
+            kept: list[Any] = []
+            inside = False
+            for text in texts:
+                rest, inside = without_key(text, inside, above=kept)
+                kept.append(rest)
+            for number, text, line in zip(numbers, texts, table().cut_lines(kept), strict=True):
+                row = found[number]
+                if line != text and (not isinstance(row, dict) or row.get(name, MARK) != MARK):
+                    row[name] = self.value(line)
+        return found
+
     def is_harmless(self, text: str) -> bool:
         """True if a text holds no secret, and does not make the next text of a list a secret."""
         if text in self._harmless:
             return True
-        if redacted_text(text) != text or any(_announces(text)):
+        if redacted_text(text) != text or any(_announces(text)) or context().opens.search(text):
             return False
         if len(text) <= _LONGEST_REMEMBERED:
             if len(self._harmless) >= _MOST_REMEMBERED:
@@ -192,6 +224,7 @@ class Redactor:
 
 
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,200}")
+_PARTS_OF_KEY = ("d", "p", "q", "dp", "dq", "qi", "k")  # as JSON has a private key
 _NO_TEXT = frozenset({int, float, bool, type(None)})
 _PLAIN = _NO_TEXT | {str}
 _MOST_REMEMBERED, _LONGEST_REMEMBERED = 16_384, 256  # texts and their characters: a few MB
@@ -216,6 +249,10 @@ def _announces(text: str) -> tuple[bool, bool]:
     """Whether the next text of a list is a secret, and whether a `value` in that text is."""
     end = text[-200:]
     return context().next.search(end) is not None, context().named.search(end) is not None
+
+
+def _opens(text: str) -> bool:
+    return context().opens.search(text) is not None or KEY_EDGES.search(text) is not None
 
 
 def without_key(text: str, inside: bool, above: list[Any]) -> tuple[str, bool]:

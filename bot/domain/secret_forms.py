@@ -7,9 +7,10 @@ site's rows are added to ours, and cannot remove one. A text is searched only fo
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -35,7 +36,8 @@ class Pattern(Protocol):
 class SecretForm:
     """A row of the table. `form` is its pattern, or the text of it, which is not compiled before it is needed.
 
-    Shape: what a form of `hexadecimal` digits finds is a secret only where they spell one.
+    Shape: what a form of `hexadecimal` digits finds is a secret only where they spell one; a `block` goes over several
+    lines.
     """
 
     name: str
@@ -45,6 +47,7 @@ class SecretForm:
     mark: str
     hexadecimal: bool
     form: str | Pattern
+    block: bool = False
 
     def cut(self, text: str) -> str:
         """Return a text with the mark in place of each secret of this form."""
@@ -88,9 +91,22 @@ def _within_quotes(text: str, begin: int, end: int, mark: str) -> Cut:
         return Cut(begin + len(quoted["open"]), end - len(quoted["close"] or ""), mark)
     if named := _NAMED.search(text, max(begin - _LONGEST_SIGN, 0), begin):
         mark = f"{named['quote']}{mark}{named['quote']}"
-    return Cut(begin, end, mark)
+    return Cut(begin, _before_brackets(text, begin, end), mark)
 
 
+def _before_brackets(text: str, begin: int, end: int) -> int:
+    """Return the end of a bare value, without the brackets that close what was opened before it on its line."""
+    before = text[max(text.rfind("\n", 0, begin), begin - _LONGEST_LINE, 0) : begin]
+    while end - 1 > begin and (opening := _OPENING.get(text[end - 1])):
+        if text.count(opening, begin, end) or before.count(opening) <= before.count(text[end - 1]):
+            break
+        before += text[end - 1]
+        end -= 1
+    return end
+
+
+_OPENING = {"}": "{", ")": "(", "]": "["}
+_LONGEST_LINE = 400  # characters before a value
 _QUOTED = re.compile(
     r"(?P<open>\\{0,3}(?:\"\"\"|[\"'`])|&(?:quot|#34|apos|#39);|%2[27]).*?(?P<close>(?P=open))?\Z", re.DOTALL
 )
@@ -115,6 +131,7 @@ class SecretTable:
         self._beginnings = frozenset(self._starts)
         self._has = tuple(literals.items())
         self._long = tuple(number for number, form in enumerate(self.forms) if form.long)
+        self._blocks = tuple(form for form in self.forms if form.block)
 
     def cut(self, text: str) -> str:
         """Return a text with a mark in place of each secret; what a cut lays bare is searched too."""
@@ -123,6 +140,19 @@ class SecretTable:
             if text == before:
                 break
         return text
+
+    def cut_lines(self, lines: Sequence[str]) -> list[str]:
+        """Return the lines of a text with a mark in place of each line of a secret that goes over several."""
+        kept = list(lines)
+        for _ in range(_ROUNDS):
+            before = kept
+            lower = "\n".join(kept).lower()
+            for form in self._blocks:
+                if any(literal in lower for literal in (*form.has, *form.starts)):
+                    kept = _marked_lines(kept, form.found(searched("\n".join(kept))))
+            if kept == before:
+                break
+        return kept
 
     def _cut_once(self, text: str) -> str:
         view = searched(text)
@@ -145,6 +175,25 @@ class SecretTable:
 
     def _holds_secret(self, text: str) -> bool:
         return self._cut_once(text) != text
+
+
+def _marked_lines(lines: list[str], cuts: list[Cut]) -> list[str]:
+    kept, begin, at = [], 0, 0
+    for line in lines:
+        end = begin + len(line)
+        while at < len(cuts) and cuts[at].end <= begin:
+            at += 1
+        inside = []
+        for cut in itertools.islice(cuts, at, None):
+            if cut.begin >= end:
+                break
+            first, last = max(cut.begin - begin, 0), min(cut.end - begin, len(line))
+            first += len(line[first:last]) - len(line[first:last].lstrip())
+            if first < last:
+                inside.append(Cut(first, last, cut.mark))
+        kept.append(marked(line, inside))
+        begin = end + 1
+    return kept
 
 
 def searched(text: str) -> str:
@@ -195,6 +244,7 @@ def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[Se
             f"[redacted: {row['says']}]" if "says" in row else MARK,
             row.get("decode") == "hex",
             expanded(row["form"], parts),
+            row.get("block", False),
         )
         for name, row in document.items()
     ]
@@ -267,7 +317,8 @@ class Context:
 
     `name` is the name of a mapping's value, clientSecret and db-password among them; whether the value under `told` is
     one, a text with both tells. After `next` the next text of a list is the secret: a bare flag, or YAML's | and >.
-    After `named` a `value` in the next text is, also where texts that only go `on` are between.
+    After `named` a `value` in the next text is, also where texts that only go `on` are between. What `opens` finds is
+    in the first line of a secret of several lines.
     """
 
     name: re.Pattern[str]
@@ -275,6 +326,7 @@ class Context:
     next: re.Pattern[str]
     named: re.Pattern[str]
     on: re.Pattern[str]
+    opens: re.Pattern[str]
     value: SecretForm
 
 
@@ -305,6 +357,10 @@ def context() -> Context:
         ),
         compiled(
             r"\s{0,40}(?:{quote}(?:type|description|sensitive|nullable|ephemeral){quote}\s{0,8}[:=]|<(?:final|description)>|\Z)"
+        ),
+        compiled(
+            r"\bkind{quote}\s{0,8}:\s{0,8}{quote}Secret\b|Private-Lines:|chpasswd:|\$ANSIBLE_VAULT|random' passwords"
+            r"|(?:password|passphrase|passcode|token|secret|credential| key)[^\n]{1,160}[:.]\s{0,8}\Z"
         ),
         SecretForm("value", (), (), False, MARK, False, value),
     )
