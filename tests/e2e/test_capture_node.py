@@ -161,7 +161,11 @@ def test_a_unit_that_was_started_anew_by_somebody_is_not_ours(patient: Patient) 
     argv = root_argv(start_argv(RollingRequest(1, 1), "cpu-clock", 252, patient.places), 10)
     subprocess.run(argv[2:], check=True, timeout=30)
     runs = patient.recording()
-    ended = patient.stop(capture).rolling.ended
+    news = patient.stop(capture)
+    assert (news.rolling.is_over, "by another start" in news.waits[-1]) == (False, True)
+    assert patient.recording() == runs
+    patient.ahead = timedelta(hours=2)  # its own recorder has ended by then, whichever runs
+    ended = patient.show(capture).rolling.ended
     assert ended is not None
     assert "does not know" in ended.left
     assert patient.recording() == runs

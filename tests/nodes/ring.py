@@ -56,6 +56,7 @@ class Patient:
         self.places = Places(str(self.perf), str(run), (str(ctl),), str(self.ring))
         self.node = Node("real", sshd.address, sshd.port, sshd.user, sshd.client_key)
         self.limits = RollingLimits()
+        self.ahead = timedelta()  # by how much our clock is ahead of the record
         self.database, self.ledger = database, Ledger(database)
         self.ids = iter(f"capture{number:03}" for number in range(100))
         self.texts: dict[str, bytes] = {}
@@ -75,7 +76,9 @@ class Patient:
         keyring = Keyring(self.sshd.known_hosts)
         access = RingAccess(SshTransport(keyring, nonce), SshScriptTransport(keyring), nonce, self.places)
         ledger: Any = Asynchronous(self.ledger)
-        return RollingControl(access, ledger, self.limits, lambda: datetime.now(UTC), lambda: next(self.ids), seconds)
+        return RollingControl(
+            access, ledger, self.limits, lambda: datetime.now(UTC) + self.ahead, lambda: next(self.ids), seconds
+        )
 
     def start(self, *around: str, seconds: int = 0) -> str:
         request = RollingRequest(1, 1, around or ("nic-reset", "lockup"))
