@@ -1,5 +1,6 @@
 """Every way not to reach a node has its own class and sentence, and ends in time."""
 
+import asyncio
 import re
 import socket
 from datetime import timedelta
@@ -207,5 +208,6 @@ async def test_what_was_read_before_the_connection_broke_is_kept(how: str) -> No
         with fails(ConnectionLost, r"^(The connection to )?node-1 .*(broke|closed the session): ?"):
             async for run in transport.read(node_of(node), batch, DEADLINE):
                 runs.append(run)
-                node.kill_sessions() if how == "sessions" else node.stop()
+                # Aside: who reads has to go on, or it is this program that stood still.
+                await asyncio.to_thread(node.kill_sessions if how == "sessions" else node.stop)
         assert [run.stdout for run in runs] == ["hello\n"]
