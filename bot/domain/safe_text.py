@@ -223,7 +223,7 @@ class Redactor:
         return known
 
 
-_PLAIN_NAME = re.compile(r"[\w.:/-]{1,200}")
+_PLAIN_NAME = re.compile(r"[\w.:/ -]{1,200}")
 _PARTS_OF_KEY = ("d", "p", "q", "dp", "dq", "qi", "k")  # as JSON has a private key
 _NO_TEXT = frozenset({int, float, bool, type(None)})
 _PLAIN = _NO_TEXT | {str}
@@ -233,7 +233,8 @@ _MOST_REMEMBERED, _LONGEST_REMEMBERED = 16_384, 256  # texts and their character
 def _as_told(name: str, value: Any) -> Any:
     """Return a value without what is a secret only because of its name: {"auth": "ZmFrZTpmYWtl"}."""
     texts = value if isinstance(value, list) else [value]
-    if not value or not all(isinstance(text, str) for text in texts) or not _PLAIN_NAME.fullmatch(name):
+    is_block = isinstance(value, Mapping) and name == "tokens"
+    if not value or not (is_block or all(isinstance(text, str) for text in texts)) or not _PLAIN_NAME.fullmatch(name):
         return value
     whole = json.dumps({name: value}, ensure_ascii=False)
     kept = redacted_text(whole)

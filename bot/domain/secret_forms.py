@@ -344,7 +344,10 @@ def context() -> Context:
     )
     return Context(
         compiled(r"(?s:.{0,200}?)(?:{password}|{key})(?:[_-]?\d{1,3}|[_-]data|[_-]hash)?\Z"),
-        compiled(r"{password}|{key}|(?<![a-z])auth(?![a-z])|authorization|identitytoken|cookie|session"),
+        compiled(
+            r"{password}|{key}|(?<![a-z])auth(?![a-z])|authorization|identitytoken|cookie|session"
+            r"|\Aencrypt\Z|jit_?config|initial_management|agent_recovery|agent_master|_service_registration"
+        ),
         compiled(
             r"(?:(?:\A|\s|[\"'])--?[\w-]{0,40}?(?:{password}|{key}){rest}[\"']?,?"
             r"|(?:{password}|{key}){rest}{quote}\s{0,8}:\s{0,8}[|>][+-]?"
@@ -360,6 +363,7 @@ def context() -> Context:
         ),
         compiled(
             r"\bkind{quote}\s{0,8}:\s{0,8}{quote}Secret\b|Private-Lines:|chpasswd:|\$ANSIBLE_VAULT|random' passwords"
+            r"|\btokens{quote}\s{0,8}[:=]?\s{0,8}\{"
             r"|(?:password|passphrase|passcode|token|secret|credential| key)[^\n]{1,160}[:.]\s{0,8}\Z"
         ),
         SecretForm("value", (), (), False, MARK, False, value),

@@ -232,3 +232,24 @@ def test_redactor_remembers_no_secret_and_only_so_much() -> None:
     assert 0 < len([*redactor.remembered()]) <= 40_000
     redactor.value(["x" * 10_000])
     assert max(map(len, redactor.remembered())) < 1000
+
+
+UUID = "01234567-89ab-cdef-0123-456789abcdef"
+
+
+def test_tokens_of_a_block_go_in_structure_and_as_lines() -> None:
+    held = {"agent": UUID, "default": "anonymous", "dns": UUID, "initial_management": UUID}
+    gone = {"tokens": dict.fromkeys(held, "[redacted]")}
+    assert redacted({"acl": {"tokens": held}, "encrypt": "RmFrZUZha2VGYWtlRmFrZQ=="}) == {
+        "acl": gone,
+        "encrypt": "[redacted]",
+    }
+    lines = ["tokens {", f'  agent = "{UUID}"', f'  dns = "{UUID}"', "}", f'agent = "{UUID}"']
+    assert redacted(lines) == ["tokens {", '  agent = "[redacted]"', '  dns = "[redacted]"', "}", lines[-1]]
+    counted = {"tokens": {"input": 5, "agent": "node-1"}, "encrypt": True}
+    assert redacted(counted) == counted
+
+
+def test_secret_id_goes_and_its_accessor_stays() -> None:
+    row = {"Secret ID": UUID, "SecretID": UUID, "AccessorID": UUID, "secret_id_accessor": UUID}
+    assert redacted(row) == row | dict.fromkeys(["Secret ID", "SecretID"], "[redacted]")
