@@ -175,7 +175,7 @@ class Redactor:
                 is_value = is_named or (is_value and rest == before and context().on.match(before) is not None)
             else:
                 found.append(self.value(value))
-        return found
+        return self._rows(values, found)
 
     def _rows(self, values: Sequence[Any], found: list[Any]) -> list[Any]:
         """Return rows in which each column is read as the lines of a single text too, as a log's rows are."""

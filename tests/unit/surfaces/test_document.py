@@ -18,12 +18,13 @@ from hypothesis import given, settings
 from bot.app.cases import replayed
 from bot.app.parts import library
 from bot.domain.probe import Unread
+from bot.domain.safe_text import redacted
 from bot.domain.verdict import Verdict
 from bot.surfaces.document import document, documents, node_document
 from bot.surfaces.document_stream import DocumentStream
 from bot.surfaces.json_converter import JsonConverter
 from bot.transport import case_file
-from tests.readings.plainly import plainly, redacted
+from tests.readings.plainly import plainly
 from tests.unit.surfaces.verdicts import FOUNDING, arbitrary
 from tests.waiting import until
 
