@@ -23,6 +23,7 @@ from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
+from bot.extras.history.answers import body_of, unreachable
 from bot.extras.history.node_names import any_of, names_of
 from bot.extras.history.past import HISTORY
 from bot.extras.history.prometheus_questions import COUNTED, QUESTIONS, Series, told
@@ -137,15 +138,9 @@ class PrometheusHistory:
     async def _get(self, parameters: dict[str, str]) -> bytes:
         try:
             async with self._client.stream("POST", self._url, data=parameters) as response:
-                body = b""
-                async for piece in response.aiter_bytes(64 * 1024):
-                    body += piece
-                    if len(body) > ANSWER_LIMIT_BYTES:
-                        raise CannotRead("Prometheus answers a question with more than 1 MiB")
+                body = await body_of(response.aiter_bytes(64 * 1024), "Prometheus", ANSWER_LIMIT_BYTES, " a question")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _NotNow(
-                f"Prometheus cannot be reached: {one_line(str(error) or type(error).__name__, 120)}"
-            ) from error
+            raise _NotNow(unreachable("Prometheus", error)) from error
         if response.status_code == 429 or response.status_code >= 500:
             raise _NotNow(f"Prometheus answers {response.status_code}")
         if response.status_code != 200:

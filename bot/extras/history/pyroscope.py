@@ -21,6 +21,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
+from bot.extras.history.answers import body_of, unreachable
 from bot.extras.history.node_names import any_of, names_of
 from bot.extras.history.past import PROFILED
 from bot.sources.addresses import is_loopback
@@ -94,15 +95,9 @@ class PyroscopeHistory:
         )
         try:
             async with client, client.stream("GET", self._url, params=parameters) as response:
-                body = b""
-                async for piece in response.aiter_bytes(64 * 1024):
-                    body += piece
-                    if len(body) > ANSWER_LIMIT_BYTES:
-                        raise CannotRead("Pyroscope answers with more than 2 MiB")
+                body = await body_of(response.aiter_bytes(64 * 1024), "Pyroscope", ANSWER_LIMIT_BYTES)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise CannotRead(
-                f"Pyroscope cannot be reached: {one_line(str(error) or type(error).__name__, 120)}"
-            ) from error
+            raise CannotRead(unreachable("Pyroscope", error)) from error
         if response.status_code != 200:
             raise CannotRead(f"Pyroscope answers {response.status_code}: {_error(body)}".rstrip(": "))
         return body
