@@ -264,10 +264,8 @@ class RollingControl:
             raise NodeBusy(f"{asked.node} has capture {same[0].id} already.", f"zombie capture show {same[0].id}")
         if len(alive) >= self.limits.at_once:
             raise BudgetSpent(f"{len(alive)} captures run, and [capture] at_once allows no more.")
-        most, lately = (
-            self.limits.a_day,
-            [each for each in record.captures.values() if each.was_asked_lately(record.now)],
-        )
+        most = self.limits.a_day
+        lately = (rolling for rolling in record.captures.values() if rolling.was_asked_lately(record.now))
         if sum(rolling.by == by for rolling in lately) >= most:
             raise NotAllowedToAsk(f"{by} asked for {most} captures within a day; [capture] a_day allows no more.")
         return (asked,)
