@@ -4,10 +4,12 @@ import shlex
 import shutil
 import subprocess
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -320,13 +322,9 @@ def test_script_ends_itself_when_its_life_is_over_and_sends_what_it_has(together
     assert not unframer.finished
 
 
-@pytest.mark.parametrize("together", [False, True])
-def test_script_that_is_asked_for_what_it_has_sends_it_and_ends(tmp_path: Path, together: bool) -> None:
-    """A bot that heard nothing for too long sends a line; the rest of a lane may hang for ever."""
-    hangs = ("sh", "-c", f"echo >{(marker := tmp_path / 'marker')}; sleep 60")
-    commands = Command("before", ("echo", "before")), Command("hangs", hangs, limit=timedelta(minutes=1))
-    asked = Batch.of([("p", command) for command in commands], Sampling(1), together)
-    script, began = asked.script(NONCE), time.monotonic()
+@contextmanager
+def asked_when(ready: Callable[[], bool], script: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Run a script, and ask it for what it has as soon as it is ready; yields its input and its output."""
     with subprocess.Popen(
         ["/bin/sh", "-c", launch_command(script)],
         stdin=subprocess.PIPE,
@@ -338,11 +336,22 @@ def test_script_that_is_asked_for_what_it_has_sends_it_and_ends(tmp_path: Path, 
         assert running.stdout is not None
         running.stdin.write(script.encode())
         running.stdin.flush()
-        until(marker.exists)
+        until(ready)
         running.stdin.write(b"\n")
         running.stdin.flush()
-        said = running.stdout.read()
-        running.stdin.close()
+        yield running.stdin, running.stdout
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_script_that_is_asked_for_what_it_has_sends_it_and_ends(tmp_path: Path, together: bool) -> None:
+    """A bot that heard nothing for too long sends a line; the rest of a lane may hang for ever."""
+    hangs = ("sh", "-c", f"echo >{(marker := tmp_path / 'marker')}; sleep 60")
+    commands = Command("before", ("echo", "before")), Command("hangs", hangs, limit=timedelta(minutes=1))
+    asked = Batch.of([("p", command) for command in commands], Sampling(1), together)
+    script, began = asked.script(NONCE), time.monotonic()
+    with asked_when(marker.exists, script) as (ask, says):
+        said = says.read()
+        ask.close()
     unframer = Unframer(asked, NONCE)
     runs = [run for line in said.split(b"\n") for run in unframer.feed(line.decode())]
     assert [run.stdout for run in runs] == ["before\n"]
@@ -358,24 +367,11 @@ def test_what_a_look_answered_is_sent_though_a_process_of_it_cannot_be_killed(tm
     asked = Batch.of([("p", command) for command in commands], Sampling(1), together=True)
     script, unframer = asked.script(NONCE), Unframer(asked, NONCE)
     began, runs = time.monotonic(), list[Completed]()
-    with subprocess.Popen(
-        ["/bin/sh", "-c", launch_command(script)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        running.stdin.write(script.encode())
-        running.stdin.flush()
-        until(marker.exists)
-        running.stdin.write(b"\n")
-        running.stdin.flush()
-        while not runs and (line := running.stdout.readline()):
+    with asked_when(marker.exists, script) as (ask, says):
+        while not runs and (line := says.readline()):
             runs += unframer.feed(line.decode().rstrip("\n"))
         took = time.monotonic() - began
-        running.stdin.close()
+        ask.close()
     assert runs[0].stdout == "before\n"
     assert took < 14
 
