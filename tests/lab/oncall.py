@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from bot.demo.slack.message import Message
-from bot.demo.slack.people import BOB, BOT_USER
+from bot.demo.slack.people import ALICE, BOB, BOT_USER
 from bot.demo.slack.server import SlackWorkspace
 from tests.nodes.acting_fleet import ROOT
 
@@ -19,10 +19,10 @@ CHANNEL = "oncall-gpu"
 LONG, SOON = timedelta(minutes=10), timedelta(seconds=40)
 OFFER = ('"action_id": "approve"', "then reboot")
 ENDS = ("Resolved", "Escalated", "Cancelled", "Expired", "Declined")
-# Against anything but slack.com nobody acts unless that was written out.
+# Against anything but slack.com nobody acts unless that was written out. Alice may approve, but not what she asked for.
 POLICY = f"""[policy]
 acting = true
-approvers = ["{BOB.id}"]
+approvers = ["{ALICE.id}", "{BOB.id}"]
 """
 
 
