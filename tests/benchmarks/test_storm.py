@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import statistics
+import sys
 import time
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pytest
 
 from bot.demo.fleet_leaks import AUTO_RESTART
 from tests.alerts.bodies import SECRET, page_event, raw, signature
+from tests.nodes.acting_fleet import ROOT
 from tests.slack.replicas import ACTING, replicas, until
 
 pytestmark = pytest.mark.benchmark
@@ -23,37 +27,51 @@ SETTINGS = ACTING + '[slack]\nalerts_channel = "C0ONCALL01"\n[storm]\nalerts = 2
 ACK, SUMMARY = 1.0, 15.0  # seconds, at most; the goal on a quiet machine is 0.1 and 10
 
 
+async def send(addresses: list[str]) -> list[float]:
+    """Deliver all pages, each to one of the bots or else to the other; return how many seconds each answer took.
+
+    It runs as a process of its own: simulated nodes and Slack, which share the test's, would count as the bots' time.
+    """
+    took: list[float] = []
+
+    async def deliver(number: int) -> None:
+        body = raw(page_event(f"E{number}", f"Q{number}", title=f"node-{number % NODES} is slow ({number})"))
+        headers = {"X-PagerDuty-Signature": signature(body), "Content-Type": "application/json"}
+        for at in (addresses[number % len(addresses)], addresses[-1]):
+            began = time.monotonic()
+            try:
+                answer = await http.post(f"{at}/pagerduty", content=body, headers=headers)
+            except httpx.TransportError:  # the one that was killed: the sender tries another
+                addresses[:] = [other for other in addresses if other != at] or addresses
+                continue
+            assert answer.status_code == 202, answer.text
+            took.append(time.monotonic() - began)
+            return
+        raise AssertionError("nobody took it")
+
+    async with httpx.AsyncClient(timeout=10) as http, asyncio.TaskGroup() as sending:
+        for number in range(PAGES):
+            sending.create_task(deliver(number))
+            await asyncio.sleep(PACE)
+    return took
+
+
 async def test_storm_is_answered_and_summed_up_though_a_bot_is_killed(tmp_path: Path, database_url: str) -> None:
     nodes = {f"node-{number}": (AUTO_RESTART, None) for number in range(NODES)}
-    async with replicas(tmp_path, database_url, nodes, SETTINGS) as here, httpx.AsyncClient(timeout=10) as http:
+    async with replicas(tmp_path, database_url, nodes, SETTINGS) as here:
         here.here.environ = {**here.here.environ, "PAGERDUTY_WEBHOOK_SECRETS": SECRET}
         runners = [await here.joins() for _ in range(2)]
         addresses = [str(runner.logged("listening")["address"]) for runner in runners]
-        took: list[float] = []
-        alive = [0, 1]
-
-        async def deliver(number: int) -> None:
-            body = raw(page_event(f"E{number}", f"Q{number}", title=f"node-{number % NODES} is slow ({number})"))
-            headers = {"X-PagerDuty-Signature": signature(body), "Content-Type": "application/json"}
-            for at in (alive[number % len(alive)], alive[-1]):
-                began = time.monotonic()
-                try:
-                    answer = await http.post(f"{addresses[at]}/pagerduty", content=body, headers=headers)
-                except httpx.TransportError:  # the one that was killed: the sender tries another
-                    continue
-                assert answer.status_code == 202, answer.text
-                took.append(time.monotonic() - began)
-                return
-            raise AssertionError("nobody took it")
-
-        began, sending = time.monotonic(), list[asyncio.Task[None]]()
-        for number in range(PAGES):
-            sending.append(asyncio.create_task(deliver(number)))
-            if number == KILLED_AFTER:
-                alive.remove(0)
-                await runners[0].kill()
-            await asyncio.sleep(PACE)
-        await asyncio.gather(*sending)
+        began = time.monotonic()
+        sender = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "tests.benchmarks.test_storm", *addresses),
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        await asyncio.sleep(KILLED_AFTER * PACE)
+        await runners[0].kill()
+        printed, _ = await sender.communicate()
+        took = json.loads(printed)
 
         def summed_up() -> bool:
             said = [message.text for message in here.slack.messages("oncall-gpu")]
@@ -66,3 +84,8 @@ async def test_storm_is_answered_and_summed_up_though_a_bot_is_killed(tmp_path: 
         print(f"\nack of {len(took)} alerts: {acked}; the summary after {told:.1f} s")
         assert len(took) == PAGES
         assert hundredths[98] <= ACK
+        assert told <= SUMMARY
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(send(sys.argv[1:]))))
