@@ -23,7 +23,7 @@ from bot.domain.fold import fold, reckoning, triaged_in
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbooks
-from bot.domain.safe_text import listed, one_line, safe
+from bot.domain.safe_text import listed, one_line
 from bot.domain.verdict import without_secrets
 from bot.extras.bundles.bundle import (
     FORM,
@@ -459,7 +459,7 @@ def _shown(
 ) -> tuple[BundleHead, str]:
     """Return the head and the report that follow from the entries. Raises: ImpossibleEvent where that is beyond us."""
     with reckoning("its entries cannot be shown"):
-        report = safe(incident_text(incident, entries, context=ViewContext(words=PlanWords(ACTIONS))))
+        report = incident_text(incident, entries, context=ViewContext(words=PlanWords(ACTIONS)))
         return _head(incident, entries, before, last, at), report
 
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ from bot.domain.events import Escalated
 from bot.domain.fold import fold
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger
-from tests.record.incidents import VERDICT, WAYS
+from bot.surfaces.incidents import incident_text
+from tests.record.incidents import GROWTH, OPENING, TRIAGED, VERDICT, WAYS, entries
 from tests.record.keeping import keep
 
 ID = "7k3m9x2qpv"
@@ -238,3 +240,11 @@ def test_what_people_and_sources_wrote_is_made_safe_to_look_at(run: Run, url: st
         assert "\x1b" not in out
         assert "\u202e" not in out
         assert "x1b[31mred" in out
+
+
+def test_what_grows_is_made_safe_to_look_at() -> None:
+    grown = replace(TRIAGED, growth=replace(GROWTH, what="\x1b[31mred \u202egnp.exe"))
+    told = entries((OPENING, grown))
+    out = incident_text(fold(told), told)
+    assert not {"\x1b", "\u202e"} & set(out)
+    assert "x1b[31mred" in out
