@@ -36,7 +36,8 @@ from bot.domain.house_events import (
     NodeReleased,
     OlderNoted,
 )
-from bot.ledger.append_only import troubled_triggers
+from bot.domain.safe_text import one_line
+from bot.ledger.append_only import foreign_triggers, troubled_triggers
 from bot.ledger.audited_stream import (
     APART,
     CLOCK_OR_FORGED,
@@ -130,6 +131,10 @@ def audit(
         broken = [
             Broken("database", 0, f"the trigger {name}, which keeps entries from being changed, is missing or altered")
             for name in troubled_triggers(connection)
+        ]
+        unread += [
+            Broken("database", 0, f"what {one_line(name, 60)} does: a trigger or rule on the entries, and none of ours")
+            for name in foreign_triggers(connection)
         ]
         house = _House(_rows(connection, HOUSE), heads)
         mentions.add(house.mentions())
