@@ -42,10 +42,9 @@ class JsonLog:
             self._stream.flush()
 
     def _text(self, name: str, value: str) -> str:
-        value = value[: 4 * LONGEST]  # redacted before it is cut, because half a secret is not recognised
-        for secret in self._secrets:
+        for secret in self._secrets:  # before it is cut, because half a secret is not recognised
             value = value.replace(secret, MARK)
-        named: dict[str, str] = redacted({name: safe(value)})  # a field's name also says what it holds
+        named: dict[str, str] = redacted({name: safe(value[: 4 * LONGEST])})  # a field's name also says what it holds
         return next(iter(named.values()))[:LONGEST]
 
     def logger(self, name: str) -> logging.Logger:

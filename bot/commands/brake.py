@@ -84,7 +84,7 @@ def _show(arguments: argparse.Namespace, pulled: Entry | None, was_there: bool, 
         print("off")
     else:
         reason = one_line(str(pulled.body.get("reason", "")), 500)
-        print(f"on: pulled by {pulled.by} at {pulled.at:%Y-%m-%d %H:%M:%S} UTC: {reason}")
+        print(f"on: pulled by {one_line(pulled.by, 140)} at {pulled.at:%Y-%m-%d %H:%M:%S} UTC: {reason}")
     if is_served:
         return
     place = named(database_url(arguments.environ))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.commands.parser import as_called, called
 from bot.domain.errors import UsageError
+from bot.domain.safe_text import safe_value
 
 if TYPE_CHECKING:
     from bot.domain.entry import NotedHead
@@ -130,9 +131,9 @@ def width(elsewhere: int = 80) -> int:
 
 
 def as_json(document: Any) -> str:
-    """Return a document as JSON, laid out for people; with escapes where stdout is no UTF-8, which takes any letter."""
+    """Return a document as JSON, laid out for people, its texts made safe; with escapes where stdout is no UTF-8."""
     is_utf8 = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
-    return json.dumps(document, ensure_ascii=not is_utf8, indent=2)
+    return json.dumps(safe_value(document), ensure_ascii=not is_utf8, indent=2)
 
 
 def plan_words() -> PlanWords:

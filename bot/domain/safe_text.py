@@ -47,7 +47,7 @@ def safe_value(value: Any) -> Any:
         return safe(value)
     if isinstance(value, Mapping):
         return {safe(name): safe_value(held) for name, held in value.items()}
-    return [safe_value(held) for held in value] if isinstance(value, list) else value
+    return [safe_value(held) for held in value] if isinstance(value, list | tuple) else value
 
 
 def decode(raw: bytes) -> str:

@@ -49,5 +49,20 @@ def troubled_triggers(connection: Connection) -> Iterator[str]:
             yield "entries_stay"
 
 
+# A trigger or a rule may change or drop what is written, and nobody who writes would notice.
+_OTHERS = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'entries' ORDER BY name",
+    "postgresql": """
+        SELECT tgname FROM pg_trigger WHERE tgrelid = 'entries'::regclass AND NOT tgisinternal
+        UNION SELECT rulename FROM pg_rewrite WHERE ev_class = 'entries'::regclass ORDER BY 1""",
+}
+
+
+def foreign_triggers(connection: Connection) -> tuple[str, ...]:
+    """Return the names of triggers and rules on the entries that no migration made."""
+    found = connection.exec_driver_sql(_OTHERS[connection.dialect.name]).scalars()
+    return tuple(str(name) for name in found if name not in _SQLITE)
+
+
 def _plain(text: object) -> str:
     return " ".join(str(text).split())

@@ -36,11 +36,21 @@ from bot.domain.house_events import (
     NodeReleased,
     OlderNoted,
 )
-from bot.ledger.append_only import troubled_triggers
-from bot.ledger.audited_stream import APART, NO_FOLLOWERS, NOT_ITS_END, TABLES, AuditedStream, Follower
+from bot.domain.safe_text import one_line
+from bot.ledger.append_only import foreign_triggers, troubled_triggers
+from bot.ledger.audited_stream import (
+    APART,
+    CLOCK_OR_FORGED,
+    NO_FOLLOWERS,
+    NOT_ITS_END,
+    TABLES,
+    AuditedStream,
+    Follower,
+    contradictions,
+)
 from bot.ledger.chain import FIELDS, Broken, Chain
 from bot.ledger.database import Database
-from bot.ledger.entries import NONE_OLDER
+from bot.ledger.entries import NONE_OLDER, database_time
 from bot.ledger.incidents import LINE
 from bot.ledger.mentions import UNSURE, Kind, Mention, Mentions
 from bot.ledger.pruning import SHORTEST
@@ -122,12 +132,16 @@ def audit(
             Broken("database", 0, f"the trigger {name}, which keeps entries from being changed, is missing or altered")
             for name in troubled_triggers(connection)
         ]
+        unread += [
+            Broken("database", 0, f"what {one_line(name, 60)} does: a trigger or rule on the entries, and none of ours")
+            for name in foreign_triggers(connection)
+        ]
         house = _House(_rows(connection, HOUSE), heads)
         mentions.add(house.mentions())
         mentions.add(_of_tables(connection))
         mentions.complete()
         broken += house.chain.broken
-        unread += [house.unread] if house.unread is not None else []
+        unread += house.unclear(database_time(connection))
         entries += house.chain.entries
         for stream, rows in groupby(_rows(connection), key=lambda row: row[0]):
             audited = AuditedStream(str(stream), mentions.take(stream), not house.chain.broken, followers)
@@ -139,7 +153,7 @@ def audit(
             entries += audited.chain.entries
             incidents += not is_wave(audited.stream)
             stepped_over += audited.is_stepped_over
-        broken += _without_entries(mentions.left())
+        broken += _without_entries(mentions.left(), unread)
     broken += heads.missing(house.chain.head)
     return Audit(entries, incidents, house.chain.head, tuple(broken), tuple(unread), stepped_over)
 
@@ -185,6 +199,13 @@ class _House:
                         Broken(HOUSE, entry.seq, "notes an entry with a number that none can have")
                     )
 
+    def unclear(self, now: str) -> list[Broken]:
+        """Return what this program cannot say of it: a time to come makes nothing old enough to be pruned."""
+        head, at = self.chain.head, self._last[1]
+        is_ahead = bool(at) and instant_of(at) - instant_of(now) > APART
+        ahead = Broken(HOUSE, head.seq, f"is dated {at}, which is still to come: a clock was ahead, or it is forged")
+        return [self.unread] if self.unread is not None else [ahead] if is_ahead else []
+
     def _out_of_place(self, entry: Entry, event: Event) -> str:
         """Say what no program writes there, though it could be read."""
         if not isinstance(event, HOUSE_EVENTS):
@@ -215,7 +236,7 @@ def _mentions_of(event: Event, at: str) -> Iterator[Mention]:
     if isinstance(event, EntryAnchored):
         yield Mention(event.incident, "anchor", event.seq, event.head, at)
     elif isinstance(event, IncidentEnded):
-        yield Mention(event.incident, "end", event.seq, event.head, "" if at.startswith(UNSURE) else at)
+        yield Mention(event.incident, "end", event.seq, event.head, at)
     elif isinstance(event, NodeReleased):
         yield Mention(event.incident, "released", 0, event.node)
     elif isinstance(event, IncidentsPruned | OlderNoted):
@@ -246,20 +267,40 @@ def _of_tables(connection: Connection) -> Iterator[Mention]:
         yield Mention(row.incident, "attempt", 0, [row.node, row.remedy, row.machine_id, row.cure, row.at])
 
 
-def _without_entries(mentions: Iterator[Mention]) -> Iterator[Broken]:
-    """Yield what is said about incidents without entries."""
+def _without_entries(mentions: Iterator[Mention], unread: list[Broken]) -> Iterator[Broken]:
+    """Yield what is said about incidents without entries; add to `unread` what an old clock may have done."""
     for stream, of_stream in groupby(mentions, key=lambda mention: mention.stream):
-        kinds = {mention.kind: mention for mention in of_stream}
-        end, pruned = kinds.get("end"), kinds.get("pruned")
-        if end and pruned:
-            if (end.seq, end.value) != (pruned.seq, pruned.value):
-                yield Broken(stream, pruned.seq, "was pruned at another entry than the end that house noted")
-            elif end.at and instant_of(end.at) - instant_of(pruned.at) > APART:
-                yield Broken(stream, pruned.seq, f"was pruned as of {pruned.at}, and ended at {end.at}")
-        elif end:
-            yield Broken(stream, 0, NOT_ITS_END.format(end.seq))
+        said = tuple(of_stream)
+        yield from contradictions(stream, said)
+        kinds = {mention.kind: mention for mention in said}
+        if "end" in kinds and "pruned" in kinds:
+            for broken, is_sure in _of_pruned(stream, [each for each in said if each.kind in ("anchor", "end")], said):
+                if is_sure:
+                    yield broken
+                else:
+                    unread.append(broken)
+        elif "end" in kinds:
+            yield Broken(stream, 0, NOT_ITS_END.format(kinds["end"].seq))
         elif "anchor" in kinds or "older" in kinds:
             yield Broken(stream, 0, "was noted in house but has no entries: they were removed")
         for kind, table in TABLES.items():
             if kind in kinds:
                 yield Broken(stream, 0, f"stands in the table {table} but has no entries")
+
+
+def _of_pruned(stream: str, notes: Sequence[Mention], said: Sequence[Mention]) -> Iterator[tuple[Broken, bool]]:
+    """Yield why it may not have been pruned, and whether that is sure: it ends with its last note, which was before."""
+    last = max(notes, key=lambda note: (note.seq, note.kind == "end"))
+    for pruned in (each for each in said if each.kind == "pruned"):
+        if last.kind != "end" or (last.seq, last.value) != (pruned.seq, pruned.value):
+            yield Broken(stream, pruned.seq, "was pruned at another entry than the end that house noted"), True
+            return
+        until = instant_of(pruned.at) + APART
+        late = [note for note in notes if instant_of(note.at.removeprefix(UNSURE)) > until]
+        if not late:
+            continue
+        note = min(late, key=lambda note: (note.at.startswith(UNSURE), note.kind != "end"))
+        is_sure, at = not note.at.startswith(UNSURE), note.at.removeprefix(UNSURE)
+        says = f"was pruned as of {pruned.at}, and {'ended' if note.kind == 'end' else 'was noted'} at {at}"
+        yield Broken(stream, pruned.seq, says if is_sure else f"{says}: {CLOCK_OR_FORGED}"), is_sure
+        return

@@ -20,6 +20,7 @@ from bot.ledger.mentions import UNSURE, Kind, Mention, as_json
 
 NOT_ITS_END = "does not end as noted in house, with entry {0}: entries were removed, added or rewritten"
 TABLES: Mapping[Kind, str] = {"line": "incidents", "hold": "holds", "attempt": "attempts", "wave": "waves"}
+CLOCK_OR_FORGED = "a clock was set back, or it is forged"
 _NOTES = ("anchor", "end", "older")
 APART = timedelta(minutes=1)  # of what a transaction writes: an older program asked for the time more than once
 
@@ -60,8 +61,9 @@ class AuditedStream:
         self.stream = stream
         self._follower = followers.get(WAVES)
         self.chain = Chain(stream)
-        self._anchors = {mention.seq: mention.value for mention in mentions if mention.kind in _NOTES}
-        self._noted_at = {mention.seq: mention.at for mention in mentions if mention.kind == "anchor"}
+        # The first note of an entry counts: a later one, which anybody may append, never takes its place.
+        self._anchors = {mention.seq: mention.value for mention in reversed(mentions) if mention.kind in _NOTES}
+        self._noted_at = {mention.seq: mention.at for mention in reversed(mentions) if mention.kind == "anchor"}
         self._end = max((mention.seq for mention in mentions if mention.kind == "end"), default=0)
         self._older = max((mention.seq for mention in mentions if mention.kind == "older"), default=0)
         self._rows = {mention.kind: mention.value for mention in mentions if mention.kind not in _NOTES}
@@ -73,7 +75,7 @@ class AuditedStream:
         self._wave: Any = None
         self._is_rewritten = False
         self._goes_on = True  # while every entry so far could be read and followed
-        self._broken: list[Broken] = []
+        self._broken = list(contradictions(stream, mentions))
         self.unread: Broken | None = None  # where this program cannot say what the rest of the stream means
 
     def read(self, row: Sequence[Any]) -> bool:
@@ -91,7 +93,7 @@ class AuditedStream:
         if at and entry is not None and instant_of(at) - entry.at > APART:
             says = f"is dated {instant_text(entry.at)}, and house noted it at {at}"
             if self._noted_at[seq].startswith(UNSURE):
-                self.unread = self.unread or Broken(self.stream, seq, f"{says}: a clock was set back, or it is forged")
+                self.unread = self.unread or Broken(self.stream, seq, f"{says}: {CLOCK_OR_FORGED}")
             else:
                 self._broken.append(Broken(self.stream, seq, f"{says}: it is dated back"))
         is_due = seq > self._older and (seq == 1 or row[4] in ANCHORED) and not self.chain.broken
@@ -192,6 +194,15 @@ class AuditedStream:
     def _is_anchored(self, entry: Entry | None) -> bool:
         """True if a present-day program wrote the entry: it wrote the tables in the same transaction."""
         return entry is not None and entry.seq in self._anchors and entry.seq > self._older
+
+
+def contradictions(stream: str, mentions: Sequence[Mention]) -> Iterator[Broken]:
+    """Yield the first entry that `house` notes as two different ones, which no program writes."""
+    noted = dict[int, Any]()
+    for mention in mentions:
+        if mention.kind in _NOTES and noted.setdefault(mention.seq, mention.value) != mention.value:
+            yield Broken(stream, mention.seq, "was noted in house twice, with different hashes: one is forged")
+            return
 
 
 def _machine_of(incident: Incident) -> str:

@@ -109,7 +109,7 @@ class Database:
         """
         parsed = _parsed(url)
         path = _file(parsed)
-        sentence = f"The ledger at {path or parsed.render_as_string(hide_password=True)} cannot be used"
+        sentence = f"The ledger at {_named(parsed)} cannot be used"
         engine = _sqlite(path, busy) if path is not None else _postgresql(parsed, busy)
         database = cls(engine, sentence, busy)
         try:
@@ -225,7 +225,7 @@ def is_there(url: str) -> bool:
 def _parsed(url: str) -> URL:
     try:
         parsed = make_url(url)
-    except ArgumentError as no:
+    except (ArgumentError, ValueError) as no:  # a port that is no number
         raise SettingsError(
             "ZOMBIE_DATABASE_URL is not the URL of a database.", "Write sqlite:////folder/zombie.db or postgresql://…"
         ) from no
@@ -241,6 +241,11 @@ def _parsed(url: str) -> URL:
 
 def _file(url: URL) -> Path | None:
     return Path(url.database or "") if url.get_backend_name() == "sqlite" else None
+
+
+def _named(url: URL) -> str:
+    """Return where it is, for people: without the password, and without the parameters, among which one may be."""
+    return str(_file(url) or url.set(query={}).render_as_string(hide_password=True))
 
 
 def _sqlite(path: Path, busy: timedelta) -> Engine:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, select
 
 from bot.domain.entry import Entry, Event, Head, body_of, chained, instant_of, instant_text, kind_of, written
-from bot.domain.errors import Conflict, UnreadableEntry
+from bot.domain.errors import Conflict, LedgerUnavailable, UnreadableEntry
 from bot.domain.house_events import (
     HOUSE,
     CaptureApproved,
@@ -55,7 +55,7 @@ _LAST = (
     .order_by(ENTRIES.c.seq.desc())
     .limit(1)
 )
-_INSERT = insert(ENTRIES)
+_INSERT = insert(ENTRIES).execution_options(preserve_rowcount=True)
 _LATER = (
     select(ENTRIES)
     .where(
@@ -179,7 +179,7 @@ def append_entry(
 
 
 def insert_entry(connection: Connection, entry: Entry) -> None:
-    """Insert an entry."""
+    """Insert an entry. Raises: LedgerUnavailable when a trigger or a rule drops it: nothing may be done unrecorded."""
     row = {
         "stream": entry.stream,
         "seq": entry.seq,
@@ -189,7 +189,11 @@ def insert_entry(connection: Connection, entry: Entry) -> None:
         "body": written(entry.body),
         "hash": entry.hash,
     }
-    connection.execute(_INSERT, row)
+    if connection.execute(_INSERT, row).rowcount != 1:
+        raise LedgerUnavailable(
+            f"The database did not keep entry {entry.stream}/{entry.seq}.",
+            "A trigger or a rule of its own drops it: zombie audit verify",
+        )
 
 
 class HouseEntries:

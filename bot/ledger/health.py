@@ -18,7 +18,7 @@ from bot.domain.entry import Entry, Head, instant_of
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE
 from bot.ledger import holds
-from bot.ledger.database import Database, _file, _parsed, _postgresql, _reason, _try_next, is_there
+from bot.ledger.database import Database, _file, _named, _parsed, _postgresql, _reason, _try_next, is_there
 from bot.ledger.entries import database_time, head_of
 from bot.ledger.inbox import GIVEN_UP
 from bot.ledger.leases import live
@@ -64,8 +64,7 @@ def named(url: str) -> str:
 
     Raises: SettingsError when the URL cannot be used.
     """
-    parsed = _parsed(url)
-    return str(_file(parsed) or parsed.render_as_string(hide_password=True))
+    return _named(_parsed(url))
 
 
 def holds_ledger(url: str, patience: timedelta = PATIENCE) -> bool:

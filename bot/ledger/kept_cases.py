@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
 from datetime import timedelta
@@ -50,7 +51,7 @@ class KeptCases:
     def text(self, incident: str, digest: str, most: int = MOST_TEXT) -> str | None:
         """Return the text of a case; None where it is no longer stored, or has more than `most` bytes.
 
-        Raises: LedgerUnavailable when the database cannot be read, or the case in it is damaged.
+        Raises: LedgerUnavailable when the database cannot be read, or the case in it is damaged or has another content.
         """
         with self._database.reading() as connection:
             row = connection.execute(_ONE, {"of_incident": incident, "of_digest": digest}).one_or_none()
@@ -60,7 +61,11 @@ class KeptCases:
             if row[0] is None:
                 raise ValueError("it is larger than any that is kept")
             raw = zlib.decompressobj().decompress(row[0], most + 1)
-            return raw.decode() if len(raw) <= most else None
+            if len(raw) > most:
+                return None
+            if hashlib.sha256(raw[: raw.rfind(b"\n", 0, -1) + 1]).hexdigest() != digest:  # of all but the last line
+                raise ValueError("it is not the one that its entry names")
+            return raw.decode()
         except (zlib.error, ValueError) as no:
             raise LedgerUnavailable(f"The case of incident {incident} is damaged: {no}.") from no
 

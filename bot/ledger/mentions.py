@@ -27,8 +27,8 @@ class Mention:
 
     Shape: of an `end`, an `anchor`, an `older` and a `pruned`, `seq` and `value` are an entry's number and hash; of a
     `line`, a `hold`, an `attempt` or a `wave`, `value` is a row of that table as JSON. `at` is when an `end` or an
-    `anchor` was noted, empty if not known; an anchor's is behind `UNSURE` where a clock that was set back may have made
-    it. Of a `pruned` it is before when it had to have ended.
+    `anchor` was noted, behind `UNSURE` where a clock that was set back may have made it. Of a `pruned` it is before
+    when it had to have ended.
     """
 
     stream: str

@@ -80,7 +80,7 @@ def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80,
     words = [view.id, view.node or "(node not known)", view.state.value, incident.summary.cause or ""]
     lines = ["  ".join(words).rstrip()]
     if incident.group:
-        lines.append(f"  group {safe(incident.group)}")
+        lines.append(f"  group {incident.group}")
     lines += wrapped(plain(joined(((f"{view.headline}.",), view.story, group.needs))), width, "  ")
     if view.growth is not None:
         lines.append(f"  {sparkline(view.growth)}  {view.growth.what}, up to {view.growth.latest.value:,.0f}")
@@ -98,7 +98,7 @@ def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80,
     if incident.verdict is not None:
         shown_only = incident.proposal is None
         lines += ["", verdict_text(incident.verdict, width, words=context.words, shown_only=shown_only).rstrip("\n")]
-    return "\n".join(lines) + "\n"
+    return safe("\n".join(lines)) + "\n"
 
 
 def plan_of(incident: Incident) -> Plan | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bot.domain.incident import Incident
 from bot.domain.pagerduty import OURS, OutgoingAlert, page_of
-from bot.domain.safe_text import one_line, redacted_text
+from bot.domain.safe_text import one_line, redacted, redacted_text, safe_value
 from bot.domain.verdict import Verdict
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.standing import choice_words
@@ -119,7 +119,7 @@ def not_fixed(incident: Incident, context: ViewContext = NOTHING) -> OutgoingAle
         "try_next": view.escalated.try_next,
         "done": [step.sentence for step in view.plan.steps[: len(incident.steps)]] if view.plan is not None else [],
     }
-    clean = {name: redacted_text(text) if isinstance(text, str) else text for name, text in details.items()}
+    clean = safe_value(redacted(details))
     return OutgoingAlert(
         f"{OURS}{view.id}", redacted_text(one_line(words, 1000)), one_line(view.node, 200), details=clean
     )
@@ -166,7 +166,7 @@ def _to_do(group: GroupView, story: Sentence = ()) -> Iterator[str]:
     if words := plain(joined((story, group.needs))):
         yield f"→ {one_line(words, STORY)}"
     if group.choices:
-        yield f"In Slack: {choice_words(group.choices)}."
+        yield one_line(f"In Slack: {choice_words(group.choices)}.", STORY)
 
 
 def _badness(view: IncidentView) -> tuple[int, int]:

@@ -104,5 +104,11 @@ class KubernetesApi:
             )
         found = known.get(cluster)
         assert found is not None
+        if found.cluster.insecure:  # as with SSH: whoever answers would get the login, and be asked to drain
+            raise UnknownCluster(
+                f"{self._kubeconfig} switches the check of {one_line(cluster, 60)}'s certificate off "
+                "(insecure-skip-tls-verify).",
+                "Name its certificate-authority there.",
+            )
         # No user is needed where a proxy or the network authenticates.
         return found if found.user is not None else found._replace(user=User())

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bot.domain.alert import BOT
-from bot.domain.errors import ImpossibleEvent
+from bot.domain.errors import ImpossibleEvent, LedgerUnavailable
 from bot.domain.events import Approved, Endorsed, IncidentEvent, PlanProposed, StepStarted, StepVerified
-from bot.domain.house_events import HOUSE, EntryAnchored
+from bot.domain.house_events import HOUSE, BrakePulled, EntryAnchored
 from bot.ledger import Database, Ledger, audit
 from tests.record.incidents import APPROVER, ASKER, OPENING, PLAN, PROPOSED, TRIAGED
 from tests.record.keeping import keep
@@ -82,3 +82,42 @@ def test_trigger_that_is_gone_switched_off_or_altered_is_found(
                 connection.exec_driver_sql(statement)
         (broken,) = audit(database).broken
     assert str(broken).startswith("database: the trigger entries_stay")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name", "change"),
+    [
+        (
+            "sqlite",
+            "drops",
+            """CREATE TRIGGER drops BEFORE INSERT ON entries WHEN NEW.kind = 'BrakePulled'
+            BEGIN SELECT RAISE(IGNORE); END""",
+        ),
+        (
+            "postgresql",
+            "drops",
+            "CREATE RULE drops AS ON INSERT TO entries WHERE NEW.kind = 'BrakePulled' DO INSTEAD NOTHING",
+        ),
+        (
+            "postgresql",
+            "drops",
+            """CREATE FUNCTION drops() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+            CREATE TRIGGER drops BEFORE INSERT ON entries FOR EACH ROW EXECUTE FUNCTION drops()""",
+        ),
+    ],
+)
+def test_trigger_that_drops_what_is_written_lets_nothing_be_done_and_is_told(
+    dialect: str, name: str, change: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'z.db'}" if dialect == "sqlite" else ""
+    with Database.open(url or request.getfixturevalue("postgresql").new_database()) as database:
+        with database.writing() as connection:
+            connection.exec_driver_sql(change)
+        with pytest.raises(LedgerUnavailable, match="did not keep entry house/1"):
+            Ledger(database).append(HOUSE, None, BrakePulled("rollout"), "terminal:ann")
+        assert Ledger(database).read(HOUSE) == ()
+        found = audit(database)
+    assert (found.broken, [str(each) for each in found.unread]) == (
+        (),
+        [f"database: what {name} does: a trigger or rule on the entries, and none of ours"],
+    )

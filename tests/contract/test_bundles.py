@@ -18,6 +18,7 @@ from sqlalchemy import text
 
 from bot.__main__ import main
 from bot.app.parts import library
+from bot.commands.record import kept_case
 from bot.domain.case import read_case
 from bot.domain.command import Completed
 from bot.domain.entry import NotedHead, chained
@@ -25,6 +26,7 @@ from bot.domain.errors import BundleError, LedgerUnavailable
 from bot.domain.events import AlertCleared, Triaged
 from bot.extras.bundles.bundle import FORM, Bundle, BundleHead
 from bot.extras.bundles.verification import verified
+from bot.extras.reports.report_maker import report_data
 from bot.ledger import KeptCases, Ledger, audit
 from bot.ledger.excerpt import KeptEntry
 from tests.contract.test_why import FOUNDING
@@ -247,6 +249,23 @@ def test_forged_case_of_any_size_is_left_out_in_little_memory(tmp_path: Path) ->
             connection.execute(swell, {"body": os.urandom(2 * 1024 * 1024)})
         with pytest.raises(LedgerUnavailable, match="larger than any that is kept"):
             bundle_of(database, incident_id)
+
+
+def test_case_that_was_exchanged_in_the_database_is_nobodys(tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        incident_id, other = judged(database), judged(database, replace(NODE, name="another"))
+        digest = next(e.event.case for e in Ledger(database).read(incident_id) if isinstance(e.event, Triaged))
+        with database.writing() as connection:
+            exchanged = "UPDATE kept_cases SET body = (SELECT body FROM kept_cases WHERE incident = :other)"
+            connection.execute(text(f"{exchanged} WHERE incident = :id"), {"other": other, "id": incident_id})
+        for use in (
+            lambda: KeptCases(database).text(incident_id, digest),
+            lambda: bundle_of(database, incident_id),
+            lambda: kept_case({"ZOMBIE_STATE_DIR": str(tmp_path)}, incident_id),
+        ):
+            with pytest.raises(LedgerUnavailable, match="not the one that its entry names"):
+                use()
+        assert "not the one that its entry names" in report_data(database, incident_id, library(), BEGAN_AT).no_why
 
 
 def test_broken_record_is_not_exported(tmp_path: Path) -> None:

@@ -596,3 +596,11 @@ def test_large_bundle_takes_little_memory_also_without_unicode(scene: Scene, wha
     said, ended_with, megabytes = measured(tmp_path, "verify", str(path))
     assert (ended_with, "Traceback" in said) == (status, False), said[-600:]
     assert megabytes <= 150
+
+
+def test_field_that_nobody_here_knows_is_told(scene: Scene) -> None:
+    first, *rest = lines_of(scene.bundle)
+    raw = sealed([first[:-1] + ',"signed_off_by":"the auditor"}', *rest])
+    found = looked_at(raw, scene.head)
+    assert (damage(raw), found.broken) == ((), [])
+    assert found.unproven == ["the head: its field signed_off_by is not known here, and nothing says that it is right"]

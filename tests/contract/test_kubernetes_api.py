@@ -223,6 +223,25 @@ async def test_certificates_of_the_clusters_own_authority_are_the_login_and_no_o
         assert len(server.calls) == 1
 
 
+async def test_cluster_whose_certificate_is_not_checked_is_asked_nothing(tmp_path: Path) -> None:
+    authority = Authority.made()
+    certificate, key = authority.issued("server")
+    (tmp_path / "server.pem").write_bytes(certificate + key)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(tmp_path / "server.pem")
+    async with ClusterServer.running(Cluster.of([DemoNode("n1", lambda: "boot-1")], [], lambda: 0.0), tls) as server:
+        told = json.loads(server.kubeconfig("prod"))
+        told["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
+        (tmp_path / "config").write_text(json.dumps(told))
+        api = KubernetesApi(tmp_path / "config")
+        try:
+            with pytest.raises(UnknownCluster, match="certificate off"):
+                await api.call("prod", NODE, LIMIT)
+        finally:
+            await api.close()
+        assert server.calls == []
+
+
 async def test_authority_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
     told = json.loads(config("https://127.0.0.1:1"))
     nobody = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n").decode()

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, create_engine, text
 from bot.__main__ import main
 from bot.domain.entry import NOTHING_BEFORE, Head, NotedHead, chained, written
 from bot.domain.fold import fold
-from bot.domain.house_events import HOUSE, BrakePulled, EntryAnchored, OlderNoted
+from bot.domain.house_events import HOUSE, BrakePulled, EntryAnchored, IncidentEnded, OlderNoted
 from bot.domain.transitions import State
 from bot.ledger import Audit, Database, Ledger, exported
 from bot.ledger.append_only import TRIGGERS
@@ -528,6 +528,32 @@ def test_house_rewritten_after_a_noted_head_is_found_by_it(filled: Database) -> 
 def test_chain_written_anew_is_found_by_the_end_that_the_house_noted(filled: Database) -> None:
     found = after(filled, rewritten(filled, ENDED, {"by": "slack:T1/SOMEBODYELSE"}))
     assert [(one.stream, one.seq) for one in found.broken] == [(ENDED, 1), (ENDED, Ledger(filled).head(ENDED).seq)]
+
+
+def renoted(
+    database: Database, stream: str, note: type[EntryAnchored | IncidentEnded]
+) -> Callable[[Connection], object]:
+    """A forger who writes an incident anew, and has `house` note each of its entries again, after the true notes."""
+
+    anew = rewritten(database, stream, {"by": "slack:T1/SOMEBODYELSE"})
+
+    def forge(connection: Connection) -> None:
+        anew(connection)
+        for entry in read_stream(connection, stream):
+            fields = (stream, entry.kind, entry.seq, entry.hash)
+            append_entry(connection, HOUSE, None, note(*fields), "bot", database_time(connection))
+
+    return forge
+
+
+@on_both
+@pytest.mark.parametrize("note", [EntryAnchored, IncidentEnded])
+@pytest.mark.parametrize("stream", [ENDED, OPEN])
+def test_later_note_does_not_take_the_place_of_the_first(
+    filled: Database, stream: str, note: type[EntryAnchored | IncidentEnded]
+) -> None:
+    found = after(filled, renoted(filled, stream, note), Ledger(filled).head(HOUSE).noted)
+    assert f"{stream}/1: is not the entry that house noted: it was rewritten" in map(str, found.broken)
 
 
 @on_both

@@ -19,7 +19,7 @@ from bot.domain.house_events import HOUSE
 from bot.domain.post import Post
 from bot.domain.transitions import State
 from bot.ledger import Database, Leases, Ledger, Outbox, audit, is_there
-from bot.ledger.health import holds_ledger, is_served
+from bot.ledger.health import holds_ledger, is_served, named
 from bot.ledger.migrations import VERSION, migrate
 from tests.record.incidents import ASKER, OPENING, VERDICT, VERIFIED
 from tests.record.postgresql import Postgresql
@@ -163,6 +163,7 @@ def test_file_and_its_folder_are_made_for_their_owner_alone(tmp_path: Path) -> N
         ("mysql://root@db/zombie", "cannot be kept in mysql"),
         ("sqlite://", "cannot be kept in memory"),
         ("sqlite:///:memory:", "cannot be kept in memory"),
+        ("postgresql://ann:hunter2@db:port/zombie", "is not the URL of a database"),
     ],
 )
 def test_url_that_cannot_be_used_is_a_setting_that_is_wrong(url: str, says: str) -> None:
@@ -190,10 +191,13 @@ def test_place_that_cannot_be_used_is_named_and_no_password_is(tmp_path: Path) -
         f"sqlite:///{tmp_path}/text.db",
         f"sqlite:///{tmp_path}",
         refused,
+        "postgresql://127.0.0.1:1/zombie?user=ann&password=hunter2",
+        "postgresql://ann@127.0.0.1:1/zombie?sslpassword=hunter2",
     ):
         with pytest.raises(LedgerUnavailable, match=r"The ledger at .* cannot be used: ") as no:
             Database.open(url, busy=timedelta(seconds=1))
         assert "hunter2" not in str(no.value)
+        assert "hunter2" not in named(url)
 
 
 def test_whether_there_is_a_ledger_and_who_serves_is_told_without_making_one(database_url: str) -> None:

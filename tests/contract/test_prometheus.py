@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,18 +17,25 @@ from hypothesis import strategies as st
 
 from bot.app.extras import extras_in_force
 from bot.domain.contracts import Listener
+from bot.domain.entry import written
 from bot.domain.errors import CannotRead
+from bot.domain.json_form import plain
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
+from bot.domain.probe import Snapshot
 from bot.domain.verdict import Evidence, Verdict
 from bot.extras.history.node_names import names_of
 from bot.extras.history.past import with_past
 from bot.extras.history.prometheus import AT_ONCE, PrometheusHistory, _instance, _series
 from bot.extras.history.prometheus_questions import QUESTIONS
+from bot.probes.host import HostReading
+from bot.response.diagnosis.growing import grown
 from bot.settings import Settings
 from tests.monitoring.exporters import KNOWN
 from tests.monitoring.prometheus import Prometheus, simulated
 from tests.monitoring.promql import selectors
+from tests.unit.response.diagnosis.test_growing import Before, Kept
+from tests.unit.response.diagnosis.test_growing import playbook as counting
 from tests.unit.surfaces.verdicts import FOUNDING
 
 NODE = Node("node-1", "10.0.0.7", labels={"instance_id": "i-0abc"})
@@ -278,5 +286,32 @@ async def test_what_a_cause_counts_is_read_hour_by_hour(prometheus: Prometheus) 
         assert looks[-1].value - looks[0].value == pytest.approx(14 * 24, rel=0.01)
         assert await past.counted(NODE, "disk-full", UNTIL) == ()
         assert await past.counted(Node("elsewhere", "192.0.2.1"), "leaked-memory-cgroups", UNTIL) == ()
+    finally:
+        await past.close()
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        "[[1e18,'1'],[1e19,'2']]",
+        "[[-1e300,'1'],[253402300800,'2']]",
+        "[[{now},'1e308'],[{later},'0'],[{latest},'1.7e308']]",
+        "[[{now},'1e308'],[{now}.00002,'0'],[{latest},'1']]",
+    ],
+)
+async def test_count_that_none_can_be_costs_no_verdict(prometheus: Prometheus, points: str) -> None:
+    began = int(UNTIL.timestamp()) - 7200
+    values = points.replace("'", '"').format(now=began, later=began + 60, latest=began + 3600)
+    series = f'{{"metric":{{"instance":"node-1"}},"values":{values}}}'
+    prometheus.broken.append(answers(200, f'{{"data":{{"resultType":"matrix","result":[{series}]}}}}'.encode()))
+    past = PrometheusHistory(prometheus.url, NODES)
+    try:
+        looks = await past.counted(NODE, "leaked-memory-cgroups", UNTIL)
+        host = HostReading("5.4.0", "boot", timedelta(hours=20))
+        snapshot = Snapshot(NODE.name, UNTIL, timedelta(0), {"host": host})
+        told = await grown(Kept(), NODE.name, snapshot, counting(), None, [Before(looks)])
+        assert written(plain(told))
+        with contextlib.suppress(CannotRead):
+            assert all(len(one.says) < 300 for one in await past.before(NODE, UNTIL))
     finally:
         await past.close()

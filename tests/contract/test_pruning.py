@@ -9,11 +9,20 @@ import pytest
 from sqlalchemy import delete, func, select, text
 from sqlalchemy.exc import DBAPIError
 
+from bot.domain.entry import instant_text
 from bot.domain.events import AlertReceived, Cancelled, Escalated, IncidentEvent
-from bot.domain.house_events import HOUSE, IncidentsPruned
+from bot.domain.house_events import (
+    HOUSE,
+    BrakePulled,
+    EntryAnchored,
+    HouseEvent,
+    IncidentEnded,
+    IncidentsPruned,
+)
 from bot.domain.post import Post
 from bot.ledger import Database, Ledger, Outbox, Pruned, Pruner, audit
 from bot.ledger.dedup_store import DedupStore
+from bot.ledger.entries import append_entry, database_time
 from bot.ledger.inbox import Inbox
 from bot.ledger.leases import Leases
 from bot.ledger.pruning import deletions_allowed
@@ -152,6 +161,77 @@ def test_incident_of_today_that_was_pruned_is_found(database: Database, before: 
     removed_by_hand(database, "gone", before)
     first = audit(database).broken[0]
     assert f"{first.stream}: {first.says}".startswith(says)
+
+
+def noted_again(database: Database, *notes: HouseEvent, at: str = "") -> None:
+    """A forger appends to `house`; the notes have one time, as where a clock was set back."""
+    with database.writing() as connection:
+        now = at or database_time(connection)
+        for event in notes:
+            append_entry(connection, HOUSE, None, event, "bot", now)
+
+
+BEFORE = datetime.now(UTC) - timedelta(days=3)
+
+
+@pytest.mark.parametrize("seq", [2, 3])
+def test_later_note_of_an_end_makes_it_no_older(database: Database, seq: int) -> None:
+    tell(Ledger(database), "gone", "gone", Cancelled("asked twice"))
+    end = Ledger(database).head("gone")
+    again = IncidentEnded("gone", "cancelled", seq, end.hash if seq == end.seq else "ab" * 32)
+    pruned = IncidentsPruned({"gone": f"{again.seq}:{again.head}"}, BEFORE)
+    noted_again(database, BrakePulled("rollout"), again, pruned)
+    with database.writing() as connection, deletions_allowed(connection):
+        connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == "gone"))
+        connection.execute(delete(INCIDENTS))
+    (broken,) = audit(database).broken
+    assert str(broken).startswith(f"gone/{seq}: was pruned as of {instant_text(BEFORE)}, and ended at 2")
+
+
+def test_end_that_is_noted_for_the_pruning_is_told(database: Database) -> None:
+    tell(Ledger(database, lambda: BEFORE - timedelta(days=1)), "gone", "gone")
+    tell(Ledger(database), "stays", "stays")
+    head = Ledger(database).head("gone")
+    with database.reading() as connection:
+        now = database_time(connection)
+    noted_again(
+        database,
+        BrakePulled("rollout"),
+        IncidentEnded("gone", "cancelled", head.seq, head.hash),
+        IncidentsPruned({"gone": f"{head.seq}:{head.hash}"}, BEFORE),
+        at=now,
+    )
+    with database.writing() as connection, deletions_allowed(connection):
+        connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == "gone"))
+        connection.execute(delete(INCIDENTS).where(INCIDENTS.c.id == "gone"))
+    found = audit(database)
+    assert found.broken == ()
+    (unread,) = found.unread
+    assert f"and ended at {now}: a clock was set back, or it is forged" in unread.says
+
+
+def test_pruning_of_a_time_to_come_is_told(database: Database) -> None:
+    tell(Ledger(database), "gone", "gone", Cancelled("asked twice"))
+    to_come = datetime.now(UTC) + timedelta(days=3)
+    head = Ledger(database).head("gone")
+    pruned = IncidentsPruned({"gone": f"{head.seq}:{head.hash}"}, to_come - timedelta(days=2))
+    noted_again(database, pruned, at=instant_text(to_come))
+    with database.writing() as connection, deletions_allowed(connection):
+        connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == "gone"))
+        connection.execute(delete(INCIDENTS))
+    assert [str(each) for each in audit(database).unread] == [
+        f"house/3: is dated {instant_text(to_come)}, which is still to come: a clock was ahead, or it is forged"
+    ]
+
+
+def test_entry_that_was_noted_twice_is_found_though_it_was_pruned(database: Database) -> None:
+    then = Ledger(database, long_ago)
+    tell(then, "gone", "gone", Cancelled("asked twice"))
+    opening = EntryAnchored("gone", "AlertReceived", 1, "ab" * 32)
+    noted_again(database, opening)
+    tell(Ledger(database), "stays", "stays")
+    Pruner(database, "bot").incidents(YEAR)
+    assert "gone/1: was noted in house twice, with different hashes: one is forged" in map(str, audit(database).broken)
 
 
 def test_pruning_holds_where_a_clock_was_ahead_when_they_ended(database: Database) -> None:

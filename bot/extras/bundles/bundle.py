@@ -164,7 +164,7 @@ class BundleFile:
             if len(line) > MOST_LIST:
                 raise _refused(f"line {number} has more than {MOST_LIST // 1024 // 1024} MiB")
             if number == 1:
-                self.form = _form(line)
+                self.form, self.unknown = _form(line)
             if at + len(line) > MOST_BYTES:
                 raise _refused(f"it has more than {MOST_BYTES // 1024 // 1024} MiB")
             if not line.endswith(b"\n"):
@@ -285,7 +285,8 @@ def _refused(what: str) -> BundleError:
     return BundleError(f"It is a malformed bundle: {what}.", _AGAIN)
 
 
-def _form(line: bytes) -> int:
+def _form(line: bytes) -> tuple[int, tuple[str, ...]]:
+    """Return the form that a head says, and the names of its fields that this program does not know."""
     for begins, name in _PACKED.items():
         if line.startswith(begins):
             raise BundleError(f"It is compressed ({name}), and a bundle is plain text.", "Unpack it, and verify that.")
@@ -299,7 +300,7 @@ def _form(line: bytes) -> int:
         )
     if isinstance(form, bool) or not isinstance(form, int) or form < PLAIN_FORM:
         raise BundleError("It is not a bundle: its first line is not a bundle's head.", _AGAIN)
-    return form
+    return form, tuple(one_line(name, 60) for name in head if name not in (_HEAD, *BundleHead.__slots__))
 
 
 def _name(row: Mapping[str, Any]) -> str:

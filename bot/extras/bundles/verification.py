@@ -23,7 +23,7 @@ from bot.domain.fold import fold, reckoning, triaged_in
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbooks
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import listed, one_line
 from bot.domain.verdict import without_secrets
 from bot.extras.bundles.bundle import (
     FORM,
@@ -306,6 +306,9 @@ class _Look:
         for name in BundleHead.__slots__:
             if name not in ("program", "exported_at") and getattr(follows, name) != getattr(head, name):
                 findings.broken.append(f"the head: field {name} is not what the entries say")
+        if unknown := self._bundle.unknown:
+            says = f"the head: its field {listed(unknown, 3)} is not known here, and nothing says that it is right"
+            findings.unproven.append(says)
         is_same = report == shown
         if head.program != PROGRAM:
             differs = "" if is_same else ", and its report has other words"
@@ -456,7 +459,7 @@ def _shown(
 ) -> tuple[BundleHead, str]:
     """Return the head and the report that follow from the entries. Raises: ImpossibleEvent where that is beyond us."""
     with reckoning("its entries cannot be shown"):
-        report = safe(incident_text(incident, entries, context=ViewContext(words=PlanWords(ACTIONS))))
+        report = incident_text(incident, entries, context=ViewContext(words=PlanWords(ACTIONS)))
         return _head(incident, entries, before, last, at), report
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -35,6 +34,8 @@ AT_ONCE = 16  # questions for all nodes; Prometheus runs 20 at a time, and other
 SPAN, STEP = timedelta(minutes=15), timedelta(seconds=30)
 WEEKS, HOURLY = timedelta(days=14), timedelta(hours=1)
 _MOST_POINTS = 10_000
+_MOST = 2.0**64  # of a value: no counter has more
+_LAST = datetime(9000, 1, 1, tzinfo=UTC).timestamp()
 
 
 class _NotNow(Exception):
@@ -113,9 +114,7 @@ class PrometheusHistory:
             raise CannotRead(f"Prometheus did not answer within {self._limit:g} s") from error
         if len(found) != 1:  # with several it is not known which is the node's
             return ()
-        return tuple(
-            CountSample(datetime.fromtimestamp(at, UTC), max(value, 0.0)) for at, value in found[0].points if at > 0
-        )
+        return tuple(CountSample(datetime.fromtimestamp(at, UTC), max(value, 0.0)) for at, value in found[0].points)
 
     async def _ask(
         self, query: str, until: datetime, span: timedelta = SPAN, step: timedelta = STEP
@@ -174,7 +173,7 @@ def _labels(metric: dict[str, Any]) -> dict[str, str]:
 
 def _points(values: Sequence[Sequence[Any]]) -> tuple[tuple[float, float], ...]:
     points = ((float(at), float(value)) for at, value in values[:_MOST_POINTS])
-    return tuple((at, value) for at, value in points if math.isfinite(at) and math.isfinite(value))
+    return tuple((at, value) for at, value in points if 0 < at < _LAST and abs(value) <= _MOST)
 
 
 def _error(body: bytes) -> str:

@@ -116,7 +116,4 @@ def _looks(series: Sequence[Series]) -> int:
 
 
 def _clock(seconds: float) -> str:
-    try:
-        return f"{datetime.fromtimestamp(seconds, UTC):%H:%M} UTC"
-    except (OverflowError, OSError, ValueError):
-        return "an unknown time"
+    return f"{datetime.fromtimestamp(seconds, UTC):%H:%M} UTC"

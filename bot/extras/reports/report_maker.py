@@ -15,7 +15,7 @@ from bot.app.parts import now
 from bot.domain.case import Case, read_case
 from bot.domain.core_heat import CoreHeat
 from bot.domain.entry import Entry
-from bot.domain.errors import BundleError, CaseError, PlaybookError, UnknownIncident
+from bot.domain.errors import BundleError, CaseError, LedgerUnavailable, PlaybookError, UnknownIncident
 from bot.domain.fold import fold, triaged_in
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
@@ -129,12 +129,12 @@ def _case(database: Database, incident_id: str, entries: tuple[Entry, ...]) -> t
     triaged = triaged_in(entries)
     if triaged is None:
         return None, "There is no verdict yet."
-    text = KeptCases(database).text(incident_id, triaged.case) if triaged.case else None
-    if text is None:
-        return None, "What the node said is not stored, so it cannot be weighed again."
     try:
+        text = KeptCases(database).text(incident_id, triaged.case) if triaged.case else None
+        if text is None:
+            return None, "What the node said is not stored, so it cannot be weighed again."
         return read_case(text, "What the node said", triaged.verdict.node), ""
-    except CaseError as no:
+    except (CaseError, LedgerUnavailable) as no:  # it is damaged, or another than its entry names
         return None, no.sentence
 
 
@@ -144,10 +144,10 @@ def _kept(database: Database, incident: Incident) -> Iterator[KeptAnswer]:
         if step.started is None or not (step.started.kept or step.started.kept_says):
             continue
         yield KeptAnswer(f"Before step {step.number}: {step.started.kept_says}.", "")
-        text = KeptCases(database).text(incident.id, step.started.kept) if step.started.kept else None
         try:
+            text = KeptCases(database).text(incident.id, step.started.kept) if step.started.kept else None
             runs = read_case(text, "What was kept", incident.node).runs if text is not None else ()
-        except CaseError as no:
+        except (CaseError, LedgerUnavailable) as no:
             yield KeptAnswer(no.sentence, "")
             continue
         if step.started.kept and text is None:

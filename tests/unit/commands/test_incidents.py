@@ -8,17 +8,23 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
 from bot.__main__ import main
+from bot.commands.options import as_json
 from bot.domain.events import Escalated
 from bot.domain.fold import fold
+from bot.domain.house_events import HOUSE, CaptureAsked, CaptureEnded
+from bot.domain.rolling_record import captures_of
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger
-from tests.record.incidents import VERDICT, WAYS
+from bot.response.capture.rolling_words import document
+from bot.surfaces.incidents import incident_text
+from tests.record.incidents import GROWTH, OPENING, TRIAGED, VERDICT, WAYS, entries
 from tests.record.keeping import keep
 
 ID = "7k3m9x2qpv"
@@ -238,3 +244,19 @@ def test_what_people_and_sources_wrote_is_made_safe_to_look_at(run: Run, url: st
         assert "\x1b" not in out
         assert "\u202e" not in out
         assert "x1b[31mred" in out
+
+
+def test_document_for_programs_is_made_safe_to_look_at() -> None:
+    ended = CaptureEnded("c4p7t0re00", "\x9b2J\u202eevil", "\u200bits ring")
+    (rolling,) = captures_of(entries([CaptureAsked("c4p7t0re00", "node-7", 12, 2), ended], HOUSE)).values()
+    out = as_json({"captures": [document(rolling)], "\u202e": ("\x9b", 1)})
+    assert not {"\x9b", "\u202e", "\u200b"} & set(out)
+    assert json.loads(out)["captures"][0]["because"] == "\\x9b2J\\u202eevil"
+
+
+def test_what_grows_is_made_safe_to_look_at() -> None:
+    grown = replace(TRIAGED, growth=replace(GROWTH, what="\x1b[31mred \u202egnp.exe"))
+    told = entries((OPENING, grown))
+    out = incident_text(fold(told), told)
+    assert not {"\x1b", "\u202e"} & set(out)
+    assert "x1b[31mred" in out

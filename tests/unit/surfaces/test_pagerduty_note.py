@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 
 from bot.domain.alert import Alert
+from bot.domain.events import Escalated, QuestionAsked
+from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.surfaces.pagerduty_note import LIMIT, facts, mark, not_fixed, note_text, pages_of, without_head
-from tests.alerts.pages import judged, of_page
+from tests.alerts.pages import judged, of_page, opened
+from tests.record.incidents import entries
 from tests.unit.surfaces.cards import CONTEXT
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED, arbitrary
 
@@ -98,6 +103,18 @@ def test_secrets_and_control_characters_do_not_reach_the_note() -> None:
     text = note(judged(PAGE, replace(FOUNDING, summary=f"password=hunter2hunter2 {HOSTILE}")))
     assert "hunter2" not in text
     assert not {"\x1b", "\x00", "\u202e"} & set(text)
+
+
+def test_control_characters_reach_neither_a_question_nor_a_raised_alert() -> None:
+    asks = QuestionAsked(HOSTILE, (HOSTILE, "no"))
+    asking = note(fold(entries((opened(PAGE), asks))))
+    ending = Escalated(f"{HOSTILE} password=hunter2hunter2", HOSTILE)
+    raised = not_fixed(replace(of_page(PAGE, State.ESCALATED), ending=ending))
+    assert raised is not None
+    text = asking + json.dumps(dict(raised.details), ensure_ascii=False) + raised.summary
+    assert "x1b[31mred" in text
+    assert not {"\x1b", "\x00", "\u202e", "\\u001b"} & {*text, *re.findall(r"\\u[0-9a-f]{4}", text)}
+    assert "hunter2" not in text
 
 
 def test_incident_that_joined_is_told_on_both_pages() -> None:
