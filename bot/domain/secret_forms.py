@@ -239,15 +239,24 @@ def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[Se
         SecretForm(
             name,
             tuple(row.get("has", ())),
-            tuple(row.get("starts", ())),
+            (*row.get("starts", ()), *(re.split(r"[ *]", program)[0] for program in row.get("programs", ()))),
             row.get("long", False),
             f"[redacted: {row['says']}]" if "says" in row else MARK,
             row.get("decode") == "hex",
-            expanded(row["form"], parts),
+            expanded(row["form"] if "form" in row else _after_option(row["programs"], row["option"]), parts),
             row.get("block", False),
         )
         for name, row in document.items()
     ]
+
+
+def _after_option(programs: Iterable[str], option: str) -> str:
+    """Return the pattern of what follows an option on the command line of one of these programs."""
+    said = "|".join(
+        re.escape(program).replace(r"\*", r"[\w-]{0,30}").replace(r"\ ", r"{gap}(?:[\w-]{1,16}{gap}){0,2}")
+        for program in programs
+    )
+    return rf"{{begin}}(?i:{said}){{words}}(?:{option}){{near}}(?P<secret>{{not}}{{value}})"
 
 
 @functools.cache
