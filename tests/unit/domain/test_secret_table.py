@@ -293,6 +293,8 @@ BLOCK = ["-----BEGIN PRIVATE " + "KEY-----", "Fake+/01" * 8, "Fake+/01" * 8, "--
     [
         [{"time": "03:14", "message": line} for line in BLOCK],
         [["03:14", line] for line in BLOCK],
+        [{"row": {"fields": {"message": line, "n": 4}}} for line in BLOCK],
+        [[4, {"message": line}] for line in BLOCK],
         [{"m": line} for line in ("kind: Secret", "data:", "  a: Fake+/01", "x: y")],
         [{"m": line} for line in ("Use the following password to go on:", "", "Fake+/01Fake+/01", "x")],
     ],
