@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.domain.secret_forms import KEY_EDGES, KEY_ENDS, KEY_MARK, MARK, context, table
@@ -179,25 +179,26 @@ class Redactor:
 
     def _rows(self, values: Sequence[Any], found: list[Any]) -> list[Any]:
         """Return rows in which each column is read as the lines of a single text too, as a log's rows are."""
-        columns: dict[Any, list[int]] = {}
+        columns: dict[tuple[Any, ...], list[tuple[int, str]]] = {}
         for number, row in enumerate(values):
-            if isinstance(row, Mapping | list | tuple):
-                for name, item in row.items() if isinstance(row, Mapping) else enumerate(row):
-                    if isinstance(item, str):
-                        columns.setdefault(name, []).append(number)
-        for name, numbers in columns.items():
-            texts = [values[number][name] for number in numbers]
-            if all(text in self._harmless or not _opens(text) for text in texts):
+            for path, text in _texts(row, _DEEPEST):
+                columns.setdefault(path, []).append((number, text))
+        for path, texts in columns.items():
+            if all(text in self._harmless or not _opens(text) for _, text in texts):
                 continue
             kept: list[Any] = []
             inside = False
-            for text in texts:
+            for _, text in texts:
                 rest, inside = without_key(text, inside, above=kept)
                 kept.append(rest)
-            for number, text, line in zip(numbers, texts, table().cut_lines(kept), strict=True):
+            for (number, text), line in zip(texts, table().cut_lines(kept), strict=True):
+                if line == text:
+                    continue
                 row = found[number]
-                if line != text and (not isinstance(row, dict) or row.get(name, MARK) != MARK):
-                    row[name] = self.value(line)
+                for name in path[:-1]:  # a name or a value may have been cut out whole
+                    row = row.get(name) if isinstance(row, dict) else row[name] if isinstance(row, list) else None
+                if isinstance(row, list) or (isinstance(row, dict) and row.get(path[-1], MARK) != MARK):
+                    row[path[-1]] = self.value(line)
         return found
 
     def is_harmless(self, text: str) -> bool:
@@ -228,6 +229,19 @@ _PARTS_OF_KEY = ("d", "p", "q", "dp", "dq", "qi", "k")  # as JSON has a private 
 _NO_TEXT = frozenset({int, float, bool, type(None)})
 _PLAIN = _NO_TEXT | {str}
 _MOST_REMEMBERED, _LONGEST_REMEMBERED = 16_384, 256  # texts and their characters: a few MB
+
+
+def _texts(row: Any, deepest: int) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """Return the texts of a log's row, also of the mappings in it, each with the names that lead to it."""
+    if isinstance(row, Mapping | list | tuple):
+        for name, item in row.items() if isinstance(row, Mapping) else enumerate(row):
+            if isinstance(item, str):
+                yield (name,), item
+            elif isinstance(item, Mapping) and deepest:
+                yield from (((name, *path), text) for path, text in _texts(item, deepest - 1))
+
+
+_DEEPEST = 3  # mappings within a row
 
 
 def _as_told(name: str, value: Any) -> Any:

@@ -239,15 +239,31 @@ def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[Se
         SecretForm(
             name,
             tuple(row.get("has", ())),
-            tuple(row.get("starts", ())),
+            (*row.get("starts", ()), *_first_words(row.get("options", {}))),
             row.get("long", False),
             f"[redacted: {row['says']}]" if "says" in row else MARK,
             row.get("decode") == "hex",
-            expanded(row["form"], parts),
+            expanded(row["form"] if "form" in row else _after_option(row["options"]), parts),
             row.get("block", False),
         )
         for name, row in document.items()
     ]
+
+
+def _first_words(options: Mapping[str, Sequence[str]]) -> Iterable[str]:
+    return (re.split(r"[ *]", program)[0] for programs in options.values() for program in programs)
+
+
+def _after_option(options: Mapping[str, Sequence[str]]) -> str:
+    """Return the pattern of what follows an option on the command line of one of its programs."""
+    lines = []
+    for option, programs in options.items():
+        names = map(re.escape, programs)
+        said = "|".join(
+            name.replace(r"\*", r"[\w-]{0,30}").replace(r"\ ", r"{gap}(?:[\w-]{1,16}{gap}){0,2}") for name in names
+        )
+        lines.append(rf"(?i:{said}){{words}}(?:{option})")
+    return rf"{{begin}}(?:{'|'.join(lines)}){{near}}(?P<secret>{{not}}{{value}})"
 
 
 @functools.cache
