@@ -157,8 +157,8 @@ class Intent:
     Shape: `action` is what its submission asks for. `plans` holds, by incident, the first digits of the digest of the
     plan that the dialog showed. `detail` is what else the action needs (`on` or `off` for the brake, an answer).
     `channel` is where the person is answered, empty for the App Home. `pull` is the number of the pull of the brake
-    that would be released; `since` is when the question was asked that is answered, or the wave was stopped that would
-    be resumed, as the record writes instants.
+    that would be released; `since` is when the question was asked that is answered, or of the last news that whoever
+    resumes a wave was shown, as the record writes instants.
     """
 
     action: str
