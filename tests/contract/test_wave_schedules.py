@@ -5,9 +5,11 @@ Set ZOMBIE_WAVES to draw more than the usual number.
 
 import os
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
+from sqlalchemy import false, literal, select
 
 from bot.domain.policy import Limits
 from bot.domain.transitions import State
@@ -20,6 +22,7 @@ from tests.schedules.waves import is_stopped, played_wave
 
 WAVES = int(os.environ.get("ZOMBIE_WAVES", "16"))
 PARTS = 2
+ALONE = {"members": 3, "programs": 1, "deadly": 0.0}
 pytestmark = pytest.mark.slow
 
 
@@ -51,6 +54,26 @@ def test_hole_that_is_put_back_is_found(monkeypatch: pytest.MonkeyPatch, where: 
     with database_in_memory() as database:
         faults = (fault for seed in range(60) for fault in played_wave(database, seed).faults())
         assert any(found in fault for fault in faults)
+
+
+@pytest.mark.parametrize(
+    ("where", "hole", "found", "number", "how"),
+    [
+        ("store._UNFIXED", select(literal("")).where(false()), "was acted on and not fixed", 26, {"members": 6}),
+        ("wave.Wave.news_at", property(lambda wave: wave.stopped_at), "had not been shown", 44, ALONE),
+    ],
+    ids=["a failure waits to be noted", "a dialog knows only the stop"],
+)
+def test_hole_beside_a_node_that_fails_is_found_where_several_have_their_turn(
+    monkeypatch: pytest.MonkeyPatch, where: str, hole: Any, found: str, number: int, how: dict[str, Any]
+) -> None:
+    endings = ("cured", "cured", "enabled-again", "gone")
+    play = partial(played_wave, endings=endings, limits=Limits(at_once=3), **how)
+    with database_in_memory() as database:
+        assert not list(play(database, number).faults())
+    monkeypatch.setattr(f"bot.extras.waves.{where}", hole)
+    with database_in_memory() as database:
+        assert any(found in fault for fault in play(database, number).faults())
 
 
 @pytest.mark.parametrize("is_approved", [False, True])
