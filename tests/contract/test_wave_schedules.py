@@ -5,7 +5,6 @@ Set ZOMBIE_WAVES to draw more than the usual number.
 
 import os
 from collections import Counter
-from functools import partial
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from tests.schedules.waves import is_stopped, played_wave
 
 WAVES = int(os.environ.get("ZOMBIE_WAVES", "16"))
 PARTS = 2
-ALONE = {"members": 3, "programs": 1, "deadly": 0.0}
+ALONE: dict[str, Any] = {"members": 3, "programs": 1, "deadly": 0.0}
 pytestmark = pytest.mark.slow
 
 
@@ -68,12 +67,14 @@ def test_hole_beside_a_node_that_fails_is_found_where_several_have_their_turn(
     monkeypatch: pytest.MonkeyPatch, where: str, hole: Any, found: str, number: int, how: dict[str, Any]
 ) -> None:
     endings = ("cured", "cured", "enabled-again", "gone")
-    play = partial(played_wave, endings=endings, limits=Limits(at_once=3), **how)
-    with database_in_memory() as database:
-        assert not list(play(database, number).faults())
+
+    def faults() -> list[str]:
+        with database_in_memory() as database:
+            return list(played_wave(database, number, endings=endings, limits=Limits(at_once=3), **how).faults())
+
+    assert faults() == []
     monkeypatch.setattr(f"bot.extras.waves.{where}", hole)
-    with database_in_memory() as database:
-        assert any(found in fault for fault in play(database, number).faults())
+    assert any(found in fault for fault in faults())
 
 
 @pytest.mark.parametrize("is_approved", [False, True])
