@@ -295,8 +295,9 @@ def played_wave(
 ) -> PlayedWave:
     """Play one wave: its members, one to three programs, and whatever happens meanwhile.
 
-    Shape: nodes are in one of the `zones` after another, as their label az says. An older program's wave has
-    `controls`, members that it would have left alone, and may have been approved by that program.
+    Shape: nodes are in one of the `zones` after another, as their label az says; they have none for an
+    empty zone. An older program's wave has `controls`, members that it would have left alone, and may have been
+    approved by that program.
     """
     world = World(seed, deadly)
     ledger = Ledger(database, lambda: world.now, holders={WAVES: store.may_begin})
@@ -316,7 +317,8 @@ def played_wave(
         0.01,
         0.02 if meddled and world.chance(0.3) else 0.0,
     )
-    stage.labels = {name: {"az": zones[at % len(zones)]} for at, name in enumerate(names)} if zones else {}
+    zone_of = {name: zones[at % len(zones)] for at, name in enumerate(names)} if zones else {}
+    stage.labels = {name: {"az": zone} for name, zone in zone_of.items() if zone}
     wave, incidents = f"wave-s{seed:06}", [f"i{name}" for name in names]
     drawn = list[WaveMember]()
     for incident, name in zip(incidents, names, strict=True):

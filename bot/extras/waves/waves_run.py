@@ -59,7 +59,7 @@ from bot.extras.waves.waves import CONTROLS_GONE, Waves
 from bot.response.decision.responder import Responder
 
 POLL, RETRY = timedelta(seconds=2), timedelta(seconds=10)
-MOST_TRIED = 20  # members tried in search of a node with room
+MOST_TRIED = 20  # members tried in search of a node with room: the first, and as many at random
 # Refusals of an ended or decided incident: its outcome is read from its record.
 _SETTLES = (StateChanged, AlreadyCured, WouldStopProtected, AlreadyTried, ApprovalExpired, AlreadyDecided)
 # Refusals that make the whole approval void.
@@ -133,7 +133,9 @@ class WaveRun:
         if wave.under_way and len(wave.under_way) >= self.policy.limits.most_at_once:
             return AdvanceLater(POLL, "the limit of nodes with a turn at once is reached")
         because = "no node has room within its budget"
-        for member in wave.waiting[:MOST_TRIED]:
+        first, behind = wave.waiting[:MOST_TRIED], wave.waiting[MOST_TRIED:]
+        drawn = self.desk.chance.sample(range(len(behind)), min(MOST_TRIED, len(behind)))
+        for member in (*first, *(behind[at] for at in sorted(drawn))):  # the first of them may never have room
             try:
                 await self._has_room(wave, member)
             except Braked as no:
