@@ -105,7 +105,10 @@ def covered(plans: Sequence[PlanView]) -> list[PlanView]:
 
 def _plan(plan: PlanView) -> Iterator[Block]:
     """What ends, why, and what is done."""
-    pieces = [line(bold(f"{one_line(plan.node, 80)}: "), text(plan.words, 500)), *ends_blocks(plan, MOST_ENDS)]
+    pieces = [
+        line(bold(f"{one_line(plan.node, 80)}: "), text(plan.words, 500)),
+        *ends_blocks(plan, plan.kept + MOST_ENDS),
+    ]
     if plan.why and not plan.also and not plan.moves:
         pieces.append(line(bold("Why: "), text(plan.why, SAID)))
     yield merged(pieces)
