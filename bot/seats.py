@@ -130,7 +130,7 @@ class Extra:
     `bot/surfaces/member.py`).
 
     `holds` names what may hold a step, asked in the transaction that begins it: a function of the connection, the
-    incident, whether it is the first step's first attempt, and the time; it raises Refused. `follows` names what
+    incident, whether nothing of its plan has begun, and the time; it raises Refused. `follows` names what
     follows the extra's own streams in an audit (`bot.ledger.audited_stream.Follower`). `chat` names a function of the
     running bot and of what decisions there use (`SlackContext`) that returns its `Chat`. `cures` names a function of
     the running bot that returns what proposes a cure for many nodes, when somebody presses *Plan* on a sweep's card

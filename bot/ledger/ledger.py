@@ -72,8 +72,8 @@ from bot.ledger.machines import names_of_machines, note_machine
 from bot.ledger.outbox import posts_of
 from bot.ledger.refusals import to_write
 
-# Raises Refused for a step that may not begin now; of the connection, the incident, whether it is its first step's
-# first attempt, and the time.
+# Raises Refused for a step that may not begin now; of the connection, the incident, whether nothing of its plan has
+# begun, and the time.
 Holder: TypeAlias = Callable[[Connection, Incident, bool, datetime], object]
 NO_HOLDERS: Mapping[str, Holder] = {}
 
@@ -164,8 +164,9 @@ class Ledger:
             if incident is not None and incident.wave and WAVES not in self._holders:
                 raise WaveHeld(f"Waves are left out here, so nothing of {incident.wave} begins.")
             if incident is not None:  # asked here, whoever approved the incident
+                is_first = all(step.started is None for step in incident.steps)  # others may have been skipped
                 for may_begin in self._holders.values():
-                    may_begin(connection, incident, event.number == 1 and event.attempt == 1, instant_of(at))
+                    may_begin(connection, incident, is_first, instant_of(at))
             is_new = event.attempt == 1 or not holds.holds_its_node(connection, stream)
             check = holds.may_begin if is_new else holds.may_repeat
             check(connection, stream, claim, instant_of(at))

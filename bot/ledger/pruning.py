@@ -16,7 +16,7 @@ from bot.domain.house_events import HOUSE, IncidentsPruned
 from bot.ledger.database import Database
 from bot.ledger.entries import append_entry, head_of
 from bot.ledger.incidents import Folds
-from bot.ledger.tables import ATTEMPTS, CASES, DELIVERIES, ENTRIES, HOLDS, INCIDENTS, KEPT_CASES, LEASES, POSTS
+from bot.ledger.tables import ATTEMPTS, CASES, DELIVERIES, ENTRIES, HOLDS, INCIDENTS, KEPT_CASES, LEASES, POSTS, WAVES
 
 SHORTEST = timedelta(days=2)  # the guards look back for a day, and sources deliver again for two
 _CARDS_AT_ONCE = 20  # in a transaction, for which every other writer waits
@@ -32,6 +32,7 @@ _MEMBERS = select(INCIDENTS).where(
 _NEWEST = select(INCIDENTS.c.id).order_by(INCIDENTS.c.change.desc()).limit(1)
 _OPEN = select(INCIDENTS.c.id).where(~INCIDENTS.c.ended)
 _HELD = select(HOLDS.c.incident)
+_OF_OPEN_WAVES = select(INCIDENTS.c.id).where(INCIDENTS.c.source_id.in_(select(WAVES.c.id).where(~WAVES.c.ended)))
 _WAITING = select(POSTS.c.incident).where(POSTS.c.waiting)
 _COUNT = select(func.count()).select_from(ENTRIES).where(ENTRIES.c.stream == bindparam("named"))
 _DELIVERED = and_(DELIVERIES.c.done, DELIVERIES.c.kept_at < bindparam("before"))
@@ -59,7 +60,7 @@ class Pruner:
         """Remove incidents that ended, and last changed, longer ago than that.
 
         Incidents shown together are removed together, or stay: none is removed while another is open or newer. What an
-        open incident refers to stays, and so does the incident that changed last, whose number programs follow.
+        open incident or wave refers to stays, and so does the incident that changed last, whose number programs follow.
 
         Raises: ValueError when that is less than `SHORTEST`; LedgerUnavailable when the database cannot be used.
         """
@@ -87,7 +88,7 @@ class Pruner:
 
     def _prunable(self, connection: Connection, cards: Sequence[str], before: str) -> dict[str, Head]:
         """Return the heads of these cards' incidents that may be removed; checked again: they may have changed."""
-        stay = set(connection.execute(_NEWEST).scalars()) | set(connection.execute(_HELD).scalars())
+        stay = {name for which in (_NEWEST, _HELD, _OF_OPEN_WAVES) for name in connection.execute(which).scalars()}
         waiting = set(connection.execute(_WAITING).scalars())
         for name in connection.execute(_OPEN).scalars():
             with contextlib.suppress(ImpossibleEvent, UnreadableEntry):

@@ -217,8 +217,8 @@ def cured_since(incident: Incident, other: Incident) -> str:
         return ""
     if incident.proposal is None or other.proposal is None or began < read_at:
         return ""
-    causes = [each.verdict.cause if each.verdict is not None else None for each in (incident, other)]
-    if incident.proposal.plan.cure != other.proposal.plan.cure and causes[0] != causes[1]:
+    cause, same = (each.verdict.cause if each.verdict is not None else None for each in (incident, other))
+    if incident.proposal.plan.cure != other.proposal.plan.cure and (cause is None or cause != same):  # undos have none
         return ""
     by = f"Incident {other.id}" + (f" of {other.wave}" if other.wave else "")
     return f"{by} has cured {other.node} since this was read: there is nothing left to do here."

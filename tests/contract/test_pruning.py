@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -20,6 +21,9 @@ from bot.domain.house_events import (
     IncidentsPruned,
 )
 from bot.domain.post import Post
+from bot.extras.waves.events import WaveDeclined, WaveMember, WaveProposed
+from bot.extras.waves.store import Waves
+from bot.extras.waves.wave import stages_of
 from bot.ledger import Database, Ledger, Outbox, Pruned, Pruner, audit
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.entries import append_entry, database_time
@@ -85,6 +89,24 @@ def test_only_what_ended_long_ago_and_stands_beside_nothing_newer_goes(database:
     assert isinstance(noted.event, IncidentsPruned)
     assert noted.event.heads == {name: f"{head.seq}:{head.hash}" for name, head in heads.items()}
     assert pruner.incidents(YEAR) == Pruned(), "what is gone is gone"
+
+
+def test_incidents_of_a_wave_stay_until_it_has_ended(database: Database) -> None:
+    then, name = Ledger(database, long_ago), "wave-7k3m9x2qpv"
+    opening = AlertReceived(replace(ALERT, id=name), "node-one", "of-the-wave", wave=name)
+    tell(then, "one", "of-the-wave", Cancelled("nobody ran it"), opening=opening)
+    tell(then, "gone", "gone-group", Cancelled("asked twice"))
+    tell(Ledger(database), "new", "new-group")
+    member = WaveMember("node-one", "one", "ab" * 32)
+    proposed = WaveProposed(("*",), ("c",), (member,), (), stages_of(1), timedelta(hours=8), "p", "").sealed()
+    waves = Waves(database)
+    waves.append(name, 0, proposed, ASKER)
+    pruner = Pruner(database, "terminal:ann")
+    pruner.incidents(YEAR)
+    assert names(database) - {name} == {"one", "new"}, "the wave asks for it at each look"
+    waves.append(name, 1, WaveDeclined("nobody decided"), "bot")
+    pruner.incidents(YEAR)
+    assert names(database) - {name} == {"new"}
 
 
 def test_what_hangs_on_an_incident_goes_with_it(database: Database) -> None:

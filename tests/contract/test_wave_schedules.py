@@ -8,11 +8,14 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from sqlalchemy import false, literal, select
 
 from bot.domain.policy import Limits
 from bot.domain.transitions import State
+from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.wave import Turn, WaveState
 from bot.extras.waves.waves import CONTROLS_GONE
+from bot.extras.waves.waves_run import MOST_TRIED
 from bot.extras.waves.words import wave_lines
 from tests.record.audits import audit
 from tests.schedules.drawn import APART, database_in_memory
@@ -20,6 +23,7 @@ from tests.schedules.waves import is_stopped, played_wave
 
 WAVES = int(os.environ.get("ZOMBIE_WAVES", "16"))
 PARTS = 2
+ALONE: dict[str, Any] = {"members": 3, "programs": 1, "deadly": 0.0}
 pytestmark = pytest.mark.slow
 
 
@@ -51,6 +55,28 @@ def test_hole_that_is_put_back_is_found(monkeypatch: pytest.MonkeyPatch, where: 
     with database_in_memory() as database:
         faults = (fault for seed in range(60) for fault in played_wave(database, seed).faults())
         assert any(found in fault for fault in faults)
+
+
+@pytest.mark.parametrize(
+    ("where", "hole", "found", "number", "how"),
+    [
+        ("store._UNFIXED", select(literal("")).where(false()), "was acted on and not fixed", 26, {"members": 6}),
+        ("wave.Wave.news_at", property(lambda wave: wave.stopped_at), "had not been shown", 44, ALONE),
+    ],
+    ids=["a failure waits to be noted", "a dialog knows only the stop"],
+)
+def test_hole_beside_a_node_that_fails_is_found_where_several_have_their_turn(
+    monkeypatch: pytest.MonkeyPatch, where: str, hole: Any, found: str, number: int, how: dict[str, Any]
+) -> None:
+    endings = ("cured", "cured", "enabled-again", "gone")
+
+    def faults() -> list[str]:
+        with database_in_memory() as database:
+            return list(played_wave(database, number, endings=endings, limits=Limits(at_once=3), **how).faults())
+
+    assert faults() == []
+    monkeypatch.setattr(f"bot.extras.waves.{where}", hole)
+    assert any(found in fault for fault in faults())
 
 
 @pytest.mark.parametrize("is_approved", [False, True])
@@ -86,6 +112,19 @@ def test_no_two_nodes_of_one_zone_have_their_turn_at_once() -> None:
         zones = [over.stage.labels[other.member.node]["az"] for other in others]
         assert over.stage.labels[turn.member.node]["az"] not in zones
     assert most, "one of the other zone has its turn meanwhile"
+
+
+def test_nodes_that_may_never_begin_do_not_keep_those_behind_them_from_their_turn() -> None:
+    """A budget of a label allows nothing on a node without the label."""
+    limits, zones = Limits(at_once=2, per_label={"az": 1}), ("",) * 9 + ("1a",)
+    with database_in_memory() as database:
+        over = played_wave(
+            database, 7 * APART + 3, 30, ("cured",), meddled=False, programs=1, deadly=0.0, limits=limits, zones=zones
+        )
+    order = [member.node for member in over.wave.proposal.members]
+    labelled = {name for name in order if name in over.stage.labels}
+    assert {turn.member.node for turn in over.wave.having(TurnOutcome.CURED)} == labelled
+    assert max(map(order.index, labelled)) > MOST_TRIED
 
 
 def _overlap(turn: Turn, other: Turn) -> bool:

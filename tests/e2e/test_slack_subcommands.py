@@ -8,12 +8,19 @@ from dataclasses import replace
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
 from bot.demo.slack.view import View
+from bot.surfaces.slack.home import MOST_READ
 from tests.slack.acting_team import ALICE, CAROL, ActingTeam
 
 
 async def only(team: ActingTeam) -> str:
     """The id of the one incident."""
     (one,) = await team.ledger.incidents()
+    return str(one.id)
+
+
+async def only_of(team: ActingTeam, source: str) -> str:
+    """The id of the one incident of that source."""
+    (one,) = [each for each in await team.ledger.incidents() if each.source == source]
     return str(one.id)
 
 
@@ -92,6 +99,17 @@ async def home(slack: SlackWorkspace, user: str, words: str) -> View:
         lambda: view if (view := slack.home(user)) and words in json.dumps(view.blocks) else None,
         what=f"{user}'s home: {words}",
     )
+
+
+async def test_many_nodes_that_wait_for_their_wave_push_nothing_else_out_of_the_home(
+    slack: SlackWorkspace, team: ActingTeam
+) -> None:
+    await team.proposed("node-1")
+    for number in range(MOST_READ + 1):
+        team.stage.propose(f"w{number}", "node-1", "wave-7k3m9x2qpv")
+    said = json.dumps((await home(slack, "bob", "Waiting for you")).blocks)
+    assert await only_of(team, "slack") in said
+    assert all(f'"w{number}"' not in said for number in range(MOST_READ + 1)), "its wave's card asks for them"
 
 
 async def test_home_shows_my_pending_approvals_and_they_can_be_decided_there(

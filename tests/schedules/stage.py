@@ -99,7 +99,7 @@ class Stage:
         node, verdict = self.nodes[name], self.verdict(name)
         assert verdict.plan is not None
         seen = NodeStatus(node.boot_id, node.machine_id.lower(), KEY)
-        alert = Alert("terminal", "group", "terminal:asker")
+        alert = Alert("terminal", wave or "group", "terminal:asker")
         self.ledger.append(
             incident, 0, AlertReceived(alert, name, f"group-{incident}", PLAYBOOK.name, wave=wave), "terminal:asker"
         )

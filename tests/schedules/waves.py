@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from bot.domain.entry import WAVES
-from bot.domain.errors import LedgerUnavailable, NotAnApprover, Refused
+from bot.domain.errors import LedgerUnavailable, NotAnApprover, Refused, StaleRequest
 from bot.domain.events import Approved, StepStarted
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
@@ -29,7 +29,6 @@ from tests.schedules.world import World
 BLIND = "blind"  # the reason of a yes that names no plans, or others
 EXPIRES = timedelta(minutes=20)
 FORGIVEN = timedelta(minutes=5)  # a yes that was looked at may be told so much later: its program may stand still
-PEOPLE = frozenset(("terminal", "slack"))
 MEDDLED = ("cured", "cured", "cured", "cured", "swallowed", "enabled-again", "gone", "other-key", "other-machine")
 
 
@@ -81,6 +80,7 @@ class PlayedWave:
     house: tuple[tuple[str, dict[str, Any]], ...]  # kind and body, in the order in which everything happened
     approved_at: dict[str, datetime]
     rights: Rights
+    unseen: list[str]  # nodes that failed, forgiven by people who had not been shown that
 
     @property
     def acted(self) -> int:
@@ -102,6 +102,8 @@ class PlayedWave:
 
         if any(approval.event.reason == BLIND for approval in self.wave.approvals):
             yield "a yes counted of somebody who had not seen these plans"
+        if self.unseen:
+            yield f"{', '.join(self.unseen)} was forgiven by somebody who had not been shown that it failed"
 
     def _in_incidents(self) -> Iterator[str]:
         if not self.wave.ended:
@@ -127,16 +129,20 @@ class PlayedWave:
     def _in_order(self) -> Iterator[str]:
         """Play the record of the house once more, by rules written down apart from the program's."""
         runs, braked, turns, cured = False, False, set[str](), 0
+        begun, failed = set[str](), set[str]()
         ended = {turn.member.incident: turn.outcome for turn in self.wave.turns}
         stages, order = stages_of(len(self.wave.proposal.members)), list[str]()
         for kind, body in self.house:
             if kind in ("BrakePulled", "BrakeReleased"):
                 braked = kind == "BrakePulled"
+            if kind == "IncidentEnded" and body["incident"] in begun & turns and body["state"] != "resolved":
+                failed.add(body["incident"])
             if kind != "EntryAnchored":
                 continue
             what, stream = body["kind"], body["incident"]
             if what in ("WaveApproved", "WaveResumed"):
                 runs = True
+                failed.clear()  # whoever resumes it knows of them
             elif what in ("WaveStopped", "WaveEnded", "WaveDeclined"):
                 runs = False
             elif what in ("TurnGiven", "TurnEnded"):
@@ -156,6 +162,9 @@ class PlayedWave:
                     yield f"a step of {stream} began while the wave did not run"
                 if stream not in turns:
                     yield f"a step of {stream} began without its turn"
+                if failed:
+                    yield f"a step of {stream} began after {', '.join(failed)} was acted on and not fixed"
+                begun.add(stream)
 
     def wave_turn(self, seq: int) -> str:
         return self.turn_of[seq]
@@ -175,6 +184,7 @@ class Play:
     rights: Rights
     wave: str
     incidents: list[str]
+    unseen: list[str] = field(default_factory=list)
 
     @property
     def desk(self) -> Waves:
@@ -188,7 +198,7 @@ class Play:
 
         async def run() -> None:
             remediation, ledger = self.stage.remediation(), self.stage.ledger
-            runs = WaveRun(self.desk, self.stage.responder(), self.stage, PEOPLE, name)
+            runs = WaveRun(self.desk, self.stage.responder(), self.stage, name)
             while True:
                 try:
                     again = await runs.advance(self.wave)
@@ -223,7 +233,11 @@ class Play:
                         wave = self.waves.find(self.wave)
                         assert wave is not None
                         seen, reason = (wave.proposal.digest, f"{verb} it") if saw is None else (saw, BLIND)
-                        await getattr(self.desk, verb)(self.wave, Approval(f"terminal:{name}", reason, digest=seen))
+                        approval = Approval(f"terminal:{name}", reason, digest=seen)
+                        if verb == "resume":
+                            await self._resumes(wave, approval)
+                        else:
+                            await getattr(self.desk, verb)(self.wave, approval)
                     except Refused as no:
                         self.stage.refusals[no.name] += 1
                     except LedgerUnavailable:
@@ -232,6 +246,15 @@ class Play:
                     break
 
         self.world.start(f"{name} says {verb}", say)
+
+    async def _resumes(self, seen: Wave, approval: Approval) -> None:
+        """Let a person who was shown the wave so resume it a while later."""
+        if seen.state is not WaveState.STOPPED:
+            raise StaleRequest("There is no dialog for that.")
+        await self.world.sleep(self.world.random.choice((1, 20, 60)))
+        resumed = await self.desk.resume(self.wave, approval, seen.news_at)
+        shown = {turn.member.incident for turn in seen.having(TurnOutcome.FAILED)}
+        self.unseen += sorted(resumed.excused - shown)
 
     def meddle(self) -> None:
         """Have things happen that a wave must survive."""
@@ -272,8 +295,9 @@ def played_wave(
 ) -> PlayedWave:
     """Play one wave: its members, one to three programs, and whatever happens meanwhile.
 
-    Shape: nodes are in one of the `zones` after another, as their label az says. An older program's wave has
-    `controls`, members that it would have left alone, and may have been approved by that program.
+    Shape: nodes are in one of the `zones` after another, as their label az says; they have none for an
+    empty zone. An older program's wave has `controls`, members that it would have left alone, and may have been
+    approved by that program.
     """
     world = World(seed, deadly)
     ledger = Ledger(database, lambda: world.now, holders={WAVES: store.may_begin})
@@ -293,7 +317,8 @@ def played_wave(
         0.01,
         0.02 if meddled and world.chance(0.3) else 0.0,
     )
-    stage.labels = {name: {"az": zones[at % len(zones)]} for at, name in enumerate(names)} if zones else {}
+    zone_of = {name: zones[at % len(zones)] for at, name in enumerate(names)} if zones else {}
+    stage.labels = {name: {"az": zone} for name, zone in zone_of.items() if zone}
     wave, incidents = f"wave-s{seed:06}", [f"i{name}" for name in names]
     drawn = list[WaveMember]()
     for incident, name in zip(incidents, names, strict=True):
@@ -343,7 +368,7 @@ def _over(play: Play, before: int) -> PlayedWave:
     wave = play.waves.find(play.wave)
     assert wave is not None
     turns = {entry.seq: str(entry.body.get("incident", "")) for entry in play.waves.read(play.wave)}
-    return PlayedWave(play.seed, play.stage, wave, found, house, approved, play.rights, turns)
+    return PlayedWave(play.seed, play.stage, wave, found, house, approved, play.rights, play.unseen, turns)
 
 
 def is_stopped(played: PlayedWave) -> bool:

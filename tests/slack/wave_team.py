@@ -39,7 +39,6 @@ from tests.schedules.stage import PLAYBOOK
 from tests.slack.acting_team import ActingTeam
 
 LEAK = "leaked-memory-cgroups"
-PEOPLE = frozenset(("terminal", "slack"))
 SOON = 0.05  # seconds
 
 
@@ -152,7 +151,7 @@ class Fleet:
     async def carry_on(self) -> None:
         """Stand in for the program that serves: carry every wave and its incidents on until they have ended."""
         team = self.team
-        run = WaveRun(self.desk, team.responder, team.stage, PEOPLE, "runner-1")
+        run = WaveRun(self.desk, team.responder, team.stage, "runner-1")
         while waves := [wave for wave in await self.waves() if not wave.ended]:
             for wave in waves:
                 try:

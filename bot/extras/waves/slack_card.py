@@ -160,13 +160,20 @@ def wave_dialog(action: str, sealed: str, words: Sequence[str], objection: str =
     return reason_dialog(action, sealed, (), words, objection, titles=titles, read_first=read_first)
 
 
-def dialog_words(wave: Wave, action: str, plans: WavePlans | None) -> Iterator[str]:
-    """Yield what the person who decides has to know beside the plans: every node, and in which order."""
+def dialog_words(wave: Wave, action: str, plans: WavePlans | None, against: str = "") -> Iterator[str]:
+    """Yield what the person who decides has to know beside the plans: every node, and in which order.
+
+    Shape: `against` is what would stop it now: who resumes it forgives that, and every node that is not fixed.
+    """
     if action == STOP:
         yield "No further node of the wave begins. What has begun is finished, and its proof is read."
         return
     if action == RESUME and wave.stop is not None:
         yield f"It stopped: {one_line(wave.stop.because, SAID)}"
+        if against not in ("", wave.stop.because):
+            yield f"It would stop now: {one_line(against, SAID)}"
+        if wave.unfixed:
+            yield from _listed("Acted on and not fixed: ", [turn.member.node for turn in wave.unfixed])
     members, proposal = wave.proposal.members, wave.proposal
     yield f"{wave.id}: {', '.join(proposal.causes)}. Stages: {' → '.join(map(str, proposal.stages))} cured."
     if plans is not None:

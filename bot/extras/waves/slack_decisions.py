@@ -63,9 +63,11 @@ class WaveDecisions:
         if click.action in (APPROVE, RESUME):
             objection = await self._objection(click.action, wave, click.person)
         digest = wave.proposal.digest[:DIGEST]
-        since = instant_text(wave.stopped_at) if click.action == RESUME and wave.stopped_at is not None else ""
+        since, against = "", ""
+        if click.action == RESUME and wave.news_at is not None:
+            since, against = instant_text(wave.news_at), await self._desk.why_stop(wave, await self._desk.waves.now())
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
-        words = tuple(dialog_words(wave, click.action, plans))
+        words = tuple(dialog_words(wave, click.action, plans, against))
         view = wave_dialog(click.action, self._context.slack.signer.sign(intent), words, objection)
         if click.action == APPROVE and plans is not None:
             shown = plans_in_dialog(plans, f"zombie wave approve {wave.id}", len(view["blocks"]))

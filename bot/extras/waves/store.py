@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select, union_all, update
+from sqlalchemy import Connection, bindparam, insert, or_, select, union_all, update
 
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
@@ -19,14 +19,22 @@ from bot.domain.entry import Entry, instant_of, instant_text, is_wave, is_who, k
 from bot.domain.errors import Braked, ImpossibleEvent, WaveHeld
 from bot.domain.house_events import HOUSE, EntryAnchored
 from bot.domain.incident import Incident
+from bot.domain.transitions import State
 from bot.extras.waves.events import WAVE_EVENTS, WaveEvent
 from bot.extras.waves.wave import NodeAlarm, Wave, WaveState, after_wave, fold_wave
 from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.entries import append_entry, read_stream
-from bot.ledger.tables import INCIDENTS, MACHINES, SIGNALS, WAVES
+from bot.ledger.tables import ATTEMPTS, INCIDENTS, MACHINES, SIGNALS, WAVES
 
 _UPDATE = update(WAVES).where(WAVES.c.id == bindparam("named"))
+_UNFIXED = (
+    select(INCIDENTS.c.node)
+    .join(ATTEMPTS, ATTEMPTS.c.incident == INCIDENTS.c.id)
+    .where(INCIDENTS.c.id.in_(bindparam("turns", expanding=True)), INCIDENTS.c.state != State.RESOLVED.value)
+    .where(or_(INCIDENTS.c.ended, INCIDENTS.c.state == State.UNKNOWN.value))
+    .limit(1)
+)
 
 
 class Waves:
@@ -128,12 +136,13 @@ class Waves:
 
 
 def wave_line(wave: Wave) -> dict[str, Any]:
-    """Return a wave's row."""
+    """Return a wave's row; once a node has failed it names no turn, until the wave is stopped for it."""
+    is_failed = wave.state is WaveState.RUNNING and wave.unfixed
     return {
         "id": wave.id,
         "state": wave.state.value,
         "until": instant_text(wave.until) if wave.until is not None else "",
-        "turns": json.dumps([turn.member.incident for turn in wave.under_way]),
+        "turns": json.dumps([] if is_failed else [turn.member.incident for turn in wave.under_way]),
         "ended": wave.ended,
     }
 
@@ -148,7 +157,8 @@ def write_wave(connection: Connection, wave: Wave) -> None:
 def may_begin(connection: Connection, incident: Incident, is_first: bool, now: datetime) -> None:
     """Check that the wave of an incident that has one lets a step of it begin, or be sent again, now.
 
-    Shape: the first step begins within the time of the wave's approval; a plan that has begun may go on after it.
+    Shape: a plan begins within the time of the wave's approval, and may go on after it. Nothing begins from the moment
+    at which another node under way has failed, whoever notes that, and whenever.
     Raises: WaveHeld when it does not.
     """
     if not incident.wave:
@@ -158,8 +168,10 @@ def may_begin(connection: Connection, incident: Incident, is_first: bool, now: d
         raise WaveHeld(f"Wave {incident.wave} is not on record, so nothing of it begins.")
     if row.state != WaveState.RUNNING.value:
         raise WaveHeld(f"Wave {incident.wave} is {row.state}.", f"zombie wave resume {incident.wave}")
-    if incident.id not in json.loads(row.turns):
+    if incident.id not in (turns := json.loads(row.turns)):
         raise WaveHeld(f"Wave {incident.wave} has not given {incident.node} the turn.")
+    if (unfixed := connection.execute(_UNFIXED, {"turns": turns}).scalar_one_or_none()) is not None:
+        raise WaveHeld(f"Wave {incident.wave} stops: {unfixed} was acted on and is not fixed.")
     if is_first and now >= instant_of(row.until):
         raise WaveHeld(f"The approval of wave {incident.wave} was valid until {row.until}.")
 

@@ -150,6 +150,17 @@ class Wave:
         return tuple(turn for turn in self.turns if turn.outcome is outcome)
 
     @property
+    def unfixed(self) -> tuple[Turn, ...]:
+        """The failed turns that nobody knew of who resumed the wave; while there are any, nothing of it begins."""
+        return tuple(turn for turn in self.having(TurnOutcome.FAILED) if turn.member.incident not in self.excused)
+
+    @property
+    def news_at(self) -> datetime | None:
+        """When that last came which whoever resumes it has to know: its stop, or a failed turn; None while it runs."""
+        ends = [turn.ended_at for turn in self.unfixed if turn.ended_at is not None]
+        return max([self.stopped_at, *ends]) if self.stopped_at is not None else None
+
+    @property
     def stage(self) -> int:
         """How many members may be cured or under way now: the first stage that is not complete."""
         cured = len(self.having(TurnOutcome.CURED))
@@ -318,10 +329,7 @@ def why_stop(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
 
 
 def _failed(wave: Wave) -> str:
-    for turn in wave.having(TurnOutcome.FAILED):
-        if turn.member.incident not in wave.excused:
-            return f"{turn.member.node} was acted on and is not fixed: {turn.because}"
-    return ""
+    return next((f"{turn.member.node} was acted on and is not fixed: {turn.because}" for turn in wave.unfixed), "")
 
 
 def _dropped(wave: Wave) -> str:

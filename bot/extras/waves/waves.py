@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.domain.alert import BOT
+from bot.domain.alert import BOT, TERMINAL
 from bot.domain.contracts import ActingLedger, Clock, Log
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -48,7 +48,7 @@ from bot.extras.waves.events import (
     WaveResumed,
     WaveStopped,
 )
-from bot.extras.waves.wave import Wave, WaveState, after_wave, fold_wave, stages_of
+from bot.extras.waves.wave import USUAL, Wave, WaveState, after_wave, fold_wave, stages_of, why_stop
 from bot.response.decision import guards
 from bot.response.record import IncidentRecord, unheard
 
@@ -233,19 +233,31 @@ class Waves:
             await self.close(wave)
         return wave
 
-    async def resume(self, wave_id: str, approval: Approval, stopped_at: datetime | None = None) -> Wave:
+    async def why_stop(self, wave: Wave, now: datetime) -> str:
+        """Return why an approved wave must stop; empty if it may go on. Raises: LedgerError."""
+        assert wave.approval is not None
+        if (pulled := await self.ledger.braked()) is not None:
+            return f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC."
+        if not self.policy.acting or wave.proposal.policy != self.policy.digest:
+            return "The policy has changed since it was approved."
+        people = self.policy.kinds | {TERMINAL}  # what they ask for is no alert
+        return why_stop(wave, await self.waves.alarms(wave.approval.at - USUAL, people), now)
+
+    async def resume(self, wave_id: str, approval: Approval, news_at: datetime | None = None) -> Wave:
         """Let a stopped wave go on; only an approver who did not ask for it may.
 
-        Shape: `stopped_at` is the time of the stop that they know; None where they see the present stop.
-        Raises: as `decide`; StateChanged when it is not stopped, StaleRequest when it was stopped again since,
-        ApprovalExpired.
+        Shape: `news_at` is the time of the last news that they know; None where they see the present state.
+        Raises: as `decide`; StateChanged when it is not stopped, StaleRequest when it was stopped again since, or a
+        node failed, ApprovalExpired.
         """
 
         async def resumed(wave: Wave) -> WaveEvent:
             guards.reason_given(approval)
-            if wave.stopped_at is not None and stopped_at not in (None, wave.stopped_at):
-                because = one_line(wave.stop.because, 300) if wave.stop is not None else ""
-                raise StaleRequest(f"It was stopped again since: {because}", "Look at its card, and click again.")
+            if wave.stop is not None and news_at not in (None, wave.news_at):
+                news = f"It was stopped again since: {wave.stop.because}"
+                if news_at == wave.stopped_at:
+                    news = f"Acted on since and not fixed: {', '.join(turn.member.node for turn in wave.unfixed)}"
+                raise StaleRequest(one_line(news, 400), "Look at its card, and click again.")
             await self.may_resume(wave, approval)
             return WaveResumed(approval.reason.strip(), approval.os_user)
 

@@ -54,12 +54,12 @@ from bot.extras.waves.events import (
     WaveMember,
     WaveStopped,
 )
-from bot.extras.waves.wave import USUAL, Turn, Wave, WaveState, why_stop
+from bot.extras.waves.wave import Turn, Wave, WaveState
 from bot.extras.waves.waves import CONTROLS_GONE, Waves
 from bot.response.decision.responder import Responder
 
 POLL, RETRY = timedelta(seconds=2), timedelta(seconds=10)
-MOST_TRIED = 20  # members tried in search of a node with room
+MOST_TRIED = 20  # members tried in search of a node with room: the first, and as many at random
 # Refusals of an ended or decided incident: its outcome is read from its record.
 _SETTLES = (StateChanged, AlreadyCured, WouldStopProtected, AlreadyTried, ApprovalExpired, AlreadyDecided)
 # Refusals that make the whole approval void.
@@ -68,15 +68,11 @@ _STOPS = (NotAnApprover, SelfApproval, NotEnoughApprovers, PlanChanged)
 
 @dataclass(frozen=True, slots=True)
 class WaveRun:
-    """Runs waves.
-
-    Shape: `people` are the kinds of alerts that people ask for, not sources.
-    """
+    """Runs waves."""
 
     desk: Waves
     responder: Responder
     nodes: NodeDirectory
-    people: frozenset[str]
     runner: str = ""
 
     @property
@@ -114,7 +110,7 @@ class WaveRun:
                 ended = TurnEnded(incident.id, turn.member.node, outcome, one_line(because, 500), cured_at)
                 return await self._tell(wave, ended)
         why_over = _why_over(wave, now)
-        if wave.state is WaveState.RUNNING and not why_over and (because := await self._why_stop(wave, now)):
+        if wave.state is WaveState.RUNNING and not why_over and (because := await self.desk.why_stop(wave, now)):
             return await self._tell(wave, WaveStopped(because))
         for turn in wave.under_way:
             if (again := await self._hand_over(wave, turn, now, why_over)) is not None:
@@ -128,14 +124,6 @@ class WaveRun:
             return await self._next_turn(wave)
         return AdvanceLater(POLL, f"it is {wave.state}")
 
-    async def _why_stop(self, wave: Wave, now: datetime) -> str:
-        assert wave.approval is not None
-        if (pulled := await self.desk.ledger.braked()) is not None:
-            return f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC."
-        if not self.policy.acting or wave.proposal.policy != self.policy.digest:
-            return "The policy has changed since it was approved."
-        return why_stop(wave, await self.desk.waves.alarms(wave.approval.at - USUAL, self.people), now)
-
     # --- a turn
 
     async def _next_turn(self, wave: Wave) -> AdvanceLater | None:
@@ -145,7 +133,9 @@ class WaveRun:
         if wave.under_way and len(wave.under_way) >= self.policy.limits.most_at_once:
             return AdvanceLater(POLL, "the limit of nodes with a turn at once is reached")
         because = "no node has room within its budget"
-        for member in wave.waiting[:MOST_TRIED]:
+        first, behind = wave.waiting[:MOST_TRIED], wave.waiting[MOST_TRIED:]
+        drawn = self.desk.chance.sample(range(len(behind)), min(MOST_TRIED, len(behind)))
+        for member in (*first, *(behind[at] for at in sorted(drawn))):  # the first of them may never have room
             try:
                 await self._has_room(wave, member)
             except Braked as no:

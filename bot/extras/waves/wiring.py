@@ -63,8 +63,7 @@ def wave_parts(
     stepping = acting.remediation.stepping
     record = IncidentRecord(ledger, log)
     desk = Waves(acting.policy, record, ledger, waves, stepping.clock, randomness(), lookup, log)
-    kinds = acting.policy.kinds | {TERMINAL}
-    run = WaveRun(desk, acting.responder, known, kinds, stepping.runner)
+    run = WaveRun(desk, acting.responder, known, stepping.runner)
     return WaveParts(desk, run, VerdictRecorder(ledger, acting.proposer, log, cases), known, acting)
 
 

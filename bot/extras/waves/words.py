@@ -19,7 +19,7 @@ from bot.surfaces.document import ends_body
 from bot.surfaces.view.plan_words import NOTHING_SEEN, PlanView, PlanWords, end_words
 
 MOST_SHOWN = 12  # of the nodes that are listed by name
-MOST_ENDS, MOST_KEPT = 12, 50  # rows of what ends; the second are databases and members of a quorum
+MOST_ENDS = 12  # rows of what ends, beside databases and members of a quorum
 ENDS = "What ends, on all nodes together:"
 IN_TABLE = "named with each node"
 _GRAVEST = (KEEPS, "guest", "gpu", "jobs", "process", "containers", "unit")
@@ -98,8 +98,7 @@ class WavePlans:
         rows = [(_summed(what, kind, where), where) for (kind, what), where in found.items()]
         rows.sort(key=lambda row: (_GRAVEST.index(row[0].kind) if row[0].kind in _GRAVEST else 9, -row[0].count))
         kept = sum(end.kind == KEEPS for end, _ in rows)
-        shown = min(MOST_KEPT, kept) + most if kept else most
-        said = [f"{end_words(end)}, on {_places(end, where)}" for end, where in rows[:shown]]
+        said = [f"{end_words(end)}, on {_places(end, where)}" for end, where in rows[: kept + most]]
         more = len(rows) - len(said) + sum(node.ends.more for node in nodes if node.ends is not None)
         if more > 0:
             said.append(f"{more:,} more, named with each node")

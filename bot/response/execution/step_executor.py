@@ -157,12 +157,13 @@ class StepExecutor:
         try:
             guards.units_are_named(self.policy, plan, self.reach.actions)
             guards.is_not_quiet(self.policy, now)
-            # Both first: the look has to be fresh.
-            if others := await self.came_since(incident, node, steps[-1]):
+            # Both first: the look has to be fresh. A decision of this moment has looked for databases, too; how old
+            # another is, told by the ledger's clock, nobody knows by this one.
+            lately = None if incident.steps else self.reach.recall(incident.id)
+            if lately is None and (others := await self.came_since(incident, node, steps[-1])):
                 return stopped(incident, f"{StateChanged.__name__}: {'; '.join(others)}")
             kept = await self._kept(incident, node, steps[-1], until - now)
-            in_time = self.in_time()
-            lately = None if incident.steps else self.reach.recall(incident.id)
+            lately, in_time = lately if kept is NOTHING else None, self.in_time()
             around = steps[-1:] if incident.steps else plan.steps
             seen = lately or await self.reach.look(node, steps, around, incident.next_step if incident.steps else 1)
         except WouldStopProtected as no:
@@ -200,9 +201,8 @@ class StepExecutor:
         action, (plan, _) = self.reach.actions[step.action], plan_of(incident)
         if self.ends_now is None or plan.ends is None or not (action.reboots or action.only_for_reboot):
             return ()
-        decided_at = incident.approval.at if incident.approval is not None else None
-        looked_at, now = (self.nothing_came.get(incident.id), decided_at), self.clock()
-        if any(at is not None and timedelta(0) <= now - at < IN_TIME for at in looked_at):
+        looked_at, now = self.nothing_came.get(incident.id), self.clock()
+        if looked_at is not None and timedelta(0) <= now - looked_at < IN_TIME:
             return ()
         ends = await self.ends_now(incident, node)
         if others := tuple(came(plan.ends, ends)):

@@ -124,7 +124,7 @@ MOST_NOTES = 2  # on the card; the dialog shows all
 NOTE = 160
 MOST_MOVED = 12  # pods in the dialog; the record has all
 MOST_NAMED = 3  # pods on the card
-FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card, in the dialog
+FEW_ENDS, MOST_ENDS = 4, 12  # rows of what ends: on the card; in the dialog, beside databases
 
 
 def offer_blocks(plan: PlanView) -> Iterator[Block]:

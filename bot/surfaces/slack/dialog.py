@@ -105,7 +105,10 @@ def covered(plans: Sequence[PlanView]) -> list[PlanView]:
 
 def _plan(plan: PlanView) -> Iterator[Block]:
     """What ends, why, and what is done."""
-    pieces = [line(bold(f"{one_line(plan.node, 80)}: "), text(plan.words, 500)), *ends_blocks(plan, MOST_ENDS)]
+    pieces = [
+        line(bold(f"{one_line(plan.node, 80)}: "), text(plan.words, 500)),
+        *ends_blocks(plan, plan.kept + MOST_ENDS),
+    ]
     if plan.why and not plan.also and not plan.moves:
         pieces.append(line(bold("Why: "), text(plan.why, SAID)))
     yield merged(pieces)
@@ -157,8 +160,8 @@ class Intent:
     Shape: `action` is what its submission asks for. `plans` holds, by incident, the first digits of the digest of the
     plan that the dialog showed. `detail` is what else the action needs (`on` or `off` for the brake, an answer).
     `channel` is where the person is answered, empty for the App Home. `pull` is the number of the pull of the brake
-    that would be released; `since` is when the question was asked that is answered, or the wave was stopped that would
-    be resumed, as the record writes instants.
+    that would be released; `since` is when the question was asked that is answered, or of the last news that whoever
+    resumes a wave was shown, as the record writes instants.
     """
 
     action: str

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from bot.domain.alert import TERMINAL
 from bot.domain.contracts import Outbox
-from bot.domain.entry import Entry
+from bot.domain.entry import Entry, is_wave
 from bot.domain.errors import LedgerError, Refused, UnknownIncident
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.intake_contracts import GivenUpDelivery, Inbox
@@ -132,7 +133,7 @@ class HomePublisher:
         except Refused as no:
             return HomeState((), running, braked, f"You cannot decide anything here. {refusal_words(no)}")
         pending: dict[str, list[Incident]] = {}
-        proposed = [summary for summary in still_open if summary.state is State.PROPOSED]
+        proposed = [each for each in still_open if each.state is State.PROPOSED and not self._is_of_wave(each)]
         for summary in proposed[:MOST_READ]:
             incident = await self._decidable(summary.id, approval)
             if incident is not None:
@@ -140,10 +141,16 @@ class HomePublisher:
         cards = [Pending(tuple(plans)) for plans in pending.values()]
         return HomeState(cards, running, braked, words=self.context.surface.words)
 
+    def _is_of_wave(self, summary: IncidentSummary) -> bool:
+        """True for one of the many nodes of a wave: its card asks for all of them, and none can be decided alone."""
+        by_people = summary.source in self.context.policy.kinds | {TERMINAL}
+        return by_people and is_wave(summary.source_id)
+
     async def _decidable(self, incident_id: str, approval: Approval) -> Incident | None:
         """The incident, if it still waits and this person may decide it."""
         try:
             incident = await self.context.find(incident_id)
+            guards.is_its_own(incident)
             guards.is_not_the_asker(self.context.policy, incident, approval)
         except (UnknownIncident, Refused):
             return None

@@ -70,7 +70,8 @@ class PlanView:
     Shape: `bound_to` names the machine and boot that the plan is for; `moves` is what a drain would move.
     `effect` is `impact` for a card that has its node in the title. `ends` is what ends with it, gravest first, a row
     each, and `ends_briefly` the same for a card; `ends_unread` is what could not be looked at. All are empty for a plan
-    that ends nothing. `why` is the cause and its harm, in a sentence.
+    that ends nothing. The first `kept` rows are databases and members of a quorum: nobody says yes without having seen
+    them. `why` is the cause and its harm, in a sentence.
     """
 
     node: str
@@ -86,11 +87,12 @@ class PlanView:
     ends: tuple[str, ...] = ()
     ends_briefly: tuple[str, ...] = ()
     ends_unread: str = ""
+    kept: int = 0
     why: str = ""
 
-    def ends_words(self, rows: int = 100) -> str:
-        """What ends, as sentences; empty for a plan that ends nothing."""
-        more = len(self.ends) - rows
+    def ends_words(self, rows: int | None = None) -> str:
+        """What ends, as sentences, all of it or its first rows; empty for a plan that ends nothing."""
+        more = 0 if rows is None else len(self.ends) - rows
         shown = [*self.ends[:rows], *([f"and {more} more"] if more > 0 else [])]
         return " ".join(filter(None, (f"Ends: {'; '.join(shown)}." if shown else "", self.ends_unread)))
 
@@ -173,17 +175,18 @@ class PlanWords:
             *self._ends(plan),
         )
 
-    def _ends(self, plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-        """What ends with a plan, a row each, the same briefly, and a sentence about what was not read."""
+    def _ends(self, plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], str, int]:
+        """What ends with a plan, a row each, the same briefly, a sentence about what was not read, and `kept`."""
         actions = [self.actions[step.action] for step in plan.steps if step.action in self.actions]
         if plan.ends is None:
             ending = any(action.reboots or action.stops_a_unit for action in actions)
-            return (), (), "What ends with it was not read." if ending else ""
+            return (), (), "What ends with it was not read." if ending else "", 0
         rows, brief = ([end_words(end, briefly) for end in plan.ends.rows] for briefly in (False, True))
         more = [f"{plan.ends.more} more"] if plan.ends.more else []
         if not rows and not more and not plan.ends.unread:
             more = [NOTHING_SEEN]
-        return (*rows, *more), (*brief, *more), unread_words(plan.ends)
+        kept = sum(end.kind == KEEPS for end in plan.ends.rows)
+        return (*rows, *more), (*brief, *more), unread_words(plan.ends), kept
 
     def of_incident(self, incident: Incident, verdict: Verdict | None = None) -> PlanView | None:
         """Return the proposed plan with the outcome of its steps; else what would help by a verdict, or None.

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from bot.domain.action import Plan, Step
 from bot.domain.alert import BOT
 from bot.domain.contracts import ActingLedger
 from bot.domain.errors import Conflict, ImpossibleEvent, UnknownIncident
 from bot.domain.events import Cancelled
+from bot.domain.fold import fold
+from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger, on_threads
-from bot.response.record import IncidentRecord, Opening
-from tests.record.incidents import ASKER, NODE, OPENING, PROPOSED, TRIAGED, VERDICT
+from bot.response.record import IncidentRecord, Opening, cured_since
+from tests.record.incidents import ASKER, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, WAYS, entries
 
 PLAYBOOK = Playbook("node-health", "Health", 3, (), (), ())
 WISH = Opening("terminal", "7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
@@ -45,3 +50,21 @@ async def test_who_tells_late_hears_of_it(ledger: ActingLedger) -> None:
 async def test_incident_that_is_not_there_is_said_to_be_unknown(ledger: ActingLedger, wrong: str) -> None:
     with pytest.raises(UnknownIncident):
         await IncidentRecord(ledger).find(wrong)
+
+
+def undoing(state: State, unit: str) -> Incident:
+    """An incident that undoes what was done to a unit: its verdict names no cause."""
+    incident = fold(entries(WAYS[state]))
+    assert incident.triage is not None
+    assert incident.proposal is not None
+    triage = replace(incident.triage, verdict=replace(VERDICT, cause=None), taken_at=None)
+    plan = Plan(NODE, (Step("enable_unit", {"unit": unit}, (f"systemctl enable -- {unit}",)),))
+    return replace(incident, id=unit, triage=triage, proposal=replace(incident.proposal, plan=plan), undoes="i0")
+
+
+def test_undo_of_one_thing_leaves_no_other_undo_without_something_to_do() -> None:
+    done = undoing(State.RESOLVED, "one.service")
+    waits = undoing(State.PROPOSED, "two.service")
+    waits = replace(waits, proposed_at=done.opened_at - timedelta(hours=1))
+    assert cured_since(replace(waits, proposal=done.proposal), done) != "", "it is the same"
+    assert cured_since(waits, done) == ""

@@ -153,6 +153,22 @@ def test_dialog_names_every_node_and_every_command_whole() -> None:
         assert one.node in told_in_view
 
 
+def test_dialog_names_every_database_that_a_yes_ends_however_many_there_are() -> None:
+    stores = [f"store-{number:02}" for number in range(120)]
+    rest = [f"job-{number:02}" for number in range(20)]
+    ends = Ends((*(End(name, "keeps") for name in stores), *(End(name, "process") for name in rest)))
+    (incident,) = group(WAYS[State.PROPOSED])
+    assert incident.proposal is not None
+    incident = replace(incident, proposal=replace(incident.proposal, plan=replace(incident.proposal.plan, ends=ends)))
+    view = reason_dialog("approve", "sealed", covered(plans(incident)))
+    check_view(json.loads(json.dumps(view)), "modal")
+    said = " ".join(strings(view["blocks"]))
+    assert [name for name in stores if name not in said] == []
+    assert (rest[11] in said, rest[12] in said, "and 8 more" in said) == (True, False, True)
+    (plan,) = plans(incident)
+    assert [name for name in stores if name not in plan.ends_words()] == [], "nor are they left out in a terminal"
+
+
 def test_dialog_says_what_ends_then_why_then_the_commands_and_what_it_is_bound_to_last() -> None:
     ends = Ends((End("etcd.service", "keeps"), End("ray::train_step", "gpu", 24, 8, 39_600)))
     (incident,) = group(WAYS[State.PROPOSED])

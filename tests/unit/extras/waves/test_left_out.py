@@ -9,20 +9,41 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bot.__main__ import parser
 from bot.app.extras import extras_in_force, followers_of, holders_of, shipped
-from bot.domain.action import Plan
+from bot.domain.action import Plan, Step
 from bot.domain.claim import Claim
+from bot.domain.contracts import Clock
 from bot.domain.entry import WAVES, Head, OwnEvent
 from bot.domain.errors import BudgetSpent, CannotTell, UsageError, WaveHeld
-from bot.domain.events import AlertReceived, Approved, PlanProposed, StepStarted, Triaged
+from bot.domain.events import (
+    AlertReceived,
+    Approved,
+    Escalated,
+    PlanProposed,
+    QuestionAsked,
+    StepSkipped,
+    StepStarted,
+    Triaged,
+)
 from bot.domain.policy import Limits
-from bot.extras.waves.events import TurnGiven, WaveApproved, WaveMember, WaveProposed
+from bot.extras.waves import command
+from bot.extras.waves.events import (
+    TurnEnded,
+    TurnGiven,
+    TurnOutcome,
+    WaveApproved,
+    WaveMember,
+    WaveProposed,
+    WaveResumed,
+    WaveStopped,
+)
 from bot.extras.waves.settings import WaveSettings
 from bot.extras.waves.store import Waves
 from bot.extras.waves.wave import stages_of
@@ -71,11 +92,11 @@ def begin(ledger: Ledger, incident: str, seq: int = 4, attempt: int = 1) -> None
     ledger.begin(incident, seq, StepStarted(1, attempt), "bot", claim)
 
 
-def running(database: Database, incident: str, proposal: PlanProposed) -> None:
+def running(database: Database, incident: str, proposal: PlanProposed, time: Clock | None = None) -> None:
     """A wave that runs, and has given the incident the turn."""
     member = WaveMember(f"node-{incident}", incident, proposal.digest)
     proposed = WaveProposed(("*",), ("c",), (member,), (), stages_of(1), timedelta(hours=8), "p", "").sealed()
-    waves = Waves(database)
+    waves = Waves(database, time)
     waves.append(WAVE, 0, proposed, ASKER)
     waves.append(WAVE, 1, WaveApproved(proposed.digest, "go"), APPROVER)
     waves.append(WAVE, 2, TurnGiven(incident, member.node), "bot")
@@ -115,6 +136,65 @@ def test_incident_of_a_wave_begins_only_as_its_wave_says(database: Database) -> 
     begin(ledger, "one")
 
 
+def of_two(database: Database, ledger: Ledger) -> Waves:
+    """A wave that runs, with two of its nodes under way, of which the first has begun."""
+    members = []
+    for name in ("one", "two", "three"):
+        proposal = approved(ledger, name, WAVE)
+        members.append(WaveMember(f"node-{name}", name, proposal.digest))
+    proposed = WaveProposed(("*",), ("c",), tuple(members), (), stages_of(3), timedelta(hours=8), "p", "").sealed()
+    waves = Waves(database)
+    waves.append(WAVE, 0, proposed, ASKER)
+    waves.append(WAVE, 1, WaveApproved(proposed.digest, "go"), APPROVER)
+    waves.append(WAVE, 2, TurnGiven("three", "node-three"), "bot")
+    waves.append(WAVE, 3, TurnEnded("three", "node-three", TurnOutcome.CURED), "bot")
+    waves.append(WAVE, 4, TurnGiven("one", "node-one"), "bot")
+    waves.append(WAVE, 5, TurnGiven("two", "node-two"), "bot")
+    begin(ledger, "one")
+    return waves
+
+
+@pytest.mark.parametrize("ends", [Escalated("it did not come back"), QuestionAsked("What is it?")])
+def test_nothing_of_a_wave_begins_once_one_of_its_nodes_is_not_fixed_whoever_notes_that(
+    database: Database, ends: Escalated | QuestionAsked
+) -> None:
+    ledger = Ledger(database, holders=holders_of(shipped().on))
+    waves = of_two(database, ledger)
+    ledger.append("one", 5, ends, "bot")
+    with pytest.raises(WaveHeld, match="node-one was acted on and is not fixed"):
+        begin(ledger, "two")
+    waves.append(WAVE, 6, TurnEnded("one", "node-one", TurnOutcome.FAILED), "bot")
+    with pytest.raises(WaveHeld):
+        begin(ledger, "two")
+    waves.append(WAVE, 7, WaveStopped("node-one was acted on and is not fixed"), "bot")
+    with pytest.raises(WaveHeld, match="is stopped"):
+        begin(ledger, "two")
+    waves.append(WAVE, 8, WaveResumed("a broken disk"), APPROVER)
+    begin(ledger, "two")
+
+
+def test_plan_whose_first_step_was_needless_begins_no_later_than_its_waves_time(tmp_path: Path) -> None:
+    at = datetime(2027, 1, 1, 9, 0, tzinfo=UTC)
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        ledger = Ledger(database, lambda: at, holders=holders_of(shipped().on))
+        plan = Plan("node-one", (Step("disable_unit", {"unit": "ecs.service"}, ("a",)), Step("reboot", {}, ("b",))))
+        proposal = PlanProposed.of(plan, {})
+        ledger.append("one", 0, AlertReceived(ALERT, plan.node, wave=WAVE), ASKER)
+        ledger.append("one", 1, Triaged(replace(VERDICT, node=plan.node, plan=plan)), "bot")
+        ledger.append("one", 2, proposal, "bot")
+        ledger.append("one", 3, Approved(proposal.digest, "it leaks"), APPROVER)
+        running(database, "one", proposal, lambda: at)
+        ledger.append("one", 4, StepSkipped(1, "that is so already"), "bot")
+        claim = Claim(plan.node, plan.remedy, "r1", Limits(at_once=9), {}, cure=plan.cure)
+        at += timedelta(hours=8)
+        with pytest.raises(WaveHeld, match="was valid until"):
+            ledger.begin("one", 5, StepStarted(2, 1), "bot", claim)
+        at -= timedelta(seconds=1)
+        ledger.begin("one", 5, StepStarted(2, 1), "bot", claim)
+        at += timedelta(seconds=1)
+        ledger.begin("one", 6, StepStarted(2, 2), "bot", claim)  # what has begun may go on
+
+
 def holds(_: object, incident: Any, is_first: bool, __: object) -> None:
     """What an invented extra says: a tide is high on one node."""
     if incident.node == "node-two" and is_first:
@@ -143,6 +223,24 @@ def test_extra_that_is_wanted_and_cannot_be_loaded_holds_every_step(database: Da
         begin(ledger, "one")
     assert [extra.name for extra in found.on] == [extra.name for extra in shipped().on]
     begin(Ledger(database, holders=holders_of(shipped().serving)), "one")
+
+
+def test_wave_in_a_terminal_begins_nothing_while_a_wanted_extra_cannot_be_loaded(tmp_path: Path) -> None:
+    (tmp_path / "zombie.toml").write_text('[extras]\non = ["freeze"]\n')
+    (tmp_path / "inventory.toml").write_text('[nodes.node-one]\naddress = "10.0.0.7"\n')
+    files = ("--config", str(tmp_path / "zombie.toml"), "--inventory", str(tmp_path / "inventory.toml"))
+    extras = extras_in_force(files, {}, tmp_path)
+    arguments = parser("zombie", extras).parse_args(["wave", "run", WAVE, *files])
+    arguments.extras = extras
+    arguments.environ = {"ZOMBIE_STATE_DIR": str(tmp_path), "HOME": str(tmp_path)}
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        proposal = approved(Ledger(database), "one", WAVE)
+        running(database, "one", proposal)
+    claim = Claim("node-one", proposal.plan.remedy, "r1", Limits(at_once=9), {})
+    with command._parts(arguments) as parts:
+        steps = parts.acting.remediation.stepping.ledger
+        with pytest.raises(CannotTell, match=r"\[extras\] on names may hold this step"):
+            asyncio.run(steps.begin("one", 4, StepStarted(1, 1), "bot", claim))
 
 
 @pytest.fixture

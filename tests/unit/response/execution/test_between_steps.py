@@ -249,6 +249,14 @@ def test_database_that_came_while_an_approved_reboot_waited_for_its_turn_is_not_
     assert stage.nodes["n1"].boot == 0
 
 
+def test_database_is_looked_for_also_where_the_clocks_say_that_the_yes_was_just_now(stage: Stage) -> None:
+    proposed(stage, rebooting(stage), ends=Ends((ETCD,)))  # of a ledger whose clock is ahead, or ours was put back
+    remediation, asked = ending(stage, Ends((ETCD, POSTGRES)))
+    assert do(stage, remediation.advance("two")) is None
+    assert "postgres runs here now" in getattr(incident(stage, "two").ending, "because", "")
+    assert (asked, stage.nodes["n1"].boot) == (["n1"], 0)
+
+
 def test_databases_that_nobody_can_look_for_any_more_hold_a_reboot_up_until_they_can(stage: Stage) -> None:
     proposed(stage, rebooting(stage), ends=Ends((ETCD,)))
     stage.world.now += LATER
