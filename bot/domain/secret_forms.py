@@ -379,8 +379,8 @@ def context() -> Context:
         ),
         compiled(
             r"\bkind{quote}\s{0,8}:\s{0,8}{quote}Secret\b|Private-Lines:|chpasswd:|\$ANSIBLE_VAULT|random' passwords"
-            r"|\btokens{quote}\s{0,8}[:=]?\s{0,8}\{"
-            r"|(?:password|passphrase|passcode|token|secret|credential| key)[^\n]{1,160}[:.]\s{0,8}\Z"
+            r"|\btokens{quote}\s{0,8}(?:[:=]?\s{0,8}\{|:\s{0,8}\Z)"
+            r"|(?:password|passphrase|passcode|token|secret|credential| key)[^\n]{0,160}[:.]\s{0,8}\Z"
         ),
         SecretForm("value", (), (), False, MARK, False, value),
     )

@@ -270,6 +270,13 @@ def test_value_in_the_line_after_its_name_in_a_list_of_lines() -> None:
         assert redacted(['variable "token_ttl" {', line]) == ['variable "token_ttl" {', line]
 
 
+def test_block_of_tokens_in_yaml_is_found_in_a_list_of_lines() -> None:
+    secret = "01234567-89ab-cdef-0123-456789abcdef"
+    assert redacted(["tokens:", f"  agent: {secret}", f"  default: {secret}", "x: y"]) == [
+        *("tokens:", "  agent: [redacted]", "  default: [redacted]", "x: y")
+    ]
+
+
 @pytest.mark.parametrize(
     "value",
     [
