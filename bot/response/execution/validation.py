@@ -100,6 +100,8 @@ async def _sample(
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", verdict.summary),))
     if unready and any(reach.actions[step.action].starts_a_unit for step in plan.steps):
         return SampleTaken(False, (Evidence(UNREADABLE, "look", f"{unready}; a unit was started there just now"),))
+    if not_told := _not_told(incident, verdict):
+        return SampleTaken(False, (Evidence(UNREADABLE, "verdict", not_told),))
     measured = figures(verdict, units_of(plan))
     lines = tuple(f"{name}={value}" for name, value in measured.items())
     against = [*_undone(incident, reach, seen), *filter(None, (unready,)), *_back(incident, verdict, reach.actions)]
@@ -146,6 +148,22 @@ def _back(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -
     if rebooted or verdict.plan is not None or grows:
         return [f"{verdict.cause} is still there: {verdict.summary}"]
     return []
+
+
+def _not_told(incident: Incident, verdict: Verdict) -> str:
+    """Say why nothing is known of the cause: it is undecided, or another names the verdict, and it is not ruled out.
+
+    It may be there behind the other, or people may have accepted it meanwhile; that another fault came is no cure.
+    """
+    cause = incident.verdict.cause if incident.verdict is not None else None
+    if verdict.cause == cause:
+        return ""
+    undecided = next((each for each in verdict.undecided if each.cause == cause), None)
+    if undecided is not None:
+        return f"{cause} cannot be judged: {undecided.says}"
+    if verdict.cause is not None and all(each.cause != cause for each in verdict.ruled_out):
+        return f"{cause} is not ruled out: {verdict.summary}"
+    return ""
 
 
 def _contains(incident: Incident, actions: Mapping[str, Action]) -> bool:

@@ -14,6 +14,7 @@ from bot.domain.events import Approved, Cancelled, Escalated, QuestionAsked, Res
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
+from bot.domain.verdict import Confidence, RuledOut, Status, Undecided, Verdict
 from bot.ledger import Database, Ledger, audit
 from bot.response.record import recorded
 from tests.schedules.parts import CountingNode
@@ -93,6 +94,33 @@ def test_another_machine_is_a_question_and_hears_nothing_more(
     assert isinstance(stage.ledger.read("one")[-2].event, QuestionAsked)
     assert done.state == "escalated", "nobody answered"
     assert stage.nodes["n1"].done_as_stranger == 0
+
+
+ELSE = Verdict("n1", Status.CRITICAL, "io-stall", Confidence.CONFIRMED, "nvme1n1 stalls")
+OPEN = Undecided("leaked-memory-cgroups", "cgroups was not read (sudo refused)")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "says"),
+    [
+        (
+            ELSE,
+            "leaked-memory-cgroups is not ruled out: nvme1n1 stalls",
+        ),  # it is there behind it, or was muted meanwhile
+        (replace(ELSE, undecided=(OPEN,)), "leaked-memory-cgroups cannot be judged"),
+        (Verdict("n1", Status.HEALTHY, None, None, "Healthy", undecided=(OPEN,)), "leaked-memory-cgroups cannot be"),
+        (replace(ELSE, ruled_out=(RuledOut("leaked-memory-cgroups", "12 dying cgroups"),)), ""),
+    ],
+    ids=["another names the verdict", "open behind another", "open", "ruled out"],
+)
+def test_cause_that_is_not_ruled_out_is_not_cured(
+    ledger_and_world: tuple[Ledger, World], monkeypatch: pytest.MonkeyPatch, verdict: Verdict, says: str
+) -> None:
+    stage = staged(ledger_and_world)
+    monkeypatch.setattr(stage, "verdict", lambda name: verdict)
+    done = run(stage)
+    assert done.state == ("escalated" if says else "resolved")
+    assert says in getattr(done.ending, "because", "")
 
 
 def test_somebody_elses_reboot_before_anything_is_done_calls_it_off(ledger_and_world: tuple[Ledger, World]) -> None:
