@@ -104,6 +104,19 @@ class Chat(Protocol):
         ...
 
 
+class Counts(Protocol):
+    """Gauges of an extra, read from the record at each scrape of `/metrics`, in one transaction with all others."""
+
+    @property
+    def gauges(self) -> Mapping[str, tuple[str, tuple[str, ...]]]:
+        """Return what each says, and its labels, by its name."""
+        ...
+
+    def read(self, connection: Any, /) -> Mapping[str, Mapping[tuple[str, ...], float]]:
+        """Return the present values, by gauge, and by the values of its labels."""
+        ...
+
+
 @runtime_checkable
 class Rules(Protocol):
     """A table of an extra's settings that is part of who may act, and for how long."""
@@ -130,9 +143,15 @@ class Extra:
     `bot/surfaces/member.py`).
 
     `holds` names what may hold a step, asked in the transaction that begins it: a function of the connection, the
-    incident, whether it is the first step's first attempt, and the time; it raises Refused. `follows` names what
+    incident, whether it is the first step's first attempt, and the time; it raises Refused. `doubts` names
+    what, made without arguments for each open record, is called with its connection, and returns a function of a policy
+    and a cause that says why no plan of it is offered or approved, empty where they are
+    (`bot.domain.claim.Doubts`). `follows` names what
     follows the extra's own streams in an audit (`bot.ledger.audited_stream.Follower`). `chat` names a function of the
-    running bot and of what decisions there use (`SlackContext`) that returns its `Chat`. `cures` names a function of
+    running bot and of what decisions there use (`SlackContext`) that returns its `Chat`. `asks` names a function of
+    the running bot that returns its question about each verdict of a closed card
+    (`bot.surfaces.view.context.ClosingQuestion`), whose answers its `chat` takes. `counts` names one that returns its
+    `Counts`. `cures` names a function of
     the running bot that returns what proposes a cure for many nodes, when somebody presses *Plan* on a sweep's card
     (`bot.surfaces.slack.fleet_cards.Cure`).
     """
@@ -150,8 +169,11 @@ class Extra:
     reads_more: Named = ""
     looks: Named = ""
     holds: Named = ""
+    doubts: Named = ""
     follows: Named = ""
     chat: Named = ""
+    asks: Named = ""
+    counts: Named = ""
     cures: Named = ""
 
 

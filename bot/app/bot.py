@@ -120,7 +120,7 @@ class Bot:
     @cached_property
     def metered(self) -> Metering:
         """The metrics."""
-        return metering(self.settings, self.json_log, self.stores)
+        return metering(self.settings, self.json_log, self.stores, self.seated("counts"))
 
     @cached_property
     def posting(self) -> SlackPosting:

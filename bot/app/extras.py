@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bot.domain.claim import Doubts
 from bot.domain.errors import CannotTell, SettingsError
 from bot.domain.nearest import did_you_mean
 from bot.domain.safe_text import one_line
@@ -136,6 +137,20 @@ def _holder(name: str, holds: Named) -> Callable[..., object]:
             raise CannotTell(f"The extra {name} may hold this step: {because}", f'[extras] off = ["{name}"]')
 
         return nothing_begins
+    return found
+
+
+def doubters_of(extras: Sequence[Extra]) -> list[Callable[..., Doubts]]:
+    """Return what may doubt a cause, for one open record; one that cannot be loaded doubts every cause."""
+    return [_doubter(extra.name, extra.doubts) for extra in extras if extra.doubts]
+
+
+def _doubter(name: str, doubts: Named) -> Callable[..., Doubts]:
+    try:
+        found: Callable[..., Doubts] = loaded(doubts)()
+    except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra: what it would doubt is not known
+        because = f"Whether its cause is in doubt is for the extra {name} to say, which does not: {not_loaded(no)}"
+        return lambda _: lambda __, ___: because
     return found
 
 

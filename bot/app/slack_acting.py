@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -37,6 +37,7 @@ from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.suggestions import NodeNames, NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.slack.view_submissions import ViewSubmissions
+from bot.surfaces.view.context import NOTHING, ViewContext
 
 Chats: TypeAlias = Callable[[SlackContext], Sequence[Chat]]
 
@@ -79,15 +80,14 @@ def slack_acting(
     opener: CheckOpener | None = None,
     pagerduty: PagerDutyParts | None = None,
     fleet: FleetCards | None = None,
-    links: Mapping[str, str] | None = None,
     captures: CaptureCards | None = None,
-    absent: frozenset[str] = frozenset(),
+    view: ViewContext = NOTHING,
     chats: Chats = no_chats,
 ) -> SlackActing:
     """Put it together; `known` are the nodes that may be named, `chat_requests` stores what Slack delivers.
 
-    Without `askers` every full member may ask. `absent` are buttons of extras that are left out. `chats` returns what
-    takes clicks on extras' cards.
+    Without `askers` every full member may ask. `view` is what all cards have in common. `chats` returns what takes
+    clicks on extras' cards and buttons.
     """
     people = slack.people(policy.approver_groups)
     responder = replace(responder, lookup=SlackApproverLookup(people, policy))
@@ -100,10 +100,9 @@ def slack_acting(
         log,
         notices,
         ACTIONS,
-        links,
+        view,
         usual,
         pagerduty.on_call if pagerduty is not None else None,
-        absent,
     )
     if pagerduty is not None:
         pagerduty.surface.card_of = lambda name: _card_address(slack, surface, name)

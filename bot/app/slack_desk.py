@@ -84,9 +84,8 @@ def slack_desk(bot: Bot) -> SlackDesk:
         opener=opener,
         pagerduty=bot.pagerduty,
         fleet=fleet,
-        links=settings.links,
         captures=captures.cards,
-        absent=bot.posting.absent,
+        view=bot.posting.view,
         chats=partial(bot.seated, "chat"),
     )
     commands = CommandHandler(

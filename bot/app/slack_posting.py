@@ -23,6 +23,7 @@ from bot.surfaces.slack.sketch_file import SketchFile
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.thread_files import ThreadFiles
 from bot.surfaces.slack.why_replies import WhyReplies
+from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 class SlackPosting:
     """The parts by which everything is posted.
 
-    Shape: when the bot stops, `work` is finished, and `watching` is cancelled at once. `absent` are buttons of extras
-    that are left out.
+    Shape: when the bot stops, `work` is finished, and `watching` is cancelled at once. `view` is what
+    all cards have in common.
     """
 
     connection: SlackConnection
@@ -42,7 +43,7 @@ class SlackPosting:
     pictures: Pictures
     work: Background
     watching: Background
-    absent: frozenset[str]
+    view: ViewContext
 
 
 def slack_posting(bot: Bot) -> SlackPosting:
@@ -56,7 +57,9 @@ def slack_posting(bot: Bot) -> SlackPosting:
     absent = frozenset() if any(kind.prefix == REPORT_FILE for kind in kinds) else frozenset((REPORT,))
     files = ThreadFiles(kinds, connection.uploads, stores.outbox, timing, now, log)
     poster = Poster(connection.calls, stores.outbox, timing, now, log, pictures, files)
-    return SlackPosting(connection, poster, pictures, Background(log), Background(log), absent)
+    asks = tuple(bot.seated("asks"))
+    view = ViewContext(words=PlanWords(ACTIONS), links=bot.settings.links, absent=absent, asks=asks)
+    return SlackPosting(connection, poster, pictures, Background(log), Background(log), view)
 
 
 def check_cards(bot: Bot) -> CheckCards:
@@ -79,5 +82,4 @@ def check_cards(bot: Bot) -> CheckCards:
         return [sentence for each in explains for sentence in await each(verdict)]
 
     whys = WhyReplies(explain, posting.poster, posting.work, posting.pictures) if explains else None
-    words, links = PlanWords(ACTIONS), bot.settings.links
-    return CheckCards(posting.poster, storms, words, links, whys, posting.pictures, posting.absent)
+    return CheckCards(posting.poster, storms, posting.view, whys, posting.pictures)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.app.extras import holders_of
+from bot.app.extras import doubters_of, holders_of
 from bot.app.parts import runner_name
 from bot.domain.case import CaseStore, Readings, SweepReports
 from bot.domain.chat_request import ChatRequests
@@ -58,7 +58,8 @@ class Stores:
 def open_stores(
     database_url: str, known_for: timedelta = DELIVERIES_KNOWN_FOR, extras: Sequence[Extra] = ()
 ) -> Iterator[Stores]:
-    """Open them while the block runs; `known_for`: how long handled deliveries are known; `extras` may hold steps.
+    """Open them while the block runs; `known_for`: how long handled deliveries are known; `extras` may hold steps
+    and doubt causes.
 
     Raises: SettingsError, LedgerUnavailable.
     """
@@ -71,7 +72,7 @@ def open_stores(
         leases = BlockingLeases(database, runner, presence=Presence(database, runner))
         yield Stores(
             runner,
-            on_threads(Ledger(database, holders=holders_of(extras)), threads),
+            on_threads(Ledger(database, holders=holders_of(extras), doubters=doubters_of(extras)), threads),
             on_threads(BlockingOutbox(database, leases=leases, of_others=PARTS_OF_OTHERS), threads),
             on_threads(leases, threads),
             on_threads(BlockingInbox(database, runner, leases=leases, known_for=known_for), threads, {"keep": doors}),

@@ -16,7 +16,7 @@ from bot.domain.verdict import Verdict
 
 if TYPE_CHECKING:  # ledger types, which a check without a ledger need not load
     from bot.domain.action import Plan
-    from bot.domain.claim import Claim, DecisionRecord, Hold, ProposalRecord
+    from bot.domain.claim import Claim, DecisionRecord, Doubts, Hold, ProposalRecord
     from bot.domain.entry import Append, Entry, Event, Head
     from bot.domain.events import IncidentEvent, StepStarted
     from bot.domain.house_events import NodeReleased, WishRefused
@@ -166,8 +166,8 @@ class Ledger(Protocol):
     async def mutes(self) -> tuple[Entry, ...]:
         """Return every entry that muted or unmuted a cause, oldest first."""
 
-    async def marks(self) -> tuple[Entry, ...]:
-        """Return every entry that says whether a verdict was right, or that a cause was looked at, oldest first."""
+    async def doubts(self) -> Doubts:
+        """Return which causes offer no plans, as the record stands."""
 
     async def captures(self) -> tuple[Entry, ...]:
         """Return every entry of rolling captures, oldest first."""

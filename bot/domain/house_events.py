@@ -125,34 +125,6 @@ class CauseUnmuted:
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictMarked:
-    """A person said whether the verdict of a closed incident was right; a later mark of theirs replaces this.
-
-    Shape: `cause` is the verdict's, or its status if it has no cause. `case` is the content hash of what the node said,
-    if that is kept. `request` is the request's id, so that a repeated delivery adds nothing; `os_user` is the login
-    that typed the command. `groups` are the person's groups at that moment that may approve.
-    """
-
-    incident: str
-    cause: str
-    right: bool
-    node: str = ""
-    case: str = ""
-    request: str = ""
-    os_user: str = ""
-    groups: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CauseLookedAt:
-    """A person looked at a cause in doubt: its plans are offered again, and marks are counted from zero."""
-
-    cause: str
-    reason: str
-    os_user: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class IncidentsPruned:
     """Incidents that ended before that instant were removed, according to the retention settings.
 
@@ -255,8 +227,6 @@ HouseEvent: TypeAlias = (
     | NodeReleased
     | CauseMuted
     | CauseUnmuted
-    | VerdictMarked
-    | CauseLookedAt
     | IncidentsPruned
     | CaptureAsked
     | CaptureApproved

@@ -7,4 +7,5 @@ EXTRAS = (
     "bot.extras.mcp",
     "bot.extras.waves",
     "bot.extras.bundles",
+    "bot.extras.marks",
 )

@@ -17,19 +17,16 @@ from bot.domain.house_events import (
     CaptureEnded,
     CaptureStarting,
     CaptureStopping,
-    CauseLookedAt,
     CauseMuted,
     CauseUnmuted,
     OlderNoted,
     SymptomCaught,
-    VerdictMarked,
 )
 from bot.domain.json_form import MOST_ROOM, MOST_TEXT, check_texts, room, whole_number
 from bot.domain.safe_text import redacted
 from bot.ledger.tables import ENTRIES
 
 MUTES = (CauseMuted.__name__, CauseUnmuted.__name__)
-MARKS = (VerdictMarked.__name__, CauseLookedAt.__name__)
 CAPTURES = (
     CaptureAsked.__name__,
     CaptureApproved.__name__,
@@ -193,7 +190,7 @@ def insert_entry(connection: Connection, entry: Entry) -> None:
 
 
 class HouseEntries:
-    """The entries of `house` of a few kinds: mutes, marks of verdicts, captures.
+    """The entries of `house` of a few kinds, such as mutes.
 
     `house` is long and never changes, so each read looks only at what came after the previous read. Of two simultaneous
     reads, the later answer stays.

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.entry import OF_EXTRAS, Event, OwnEvent, body_of, event_of, kind_of, written
+from bot.domain.entry import OF_WAVES, Event, OwnEvent, body_of, event_of, kind_of, written
 from bot.domain.errors import UnreadableEntry
 from bot.extras.waves.events import WAVE_EVENTS as KINDS
 from bot.extras.waves.events import wave_event
@@ -42,7 +42,7 @@ def test_every_kind_has_what_records_have_of_it_and_asks_for_nothing_else() -> N
 
 
 def test_core_steps_over_these_kinds_where_waves_are_left_out() -> None:
-    assert set(OF_EXTRAS) == ALWAYS_THERE.keys()
+    assert set(OF_WAVES) == ALWAYS_THERE.keys()
     assert type(event_of("WaveProposed", {"form": 1})) is OwnEvent
 
 

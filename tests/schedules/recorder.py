@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from bot.domain.action import Plan
-from bot.domain.claim import Claim, DecisionRecord, Hold, ProposalRecord
+from bot.domain.claim import Claim, DecisionRecord, Doubts, Hold, ProposalRecord
 from bot.domain.entry import Append, Entry, Event, Head
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.events import IncidentEvent, StepStarted
@@ -65,8 +65,8 @@ class Recorder:
     async def mutes(self) -> tuple[Entry, ...]:
         return await self._do(self.ledger.mutes)  # type: ignore[no-any-return]
 
-    async def marks(self) -> tuple[Entry, ...]:
-        return await self._do(self.ledger.marks)  # type: ignore[no-any-return]
+    async def doubts(self) -> Doubts:
+        return await self._do(self.ledger.doubts)  # type: ignore[no-any-return]
 
     async def captures(self) -> tuple[Entry, ...]:
         return await self._do(self.ledger.captures)  # type: ignore[no-any-return]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.extras import holders_of, shipped
+from bot.app.extras import doubters_of, holders_of, shipped
 from bot.app.json_log import JsonLog
 from bot.app.parts import library
 from bot.app.slack_acting import SlackActing, no_chats, slack_acting
@@ -30,6 +30,9 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
+from bot.extras.marks.marker import VerdictMarker
+from bot.extras.marks.slack import QUESTION, MarkClicks
+from bot.extras.marks.store import Marks
 from bot.extras.reports.report_maker import ReportMaker
 from bot.inventory import Inventory
 from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
@@ -42,7 +45,9 @@ from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord, Opening
+from bot.seats import Chat
 from bot.surfaces.slack.connection import SlackConnection
+from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.listeners import Submission
 from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.message import Message as Posted
@@ -53,6 +58,7 @@ from bot.surfaces.slack.report_file import ReportFile
 from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
 from bot.surfaces.slack.sketch_file import SketchFile
 from bot.surfaces.slack.thread_files import ThreadFiles
+from bot.surfaces.view.context import ViewContext
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import PLAYBOOK, Stage
 from tests.schedules.whole_look import WholeLook
@@ -97,6 +103,7 @@ class ActingTeam:
     acting: SlackActing = field(init=False)
     restarted: Callable[[str], SlackActing] = field(init=False)  # the same again, as another runner
     chat_requests: Any = None
+    marks: Any = None
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     fleet: Any = None  # the cards of sweeps and waves, where the test has some
     needed: int = 1  # how many have to say yes
@@ -278,7 +285,7 @@ async def acting_team(
     log = io.StringIO()
     json_log = JsonLog(log)
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(4, "ledger") as threads:
-        kept = Ledger(database, world.clock, holders=holders_of(shipped().on))
+        kept = Ledger(database, world.clock, holders=holders_of(shipped().on), doubters=doubters_of(shipped().on))
         ledger: Any = Gone(on_threads(kept, threads))
         outbox: Any = Gone(on_threads(Outbox(database), threads))
         machines = {f"node-{n}": CountingNode(world, f"node-{n}", endings) for n in range(1, nodes + 1)}
@@ -310,6 +317,11 @@ async def acting_team(
             files=sending if reports else None,
         )
         team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log)
+        team.marks = Gone(on_threads(Marks(database, world.clock), threads))
+
+        def chats(context: SlackContext) -> Sequence[Chat]:
+            others = getattr(fleet, "chats", no_chats)
+            return [*others(context), MarkClicks(context, VerdictMarker(policy, team.marks, world.clock))]
 
         def runs(runner: str) -> SlackActing:
             team.chat_requests = Gone(on_threads(ChatRequestStore(database, Leases(database, runner)), threads))
@@ -330,8 +342,8 @@ async def acting_team(
                 known=Names(tuple(team.stage.nodes)),
                 chat_requests=team.chat_requests,
                 fleet=team.fleet,
-                absent=absent,
-                chats=getattr(fleet, "chats", no_chats),
+                view=ViewContext(absent=absent, asks=(QUESTION,)),
+                chats=chats,
             )
 
         team.restarted, team.acting = runs, runs("runner-1")

@@ -272,7 +272,7 @@ def _parts(arguments: argparse.Namespace, create: bool = False) -> Iterator[Wave
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    with record.stores(arguments.environ, create=create, extras=arguments.extras.on) as stores:
+    with record.stores(arguments.environ, create=create, extras=arguments.extras.serving) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ, cases=stores.cases)
         waves = on_threads(Waves(stores.database), stores.threads)
         yield wave_parts(parts, known, stores.ledger, waves, cases=stores.cases)

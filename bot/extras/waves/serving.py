@@ -15,6 +15,7 @@ from bot.engine.job_queue import JobQueue
 from bot.extras.waves.contracts import WaveLedger
 from bot.extras.waves.slack_cards import PlansFile, WaveCards
 from bot.extras.waves.slack_decisions import WaveDecisions
+from bot.extras.waves.store import WaveCounts
 from bot.extras.waves.store import Waves as BlockingWaves
 from bot.extras.waves.wave import Wave
 from bot.extras.waves.waves import WaveRequest
@@ -55,6 +56,11 @@ def serving(bot: Bot) -> WaveKeeper:
 def chat(bot: Bot, context: SlackContext) -> WaveDecisions:
     """Return what takes clicks on waves' cards, and their dialogs."""
     return WaveDecisions(context, _cards(bot, SlackApproverLookup(context.people, bot.acting.policy)))
+
+
+def counts(_: Bot) -> WaveCounts:
+    """Return what is counted for `/metrics`."""
+    return WaveCounts()
 
 
 def cures(bot: Bot) -> WaveCards:

@@ -29,7 +29,6 @@ from bot.surfaces.slack.card_requests import CardRequests
 from bot.surfaces.slack.context import TOLD, CardClicks, SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
-from bot.surfaces.slack.feedback import FEEDBACK
 from bot.surfaces.slack.fleet_card import OF_FLEET, WHO_ELSE
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
@@ -61,7 +60,7 @@ class BlockActions:
         self._background = background
         self._fleet = fleet
         self._others = others
-        self._requests = requests = CardRequests(context, fleet)
+        requests = CardRequests(context, fleet)
         handlers = {
             APPROVE: self._decision,
             DECLINE: self._decision,
@@ -76,7 +75,7 @@ class BlockActions:
             CHECK_MEANT: requests.meant,
             FIND_NODE: requests.found,
         }
-        absent = context.surface.absent
+        absent = context.surface.view.absent
         self._handlers = {kind: handler for kind, handler in handlers.items() if kind not in absent}
 
     def clicked(self, click: Click) -> None:
@@ -110,9 +109,6 @@ class BlockActions:
         if self._fleet is not None and click.action.startswith(OF_FLEET):
             await self._fleet.clicked(click)
             return
-        if click.action.startswith(FEEDBACK):
-            await self._requests.feedback(click)
-            return
         for other in self._others:
             if other.is_about(click.action, click.value):
                 await other.ask(click)
@@ -124,7 +120,8 @@ class BlockActions:
 
     def _action_of(self, click: Click) -> str:
         """Return what a click asks for, as a word from a fixed list: refusals are counted by it."""
-        begins = (*(f"{kind}-" for kind in _NUMBERED), OF_FLEET, FEEDBACK)
+        asked = (question.action for question in self._context.surface.view.asks)
+        begins = (*(f"{kind}-" for kind in (*_NUMBERED, *asked)), OF_FLEET)
         if kind := next((word for word in begins if click.action.startswith(word)), ""):
             return kind.rstrip("-")
         is_known = click.action in self._handlers or any(
@@ -166,7 +163,7 @@ class BlockActions:
         found, approval = {}, await self._context.likely_approval(person)
         for incident in plans:
             try:
-                self._context.responder.may_approve(incident, approval, card.pulled, card.marks)
+                self._context.responder.may_approve(incident, approval, card.pulled, card.doubts)
             except Refused as no:
                 found[incident.id] = refusal_words(no)
         return found

@@ -10,7 +10,6 @@ from bot.domain.capture import CaptureRequest
 from bot.domain.errors import AlreadyDecided, CannotTell, NothingProposed
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import HOME
-from bot.surfaces.slack.feedback import said_of, thanks
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.parts import MessageTarget
@@ -71,16 +70,6 @@ class CardRequests:
             raise NothingProposed("The report comes once it is over.", f"zombie report {incident.id}")
         outcome = await self.context.surface.report(incident)
         await self.context.ephemeral.tell(click.person.by, click.channel, click.thread, outcome)
-
-    async def feedback(self, click: Click) -> None:
-        """Record whether a person says that a verdict was right; whoever may ask for checks may say so."""
-        if (said := said_of(click.value)) is None:
-            raise NothingProposed(UNKNOWN_BUTTON)
-        incident = await self.context.clicked(click, said[0])
-        await self.context.askers.admit(click.person)
-        groups = (await self.context.people.membership(click.person.user)).groups
-        marked = await self.context.marker.mark(incident, said[1], click.person.by, request=click.key, groups=groups)
-        await self.context.ephemeral.tell(click.person.by, click.channel, click.thread, thanks(incident, marked))
 
     async def who_else(self, click: Click) -> None:
         """Ask which other nodes have the card's cause; it only looks, and whoever may ask for checks may do this."""

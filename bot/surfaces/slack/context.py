@@ -30,7 +30,6 @@ from bot.domain.policy import Approval, Policy, person_of
 from bot.domain.safe_text import one_line
 from bot.response.decision.guards import is_named
 from bot.response.decision.responder import Responder
-from bot.response.decision.verdict_marker import VerdictMarker
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.connection import SlackConnection
@@ -62,7 +61,7 @@ class NodePicker(Protocol):
 
 
 class CardClicks(Protocol):
-    """Takes clicks on cards without an incident, of waves and captures."""
+    """Takes clicks on cards of its own, as of waves and captures, or on buttons of its own."""
 
     def is_about(self, action: str, value: str) -> bool:
         """True for a button or a dialog of this kind of card."""
@@ -101,11 +100,6 @@ class SlackContext:
     picker: NodePicker | None = None
     profiles: SlackProfiles | None = None
     opener: CheckOpener | None = None
-
-    @property
-    def marker(self) -> VerdictMarker:
-        """Records whether people say that verdicts were right."""
-        return VerdictMarker(self.policy, self.ledger, self.responder.clock)
 
     async def find(self, incident_id: str) -> Incident:
         """Return an incident from the record. Raises: UnknownIncident, LedgerError."""

@@ -6,11 +6,21 @@ from dataclasses import replace
 
 import pytest
 
+from bot.domain.claim import Doubts
 from bot.domain.entry import Entry
 from bot.domain.errors import CauseInDoubt
-from bot.domain.feedback import ENOUGH, marks_of, said_before, score_of, scores, uncounted
-from bot.domain.house_events import HOUSE, CauseLookedAt, VerdictMarked
+from bot.domain.house_events import HOUSE
 from bot.domain.policy import Policy
+from bot.extras.marks.marks import (
+    ENOUGH,
+    CauseLookedAt,
+    VerdictMarked,
+    marks_of,
+    said_before,
+    score_of,
+    scores,
+    uncounted,
+)
 from bot.response.decision.guards import are_trusted
 from tests.record.incidents import entry
 
@@ -20,6 +30,10 @@ WRONG = replace(RIGHT, right=False)
 
 def told(*said: tuple[VerdictMarked | CauseLookedAt, str]) -> list[Entry]:
     return [entry(event, seq, HOUSE, by) for seq, (event, by) in enumerate(said, 1)]
+
+
+def doubts_of(entries: list[Entry]) -> Doubts:
+    return lambda policy, cause: score_of(entries, cause, policy).doubt
 
 
 def test_person_has_one_word_a_case_under_whatever_name() -> None:
@@ -51,14 +65,14 @@ def test_nobody_who_may_not_approve_takes_a_plan_away_or_saves_it() -> None:
     policy = replace(policy, same_person={"terminal:ann": "slack:U1"})
     strangers = [(WRONG, f"terminal:login-{number}") for number in range(30)]
     members = [(WRONG, f"slack:T/U9{number}") for number in range(30)]
-    are_trusted(policy, ("io-stall",), told(*strangers, *members))
+    are_trusted(policy, ("io-stall",), doubts_of(told(*strangers, *members)))
     fans = [(RIGHT, f"slack:T/U8{number}") for number in range(30)]
     entries = told(*strangers, *fans, (RIGHT, "slack:T/U1"), (WRONG, "terminal:ann"))
     score = score_of(entries, "io-stall", policy)
     assert (score.right, score.wrong, uncounted(entries, policy)) == (30, 1, 30)
     with pytest.raises(CauseInDoubt, match="1 of 1 people who may approve"):
-        are_trusted(policy, ("io-stall",), entries)  # it is the only one who may
-    are_trusted(Policy(), ("io-stall",), told(*strangers))  # nobody may approve, so nothing hangs on it
+        are_trusted(policy, ("io-stall",), doubts_of(entries))  # it is the only one who may
+    are_trusted(Policy(), ("io-stall",), doubts_of(told(*strangers)))  # nobody may approve, so nothing hangs on it
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,55 @@
-"""Was a verdict right? People's marks on closed incidents, counted by cause; and when a cause is in doubt."""
+"""Was a verdict right? People's marks on closed incidents, counted by cause; and when a cause is in doubt.
+
+They are entries of `house`. A field added later has a default, so that older entries can still be read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
-from bot.domain.house_events import CauseLookedAt, VerdictMarked
+from bot.domain.entry import Entry, OwnEvent, event_of
+from bot.domain.errors import UnreadableEntry
 from bot.domain.policy import Policy
-
-if TYPE_CHECKING:
-    from bot.domain.entry import Entry
-    from bot.domain.verdict import Verdict
+from bot.domain.verdict import Verdict
 
 ENOUGH = 3  # people; fewer may be one person's mistake, or one stolen login
 TRUSTED = 0.8  # the share of people who say right below which a cause offers no plans
 _NOBODY = Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictMarked(OwnEvent):
+    """A person said whether the verdict of a closed incident was right; a later mark of theirs replaces this.
+
+    Shape: `cause` is the verdict's, or its status if it has no cause. `case` is the content hash of what the node said,
+    if that is kept. `request` is the request's id, so that a repeated delivery adds nothing; `os_user` is the login
+    that typed the command. `groups` are the person's groups at that moment that may approve.
+    """
+
+    incident: str
+    cause: str
+    right: bool
+    node: str = ""
+    case: str = ""
+    request: str = ""
+    os_user: str = ""
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CauseLookedAt(OwnEvent):
+    """A person looked at a cause in doubt: its plans are offered again, and marks are counted from zero."""
+
+    cause: str
+    reason: str
+    os_user: str = ""
+
+
+KINDS: Mapping[str, type[Any]] = {event.__name__: event for event in (VerdictMarked, CauseLookedAt)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +180,9 @@ def said_before(entries: Sequence[Entry], event: VerdictMarked, by: str) -> Entr
         if event.request and earlier.request == event.request:
             return entry
         if earlier.incident == event.incident:
-            last = entry
-    if last is None:
-        return None
-    standing = last.event
-    assert isinstance(standing, VerdictMarked)
-    same = (standing.right, standing.cause, standing.groups) == (event.right, event.cause, event.groups)
-    return last if same else None
+            says = (earlier.right, earlier.cause, earlier.groups)
+            last = entry if says == (event.right, event.cause, event.groups) else None
+    return last
 
 
 def _score(cause: str, marks: Sequence[Mark], looked: Entry | None, policy: Policy) -> Score:
@@ -176,4 +205,7 @@ def _score(cause: str, marks: Sequence[Mark], looked: Entry | None, policy: Poli
 
 
 def _told(entries: Iterable[Entry]) -> Iterator[tuple[Entry, object]]:
-    return ((entry, entry.known_event) for entry in entries)
+    for entry in entries:
+        if entry.kind in KINDS:
+            with contextlib.suppress(UnreadableEntry):  # a newer program wrote it
+                yield entry, event_of(entry.kind, entry.body, events=KINDS)

@@ -50,7 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.commands import record
     from bot.commands.login import terminal_user
     from bot.domain.safe_text import one_line
-    from bot.response.decision.verdict_marker import VerdictMarker
+    from bot.extras.marks.marker import VerdictMarker
+    from bot.extras.marks.store import Marks
+    from bot.ledger import on_threads
     from bot.response.record import IncidentRecord
 
     by = terminal_user(arguments.environ)
@@ -58,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     incident_id = record.whole_id(arguments.environ, arguments.id)
     with record.stores(arguments.environ) as stores:
         incident = asyncio.run(IncidentRecord(stores.ledger).find(incident_id))
-        marker = VerdictMarker(policy, stores.ledger, now)
+        marker = VerdictMarker(policy, on_threads(Marks(stores.database), stores.threads), now)
         try:
             done = asyncio.run(
                 marker.mark(incident, arguments.said == "right", by, os_user=by.removeprefix("terminal:"))

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 
 from bot.domain.entry import instant_text
-from bot.domain.feedback import Score
 from bot.domain.safe_text import one_line
+from bot.extras.marks.marks import Score
 from bot.surfaces.text import table_lines, wrapped
 
 SCHEMA_VERSION = 1
