@@ -33,7 +33,7 @@ from bot.surfaces import SURFACES
 from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.check_cards import CheckCards
-from bot.surfaces.slack.member import SlackTokens
+from bot.surfaces.slack.tokens import SlackTokens
 
 if TYPE_CHECKING:
     from bot.app.slack_desk import SlackDesk

@@ -16,7 +16,7 @@ from bot.app.selecting import meant
 from bot.app.workers import MORE_FACTS, Tells, elsewhere_of
 from bot.domain.batch import Sampling
 from bot.domain.contracts import Transport
-from bot.domain.mute import MuteRecord
+from bot.domain.mute_record import MuteRecord
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
 from bot.inventory import Inventory

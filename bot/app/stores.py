@@ -10,10 +10,11 @@ from datetime import timedelta
 
 from bot.app.extras import doubters_of, holders_of
 from bot.app.parts import runner_name
-from bot.domain.case import CaseStore, Readings, SweepReports
+from bot.domain.case import CaseStore, SweepReports
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Leases, Outbox
 from bot.domain.defaults import DELIVERIES_KNOWN_FOR
+from bot.domain.growth import Readings
 from bot.domain.intake_contracts import DedupStore, Inbox
 from bot.ledger import Database, Ledger, ReadingStore, SweepStore, on_threads
 from bot.ledger import KeptCases as BlockingKeptCases

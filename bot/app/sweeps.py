@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.causes import CAUSES
-from bot.domain.case import Readings, SweepReports
+from bot.domain.case import SweepReports
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import LedgerError, UsageError
-from bot.domain.growth import CountSample, Growth, growth
+from bot.domain.growth import CountSample, Growth, Readings, growth
 from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.playbook import Playbook
 from bot.response.fleet.answer import NodeAnswer

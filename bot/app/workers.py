@@ -13,7 +13,7 @@ from bot.app.check import PROGRAM
 from bot.app.parts import library, now, runner_name, ssh_transport
 from bot.domain.batch import Sampling
 from bot.domain.errors import SchedulerError
-from bot.domain.mute import GivenMutes, MuteRecord
+from bot.domain.mute_record import GivenMutes, MuteRecord
 from bot.inventory import Inventory
 from bot.probes import PROBES
 from bot.response.diagnosis.triage import Triage

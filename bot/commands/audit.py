@@ -137,8 +137,8 @@ def _from_slack(arguments: argparse.Namespace, database: Database) -> PostedHead
     from bot.app.parts import now
     from bot.domain.errors import UsageError
     from bot.ledger import Outbox
-    from bot.surfaces.slack.member import SlackTokens
     from bot.surfaces.slack.posted_heads import posted_heads
+    from bot.surfaces.slack.tokens import SlackTokens
 
     settings = options.settings(arguments)
     tokens = SlackTokens.of(*settings.slack.access)

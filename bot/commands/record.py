@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.domain.errors import CaseError, LedgerError, LedgerUnavailable, SettingsError, UnknownIncident, UsageError
-from bot.domain.mute import GivenMutes
+from bot.domain.mute_record import GivenMutes
 from bot.domain.safe_text import one_line
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
     from bot.app.stored_counts import StoredCounts
-    from bot.domain.case import Case, CaseStore, Readings
+    from bot.domain.case import Case, CaseStore
     from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
+    from bot.domain.growth import Readings
     from bot.domain.incident import IncidentSummary
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict

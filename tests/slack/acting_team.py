@@ -49,7 +49,6 @@ from bot.seats import Chat
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.listeners import Submission
-from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.message import Message as Posted
 from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.people import Person
@@ -58,6 +57,7 @@ from bot.surfaces.slack.report_file import ReportFile
 from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
 from bot.surfaces.slack.sketch_file import SketchFile
 from bot.surfaces.slack.thread_files import ThreadFiles
+from bot.surfaces.slack.tokens import SlackTokens
 from bot.surfaces.view.context import ViewContext
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import PLAYBOOK, Stage

@@ -18,7 +18,7 @@ from distributed import Client, KilledWorker
 
 from bot.domain.contracts import Clock
 from bot.domain.errors import LedgerError, SchedulerError, UsageError
-from bot.domain.mute import MuteRecord
+from bot.domain.mute_record import MuteRecord
 from bot.domain.node import Node
 from bot.domain.safe_text import listed, one_line
 from bot.response.fleet.answer import NodeAnswer

@@ -11,7 +11,7 @@ from bot.app.parts import library
 from bot.domain.batch import Sampling
 from bot.domain.entry import Entry, body_of, kind_of
 from bot.domain.house_events import HOUSE, CauseMuted
-from bot.domain.mute import GivenMutes
+from bot.domain.mute_record import GivenMutes
 from bot.response.diagnosis.triage import Triage
 from bot.response.fleet.chunk import ChunkReader
 from bot.response.fleet.report import report
