@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from bot.domain.chat_request import ChatRequest
     from bot.domain.contracts import Listener
@@ -105,12 +105,49 @@ class Chat(Protocol):
 
 
 @runtime_checkable
+class Typed(Protocol):
+    """A `Chat` that takes what people type, too: `/zombie VERB …`."""
+
+    @property
+    def verbs(self) -> Mapping[str, str]:
+        """Return its verbs, each with its lines of the help; empty for a second name of a verb."""
+        ...
+
+    def parse(self, verb: str, words: list[str]) -> Any:
+        """Return what is asked for after a verb, as `bot.surfaces.slack.requests.Request`."""
+        ...
+
+
+@runtime_checkable
 class Rules(Protocol):
     """A table of an extra's settings that is part of who may act, and for how long."""
 
     def over(self, policy: Policy) -> Policy:
         """Return the policy with what the table says."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What happened, when, and who says so: a line of the timeline in a report.
+
+    Shape: `at` is on the record's clock; `error` is how far it may be off, None where nobody measured it, zero where it
+    comes from the record's own clock.
+    """
+
+    at: datetime
+    source: str
+    what: str
+    words: str
+    error: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture in a report, as PNG; `alt` says in words what it shows."""
+
+    png: bytes
+    alt: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +171,9 @@ class Extra:
     follows the extra's own streams in an audit (`bot.ledger.audited_stream.Follower`). `chat` names a function of the
     running bot and of what decisions there use (`SlackContext`) that returns its `Chat`. `cures` names a function of
     the running bot that returns what proposes a cure for many nodes, when somebody presses *Plan* on a sweep's card
-    (`bot.surfaces.slack.fleet_cards.Cure`).
+    (`bot.surfaces.slack.fleet_cards.Cure`). `rights` names a function that returns the argument lists that it runs as
+    root on nodes, for `sudoers --profile`. `reports` names a function of the record's database, an incident, its
+    entries and when it ended that yields what a report of it shows beside the record: `Moment` and `Picture`.
     """
 
     name: str
@@ -153,6 +192,8 @@ class Extra:
     follows: Named = ""
     chat: Named = ""
     cures: Named = ""
+    rights: Named = ""
+    reports: Named = ""
 
 
 def loaded(named: Named) -> Any:

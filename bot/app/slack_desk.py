@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from bot.app.fleet import fleet_runner
 from bot.app.parts import now, ssh_transport
 from bot.app.slack_acting import SlackActing, slack_acting
-from bot.app.slack_captures import SlackCaptures, slack_captures
+from bot.app.slack_profiles import slack_profiles
 from bot.app.sweeps import Sweeps, scheduled
 from bot.app.upkeep import post_digest
 from bot.response.diagnosis.requests import CheckRequests
+from bot.seats import Typed
 from bot.surfaces.slack.askers import Askers, groups_among
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_handler import CommandHandler
@@ -20,6 +21,7 @@ from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import Listeners
 from bot.surfaces.slack.member import SLACK
+from bot.surfaces.slack.requests import help_text
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -27,11 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SlackDesk:
-    """The parts that a service needs; `sweeps` and the keeper of `captures` work by themselves."""
+    """The parts that a service needs; `sweeps` work by themselves."""
 
     commands: CommandHandler
     acting: SlackActing
-    captures: SlackCaptures
     sweeps: Sweeps
 
     def hear(self, listeners: Listeners) -> None:
@@ -62,7 +63,7 @@ def slack_desk(bot: Bot) -> SlackDesk:
     )
     cure = next(iter(bot.seated("cures")), None)
     fleet = FleetCards(runner, poster, opener, askers, work, log, kept, cure)
-    captures = slack_captures(bot)
+    profiles = slack_profiles(bot)
     decisions = slack_acting(
         slack,
         poster,
@@ -80,15 +81,15 @@ def slack_desk(bot: Bot) -> SlackDesk:
         known=known,
         askers=askers,
         picker=bot.alerts,
-        profiles=captures.profiles,
+        profiles=profiles,
         opener=opener,
         pagerduty=bot.pagerduty,
         fleet=fleet,
         links=settings.links,
-        captures=captures.cards,
         absent=bot.posting.absent,
         chats=partial(bot.seated, "chat"),
     )
+    typed = [chat for chat in decisions.chats if isinstance(chat, Typed)]
     commands = CommandHandler(
         known,
         opener,
@@ -99,7 +100,8 @@ def slack_desk(bot: Bot) -> SlackDesk:
         askers,
         kept,
         fleet,
-        captures.profiles,
-        captures.cards,
+        profiles,
+        {verb: part.parse for part in typed for verb in part.verbs},
+        help_text([lines for part in typed for lines in part.verbs.values()]),
     )
-    return SlackDesk(commands, decisions, captures, sweeps)
+    return SlackDesk(commands, decisions, sweeps)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bot.commands import (
     audit,
     brake,
-    capture,
     check,
     completion,
     demo,
@@ -41,7 +40,6 @@ COMMANDS = (
     worker,
     replay,
     profile,
-    capture,
     demo,
     lab,
     serve,

@@ -6,5 +6,6 @@ EXTRAS = (
     "bot.extras.reports",
     "bot.extras.mcp",
     "bot.extras.waves",
+    "bot.extras.captures",
     "bot.extras.bundles",
 )

@@ -1,13 +1,8 @@
-"""Whether a node has the resources for a profile or for hours of recording, judged before anything starts."""
+"""Whether a node has the resources for being recorded, judged before anything starts."""
 
 from __future__ import annotations
 
 from bot.domain.capture_wire import Facts
-from bot.domain.errors import CannotRead, NodeBusy
-from bot.domain.node import Node
-from bot.domain.rolling import ROOM_KIB, SYSTEMD_LEAST
-from bot.response.capture.missing_profile import perf_missing
-from bot.response.capture.rolling_status import RollingStatus
 
 LEAST_MEMORY_KIB = 200 * 1024  # perf's buffers take 0.5 MB for each core, and reading symbols takes about 60 MB
 LEAST_ROOM_KIB = 64 * 1024  # the names of a kernel with all its modules take about 15 MB
@@ -42,24 +37,3 @@ def folder_for_symbols(facts: Facts) -> str:
     '/dev/shm'
     """
     return next((folder for folder, free in facts.rooms.items() if free >= LEAST_ROOM_KIB), "-")
-
-
-def can_keep_ring(node: Node, look: RollingStatus) -> None:
-    """Raises: CannotRead or NodeBusy when no recorder can be started there."""
-    if look.systemd < SYSTEMD_LEAST:
-        runs = f"runs systemd {look.systemd}" if look.systemd else "runs no systemd"
-        raise CannotRead(f"{node.name} {runs}, and a capture needs {SYSTEMD_LEAST}", "zombie profile needs none.")
-    if look.is_active:
-        raise NodeBusy(
-            f"A recorder that this record does not know runs on {node.name} already.",
-            "It ends by itself within 24 h; to stop it on the node: systemctl stop zombie-capture",
-        )
-    if (missing := perf_missing(look.facts)) is not None:
-        raise missing
-    if not look.keeps_ring:
-        raise CannotRead("its perf keeps no ring (--switch-max-files, Linux 5.1)", "zombie profile needs none.")
-    if look.room_kib is None or look.room_kib < ROOM_KIB:
-        free = "an unknown amount" if look.room_kib is None else f"{look.room_kib / 1024:.0f} MB"
-        raise CannotRead(f"not started: /var/lib has {free} free, and 2 GB are wanted", "Make room there first.")
-    if why := too_starved(look.facts):
-        raise CannotRead(f"not started: {why}", "zombie profile --anyway profiles it for some seconds all the same.")

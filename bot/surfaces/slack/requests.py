@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeAlias
@@ -17,14 +17,7 @@ from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.profile_requests import (
-    CapturesRequest,
-    ProfileRequest,
-    RecordRequest,
-    captures_of,
-    record_of,
-    seconds_of,
-)
+from bot.surfaces.slack.profile_requests import ProfileRequest, seconds_of
 
 MOST_NODES = 100
 MOST_UNKNOWN = 8  # unknown names that get a sentence; the rest is counted
@@ -38,15 +31,13 @@ USAGE = {
     "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
     "pagerduty": "Say `/zombie pagerduty on` to enable a disabled webhook subscription again.",
 }
-VERBS = ("check", "fleet", "profile", "capture", "captures", *SUBCOMMANDS, "help")
+VERBS = ("check", "fleet", "profile", *SUBCOMMANDS, "help")
 
-HELP = """*What I can do*
+_HELP = """*What I can do*
 `/zombie check NODE…` — log in to each node, read what matters, and post one verdict
 `/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and where
-`/zombie profile NODE [SECONDS]` — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60
-`/zombie capture NODE 12h` — record it for 1, 6, 12 or 24 h, and keep what its cores ran before a reset or a lockup
-`/zombie capture list`, `show ID`, `stop ID` — what was recorded, what it caught, and how to end it early
-A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`
+`/zombie profile NODE [SECONDS]` — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60"""
+_MORE_HELP = """A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`
 `/zombie status` — what is open, what is being done, and whether the brake is on
 `/zombie cancel ID [reason]` — cancel an incident before its first step begins
 `/zombie undo ID [reason]` — propose to undo what an incident did; another person approves it
@@ -131,6 +122,25 @@ class HelpRequest:
     sentence: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class WorkRequest:
+    """A request for something that an extra begins for whoever may ask for checks. `begin` raises LedgerError."""
+
+    begin: Callable[[CommandRequest], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to an extra, answered in private; `answer` raises Refused, UsageError or LedgerError.
+
+    Shape: `verb` and `about` say on record what was refused.
+    """
+
+    verb: str
+    answer: Callable[[Person], Awaitable[str]]
+    about: str = ""
+
+
 class KnownNodes(Protocol):
     """The nodes that may be asked for."""
 
@@ -143,13 +153,18 @@ class KnownNodes(Protocol):
         ...
 
 
-Request: TypeAlias = (
-    CheckRequest | FleetAsk | ProfileRequest | RecordRequest | CapturesRequest | HelpRequest | Subcommand
-)
+Request: TypeAlias = CheckRequest | FleetAsk | ProfileRequest | WorkRequest | Question | HelpRequest | Subcommand
+Parse: TypeAlias = Callable[[str, list[str]], Request]  # of a verb, and the words after it
+NO_OTHERS: Mapping[str, Parse] = {}
 
 
-def parse(text: str, known: KnownNodes) -> Request:
-    """Parse what follows `/zombie` or the mention."""
+def help_text(more: Collection[str] = ()) -> str:
+    """Return what can be typed; `more` are lines about the verbs of extras."""
+    return "\n".join((_HELP, *filter(None, more), _MORE_HELP))
+
+
+def parse(text: str, known: KnownNodes, others: Mapping[str, Parse] = NO_OTHERS) -> Request:
+    """Parse what follows `/zombie` or the mention; `others` parse the verbs of extras."""
     if len(text) > LONGEST_REQUEST:
         return HelpRequest(f"That was {len(text)} characters long; I read at most {LONGEST_REQUEST}.")
     words = text.split()
@@ -158,14 +173,16 @@ def parse(text: str, known: KnownNodes) -> Request:
     verb, names = words[0].lower(), list(dict.fromkeys(words[1:]))
     if verb == "policy":
         return HelpRequest("`/zombie policy` is gone. A button that would refuse you says so, and why.")
+    if verb in others:
+        return others[verb](verb, words[1:])
     if verb not in VERBS:
-        near = difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(verb, (*VERBS, *others), n=1, cutoff=0.5)
         meant = f" Did you mean `{near[0]}`?" if near else ""
         return HelpRequest(f"I do not know the command `{_quoted(words[0])}`.{meant}")
     if verb == "help":
         return HelpRequest()
-    if verb in ("profile", "capture", "captures"):
-        return _profile(verb, words[1:], known)
+    if verb == "profile":
+        return _profile(words[1:], known)
     if verb in SUBCOMMANDS:
         asked = subcommand_of(verb, words[1:])
         return HelpRequest(asked) if isinstance(asked, str) else asked
@@ -185,22 +202,14 @@ def parse(text: str, known: KnownNodes) -> Request:
     return CheckRequest(nodes, tuple(sentence for sentence, _ in lines), len(missing), tuple(offered))
 
 
-def _profile(verb: str, words: list[str], known: KnownNodes) -> Request:
-    """Parse what follows `profile` or `capture`; an unknown node is answered as in a check."""
-    if verb == "captures":
-        verb, words = "capture", words or ["list"]
-    if verb == "capture" and (asked := captures_of(words)) is not None:
-        return HelpRequest(asked) if isinstance(asked, str) else asked
+def _profile(words: list[str], known: KnownNodes) -> Request:
+    """Parse what follows `profile`; an unknown node is answered as in a check."""
     if not 1 <= len(words) <= 2:
-        example = "profile NODE 10" if verb == "profile" else "capture NODE 12h"
-        return HelpRequest(f"Say which node, and if you like for how long: `/zombie {example}`.")
+        return HelpRequest("Say which node, and if you like for how long: `/zombie profile NODE 10`.")
     if not known.knows(words[0]):
-        return CheckRequest((), (_not_known(words[0], known)[0],), 1)
-    if verb == "profile":
-        capture = seconds_of(words[1:])
-        return HelpRequest(capture) if isinstance(capture, str) else ProfileRequest(known.find(words[0]), capture)
-    rolling = record_of(words[1:])
-    return HelpRequest(rolling) if isinstance(rolling, str) else RecordRequest(known.find(words[0]), rolling)
+        return unknown_node(words[0], known)
+    capture = seconds_of(words[1:])
+    return HelpRequest(capture) if isinstance(capture, str) else ProfileRequest(known.find(words[0]), capture)
 
 
 def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:
@@ -222,6 +231,11 @@ def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:
         reason = " ".join(said[1:] if number else said)[:LONGEST_REASON]
         return Subcommand(verb, reason=reason, on=on, pull=int(number[1]) if number else 0)
     return Subcommand(verb, on=True) if [word.lower() for word in words] == ["on"] else USAGE[verb]
+
+
+def unknown_node(name: str, known: KnownNodes) -> CheckRequest:
+    """Return the request about a node that is not known, which is answered with what may have been meant."""
+    return CheckRequest((), (_not_known(name, known)[0],), 1)
 
 
 def _not_known(name: str, known: KnownNodes) -> tuple[str, tuple[str, ...]]:

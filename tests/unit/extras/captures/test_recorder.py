@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.house_events import (
+from bot.extras.captures.events import (
     CaptureApproved,
     CaptureAsked,
     CaptureBegan,
@@ -12,7 +12,8 @@ from bot.domain.house_events import (
     CaptureStarting,
     SymptomCaught,
 )
-from bot.domain.rolling import (
+from bot.extras.captures.record import RollingState, captures_of
+from bot.extras.captures.recorder import (
     FOLDER,
     HOURS,
     RollingRequest,
@@ -22,8 +23,7 @@ from bot.domain.rolling import (
     rolling_rights,
     start_argv,
 )
-from bot.domain.rolling_record import RollingState, captures_of
-from bot.response.capture.rolling_words import line
+from bot.extras.captures.words import line
 from bot.response.execution.privilege import capture_text
 from tests.record.incidents import BEGAN_AT, entries
 
@@ -66,7 +66,7 @@ def test_a_property_stands_there_only_where_systemd_has_it() -> None:
 
 
 def test_its_lines_are_exact_and_touch_one_folder() -> None:
-    lines = [line for line in capture_text("zombie").splitlines() if "zombie-capture" in line]
+    lines = [line for line in capture_text("zombie", rolling_rights()).splitlines() if "zombie-capture" in line]
     assert len(lines) == len({*lines}) > 30
     assert not [line for line in lines if "*" in line]
     removing = [line for line in lines if " -rf " in line]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -13,9 +13,13 @@ from bot.domain.capture_wire import Facts
 from bot.domain.clock_offset import ClockOffset, clock_offset
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.errors import CannotRead
-from bot.domain.rolling import UNIT, Places
 from bot.domain.root_command import in_folders, root_line
 from bot.domain.safe_text import one_line
+from bot.extras.captures.recorder import UNIT, Places
+from bot.probes.formats.ena_events import ena_event
+from bot.probes.formats.kernel_events import kernel_event
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
+from bot.probes.formats.kernel_line import KernelLine
 
 _SEGMENT = re.compile(r"(perf\.data(?:\.\d{10,20})?) (\d{1,15}) (\d{1,12})\Z")
 _FIELD = re.compile(r"(MESSAGE|__MONOTONIC_TIMESTAMP|_SOURCE_MONOTONIC_TIMESTAMP)=(.*)\Z")
@@ -248,3 +252,51 @@ _FIELD_SOURCE, _FIELD_MONO = "_SOURCE_MONOTONIC_TIMESTAMP", "__MONOTONIC_TIMESTA
 
 def _micros(text: str) -> float | None:
     return int(text) / 1e6 if text.isdecimal() and len(text) < 19 else None
+
+
+# --- Symptoms in the kernel log, around which a capture keeps what the cores did
+
+_OF: dict[Kind, tuple[str, str]] = {
+    Kind.NIC_RESET: ("nic-reset", "reset"),
+    Kind.NIC_RESET_FAILED: ("nic-reset", "failed reset"),
+    Kind.SOFT_LOCKUP: ("lockup", "soft lockup"),
+    Kind.HARD_LOCKUP: ("lockup", "hard lockup"),
+    Kind.RCU_STALL: ("lockup", "RCU stall"),
+}
+_SAME_SYMPTOM_SECONDS = 10.0  # a reset logs several lines, and a lockup repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """A symptom: `at_mono` is CLOCK_MONOTONIC in seconds, corrected by the kernel log clock's distance from it."""
+
+    name: str
+    words: str
+    at_mono: float
+    line: str
+
+
+def symptoms(look: RollingStatus, wanted: Collection[str], since_mono: float) -> list[Symptom]:
+    """Return the wanted symptoms in the kernel log after `since_mono`, with the earliest line of each."""
+    found: list[Symptom] = []
+    for symptom in sorted(_all(look), key=lambda symptom: symptom.at_mono):
+        is_same = any(
+            symptom.name == other.name and symptom.at_mono - other.at_mono < _SAME_SYMPTOM_SECONDS for other in found
+        )
+        if symptom.name in wanted and symptom.at_mono >= since_mono and not is_same:
+            found.append(symptom)
+    return found
+
+
+def _all(look: RollingStatus) -> Iterator[Symptom]:
+    offset = look.kernel_log.seconds if look.kernel_log is not None else 0.0
+    for line in look.lines:
+        if line.stamp is None:
+            continue
+        words = KernelLine(line.says, line.says)
+        event = kernel_event(words)
+        if event is None and (ena := ena_event(words, "")) is not None:
+            event = ena[0]
+        if event is not None and event.kind in _OF:
+            name, called = _OF[event.kind]
+            yield Symptom(name, called, line.stamp + offset, one_line(line.says, 160))

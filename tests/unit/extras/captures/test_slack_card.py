@@ -8,14 +8,17 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.house_events import CaptureEnded, CaptureStarting, CaptureStopping, SymptomCaught
 from bot.domain.incident import IncidentSummary
-from bot.domain.rolling import RollingRequest
-from bot.domain.rolling_record import RollingCapture, RollingState
 from bot.domain.transitions import State
-from bot.response.capture.rolling_watch import RollingNews
-from bot.response.capture.symptom_incident import incident_of
-from bot.surfaces.slack.capture_card import (
+from bot.extras.captures.events import (
+    CaptureEnded,
+    CaptureStarting,
+    CaptureStopping,
+    SymptomCaught,
+)
+from bot.extras.captures.record import RollingCapture, RollingState, incident_of
+from bot.extras.captures.recorder import RollingRequest
+from bot.extras.captures.slack_card import (
     SHOW,
     STOP,
     capture_card,
@@ -25,6 +28,7 @@ from bot.surfaces.slack.capture_card import (
     listed,
     not_recorded,
 )
+from bot.extras.captures.watch import RollingNews
 from bot.surfaces.slack.message import ALL_BLOCKS, TEXT, Message, length
 from tests.record.incidents import BEGAN_AT
 

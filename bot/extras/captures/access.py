@@ -14,14 +14,13 @@ from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ActingTransport, Fresh, TakesBytes
 from bot.domain.errors import CannotRead, ConnectionLost, MissingRight, StateChanged
 from bot.domain.fence import SENT_WITHIN, Fence, refusal_of
-from bot.domain.house_events import CaptureStarting
 from bot.domain.node import Node
-from bot.domain.rolling import HERE, READ_SECONDS, Places
-from bot.domain.rolling_shell import TEXT_SECONDS, segments_script
 from bot.domain.safe_text import one_line
 from bot.domain.script_session import ScriptTransport
+from bot.extras.captures.events import CaptureStarting
+from bot.extras.captures.recorder import HERE, READ_SECONDS, TEXT_SECONDS, Places, segments_script
+from bot.extras.captures.status import RollingStatus, look_commands, read_look
 from bot.response.capture.missing_profile import RIGHTS
-from bot.response.capture.rolling_status import RollingStatus, look_commands, read_look
 from bot.response.execution.node_access import IDENTITY, identity, uptime
 
 _LOOK_LIMIT = timedelta(seconds=25)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.domain.house_events import SymptomCaught
 from bot.domain.incident import IncidentSummary
 from bot.domain.node import Node
-from bot.domain.rolling import RollingRequest, is_capture_id
-from bot.domain.rolling_record import RollingCapture, RollingState
 from bot.domain.safe_text import one_line
-from bot.response.capture.rolling_watch import RollingNews
-from bot.response.capture.rolling_words import line as standing
-from bot.response.capture.rolling_words import lines
+from bot.extras.captures.events import SymptomCaught
+from bot.extras.captures.record import RollingCapture, RollingState
+from bot.extras.captures.recorder import RollingRequest, is_capture_id
+from bot.extras.captures.watch import RollingNews
+from bot.extras.captures.words import line as standing
+from bot.extras.captures.words import lines
 from bot.surfaces.slack.blocks import (
     asked_by,
     bold,

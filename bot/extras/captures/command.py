@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gzip
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +16,8 @@ from bot.domain.errors import Refused, Unreachable, UsageError
 
 if TYPE_CHECKING:
     from bot.domain.node import Node
-    from bot.domain.rolling_record import RollingCapture
-    from bot.response.capture.rolling_watch import RollingNews, RollingWatch
+    from bot.extras.captures.record import RollingCapture
+    from bot.extras.captures.watch import Keep, RollingNews, RollingWatch
 
 _EXAMPLES = """examples:
   zombie capture start node-123 --for 12h                what the cores did just before a reset or a lockup
@@ -94,10 +96,17 @@ def run(arguments: argparse.Namespace) -> int:
     }
     try:
         with record.stores(arguments.environ, create=arguments.verb == "start") as stores:
-            from bot.app.rolling import rolling_control, watch
+            from bot.app.check import PROGRAM
+            from bot.app.parts import now
+            from bot.extras.captures.control import rolling_control
+            from bot.extras.captures.watch import RollingWatch
+            from bot.response.capture.sketches import Sketches
+            from bot.response.record import unheard
 
-            control = rolling_control(options.settings(arguments), stores.ledger, arguments.environ)
-            return asyncio.run(verbs[arguments.verb](arguments, watch(control, stores.cases)))
+            settings = options.settings(arguments)
+            control = rolling_control(settings, stores.database, stores.threads, arguments.environ)
+            watch = RollingWatch(control, Sketches(stores.cases, now, PROGRAM, unheard))
+            return asyncio.run(verbs[arguments.verb](arguments, watch))
     except Refused as no:
         return approvals.say_refused(no)
     except (CannotRead, Unreachable) as no:
@@ -112,7 +121,7 @@ def _node(arguments: argparse.Namespace, name: str) -> Node:
 
 async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     from bot.commands.login import terminal_user
-    from bot.domain.rolling import RollingRequest, hours_of, minutes_of
+    from bot.extras.captures.recorder import RollingRequest, hours_of, minutes_of
 
     try:
         hours, minutes = hours_of(arguments.lasts), minutes_of(arguments.segment)
@@ -135,7 +144,7 @@ async def _list(arguments: argparse.Namespace, watch: RollingWatch) -> int:
 
 
 def _print_list(arguments: argparse.Namespace, captures: list[RollingCapture]) -> None:
-    from bot.response.capture.rolling_words import document, line
+    from bot.extras.captures.words import document, line
 
     if arguments.json:
         print(options.as_json({"captures": [document(rolling) for rolling in captures]}))
@@ -147,7 +156,7 @@ def _print_list(arguments: argparse.Namespace, captures: list[RollingCapture]) -
 
 
 async def _show(arguments: argparse.Namespace, watch: RollingWatch) -> int:
-    from bot.response.capture.rolling_words import document, lines
+    from bot.extras.captures.words import document, lines
 
     news = await _looked(arguments, watch)
     if arguments.json:
@@ -159,16 +168,15 @@ async def _show(arguments: argparse.Namespace, watch: RollingWatch) -> int:
 
 async def _stop(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     """Stop it, then look: the last samples are read before the ring is removed."""
-    from bot.response.capture.rolling_words import lines
+    from bot.extras.captures.words import lines
 
     print("\n".join(lines(await _looked(arguments, watch, stops=True))))
     return 0
 
 
 async def _looked(arguments: argparse.Namespace, watch: RollingWatch, stops: bool = False) -> RollingNews:
-    from bot.app.rolling import kept_in
     from bot.commands.login import terminal_user
-    from bot.response.capture.rolling_watch import RollingNews
+    from bot.extras.captures.watch import RollingNews
 
     rolling = await watch.control.find(arguments.capture)
     if rolling.is_over:
@@ -176,7 +184,7 @@ async def _looked(arguments: argparse.Namespace, watch: RollingWatch, stops: boo
     known = options.inventory(arguments, options.settings(arguments))
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
-    with kept_in(arguments.out) as (keep, files):
+    with _kept_in(arguments.out) as (keep, files):
         if stops:
             by = terminal_user(arguments.environ)
             news = await watch.stopped(known, rolling, by, by.removeprefix("terminal:"), keep)
@@ -185,3 +193,19 @@ async def _looked(arguments: argparse.Namespace, watch: RollingWatch, stops: boo
         for path in files():
             print(f"kept: {path}", file=sys.stderr)
     return news
+
+
+@contextmanager
+def _kept_in(folder: Path | None) -> Iterator[tuple[Keep, Callable[[], list[Path]]]]:
+    """Write perf's text as gzip files of a folder; return the function that takes it, and a list of the files."""
+    with ExitStack() as opened:
+        files: dict[str, gzip.GzipFile] = {}
+
+        def keep(name: str, text: bytes) -> None:
+            if folder is None:
+                return
+            if name not in files:
+                files[name] = opened.enter_context(gzip.open(folder / name, "wb", compresslevel=1))
+            files[name].write(text)
+
+        yield keep, lambda: [folder / name for name in files] if folder is not None else []

@@ -24,18 +24,20 @@ from bot.domain.errors import (
     StateChanged,
     Unreachable,
 )
-from bot.domain.house_events import HOUSE, BrakePulled, CaptureAsked, CaptureStarting, CaptureStopping
+from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.node import Node
-from bot.domain.rolling import Places, RollingRequest
-from bot.domain.rolling_record import RollingState
-from bot.domain.rolling_shell import unit_is_free
+from bot.extras.captures.access import MachineIdentity
+from bot.extras.captures.control import RollingControl
+from bot.extras.captures.events import CaptureAsked, CaptureStarting, CaptureStopping
+from bot.extras.captures.record import RollingState
+from bot.extras.captures.recorder import Places, RollingRequest, unit_is_free
+from bot.extras.captures.serving import RollingKeeper
+from bot.extras.captures.settings import CaptureSettings
+from bot.extras.captures.status import read_look
+from bot.extras.captures.store import CaptureStore
+from bot.extras.captures.watch import RollingWatch
 from bot.ledger import Database, Ledger
-from bot.response.capture.ring_access import MachineIdentity
-from bot.response.capture.rolling_control import RollingControl, RollingLimits
-from bot.response.capture.rolling_keeper import RollingKeeper
-from bot.response.capture.rolling_status import read_look
-from bot.response.capture.rolling_watch import RollingWatch
-from tests.schedules.captures import Access, Known, RecordingNode, printed
+from tests.schedules.captures import Access, CaptureRecorder, Known, RecordingNode, printed
 from tests.schedules.recorder import Recorder
 from tests.schedules.world import World
 
@@ -57,15 +59,16 @@ class Stage:
     def __init__(self, database: Database) -> None:
         self.world = World(1)
         self.ledger = Ledger(database, lambda: self.world.now)
+        self.store = CaptureStore(database, lambda: self.world.now)
         self.machine, other = RecordingNode(self.world, "m0"), RecordingNode(self.world, "m1")
         self.nodes = {"n0": self.machine, "alias": self.machine, "n1": other}
         self.access = Access(self.world, self.nodes, 0.0)
         self.known = Known(self.world, self.nodes)
         self.names = iter(f"capture{number:03}" for number in range(100))
-        self.limits = RollingLimits(2, 24, 9)
+        self.limits = CaptureSettings(at_once=2, most_hours=24, a_day=9)
 
     def watch(self, access: Any = None) -> RollingWatch:
-        recorder: Any = Recorder(self.world, self.ledger, 0.0)
+        recorder = CaptureRecorder(self.store, Recorder(self.world, self.ledger, 0.0))
         way: Any = access or self.access
         control = RollingControl(way, recorder, self.limits, self.world.clock, lambda: next(self.names))
         return RollingWatch(control)
@@ -83,12 +86,12 @@ class Stage:
         return through(self.watch().stopped(self.known, self.find(capture), "terminal:bob")).rolling
 
     def kinds(self) -> list[str]:
-        return [entry.kind for entry in self.ledger.captures()]
+        return [entry.kind for entry in self.store.entries()]
 
     def asked(self, name: str = "n0") -> None:
         """What a program leaves that died before it looked at the node."""
         decided = (CaptureAsked(next(self.names), name, 1, 2, ("lockup",)),)
-        self.ledger.append_captures(lambda _: decided, "terminal:ann")
+        self.store.append(lambda _: decided, "terminal:ann")
 
 
 @pytest.fixture
@@ -138,15 +141,15 @@ def test_brake_that_is_pulled_while_the_node_is_looked_at_stops_the_start(stage:
 def test_brake_that_is_pulled_before_the_command_is_sent_stops_it(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    starts = Ledger.append_captures
+    starts = CaptureStore.append
 
-    def pulled_after(self: Ledger, decide: Any, by: str) -> Any:
+    def pulled_after(self: CaptureStore, decide: Any, by: str) -> Any:
         entries = starts(self, decide, by)
         if any(entry.kind == "CaptureStarting" for entry in entries):
-            self.append(HOUSE, None, BrakePulled("stop"), "terminal:eve")
+            stage.ledger.append(HOUSE, None, BrakePulled("stop"), "terminal:eve")
         return entries
 
-    monkeypatch.setattr(Ledger, "append_captures", pulled_after)
+    monkeypatch.setattr(CaptureStore, "append", pulled_after)
     with pytest.raises(Braked):
         stage.ask()
     assert stage.machine.runs == []
@@ -178,7 +181,7 @@ def test_one_that_is_called_off_while_it_begins_is_not_started(stage: Stage) -> 
 def test_whoever_calls_it_off_too_late_stops_its_recorder(stage: Stage) -> None:
     stage.asked()
     before = stage.find()
-    stage.ledger.append_captures(lambda _: (_starting(stage),), "bot")
+    stage.store.append(lambda _: (_starting(stage),), "bot")
     stage.machine.does(stage.machine.identity(), "systemd-run")
     through(stage.watch().stopped(stage.known, before, "terminal:bob"))
     assert stage.machine.run is None
@@ -215,14 +218,14 @@ def test_command_that_may_still_arrive_is_not_said_to_have_started_nothing(stage
 
 def test_command_that_never_arrived_is_said_so_once_it_cannot_any_more(stage: Stage) -> None:
     stage.asked()
-    stage.ledger.append_captures(lambda _: (_starting(stage),), "bot")
+    stage.store.append(lambda _: (_starting(stage),), "bot")
     assert not stage.seen().is_over
     stage.world.now += timedelta(seconds=61)
     assert stage.seen().ended.because == "it did not start: the node shows no recorder of it, and no segment"
 
 
 def test_one_whose_program_died_before_it_began_takes_its_place_for_minutes(stage: Stage) -> None:
-    stage.limits = RollingLimits(1, 24, 9)
+    stage.limits = CaptureSettings(at_once=1, most_hours=24, a_day=9)
     stage.asked()
     with pytest.raises(NodeBusy):
         stage.ask()
@@ -271,7 +274,7 @@ def test_person_may_end_one_on_record_whose_time_is_over_and_whose_node_is_gone(
 
 
 def test_clock_that_was_set_back_blocks_nothing_and_counts_against_nobody(stage: Stage) -> None:
-    stage.limits = RollingLimits(1, 24, 1)
+    stage.limits = CaptureSettings(at_once=1, most_hours=24, a_day=1)
     stage.world.now += timedelta(days=400)
     stage.ask()
     stage.machine.leave()
@@ -335,7 +338,7 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
     watch.control = watch
     known: Any = None
     turns: Any = Turns()
-    hears: Any = (SimpleNamespace(news=heard.append),)
+    hears: Any = (heard.append,)
     keeper = RollingKeeper(watch, known, turns, lambda event, **fields: logged.append((event, fields)), hears)
     asyncio.run(keeper.once())
     assert logged == [("capture_unread", {"capture": "a", "node": "a", "error": "no such number"})]
@@ -343,7 +346,7 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
 
 
 def test_captures_of_a_person_within_a_day_are_limited(stage: Stage) -> None:
-    stage.limits = RollingLimits(9, 24, 1)
+    stage.limits = CaptureSettings(at_once=9, most_hours=24, a_day=1)
     stage.ask()
     with pytest.raises(NotAllowedToAsk):
         stage.ask("n1")
@@ -351,7 +354,7 @@ def test_captures_of_a_person_within_a_day_are_limited(stage: Stage) -> None:
 
 def test_stop_whose_program_died_before_its_command_is_carried_out_by_the_next_look(stage: Stage) -> None:
     stage.ask()
-    stage.ledger.append_captures(lambda _: (CaptureStopping("capture000"),), "terminal:bob")
+    stage.store.append(lambda _: (CaptureStopping("capture000"),), "terminal:bob")
     stage.seen()
     assert stage.machine.run is None
     assert stage.seen().ended.because == "terminal:bob stopped it"
@@ -392,7 +395,7 @@ def test_copies_of_an_image_are_recorded_each_for_itself(stage: Stage) -> None:
     stage.ask("n1")
     assert [node.run is not None for node in (stage.machine, stage.nodes["n1"])] == [True, True]
     stage.world.now += timedelta(hours=2)
-    stage.limits = RollingLimits(3, 24, 9)
+    stage.limits = CaptureSettings(at_once=3, most_hours=24, a_day=9)
     stage.ask("n1")
     assert not stage.find("capture000").is_over, "its own look ends it, and says what is left there"
 

@@ -6,9 +6,10 @@ import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from bot.domain.house_events import (
+from bot.domain.incident import IncidentSummary
+from bot.extras.captures.events import (
     CaptureApproved,
     CaptureAsked,
     CaptureBegan,
@@ -17,17 +18,18 @@ from bot.domain.house_events import (
     CaptureStarting,
     CaptureStopping,
     SymptomCaught,
+    capture_event,
 )
-from bot.domain.rolling import RollingRequest
+from bot.extras.captures.recorder import RollingRequest
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
-
 
 SAME_SECONDS = 10.0  # symptoms of the same kind closer together than this are the same
 STARTS_WITHIN = timedelta(minutes=5)  # from the request to the command: one look at the node, and one connection
 ENDS_WITHIN = timedelta(minutes=5)  # after its time: `timeout` and systemd end the recorder within two minutes
 LOST_AFTER = timedelta(days=1)  # after its time, without an answer of its node
+LED_TO = timedelta(minutes=30)  # a symptom this long before an alert may be its cause
 _CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 WAITED_FOR_A_YES = "it waited for another person's yes, which captures no longer need: ask for it again"
 
@@ -121,6 +123,19 @@ class CaptureRecord:
 CaptureDecision: TypeAlias = Callable[[CaptureRecord], Sequence[CaptureEvent]]
 
 
+class CaptureLedger(Protocol):
+    """The record of captures, as `store.py` has it; every method raises LedgerUnavailable without the database."""
+
+    async def entries(self) -> tuple[Entry, ...]:
+        """Return every entry of captures, the oldest first."""
+
+    async def braked(self) -> Entry | None:
+        """Return the pull of the brake that is on."""
+
+    async def append(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
+        """Append what `decide` says about the captures on record; whatever it raises appends nothing."""
+
+
 def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
     """Return the captures by id, in the order of their requests; entries of newer programs are left out.
 
@@ -129,7 +144,7 @@ def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
     found: dict[str, RollingCapture] = {}
     waiting: set[str] = set()
     for entry in entries:
-        event = entry.known_event
+        event = capture_event(entry)
         if isinstance(event, CaptureAsked):
             if event.capture not in found and (asked := _asked(event, entry)) is not None:
                 found[event.capture] = asked
@@ -170,3 +185,13 @@ def _after(before: RollingCapture, event: object, entry: Entry) -> RollingCaptur
         case CaptureEnded():
             return replace(before, state=RollingState.ENDED, ended=event)
     return before
+
+
+def incident_of(summaries: Iterable[IncidentSummary], node: str, at: datetime) -> IncidentSummary | None:
+    """Return the node's incident that it belongs to; None where there is none."""
+    of_node = [
+        summary
+        for summary in summaries
+        if summary.node == node and summary.opened_at - LED_TO <= at and (not summary.ended or at <= summary.updated_at)
+    ]
+    return max(of_node, key=lambda summary: summary.opened_at, default=None)

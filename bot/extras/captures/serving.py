@@ -7,26 +7,56 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Any
 
+from bot.app.check import PROGRAM
+from bot.app.parts import now
 from bot.domain.contracts import Log, NodeDirectory, Sleep
 from bot.domain.errors import ZombieError
-from bot.domain.rolling_record import RollingCapture
 from bot.domain.safe_text import one_line
-from bot.response.capture.look_turns import LookTurns
-from bot.response.capture.rolling_watch import RollingNews, RollingWatch
+from bot.extras.captures.control import rolling_control
+from bot.extras.captures.record import RollingCapture
+from bot.extras.captures.slack_cards import CaptureCards, SymptomReplies
+from bot.extras.captures.slack_chat import CaptureChat
+from bot.extras.captures.watch import LookTurns, RollingNews, RollingWatch
+from bot.response.capture.sketches import Sketches
+from bot.surfaces.slack.context import SlackContext
+
+if TYPE_CHECKING:
+    from bot.app.bot import Bot
 
 EVERY_SECONDS = 60.0
 _LOOKS_FOR = 900.0  # a look that reads many segments is stopped after this, and continued by the next
 
 
-class HearsNews(Protocol):
-    """Is told what each look at a capture found."""
+def serving(bot: Bot) -> RollingKeeper:
+    """Return what looks at captures while the bot serves."""
+    cards, stores, posting = bot.once(capture_cards), bot.stores, bot.posting
+    beside = SymptomReplies(
+        cards.sketches,
+        stores.ledger,
+        posting.poster,
+        stores.outbox,
+        stores.leases,
+        stores.chat_requests,
+        posting.work,
+        bot.log,
+    )
+    return RollingKeeper(cards.watch, bot.known, cards.turns, bot.log, (cards.news, beside.news))
 
-    def news(self, news: RollingNews) -> None:
-        """Take note."""
+
+def chat(bot: Bot, context: SlackContext) -> CaptureChat:
+    """Return what takes clicks on captures' cards, and what people type about captures."""
+    return CaptureChat(context, bot.once(capture_cards), bot.known)
+
+
+def capture_cards(bot: Bot) -> CaptureCards:
+    """Return what shows captures in Slack."""
+    stores, sketches = bot.stores, Sketches(bot.stores.kept_cases, now, PROGRAM, bot.log)
+    control = rolling_control(bot.settings, stores.database, stores.threads, bot.environment)
+    return CaptureCards(bot, RollingWatch(control, sketches), LookTurns(stores.chat_requests), sketches)
 
 
 @dataclass(slots=True)
@@ -37,9 +67,25 @@ class RollingKeeper:
     known: NodeDirectory
     turns: LookTurns
     log: Log
-    hears: Sequence[HearsNews] = ()
+    hears: Sequence[Callable[[RollingNews], None]] = ()
     sleep: Sleep = asyncio.sleep
     _said: dict[str, str] = field(default_factory=dict)
+    _task: asyncio.Task[None] | None = None
+
+    @property
+    def posts(self) -> Sequence[tuple[str, Any]]:
+        """None: nobody posts to it."""
+        return ()
+
+    async def start(self) -> None:
+        """Begin to look."""
+        self._task = asyncio.create_task(self.run(), name="captures")
+
+    async def stop(self) -> None:
+        """Look no more; a look that is broken off is made again by the next program."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -72,7 +118,7 @@ class RollingKeeper:
             return
         self._said.pop(rolling.id, None)
         for hears in self.hears:
-            hears.news(news)
+            hears(news)
         for caught in news.rolling.caught[len(rolling.caught) :]:
             self.log("capture_caught", capture=rolling.id, node=rolling.node, says=one_line(caught.sentence, 400))
         if news.rolling.ended is not None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
+from bot.app.parts import incident_id, nonce, now, ssh_scripts, ssh_transport
 from bot.domain.alert import BOT
-from bot.domain.contracts import ActingLedger, Clock, Fresh
-from bot.domain.defaults import CAPTURE_HOURS, CAPTURES_A_DAY, CAPTURES_AT_ONCE
+from bot.domain.contracts import Clock, Fresh
 from bot.domain.entry import Entry
 from bot.domain.errors import (
     Braked,
@@ -29,7 +30,11 @@ from bot.domain.errors import (
     ZombieError,
 )
 from bot.domain.fence import SENT_WITHIN
-from bot.domain.house_events import (
+from bot.domain.node import Node
+from bot.domain.root_command import root_argv, root_line
+from bot.domain.safe_text import one_line
+from bot.extras.captures.access import MachineIdentity, RingAccess
+from bot.extras.captures.events import (
     CaptureAsked,
     CaptureBegan,
     CaptureEnded,
@@ -38,35 +43,29 @@ from bot.domain.house_events import (
     CaptureStopping,
     SymptomCaught,
 )
-from bot.domain.node import Node
-from bot.domain.rolling import (
+from bot.extras.captures.record import STARTS_WITHIN, CaptureLedger, CaptureRecord, RollingCapture, captures_of
+from bot.extras.captures.recorder import (
+    ROOM_KIB,
     ROOT_SECONDS,
+    SYSTEMD_LEAST,
     RollingRequest,
     forget_ways,
     make_folder_argv,
     remove_argv,
     start_argv,
     stop_ways,
+    unit_is_free,
 )
-from bot.domain.rolling_record import STARTS_WITHIN, CaptureRecord, RollingCapture, captures_of
-from bot.domain.rolling_shell import unit_is_free
-from bot.domain.root_command import root_argv, root_line
-from bot.domain.safe_text import one_line
-from bot.response.capture.capacity import can_keep_ring
-from bot.response.capture.ring_access import MachineIdentity, RingAccess
-from bot.response.capture.rolling_status import RollingStatus
+from bot.extras.captures.settings import CaptureSettings
+from bot.extras.captures.status import RollingStatus
+from bot.extras.captures.store import CaptureStore
+from bot.ledger import Database, on_threads
+from bot.response.capture.capacity import too_starved
+from bot.response.capture.missing_profile import perf_missing
+from bot.settings import Settings
 
 _SETTLES = 45.0  # seconds from the fence until systemd has started the unit: what runs before it takes 10 s each
 _ENDED_BY_TIME = (None, 124, 137)  # what it asked systemd for may still be done
-
-
-@dataclass(frozen=True, slots=True)
-class RollingLimits:
-    """The limits of recording: nodes at once, hours, captures a day for each person."""
-
-    at_once: int = CAPTURES_AT_ONCE
-    most_hours: int = CAPTURE_HOURS
-    a_day: int = CAPTURES_A_DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +73,15 @@ class RollingControl:
     """Starts and stops captures. `new_id` makes a capture's id; `seconds` replaces its hours in tests."""
 
     access: RingAccess
-    ledger: ActingLedger
-    limits: RollingLimits
+    ledger: CaptureLedger
+    limits: CaptureSettings
     now: Clock
     new_id: Fresh
     seconds: int = 0
 
     async def all(self) -> dict[str, RollingCapture]:
         """Return every capture on record, by its id, the oldest first."""
-        return captures_of(await self.ledger.captures())
+        return captures_of(await self.ledger.entries())
 
     async def find(self, capture: str) -> RollingCapture:
         """Return the capture whose id begins like this. Raises: UsageError for none or several."""
@@ -104,7 +103,7 @@ class RollingControl:
             raise BudgetSpent(f"[capture] most_hours allows {self.limits.most_hours} hours, not {request.hours}.")
         around, minutes = request.around, request.segment_minutes
         asked = CaptureAsked(capture or self.new_id(), node.name, request.hours, minutes, around, os_user=os_user)
-        await self.ledger.append_captures(lambda record: self._asked(record, asked, by), by)
+        await self.ledger.append(lambda record: self._asked(record, asked, by), by)
         try:
             return await self._begin(node, await self.find(asked.capture))
         except (Exception, asyncio.CancelledError) as no:
@@ -205,7 +204,7 @@ class RollingControl:
         whom, look = await self.access.look(node)
         can_keep_ring(node, look)
         starting = CaptureStarting(rolling.id, whom.boot_id, whom.machine_id, whom.host_key, whom.uptime, look.event)
-        await self.ledger.append_captures(lambda record: _starting(record, starting, whom), BOT)
+        await self.ledger.append(lambda record: _starting(record, starting, whom), BOT)
         rolling = await self.find(rolling.id)
         if (pulled := await self.ledger.braked()) is not None:
             await self.over(rolling, "the brake was pulled before anything was sent to the node", "")
@@ -277,7 +276,7 @@ class RollingControl:
             rolling = record.captures.get(event.capture)
             return () if rolling is None or rolling.is_over or not may(rolling, record.now) else (event,)
 
-        await self.ledger.append_captures(decide, by)
+        await self.ledger.append(decide, by)
 
 
 def _starting(record: CaptureRecord, starting: CaptureStarting, whom: MachineIdentity) -> Sequence[CaptureEvent]:
@@ -349,3 +348,33 @@ def same_machine(node: Node, rolling: RollingCapture, whom: MachineIdentity) -> 
 def _first(ways: tuple[tuple[str, ...], ...]) -> str:
     folders = tuple(way[0].rpartition("/")[0] for way in ways)
     return root_line((ways[0][0].rpartition("/")[2], *ways[0][1:]), ROOT_SECONDS, folders)
+
+
+def can_keep_ring(node: Node, look: RollingStatus) -> None:
+    """Raises: CannotRead or NodeBusy when no recorder can be started there."""
+    if look.systemd < SYSTEMD_LEAST:
+        runs = f"runs systemd {look.systemd}" if look.systemd else "runs no systemd"
+        raise CannotRead(f"{node.name} {runs}, and a capture needs {SYSTEMD_LEAST}", "zombie profile needs none.")
+    if look.is_active:
+        raise NodeBusy(
+            f"A recorder that this record does not know runs on {node.name} already.",
+            "It ends by itself within 24 h; to stop it on the node: systemctl stop zombie-capture",
+        )
+    if (missing := perf_missing(look.facts)) is not None:
+        raise missing
+    if not look.keeps_ring:
+        raise CannotRead("its perf keeps no ring (--switch-max-files, Linux 5.1)", "zombie profile needs none.")
+    if look.room_kib is None or look.room_kib < ROOM_KIB:
+        free = "an unknown amount" if look.room_kib is None else f"{look.room_kib / 1024:.0f} MB"
+        raise CannotRead(f"not started: /var/lib has {free} free, and 2 GB are wanted", "Make room there first.")
+    if why := too_starved(look.facts):
+        raise CannotRead(f"not started: {why}", "zombie profile --anyway profiles it for some seconds all the same.")
+
+
+def rolling_control(
+    settings: Settings, database: Database, threads: ThreadPoolExecutor, environment: Mapping[str, str]
+) -> RollingControl:
+    """Return what starts and stops captures, with the limits of the settings."""
+    access = RingAccess(ssh_transport(environment), ssh_scripts(environment), nonce)
+    ledger: CaptureLedger = on_threads(CaptureStore(database), threads)
+    return RollingControl(access, ledger, settings.of(CaptureSettings), now, incident_id)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import BinaryIO, cast
 
+from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import NodeDirectory
 from bot.domain.errors import (
     CannotRead,
@@ -19,23 +20,23 @@ from bot.domain.errors import (
     StateChanged,
     Unreachable,
 )
-from bot.domain.house_events import SymptomCaught
 from bot.domain.node import Node
-from bot.domain.rolling_record import RollingCapture
 from bot.domain.safe_text import one_line
+from bot.extras.captures.access import MachineIdentity
+from bot.extras.captures.control import RollingControl, has_arrived, owns, same_machine
+from bot.extras.captures.events import SymptomCaught
+from bot.extras.captures.held_cores import HELD_SECONDS, HeldCores, HeldStretch
+from bot.extras.captures.record import RollingCapture
+from bot.extras.captures.status import RollingStatus, Segment, Symptom, symptoms
 from bot.profile import Reader, Sample
 from bot.profile.by_core import CoreRuns
 from bot.profile.sketch import sketch
-from bot.response.capture.held_cores import HELD_SECONDS, HeldCores, HeldStretch
-from bot.response.capture.ring_access import MachineIdentity
-from bot.response.capture.rolling_control import RollingControl, has_arrived, owns, same_machine
-from bot.response.capture.rolling_status import RollingStatus, Segment
 from bot.response.capture.sketches import Sketches
-from bot.response.capture.symptoms import Symptom, symptoms
 
 BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # around a symptom: the text that is copied to the bot
 _NEAR_SECONDS = 1.5  # a core released this shortly before a symptom counts as held until then
 _MOST_HELD = 5  # stretches of a look that are recorded
+_LOOKS = "look-"
 Keep = Callable[[str, bytes], None]  # a name for a file, and the next piece of perf's text
 
 
@@ -296,6 +297,28 @@ class RollingWatch:
             return ""
         drawn = await asyncio.to_thread(sketch, rolling.node, held.core, runs.cores[held.core], says)
         return await self.sketches.keep(rolling.id, drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class LookTurns:
+    """Takes the looks at captures for this program. It spares nodes a second look, and no more than that.
+
+    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    """
+
+    chat_requests: ChatRequests
+    _mine: set[str] = field(default_factory=set)
+
+    async def take(self, capture: str) -> bool:
+        """Look at it from now on; False while another program that is alive does."""
+        if capture not in self._mine and await self.chat_requests.keep(_LOOKS + capture):
+            self._mine.add(capture)
+        return capture in self._mine
+
+    async def over(self, capture: str) -> None:
+        """Say that nobody has to look at it any more."""
+        self._mine.discard(capture)
+        await self.chat_requests.done(_LOOKS + capture)
 
 
 def _around(look: RollingStatus, rolling: RollingCapture, at: float, runs: bool) -> tuple[list[str], bool]:

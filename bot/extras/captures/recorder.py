@@ -12,12 +12,16 @@ after the event, which perf refuses with anything after it.
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.domain.capture import EVENTS, PERF, either
+from bot.domain.batch_shell import filled_in, preamble
+from bot.domain.capture import EVENTS, PERF, READS_SYMBOLS, SYMBOLS_SECONDS, either
+from bot.domain.capture_shell import MARK, PLACE
 from bot.domain.duration import parse_duration
-from bot.domain.root_command import FOLDERS, in_folders, root_argv
+from bot.domain.root_command import FOLDERS, in_folders, root_argv, root_line
 
 UNIT = "zombie-capture"
 FOLDER = "/var/lib/zombie-capture"  # not in /var/tmp, where anybody could have put a link in its place
@@ -29,6 +33,7 @@ SEGMENT_LIMIT_MB = 128  # a segment that outgrows this ends the recording
 ROOM_KIB = 2 * 1024 * 1024  # free space needed to begin: a full ring takes 1.5 GB, and the node needs the rest
 ROOT_SECONDS = 10.0
 READ_SECONDS = 60.0
+TEXT_SECONDS = 120  # for all segments together
 SYSTEMD_LEAST = 219  # CPUQuota and MemoryLimit for transient units
 SYSTEMD_MODERN = 236  # MemoryMax, RuntimeMaxSec, and --collect, which makes systemd forget a failed unit
 SYMPTOMS = ("nic-reset", "lockup", "core-held")
@@ -176,3 +181,89 @@ def rolling_rights(places: Places = HERE) -> tuple[tuple[str, ...], ...]:
     rights = [root_argv(argv, ROOT_SECONDS) for argv in ways]
     rights += [root_argv(argv, READ_SECONDS) for argv in in_folders(read_argv(places))]
     return tuple(way[2:] for way in rights)
+
+
+# Sends a ring's segments back as text, with the session and the lifeline of a batch. Each segment is copied from the
+# ring into a file that is unlinked before anything is written to it, so that nothing is left behind. perf turns it into
+# text, niced and run as the login. The wire is that of `capture_shell.py`.
+_SCRIPT = r"""
+say() { printf '%s %s %s\n' '@P@' "$N" "$*"; }
+place=
+for folder in /var/tmp /tmp /dev/shm; do
+  free=$(df -Pk $folder | awk 'END { print $4 }')
+  [ -w $folder ] && [ "${free:-0}" -ge @ROOM@ ] && place=$folder && break
+done
+if [ -z "$place" ]; then
+  say errors "$(echo 'no room for a segment in /var/tmp, /tmp or /dev/shm' | base64 -w 0)"; say end; exit 0
+fi
+from=/proc/kallsyms
+read -r address _ </proc/kallsyms
+case $address in *[!0]*) ;; *)
+  file=$(mktemp "$place/@PLACE@.XXXXXX") && {
+    exec 8<>"$file"; rm -f "$file"
+    { @ROOT_SYMBOLS@; } >&8 9<&- && from=/proc/self/fd/8
+  };;
+esac
+say symbols "$from"
+say ready
+say data
+text() {
+  for name in @NAMES@; do
+    file=$(mktemp "$place/@PLACE@.XXXXXX") || { echo 'no place for a segment'; return 1; }
+    exec 6<>"$file"; rm -f "$file"
+    { @READ@; } 2>&4 | tar -xO ./$name >&6 2>&4
+    timeout -k 1 @SECONDS@ @PERF@ script -i /proc/self/fd/6 --kallsyms=$from --no-inline --max-stack=96 --ns \
+      @TIME@ -F comm,pid,tid,cpu,time,event,ip,sym,dso 2>&4
+    s=$?
+    exec 6<&-
+  done
+  return $s
+}
+capture() {
+  said=$({ { { text; printf 'text %s\n' $? >&5; } | gzip -1 >&3
+  } 4>&1 | { errors=$(tail -c 2000 | base64 -w 0); printf 'errors %s\n' "$errors" >&5; }; } 5>&1)
+  echo
+  printf '%s\n' "$said" | while read -r line; do say "$line"; done
+}
+capture 3>&1 9<&- & LANES=$!
+life & W=$!
+exec 9<&-
+wait $LANES
+kill $W; wait $W
+say end
+"""
+
+
+def segments_script(
+    names: Sequence[str],
+    between: tuple[float, float] | None,
+    nonce: str,
+    lifetime: timedelta,
+    places: Places = HERE,
+) -> str:
+    """Return the script. `between` are seconds of CLOCK_MONOTONIC; None means everything in the segments.
+
+    Shape: `names` come from a look, which accepts only names that perf gives.
+    """
+    time = "" if between is None else f"--time={max(0.0, between[0]):.6f},{max(0.0, between[1]):.6f}"
+    words = {
+        "P": MARK,
+        "PLACE": PLACE,
+        "ROOM": str(2 * SEGMENT_LIMIT_MB * 1024),
+        "ROOT_SYMBOLS": root_line(READS_SYMBOLS, SYMBOLS_SECONDS),
+        "NAMES": shlex.join(names),
+        "READ": root_line(read_argv(places), READ_SECONDS),
+        "SECONDS": str(TEXT_SECONDS),
+        "PERF": shlex.quote(places.perf),
+        "TIME": time,
+    }
+    return preamble(nonce, lifetime) + filled_in(_SCRIPT, words)
+
+
+def unit_is_free(places: Places = HERE) -> str:
+    """Return the command that succeeds only where systemd says that no recorder runs: another one's ring stays."""
+    ways = " ".join(map(shlex.quote, places.systemctl))
+    return (
+        f"{{ for p in {ways}; do [ -x $p ] && break; done; case $($p show -p ActiveState {UNIT}.service) in "
+        "*=inactive|*=failed) ;; *) echo 'a recorder may run there already' >&2; false;; esac; }"
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bot.domain.entry import instant_text
-from bot.domain.rolling_record import RollingCapture, RollingState
 from bot.domain.safe_text import one_line
-from bot.response.capture.rolling_watch import RollingNews
+from bot.extras.captures.record import RollingCapture, RollingState
+from bot.extras.captures.watch import RollingNews
 
 
 def line(rolling: RollingCapture) -> str:

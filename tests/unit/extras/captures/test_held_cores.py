@@ -3,8 +3,8 @@
 import io
 from collections.abc import Iterable
 
+from bot.extras.captures.held_cores import HeldCores, HeldStretch
 from bot.profile import Reader
-from bot.response.capture.held_cores import HeldCores, HeldStretch
 
 KERNEL, USER = "ffffffff81000010", "00007f0000000010"
 
