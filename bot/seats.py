@@ -85,7 +85,10 @@ class Drains(Protocol):
 
 
 class Chat(Protocol):
-    """Takes what comes from an extra's own cards in a chat: clicks, dialogs, and work that an earlier run began."""
+    """Takes what comes from an extra's own cards in a chat: clicks, dialogs, and work that an earlier run began.
+
+    One that has the methods of `bot.surfaces.slack.requests.Typed` also takes what people type after `/zombie`.
+    """
 
     def is_about(self, action: str, value: str) -> bool:
         """True for a button or a dialog of its cards."""
@@ -101,20 +104,6 @@ class Chat(Protocol):
 
     def takes(self, kept: ChatRequest, /) -> bool:
         """Go on with it; False for what is not its own."""
-        ...
-
-
-@runtime_checkable
-class Typed(Protocol):
-    """A `Chat` that takes what people type, too: `/zombie VERB …`."""
-
-    @property
-    def verbs(self) -> Mapping[str, str]:
-        """Return its verbs, each with its lines of the help; empty for a second name of a verb."""
-        ...
-
-    def parse(self, verb: str, words: list[str]) -> Any:
-        """Return what is asked for after a verb, as `bot.surfaces.slack.requests.Request`."""
         ...
 
 

@@ -13,7 +13,6 @@ from bot.app.slack_profiles import slack_profiles
 from bot.app.sweeps import Sweeps, scheduled
 from bot.app.upkeep import post_digest
 from bot.response.diagnosis.requests import CheckRequests
-from bot.seats import Typed
 from bot.surfaces.slack.askers import Askers, groups_among
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_handler import CommandHandler
@@ -21,7 +20,7 @@ from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import Listeners
 from bot.surfaces.slack.member import SLACK
-from bot.surfaces.slack.requests import help_text
+from bot.surfaces.slack.requests import Typed
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -89,7 +88,6 @@ def slack_desk(bot: Bot) -> SlackDesk:
         absent=bot.posting.absent,
         chats=partial(bot.seated, "chat"),
     )
-    typed = [chat for chat in decisions.chats if isinstance(chat, Typed)]
     commands = CommandHandler(
         known,
         opener,
@@ -101,7 +99,6 @@ def slack_desk(bot: Bot) -> SlackDesk:
         kept,
         fleet,
         profiles,
-        {verb: part.parse for part in typed for verb in part.verbs},
-        help_text([lines for part in typed for lines in part.verbs.values()]),
+        [chat for chat in decisions.chats if isinstance(chat, Typed)],
     )
     return SlackDesk(commands, decisions, sweeps)

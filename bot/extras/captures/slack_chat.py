@@ -51,8 +51,10 @@ class CaptureChat:
         """Return its verbs, each with its lines of the help."""
         return {"capture": _HELP, "captures": ""}
 
-    def parse(self, verb: str, words: list[str]) -> Request:
-        """Return what is asked for after `capture` or `captures`; an unknown node is answered as in a check."""
+    def typed(self, verb: str, words: list[str]) -> Request | None:
+        """Return what is asked for after its verbs; an unknown node is answered as in a check."""
+        if verb not in self.verbs:
+            return None
         words = words or ["list"] * (verb == "captures")
         about = words[0].lower() if words else ""
         if about == "list" and len(words) == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from bot.domain.chat_request import ChatRequests
@@ -28,10 +28,10 @@ from bot.surfaces.slack.requests import (
     CommandRequest,
     HelpRequest,
     KnownNodes,
-    Parse,
     Question,
     Request,
     Subcommand,
+    Typed,
     WorkRequest,
     help_text,
     not_here,
@@ -50,7 +50,7 @@ class CommandHandler:
 
     Shape: `channels` is where checks may be asked for, anywhere if empty, and always in a direct message, because they
     only look. `opener` begins them; `fleet` takes requests about many nodes at once. `chat_requests` know what any
-    program has taken before. `others` parse the verbs of extras, which `help` lists, too.
+    program has taken before. `others` take what extras are asked.
     """
 
     known: KnownNodes
@@ -63,8 +63,7 @@ class CommandHandler:
     chat_requests: ChatRequests
     fleet: FleetCards
     profiles: SlackProfiles
-    others: Mapping[str, Parse] = field(default_factory=dict)
-    help: str = help_text()
+    others: Sequence[Typed] = ()
     _seen: Seen = field(default_factory=lambda: Seen(REQUESTS_REMEMBERED))
 
     def take(self, request: CommandRequest) -> None:
@@ -99,10 +98,11 @@ class CommandHandler:
 
     async def _handle(self, request: CommandRequest, asked: Request) -> None:
         if isinstance(asked, HelpRequest):
+            says = help_text(self.others)
             if asked.sentence:  # it may quote what was typed
-                await self.ephemeral.quote(request, asked.sentence, [markup(self.help)])
+                await self.ephemeral.quote(request, asked.sentence, [markup(says)])
             else:
-                await self.ephemeral.say(request, self.help)
+                await self.ephemeral.say(request, says)
         elif isinstance(asked, Subcommand | Question):
             await self.replies.reply(request, asked)
         elif not self._is_here(request.channel):
@@ -114,7 +114,7 @@ class CommandHandler:
                 await self.profiles.ask(asked.node, asked.capture, request.target, request.key, request.by)
         elif isinstance(asked, WorkRequest):
             if await self._may_ask(request, True):
-                await asked.begin(request)
+                await self._begin(request, asked)
         elif await self._may_ask(request, asked.nodes):
             if asked.asks:
                 await self.ephemeral.quote(request, ASKS, [find_node_block()])
@@ -138,6 +138,12 @@ class CommandHandler:
             await self.replies.refuse(request, "check", no)
             return False
         return True
+
+    async def _begin(self, request: CommandRequest, asked: WorkRequest) -> None:
+        try:
+            await asked.begin(request)
+        except UsageError as no:  # it may quote what was typed
+            await self.ephemeral.quote(request, redacted_text(str(no)))
 
     async def _sweep(self, request: CommandRequest, ask: FleetAsk) -> None:
         """Begin a request about many nodes; a person who may not ask learns no node's name."""

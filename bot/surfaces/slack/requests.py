@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node
@@ -36,8 +36,8 @@ VERBS = ("check", "fleet", "profile", *SUBCOMMANDS, "help")
 _HELP = """*What I can do*
 `/zombie check NODE…` — log in to each node, read what matters, and post one verdict
 `/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and where
-`/zombie profile NODE [SECONDS]` — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60"""
-_MORE_HELP = """A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`
+`/zombie profile NODE [SECONDS]` — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60
+{MORE}A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`
 `/zombie status` — what is open, what is being done, and whether the brake is on
 `/zombie cancel ID [reason]` — cancel an incident before its first step begins
 `/zombie undo ID [reason]` — propose to undo what an incident did; another person approves it
@@ -124,7 +124,7 @@ class HelpRequest:
 
 @dataclass(frozen=True, slots=True)
 class WorkRequest:
-    """A request for something that an extra begins for whoever may ask for checks. `begin` raises LedgerError."""
+    """A request for something that an extra begins for whoever may ask for checks; `begin` raises UsageError."""
 
     begin: Callable[[CommandRequest], Awaitable[None]]
 
@@ -154,17 +154,33 @@ class KnownNodes(Protocol):
 
 
 Request: TypeAlias = CheckRequest | FleetAsk | ProfileRequest | WorkRequest | Question | HelpRequest | Subcommand
-Parse: TypeAlias = Callable[[str, list[str]], Request]  # of a verb, and the words after it
-NO_OTHERS: Mapping[str, Parse] = {}
 
 
-def help_text(more: Collection[str] = ()) -> str:
-    """Return what can be typed; `more` are lines about the verbs of extras."""
-    return "\n".join((_HELP, *filter(None, more), _MORE_HELP))
+@runtime_checkable
+class Typed(Protocol):
+    """Takes what people type of an extra's."""
+
+    @property
+    def verbs(self) -> Mapping[str, str]:
+        """Return its own words, each with its lines of the help; empty for a second name of one."""
+        ...
+
+    def typed(self, verb: str, words: list[str], /) -> Request | None:
+        """Return what is asked by its own words; None for what is not its own.
+
+        Raises: UsageError, which says how to write it.
+        """
+        ...
 
 
-def parse(text: str, known: KnownNodes, others: Mapping[str, Parse] = NO_OTHERS) -> Request:
-    """Parse what follows `/zombie` or the mention; `others` parse the verbs of extras."""
+def help_text(others: Sequence[Typed] = ()) -> str:
+    """Return what the bot can do, with what extras add."""
+    more = "".join(f"{lines}\n" for other in others for lines in other.verbs.values() if lines)
+    return _HELP.replace("{MORE}", more)
+
+
+def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request:
+    """Parse what follows `/zombie` or the mention; `others` take what extras are asked."""
     if len(text) > LONGEST_REQUEST:
         return HelpRequest(f"That was {len(text)} characters long; I read at most {LONGEST_REQUEST}.")
     words = text.split()
@@ -173,10 +189,9 @@ def parse(text: str, known: KnownNodes, others: Mapping[str, Parse] = NO_OTHERS)
     verb, names = words[0].lower(), list(dict.fromkeys(words[1:]))
     if verb == "policy":
         return HelpRequest("`/zombie policy` is gone. A button that would refuse you says so, and why.")
-    if verb in others:
-        return others[verb](verb, words[1:])
-    if verb not in VERBS:
-        near = difflib.get_close_matches(verb, (*VERBS, *others), n=1, cutoff=0.5)
+    verbs = (*VERBS, *(word for other in others for word in other.verbs))
+    if verb not in verbs:
+        near = difflib.get_close_matches(verb, verbs, n=1, cutoff=0.5)
         meant = f" Did you mean `{near[0]}`?" if near else ""
         return HelpRequest(f"I do not know the command `{_quoted(words[0])}`.{meant}")
     if verb == "help":
@@ -186,6 +201,12 @@ def parse(text: str, known: KnownNodes, others: Mapping[str, Parse] = NO_OTHERS)
     if verb in SUBCOMMANDS:
         asked = subcommand_of(verb, words[1:])
         return HelpRequest(asked) if isinstance(asked, str) else asked
+    try:
+        for other in others:
+            if (found := other.typed(verb, words[1:])) is not None:
+                return found
+    except UsageError as no:
+        return HelpRequest(_quoted_sentence(no))
     if verb == "fleet" or any(map(_means_several, names)):
         try:
             return FleetAsk.typed(words[1:], verb)

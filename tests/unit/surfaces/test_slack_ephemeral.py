@@ -126,11 +126,12 @@ async def test_no_answer_makes_markup_of_what_was_typed(command: str) -> None:
     known = Inventory({"n1": Node("n1", "10.0.0.1")}, "nodes.toml")
     nothing: Any = None
     captures = CaptureChat(nothing, nothing, known)
-    handler.help = help_text(captures.verbs.values())
+    handler.others = (captures,)
+    says = help_text(handler.others)
     for form in FORMS:
         told.clear()
         begun: list[Any] = []
-        asked = parse(command.format(form), known, dict.fromkeys(captures.verbs, captures.parse))
+        asked = parse(command.format(form), known, handler.others)
         if isinstance(asked, HelpRequest) or (isinstance(asked, CheckRequest) and asked.unknown and not asked.nodes):
             request = CommandRequest("1", "T1", "U1", "D1", command.format(form), answer_at=ADDRESS)
             await handler._handle(request, asked)
@@ -139,6 +140,6 @@ async def test_no_answer_makes_markup_of_what_was_typed(command: str) -> None:
             (message,) = told
             for block in message.blocks:
                 if block["type"] == "section" and block["text"]["type"] == "mrkdwn":
-                    assert block["text"]["text"] == handler.help, "markup works in our own words alone"
-            assert message.blocks or message.text == handler.help, "without blocks its text is shown, with markup"
-            assert "<" not in message.text.replace(handler.help, ""), "what a notification shows mentions nobody"
+                    assert block["text"]["text"] == says, "markup works in our own words alone"
+            assert message.blocks or message.text == says, "without blocks its text is shown, with markup"
+            assert "<" not in message.text.replace(says, ""), "what a notification shows mentions nobody"

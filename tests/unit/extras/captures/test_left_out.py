@@ -86,9 +86,8 @@ def test_nobody_asks_for_one_in_a_chat(tmp_path: Path) -> None:
     known = Inventory({"n1": Node("n1", "10.0.0.1")}, "nodes.toml")
     nothing: Any = None
     chat = CaptureChat(nothing, nothing, known)
-    others = dict.fromkeys(chat.verbs, chat.parse)
     for words, kind in (("capture n1 12h", WorkRequest), ("captures", Question), ("capture stop 7k3m9x2qpv", Question)):
-        assert isinstance(parse(words, known, others), kind)
+        assert isinstance(parse(words, known, [chat]), kind)
         without = parse(words, known)
         assert isinstance(without, HelpRequest)
         assert "I do not know the command" in without.sentence
