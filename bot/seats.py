@@ -146,7 +146,8 @@ class Extra:
     Shape: `about` completes “… is left out”. `needs` are the extras without which it is left out, too. `commands` are
     modules by the words of what their `add(commands)` adds: a command, or a verb of one of the core's. `settings` are
     its tables of zombie.toml, each with the dataclass of its keys (`bot/domain/setting.py`), which `Settings.of`
-    returns; one of `Rules` is part of the policy. `explains` names a function of the running bot (`bot.app.bot.Bot`)
+    returns; one of `Rules` is part of the policy. `buttons` are the action_ids of buttons on
+    incidents' cards that are there with it. `explains` names a function of the running bot (`bot.app.bot.Bot`)
     that returns `Explains`. `thread_files` names one that returns the kinds of files that it adds to cards' threads
     (`bot.surfaces.slack.thread_files.ThreadFileKind`). `serves` names one that returns its work, or None where it is
     not set up. `serves_alone` names a function that serves it where no chat is set up: of settings, inventory, the
@@ -171,6 +172,7 @@ class Extra:
     needs: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, type[Any]] = field(default_factory=dict)
+    buttons: tuple[str, ...] = ()
     explains: Named = ""
     thread_files: Named = ""
     serves: Named = ""

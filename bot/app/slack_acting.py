@@ -31,7 +31,6 @@ from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.home import HomePublisher
 from bot.surfaces.slack.kept_checks import KeptChecks
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.suggestions import NodeNames, NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.slack.view_submissions import ViewSubmissions
@@ -77,7 +76,6 @@ def slack_acting(
     known: NodeNames,
     askers: Askers | None = None,
     picker: NodePicker | None = None,
-    profiles: SlackProfiles | None = None,
     opener: CheckOpener | None = None,
     pagerduty: PagerDutyParts | None = None,
     fleet: FleetCards | None = None,
@@ -121,14 +119,13 @@ def slack_acting(
         log=log,
         askers=askers,
         picker=picker,
-        profiles=profiles,
         opener=opener,
         chat_requests=chat_requests,
         suggestions=NodeSuggestions(known, askers),
     )
     home = HomePublisher(context, background, outbox, len(known.names), readings, deliveries, pagerduty)
     of_extras = chats(context)
-    takes = [part for part in (fleet, profiles, KeptChecks(context, background)) if part is not None]
+    takes = [part for part in (fleet, KeptChecks(context, background)) if part is not None]
     clicks = BlockActions(context, background, fleet, of_extras)
     submissions = ViewSubmissions(context, home, background, of_extras, [*of_extras, *takes])
     return SlackActing(surface, clicks, submissions, CommandReplies(context, pagerduty), home, of_extras)

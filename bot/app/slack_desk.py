@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from bot.app.fleet import fleet_runner
 from bot.app.parts import now, ssh_transport
 from bot.app.slack_acting import SlackActing, slack_acting
-from bot.app.slack_profiles import slack_profiles
 from bot.app.sweeps import Sweeps, scheduled
 from bot.app.upkeep import post_digest
 from bot.response.diagnosis.requests import CheckRequests
@@ -62,7 +61,6 @@ def slack_desk(bot: Bot) -> SlackDesk:
     )
     cure = next(iter(bot.seated("cures")), None)
     fleet = FleetCards(runner, poster, opener, askers, work, log, kept, cure)
-    profiles = slack_profiles(bot)
     decisions = slack_acting(
         slack,
         poster,
@@ -80,7 +78,6 @@ def slack_desk(bot: Bot) -> SlackDesk:
         known=known,
         askers=askers,
         picker=bot.alerts,
-        profiles=profiles,
         opener=opener,
         pagerduty=bot.pagerduty,
         fleet=fleet,
@@ -98,7 +95,6 @@ def slack_desk(bot: Bot) -> SlackDesk:
         askers,
         kept,
         fleet,
-        profiles,
         [chat for chat in decisions.chats if isinstance(chat, Typed)],
     )
     return SlackDesk(commands, decisions, sweeps)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from bot.app.extras import rights_of, shipped
-from bot.domain.capture import CaptureRequest, capture_rights
 from bot.domain.errors import CannotRead, ConnectionLost
 from bot.domain.node import Node
-from bot.response.capture.profiler import Captured, Profiler
+from bot.extras.profiles.perf_command import CaptureRequest, capture_rights
+from bot.extras.profiles.profiler import Captured, Profiler
 from bot.response.execution.privilege import capture_text
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_script import SshScriptTransport

@@ -17,8 +17,8 @@ from bot.extras.captures.recorder import RollingRequest
 from bot.extras.captures.slack_card import card_name
 from bot.extras.captures.slack_cards import SymptomReplies
 from bot.extras.captures.watch import RollingNews
+from bot.extras.profiles.sketches import Sketches
 from bot.ledger import Database, KeptCases, Leases, Outbox, on_threads
-from bot.response.capture.sketches import Sketches
 from tests.e2e.test_slack_sketches import DRAWN
 from tests.slack.acting_team import ActingTeam, acting_team
 from tests.slack.workspace import workspace

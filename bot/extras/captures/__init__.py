@@ -8,6 +8,7 @@ from bot.seats import Extra
 EXTRA = Extra(
     "captures",
     "recording on a node for hours",
+    needs=("profiles",),
     commands={"capture": "bot.extras.captures.command"},
     settings={"capture": CaptureSettings},
     serves="bot.extras.captures.serving:serving",

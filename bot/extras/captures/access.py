@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.domain.batch import Batch, Sampling
-from bot.domain.capture_wire import CaptureEnd, CaptureWire
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ActingTransport, Fresh, TakesBytes
 from bot.domain.errors import CannotRead, ConnectionLost, MissingRight, StateChanged
@@ -20,7 +19,8 @@ from bot.domain.script_session import ScriptTransport
 from bot.extras.captures.events import CaptureStarting
 from bot.extras.captures.recorder import HERE, READ_SECONDS, TEXT_SECONDS, Places, segments_script
 from bot.extras.captures.status import RollingStatus, look_commands, read_look
-from bot.response.capture.missing_profile import RIGHTS
+from bot.extras.profiles.profiler import RIGHTS
+from bot.extras.profiles.wire import CaptureEnd, CaptureWire
 from bot.response.execution.node_access import IDENTITY, identity, uptime
 
 _LOOK_LIMIT = timedelta(seconds=25)

@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
             from bot.app.parts import now
             from bot.extras.captures.control import rolling_control
             from bot.extras.captures.watch import RollingWatch
-            from bot.response.capture.sketches import Sketches
+            from bot.extras.profiles.sketches import Sketches
             from bot.response.record import unheard
 
             settings = options.settings(arguments)

@@ -59,9 +59,8 @@ from bot.extras.captures.recorder import (
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.status import RollingStatus
 from bot.extras.captures.store import CaptureStore
+from bot.extras.profiles.profiler import perf_missing, too_starved
 from bot.ledger import Database, on_threads
-from bot.response.capture.capacity import too_starved
-from bot.response.capture.missing_profile import perf_missing
 from bot.settings import Settings
 
 _SETTLES = 45.0  # seconds from the fence until systemd has started the unit: what runs before it takes 10 s each

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from bot.domain.safe_text import decode, one_line
-from bot.profile import Sample
+from bot.extras.profiles.reader import Sample
 
 SECOND = 1_000_000_000
 HELD_SECONDS = 2.0

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from itertools import islice
 
 from bot.domain.entry import Entry
-from bot.domain.errors import LedgerUnavailable
 from bot.domain.incident import Incident
 from bot.extras.captures.events import CaptureBegan, CaptureEnded, SymptomCaught, capture_event
 from bot.extras.captures.record import LED_TO, captures_of
 from bot.extras.captures.store import CaptureStore
+from bot.extras.profiles.in_report import sketch_pictures
 from bot.ledger import Database, KeptCases
-from bot.profile.sketch import Sketch
-from bot.response.capture.sketches import sketch_in
 from bot.seats import Moment, Picture
 
 BEFORE = timedelta(days=1)  # this long before an incident a recording belongs to its story
-MOST_SKETCHES = 6
 
 
 def shown(
@@ -57,25 +53,3 @@ def capture_moments(incident: Incident, captures: tuple[Entry, ...], ended: date
                 yield Moment(at, source, "recording begins", f"every core of {incident.node}", timedelta(0))
             case CaptureEnded(because=because):
                 yield Moment(at, source, "recording ends", because, timedelta(0))
-
-
-def sketch_pictures(kept: KeptCases, wanted: Iterable[tuple[str, str]]) -> Iterator[Picture]:
-    """Yield the pictures of sketches, each given with what it is stored under; those that are gone are left out."""
-    found = (_sketch(kept, under, digest) for under, digest in dict.fromkeys(wanted))
-    for drawn in islice(filter(None, found), MOST_SKETCHES):
-        yield from _drawn(drawn)
-
-
-def _sketch(kept: KeptCases, under: str, digest: str) -> Sketch | None:
-    try:
-        return sketch_in(kept.text(under, digest))
-    except LedgerUnavailable:  # a damaged picture must not stop the report
-        return None
-
-
-def _drawn(drawn: Sketch) -> Iterator[Picture]:
-    from bot.profile.flame_picture import flame_picture, seconds_picture  # Pillow is loaded where a picture is drawn
-
-    flame, seconds = drawn.alt_texts
-    yield Picture(flame_picture(drawn), flame)
-    yield Picture(seconds_picture(drawn), seconds)

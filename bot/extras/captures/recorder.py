@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.domain.batch_shell import filled_in, preamble
-from bot.domain.capture import EVENTS, PERF, READS_SYMBOLS, SYMBOLS_SECONDS, either
-from bot.domain.capture_shell import MARK, PLACE
 from bot.domain.duration import parse_duration
 from bot.domain.root_command import FOLDERS, in_folders, root_argv, root_line
+from bot.extras.profiles.perf_command import EVENTS, MARK, PERF, PLACE, READS_SYMBOLS, SYMBOLS_SECONDS, either
 
 UNIT = "zombie-capture"
 FOLDER = "/var/lib/zombie-capture"  # not in /var/tmp, where anybody could have put a link in its place

@@ -21,7 +21,7 @@ from bot.extras.captures.record import RollingCapture
 from bot.extras.captures.slack_cards import CaptureCards, SymptomReplies
 from bot.extras.captures.slack_chat import CaptureChat
 from bot.extras.captures.watch import LookTurns, RollingNews, RollingWatch
-from bot.response.capture.sketches import Sketches
+from bot.extras.profiles.sketches import Sketches
 from bot.surfaces.slack.context import SlackContext
 
 if TYPE_CHECKING:

@@ -31,13 +31,13 @@ from bot.extras.captures.slack_card import (
     not_recorded,
 )
 from bot.extras.captures.watch import LookTurns, RollingNews, RollingWatch
-from bot.response.capture.sketches import Sketches
+from bot.extras.profiles.sketches import Sketches
+from bot.extras.profiles.slack_file import attach_pictures
 from bot.response.record import short_id
 from bot.surfaces.remembered import Remembered
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.sketch_file import attach_pictures
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot

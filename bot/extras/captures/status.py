@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bot.domain.capture import JOURNAL_SECONDS, READS_JOURNAL
-from bot.domain.capture_wire import Facts
 from bot.domain.clock_offset import ClockOffset, clock_offset
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.root_command import in_folders, root_line
 from bot.domain.safe_text import one_line
 from bot.extras.captures.recorder import UNIT, Places
+from bot.extras.profiles.perf_command import JOURNAL_SECONDS, READS_JOURNAL
+from bot.extras.profiles.wire import Facts
 from bot.probes.formats.ena_events import ena_event
 from bot.probes.formats.kernel_events import kernel_event
 from bot.probes.formats.kernel_line import KernelEventKind as Kind

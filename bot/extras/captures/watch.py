@@ -28,10 +28,10 @@ from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.held_cores import HELD_SECONDS, HeldCores, HeldStretch
 from bot.extras.captures.record import RollingCapture
 from bot.extras.captures.status import RollingStatus, Segment, Symptom, symptoms
-from bot.profile import Reader, Sample
-from bot.profile.by_core import CoreRuns
-from bot.profile.sketch import sketch
-from bot.response.capture.sketches import Sketches
+from bot.extras.profiles.by_core import CoreRuns
+from bot.extras.profiles.reader import Reader, Sample
+from bot.extras.profiles.sketch import sketch
+from bot.extras.profiles.sketches import Sketches
 
 BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # around a symptom: the text that is copied to the bot
 _NEAR_SECONDS = 1.5  # a core released this shortly before a symptom counts as held until then

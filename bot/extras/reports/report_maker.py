@@ -29,7 +29,7 @@ from bot.extras.cases.what_if_words import sentence
 from bot.extras.reports.page import page
 from bot.extras.reports.report import whole_report
 from bot.extras.reports.report_data import KeptAnswer, ReportData
-from bot.extras.reports.report_moments import kernel_moments, profile_pictures
+from bot.extras.reports.report_moments import kernel_moments
 from bot.inventory import Inventory
 from bot.ledger import Database, KeptCases, Ledger
 from bot.ledger.excerpt import excerpt
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 WORDS = PlanWords(ACTIONS)
 MOST_CHANGES = 20
+MOST_PICTURES = 12  # that extras add: a profile has two
 
 
 def _unknown(node: str) -> Mapping[str, str]:
@@ -93,10 +94,7 @@ def report_data(
         no_why,
         {**labels(incident.node), **(case.head.labels if case is not None else {})},
         pictures=tuple(_pictures(incident, heat)),
-        profiles=(
-            *profile_pictures(entries, KeptCases(database), together),
-            *(each for each in added if isinstance(each, Picture)),
-        ),
+        profiles=tuple(each for each in added if isinstance(each, Picture))[:MOST_PICTURES],
         before_reboot=tuple(_kept(database, incident)),
         others=tuple(name for name in together if name != incident_id),
         moments=(*kernel_moments(incident, case), *(each for each in added if isinstance(each, Moment))),
@@ -166,7 +164,7 @@ def _kept(database: Database, incident: Incident) -> Iterator[KeptAnswer]:
 
 
 def _pictures(incident: Incident, heat: CoreHeat | None) -> Iterator[Picture]:
-    from bot.profile.core_picture import core_picture  # Pillow is loaded where a picture is drawn
+    from bot.surfaces.view.core_picture import core_picture  # Pillow is loaded where a picture is drawn
 
     if heat is not None:
         yield Picture(core_picture(heat, incident.node), heat.alt_text)

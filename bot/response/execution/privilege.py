@@ -10,7 +10,6 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from bot.domain.action import Action
-from bot.domain.capture import SECURE_PATH, capture_rights
 from bot.domain.errors import UsageError
 from bot.domain.probe import Probe
 from bot.domain.root_command import FOLDERS, SYSTEM_FOLDERS, in_folders, needs_secure_path, root_ways
@@ -24,6 +23,7 @@ _MEANINGFUL = re.compile(r"([\\,:=#!*?\[\]])")
 _ESCAPED = r"\\\1"
 TIMEOUT = "/usr/bin/timeout"
 _PLACES = {"systemctl": FOLDERS, "sysctl": SYSTEM_FOLDERS}  # other programs: by their full path
+SECURE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 UNIT = "unit"  # the argument that names a unit
 
 
@@ -62,7 +62,7 @@ def capture_text(user: str, rights: Iterable[Sequence[str]]) -> str:
     head = f"# Profiling: what {user} may record as root, exactly as written. Leave it out where nobody profiles.\n"
     path = _MEANINGFUL.sub(_ESCAPED, SECURE_PATH)
     lines = [f"Defaults:{user} secure_path={path}"]
-    for program, *arguments in (*capture_rights(), *rights):
+    for program, *arguments in rights:
         words = _MEANINGFUL.sub(_ESCAPED, " ".join(arguments))
         lines.append(f"{user} ALL=(root) NOPASSWD: {TIMEOUT if program == 'timeout' else program} {words}")
     lines += _lines_of(user, PROBES.values(), needs_path=True)

@@ -21,8 +21,6 @@ from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.kept_checks import kept_text
 from bot.surfaces.slack.message import markup
-from bot.surfaces.slack.profile_requests import ProfileRequest
-from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.requests import (
     CheckRequest,
     CommandRequest,
@@ -62,7 +60,6 @@ class CommandHandler:
     askers: Askers
     chat_requests: ChatRequests
     fleet: FleetCards
-    profiles: SlackProfiles
     others: Sequence[Typed] = ()
     _seen: Seen = field(default_factory=lambda: Seen(REQUESTS_REMEMBERED))
 
@@ -109,9 +106,6 @@ class CommandHandler:
             await self.ephemeral.say(request, not_here(self.channels))
         elif isinstance(asked, FleetAsk):
             await self._sweep(request, asked)
-        elif isinstance(asked, ProfileRequest):
-            if await self._may_ask(request, (asked.node,)):
-                await self.profiles.ask(asked.node, asked.capture, request.target, request.key, request.by)
         elif isinstance(asked, WorkRequest):
             if await self._may_ask(request, True):
                 await self._begin(request, asked)

@@ -17,7 +17,6 @@ from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.profile_requests import ProfileRequest, seconds_of
 
 MOST_NODES = 100
 MOST_UNKNOWN = 8  # unknown names that get a sentence; the rest is counted
@@ -31,12 +30,11 @@ USAGE = {
     "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
     "pagerduty": "Say `/zombie pagerduty on` to enable a disabled webhook subscription again.",
 }
-VERBS = ("check", "fleet", "profile", *SUBCOMMANDS, "help")
+VERBS = ("check", "fleet", *SUBCOMMANDS, "help")
 
 _HELP = """*What I can do*
 `/zombie check NODE…` — log in to each node, read what matters, and post one verdict
 `/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and where
-`/zombie profile NODE [SECONDS]` — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60
 {MORE}A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`
 `/zombie status` — what is open, what is being done, and whether the brake is on
 `/zombie cancel ID [reason]` — cancel an incident before its first step begins
@@ -153,7 +151,7 @@ class KnownNodes(Protocol):
         ...
 
 
-Request: TypeAlias = CheckRequest | FleetAsk | ProfileRequest | WorkRequest | Question | HelpRequest | Subcommand
+Request: TypeAlias = CheckRequest | FleetAsk | WorkRequest | Question | HelpRequest | Subcommand
 
 
 @runtime_checkable
@@ -196,8 +194,6 @@ def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request
         return HelpRequest(f"I do not know the command `{_quoted(words[0])}`.{meant}")
     if verb == "help":
         return HelpRequest()
-    if verb == "profile":
-        return _profile(words[1:], known)
     if verb in SUBCOMMANDS:
         asked = subcommand_of(verb, words[1:])
         return HelpRequest(asked) if isinstance(asked, str) else asked
@@ -221,16 +217,6 @@ def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request
     lines = [_not_known(name, known) for name in missing[:MOST_UNKNOWN]]
     offered = dict.fromkeys(node for _, others in lines for node in others if node not in names)
     return CheckRequest(nodes, tuple(sentence for sentence, _ in lines), len(missing), tuple(offered))
-
-
-def _profile(words: list[str], known: KnownNodes) -> Request:
-    """Parse what follows `profile`; an unknown node is answered as in a check."""
-    if not 1 <= len(words) <= 2:
-        return HelpRequest("Say which node, and if you like for how long: `/zombie profile NODE 10`.")
-    if not known.knows(words[0]):
-        return unknown_node(words[0], known)
-    capture = seconds_of(words[1:])
-    return HelpRequest(capture) if isinstance(capture, str) else ProfileRequest(known.find(words[0]), capture)
 
 
 def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:

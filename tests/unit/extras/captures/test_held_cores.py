@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterable
 
 from bot.extras.captures.held_cores import HeldCores, HeldStretch
-from bot.profile import Reader
+from bot.extras.profiles.reader import Reader
 
 KERNEL, USER = "ffffffff81000010", "00007f0000000010"
 
