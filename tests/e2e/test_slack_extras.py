@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ async def test_what_people_type_is_known_with_its_extra_alone(
         for verb in gone:
             assert f"/zombie {verb}" not in said
             await slack.say("alice", "oncall-gpu", f"/zombie {verb} node-7")
-            await slack.until(lambda verb=verb: private(slack, f"I do not know the command `{verb}`"), what="no")
+            await slack.until(partial(private, slack, f"I do not know the command `{verb}`"), what="no")
         for verb in there:
             assert f"/zombie {verb}" in said
         assert not bot.logged("extra_left_out")
