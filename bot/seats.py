@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from bot.domain.chat_request import ChatRequest
     from bot.domain.contracts import Listener
@@ -85,7 +85,10 @@ class Drains(Protocol):
 
 
 class Chat(Protocol):
-    """Takes what comes from an extra's own cards in a chat: clicks, dialogs, and work that an earlier run began."""
+    """Takes what comes from an extra's own cards in a chat: clicks, dialogs, and work that an earlier run began.
+
+    One that has the methods of `bot.surfaces.slack.requests.Typed` also takes what people type after `/zombie`.
+    """
 
     def is_about(self, action: str, value: str) -> bool:
         """True for a button or a dialog of its cards."""
@@ -127,13 +130,37 @@ class Rules(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """What happened, when, and who says so: a line of the timeline in a report.
+
+    Shape: `at` is on the record's clock; `error` is how far it may be off, None where nobody measured it, zero where it
+    comes from the record's own clock.
+    """
+
+    at: datetime
+    source: str
+    what: str
+    words: str
+    error: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture in a report, as PNG; `alt` says in words what it shows."""
+
+    png: bytes
+    alt: str
+
+
+@dataclass(frozen=True, slots=True)
 class Extra:
     """What can be left out.
 
     Shape: `about` completes “… is left out”. `needs` are the extras without which it is left out, too. `commands` are
     modules by the words of what their `add(commands)` adds: a command, or a verb of one of the core's. `settings` are
     its tables of zombie.toml, each with the dataclass of its keys (`bot/domain/setting.py`), which `Settings.of`
-    returns; one of `Rules` is part of the policy. `explains` names a function of the running bot (`bot.app.bot.Bot`)
+    returns; one of `Rules` is part of the policy. `buttons` are the action_ids of buttons on
+    incidents' cards that are there with it. `explains` names a function of the running bot (`bot.app.bot.Bot`)
     that returns `Explains`. `thread_files` names one that returns the kinds of files that it adds to cards' threads
     (`bot.surfaces.slack.thread_files.ThreadFileKind`). `serves` names one that returns its work, or None where it is
     not set up. `serves_alone` names a function that serves it where no chat is set up: of settings, inventory, the
@@ -153,7 +180,9 @@ class Extra:
     (`bot.surfaces.view.context.ClosingQuestion`), whose answers its `chat` takes. `counts` names one that returns its
     `Counts`. `cures` names a function of
     the running bot that returns what proposes a cure for many nodes, when somebody presses *Plan* on a sweep's card
-    (`bot.surfaces.slack.fleet_cards.Cure`).
+    (`bot.surfaces.slack.fleet_cards.Cure`). `rights` names a function that returns the argument lists that it runs as
+    root on nodes, for `sudoers --profile`. `reports` names a function of the record's database, an incident, its
+    entries and when it ended that yields what a report of it shows beside the record: `Moment` and `Picture`.
     """
 
     name: str
@@ -162,6 +191,7 @@ class Extra:
     needs: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, type[Any]] = field(default_factory=dict)
+    buttons: tuple[str, ...] = ()
     explains: Named = ""
     thread_files: Named = ""
     serves: Named = ""
@@ -175,6 +205,8 @@ class Extra:
     asks: Named = ""
     counts: Named = ""
     cures: Named = ""
+    rights: Named = ""
+    reports: Named = ""
 
 
 def loaded(named: Named) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bot.app.acting import Acting, acting
 from bot.app.alerts import Alerts, alerts, rules_of
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from bot.app.slack_desk import SlackDesk
 
 
+T = TypeVar("T")
+
+
 @dataclass
 class Bot:
     """What a bot is made from, and its parts.
@@ -59,6 +62,7 @@ class Bot:
     sources: Sequence[Source] = SOURCES
     surfaces: Sequence[SurfaceMember] = SURFACES
     extras: Sequence[Extra] = ()
+    _made: dict[Callable[[Bot], Any], Any] = field(default_factory=dict, init=False)
 
     @property
     def log(self) -> Log:
@@ -84,6 +88,13 @@ class Bot:
             if made is not None:
                 found.append(made)
         return found
+
+    def once(self, make: Callable[[Bot], T]) -> T:
+        """Return what that makes of this bot; it is made once, for all seats of an extra."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: T = self._made[make]
+        return made
 
     @cached_property
     def notices(self) -> NoticeBoard:

@@ -22,18 +22,15 @@ from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.block_actions import BlockActions
 from bot.surfaces.slack.calls import Timing
-from bot.surfaces.slack.capture_cards import CaptureCards
-from bot.surfaces.slack.capture_clicks import CaptureClicks
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.context import CardClicks, NodePicker, SlackContext
+from bot.surfaces.slack.context import NodePicker, SlackContext
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.home import HomePublisher
 from bot.surfaces.slack.kept_checks import KeptChecks
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.suggestions import NodeNames, NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.slack.view_submissions import ViewSubmissions
@@ -49,13 +46,17 @@ def no_chats(_: SlackContext) -> Sequence[Chat]:
 
 @dataclass(frozen=True, slots=True)
 class SlackActing:
-    """The parts of a service: `surface` is for the engine; `clicks`, `submissions` and `home` listen to Slack."""
+    """The parts of a service: `surface` is for the engine; `clicks`, `submissions` and `home` listen to Slack.
+
+    Shape: `chats` are the parts of extras.
+    """
 
     surface: SlackSurface
     clicks: BlockActions
     submissions: ViewSubmissions
     orders: CommandReplies
     home: HomePublisher
+    chats: Sequence[Chat]
 
 
 def slack_acting(
@@ -76,11 +77,9 @@ def slack_acting(
     known: NodeNames,
     askers: Askers | None = None,
     picker: NodePicker | None = None,
-    profiles: SlackProfiles | None = None,
     opener: CheckOpener | None = None,
     pagerduty: PagerDutyParts | None = None,
     fleet: FleetCards | None = None,
-    captures: CaptureCards | None = None,
     view: ViewContext = NOTHING,
     chats: Chats = no_chats,
 ) -> SlackActing:
@@ -119,19 +118,16 @@ def slack_acting(
         log=log,
         askers=askers,
         picker=picker,
-        profiles=profiles,
         opener=opener,
         chat_requests=chat_requests,
         suggestions=NodeSuggestions(known, askers),
     )
     home = HomePublisher(context, background, outbox, len(known.names), readings, deliveries, pagerduty)
-    recording = CaptureClicks(context, captures, log) if captures is not None else None
     of_extras = chats(context)
-    others: list[CardClicks] = [*of_extras, *([recording] if recording is not None else [])]
-    takes = [part for part in (fleet, captures, profiles, KeptChecks(context, background)) if part is not None]
-    clicks = BlockActions(context, background, fleet, others)
+    takes = [part for part in (fleet, KeptChecks(context, background)) if part is not None]
+    clicks = BlockActions(context, background, fleet, of_extras)
     submissions = ViewSubmissions(context, home, background, of_extras, [*of_extras, *takes])
-    return SlackActing(surface, clicks, submissions, CommandReplies(context, pagerduty, recording), home)
+    return SlackActing(surface, clicks, submissions, CommandReplies(context, pagerduty), home, of_extras)
 
 
 async def _card_address(slack: SlackConnection, surface: SlackSurface, name: str) -> str:

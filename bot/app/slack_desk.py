@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from bot.app.fleet import fleet_runner
 from bot.app.parts import now, ssh_transport
 from bot.app.slack_acting import SlackActing, slack_acting
-from bot.app.slack_captures import SlackCaptures, slack_captures
 from bot.app.sweeps import Sweeps, scheduled
 from bot.app.upkeep import post_digest
 from bot.response.diagnosis.requests import CheckRequests
@@ -20,6 +19,7 @@ from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import Listeners
 from bot.surfaces.slack.member import SLACK
+from bot.surfaces.slack.requests import Typed
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -27,11 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SlackDesk:
-    """The parts that a service needs; `sweeps` and the keeper of `captures` work by themselves."""
+    """The parts that a service needs; `sweeps` work by themselves."""
 
     commands: CommandHandler
     acting: SlackActing
-    captures: SlackCaptures
     sweeps: Sweeps
 
     def hear(self, listeners: Listeners) -> None:
@@ -62,7 +61,6 @@ def slack_desk(bot: Bot) -> SlackDesk:
     )
     cure = next(iter(bot.seated("cures")), None)
     fleet = FleetCards(runner, poster, opener, askers, work, log, kept, cure)
-    captures = slack_captures(bot)
     decisions = slack_acting(
         slack,
         poster,
@@ -80,11 +78,9 @@ def slack_desk(bot: Bot) -> SlackDesk:
         known=known,
         askers=askers,
         picker=bot.alerts,
-        profiles=captures.profiles,
         opener=opener,
         pagerduty=bot.pagerduty,
         fleet=fleet,
-        captures=captures.cards,
         view=bot.posting.view,
         chats=partial(bot.seated, "chat"),
     )
@@ -98,7 +94,6 @@ def slack_desk(bot: Bot) -> SlackDesk:
         askers,
         kept,
         fleet,
-        captures.profiles,
-        captures.cards,
+        [chat for chat in decisions.chats if isinstance(chat, Typed)],
     )
-    return SlackDesk(commands, decisions, captures, sweeps)
+    return SlackDesk(commands, decisions, sweeps)

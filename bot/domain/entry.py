@@ -215,10 +215,23 @@ OF_WAVES = (
     "WaveResumed",
     "WaveEnded",
 )
-IN_HOUSE = ("VerdictMarked", "CauseLookedAt")
-# The kinds of the extras' entries, by where they stand: without the extra they are stepped over, and no other unknown
-# kind is.
-OF_EXTRAS = frozenset((*OF_WAVES, *IN_HOUSE))
+# The kinds of the extras' entries: without the extra they are stepped over, and no other unknown kind is.
+OF_HOUSE: Mapping[str, str] = {  # in the stream `house`
+    **dict.fromkeys(
+        (
+            "CaptureAsked",
+            "CaptureApproved",
+            "CaptureStarting",
+            "CaptureBegan",
+            "SymptomCaught",
+            "CaptureStopping",
+            "CaptureEnded",
+        ),
+        "captures",
+    ),
+    **dict.fromkeys(("VerdictMarked", "CauseLookedAt"), "marks"),
+}
+OF_EXTRAS: Mapping[str, str] = {**OF_HOUSE, **dict.fromkeys(OF_WAVES, WAVES)}
 ANCHORED = frozenset(  # in `house` at once
     (*(event.__name__ for event in (AlertReceived, Endorsed, Approved, StepStarted)), *OF_WAVES)
 )

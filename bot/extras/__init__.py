@@ -6,6 +6,8 @@ EXTRAS = (
     "bot.extras.reports",
     "bot.extras.mcp",
     "bot.extras.waves",
+    "bot.extras.profiles",
+    "bot.extras.captures",
     "bot.extras.bundles",
     "bot.extras.marks",
 )

@@ -41,12 +41,6 @@ from bot.domain.growth import CountSample, Growth
 from bot.domain.house_events import (
     BrakePulled,
     BrakeReleased,
-    CaptureApproved,
-    CaptureAsked,
-    CaptureBegan,
-    CaptureEnded,
-    CaptureStarting,
-    CaptureStopping,
     CauseMuted,
     CauseUnmuted,
     EntryAnchored,
@@ -56,13 +50,21 @@ from bot.domain.house_events import (
     NodeReleased,
     OlderNoted,
     PolicyChanged,
-    SymptomCaught,
     WishRefused,
 )
 from bot.domain.probe import Unread
 from bot.domain.relapse import Relapse
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
+from bot.extras.captures.events import (
+    CaptureApproved,
+    CaptureAsked,
+    CaptureBegan,
+    CaptureEnded,
+    CaptureStarting,
+    CaptureStopping,
+    SymptomCaught,
+)
 from bot.extras.marks.marks import CauseLookedAt, VerdictMarked
 from bot.extras.waves.events import (
     TurnEnded,
@@ -194,6 +196,8 @@ HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     IncidentsPruned({"7k3m9x2qpv": f"9:{'ab' * 32}"}, BEGAN_AT),
     CauseMuted("io-stall", "kafka-*", BEGAN_AT + timedelta(days=7), "the old disks go in May", "ann"),
     CauseUnmuted("io-stall", "kafka-*", "they are gone", "ann"),
+)
+CAPTURE_EVENTS: tuple[OwnEvent, ...] = (
     CaptureAsked("c4p7t0re00", "node-7", 12, 2, ("nic-reset",), True, "ann"),
     CaptureApproved("c4p7t0re00", "bob", "it resets at night"),
     CaptureStarting("c4p7t0re00", "b" * 32, "m" * 32, "SHA256:key", 4321.5, "cycles"),

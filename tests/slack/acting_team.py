@@ -33,6 +33,7 @@ from bot.domain.verdict import Verdict
 from bot.extras.marks.marker import VerdictMarker
 from bot.extras.marks.slack import QUESTION, MarkClicks
 from bot.extras.marks.store import Marks
+from bot.extras.profiles.slack_file import SketchFile
 from bot.extras.reports.report_maker import ReportMaker
 from bot.inventory import Inventory
 from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
@@ -55,7 +56,6 @@ from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.report_file import ReportFile
 from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
-from bot.surfaces.slack.sketch_file import SketchFile
 from bot.surfaces.slack.thread_files import ThreadFiles
 from bot.surfaces.slack.tokens import SlackTokens
 from bot.surfaces.view.context import ViewContext

@@ -1,4 +1,4 @@
-"""Clicks on cards that decide nothing: check a node, name it, profile it, send the report, look who else has it."""
+"""Clicks on cards that decide nothing: check a node, name it, send the report, look who else has it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain.capture import CaptureRequest
 from bot.domain.errors import AlreadyDecided, CannotTell, NothingProposed
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import HOME
@@ -83,18 +82,6 @@ class CardRequests:
             raise CannotTell("The verdict is not on record yet.", "Click again.") from no
         if self.fleet is not None:
             await self.fleet.who_else(click, incident)
-
-    async def profile(self, click: Click) -> None:
-        """Profile the node of a card and show the result in its thread; it decides nothing."""
-        incident = await self.context.clicked(click, click.value)
-        profiles = self.context.profiles
-        if profiles is None or not incident.node:
-            raise NothingProposed(UNKNOWN_BUTTON)
-        await self.context.askers.admit(click.person)
-        self.context.askers.count(click.person)
-        node = self.context.responder.nodes.find(incident.node)
-        target = MessageTarget(click.channel, click.thread_ts or click.ts)
-        await profiles.ask(node, CaptureRequest(), target, click.key, click.person.by, incident.id)
 
     async def check_again(self, click: Click) -> None:
         """Check every node of a card again, on a new card; this card and its plan stay as they are."""

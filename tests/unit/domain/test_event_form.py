@@ -16,10 +16,12 @@ from bot.domain.events import AlertReceived, Triaged
 from bot.domain.json_form import MOST_LINES, MOST_TEXT
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Evidence, Verdict
+from bot.extras.captures.events import KINDS as CAPTURE_KINDS
 from bot.extras.marks.marks import KINDS as MARK_KINDS
 from bot.extras.waves.events import KINDS
 from tests.record.incidents import (
     BEGAN_AT,
+    CAPTURE_EVENTS,
     HOUSE_EVENTS,
     INCIDENT_EVENTS,
     MARK_EVENTS,
@@ -30,7 +32,7 @@ from tests.record.incidents import (
 )
 from tests.unit.surfaces import verdicts
 
-ALL_KINDS = {**KINDS, **MARK_KINDS}
+ALL_KINDS = {**KINDS, **CAPTURE_KINDS, **MARK_KINDS}
 
 
 def kept(event: Event) -> Event:
@@ -38,7 +40,10 @@ def kept(event: Event) -> Event:
     return event_of(kind_of(event), json.loads(written(body_of(event))), events=ALL_KINDS)
 
 
-@pytest.mark.parametrize("event", [*INCIDENT_EVENTS, *HOUSE_EVENTS, *WAVE_EVENTS, *MARK_EVENTS], ids=kind_of)
+OF_OTHERS = (*WAVE_EVENTS, *CAPTURE_EVENTS, *MARK_EVENTS)
+
+
+@pytest.mark.parametrize("event", [*INCIDENT_EVENTS, *HOUSE_EVENTS, *OF_OTHERS], ids=kind_of)
 def test_event_is_read_back_as_what_it_was(event: Event) -> None:
     # An example that leaves a field at its default would not show that the field is kept.
     defaults = {field.name for field in fields(event) if getattr(event, field.name) in (field.default, "", ())}

@@ -38,6 +38,7 @@ from tests.record.incidents import (
     APPROVER,
     ASKER,
     BEGAN_AT,
+    CAPTURE_EVENTS,
     HEALTHY,
     HOLDS,
     HOUSE_EVENTS,
@@ -94,7 +95,7 @@ LEADS_TO = {
     for kind, *cells in map(str.split, GRID.strip().split("\n")[1:])
     for column, cell in zip(COLUMNS, cells, strict=True)
 }
-OTHERS: tuple[Event, ...] = (*HOUSE_EVENTS, *WAVE_EVENTS, *MARK_EVENTS)
+OTHERS: tuple[Event, ...] = (*HOUSE_EVENTS, *WAVE_EVENTS, *CAPTURE_EVENTS, *MARK_EVENTS)  # in no incident
 EXAMPLES: dict[str, Event] = {kind_of(event): event for event in (*INCIDENT_EVENTS, *OTHERS)}
 KINDS = {*EVENTS, *OF_EXTRAS}
 
