@@ -85,10 +85,18 @@ class Drains(Protocol):
 
 
 class Chat(Protocol):
-    """Takes what comes from an extra's own cards in a chat: clicks, dialogs, and work that an earlier run began."""
+    """Takes what comes from an extra's own cards in a chat: clicks, dialogs, and work that an earlier run began.
+
+    One that has the methods of `bot.surfaces.slack.requests.Typed` also takes what people type after `/zombie`.
+    """
+
+    @property
+    def family(self) -> str:
+        """Return what the actions of its buttons begin with that are counted as one where a click is refused, or ""."""
+        ...
 
     def is_about(self, action: str, value: str) -> bool:
-        """True for a button or a dialog of its cards."""
+        """True for a button or a dialog of its cards, and for a button of the bot's own that its door names."""
         ...
 
     async def ask(self, click: Any) -> None:
@@ -101,6 +109,28 @@ class Chat(Protocol):
 
     def takes(self, kept: ChatRequest, /) -> bool:
         """Go on with it; False for what is not its own."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CureRequest:
+    """Somebody wants many nodes cured of these causes, which were found by these selectors.
+
+    Shape: the same `key` is the same request.
+    """
+
+    selectors: tuple[str, ...]
+    causes: tuple[str, ...]
+    key: str
+    channel: str
+    by: str
+
+
+class Cures(Protocol):
+    """Proposes a cure for many nodes, on a card of its own."""
+
+    async def begin(self, request: CureRequest, nodes: Sequence[Node]) -> None:
+        """Begin. Raises: LedgerError."""
         ...
 
 
@@ -117,24 +147,24 @@ class Rules(Protocol):
 class Extra:
     """What can be left out.
 
-    Shape: `about` completes “… is left out”. `needs` are the extras without which it is left out, too. `commands` are
-    modules by the words of what their `add(commands)` adds: a command, or a verb of one of the core's. `settings` are
-    its tables of zombie.toml, each with the dataclass of its keys (`bot/domain/setting.py`), which `Settings.of`
-    returns; one of `Rules` is part of the policy. `explains` names a function of the running bot (`bot.app.bot.Bot`)
-    that returns `Explains`. `thread_files` names one that returns the kinds of files that it adds to cards' threads
-    (`bot.surfaces.slack.thread_files.ThreadFileKind`). `serves` names one that returns its work, or None where it is
-    not set up. `serves_alone` names a function that serves it where no chat is set up: of settings, inventory, the
-    record's address and the environment; it returns the exit status, or None. `reads_more` names a function of the
-    running bot that returns what reads more of a node (`ReadsMore`), or None where it is not set up. `looks` names a
-    function of settings, some nodes and the clock that returns what `doctor` checks (`DoctorChecks` of
-    `bot/surfaces/member.py`).
+    Shape: `about` completes “… is left out”. `needs` are the extras without which it is left out, too. `commands`
+    are modules by the words of what their `add(commands)` adds: a command, or a verb of one of the core's.
+    `settings` are its tables of zombie.toml, each with the dataclass of its keys (`bot/domain/setting.py`), which
+    `Settings.of` returns, or `Settings.every` where it is one of `Several`; one of `Rules` is part of the policy.
+    `buttons` are the action_ids of buttons on incidents' cards that are there with it. `explains` names a function
+    of the running bot (`bot.app.bot.Bot`) that returns `Explains`. `thread_files` names one that returns the kinds
+    of files that it adds to cards' threads (`bot.surfaces.slack.thread_files.ThreadFileKind`). `serves` names one
+    that returns its work, or None where it is not set up. `serves_alone` names a function that serves it where no
+    chat is set up: of settings, inventory, the record's address and the environment; it returns the exit status, or
+    None. `reads_more` names a function of the running bot that returns what reads more of a node (`ReadsMore`), or
+    None where it is not set up. `looks` names a function of settings, some nodes and the clock that returns what
+    `doctor` checks (`DoctorChecks` of `bot/surfaces/member.py`).
 
     `holds` names what may hold a step, asked in the transaction that begins it: a function of the connection, the
     incident, whether it is the first step's first attempt, and the time; it raises Refused. `follows` names what
     follows the extra's own streams in an audit (`bot.ledger.audited_stream.Follower`). `chat` names a function of the
     running bot and of what decisions there use (`SlackContext`) that returns its `Chat`. `cures` names a function of
-    the running bot that returns what proposes a cure for many nodes, when somebody presses *Plan* on a sweep's card
-    (`bot.surfaces.slack.fleet_cards.Cure`).
+    the running bot that returns what proposes a cure for many nodes (`Cures`), for an extra that finds such.
     """
 
     name: str
@@ -143,6 +173,7 @@ class Extra:
     needs: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, type[Any]] = field(default_factory=dict)
+    buttons: tuple[str, ...] = ()
     explains: Named = ""
     thread_files: Named = ""
     serves: Named = ""

@@ -29,7 +29,6 @@ from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.context import CardClicks, NodePicker, SlackContext
 from bot.surfaces.slack.ephemeral import Ephemeral
-from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.home import HomePublisher
 from bot.surfaces.slack.kept_checks import KeptChecks
 from bot.surfaces.slack.poster import Poster
@@ -48,13 +47,17 @@ def no_chats(_: SlackContext) -> Sequence[Chat]:
 
 @dataclass(frozen=True, slots=True)
 class SlackActing:
-    """The parts of a service: `surface` is for the engine; `clicks`, `submissions` and `home` listen to Slack."""
+    """The parts of a service: `surface` is for the engine; `clicks`, `submissions` and `home` listen to Slack.
+
+    Shape: `chats` are those of extras.
+    """
 
     surface: SlackSurface
     clicks: BlockActions
     submissions: ViewSubmissions
     orders: CommandReplies
     home: HomePublisher
+    chats: Sequence[Chat]
 
 
 def slack_acting(
@@ -78,7 +81,6 @@ def slack_acting(
     profiles: SlackProfiles | None = None,
     opener: CheckOpener | None = None,
     pagerduty: PagerDutyParts | None = None,
-    fleet: FleetCards | None = None,
     links: Mapping[str, str] | None = None,
     captures: CaptureCards | None = None,
     absent: frozenset[str] = frozenset(),
@@ -129,10 +131,10 @@ def slack_acting(
     recording = CaptureClicks(context, captures, log) if captures is not None else None
     of_extras = chats(context)
     others: list[CardClicks] = [*of_extras, *([recording] if recording is not None else [])]
-    takes = [part for part in (fleet, captures, profiles, KeptChecks(context, background)) if part is not None]
-    clicks = BlockActions(context, background, fleet, others)
+    takes = [part for part in (captures, profiles, KeptChecks(context, background)) if part is not None]
+    clicks = BlockActions(context, background, others)
     submissions = ViewSubmissions(context, home, background, of_extras, [*of_extras, *takes])
-    return SlackActing(surface, clicks, submissions, CommandReplies(context, pagerduty, recording), home)
+    return SlackActing(surface, clicks, submissions, CommandReplies(context, pagerduty, recording), home, of_extras)
 
 
 async def _card_address(slack: SlackConnection, surface: SlackSurface, name: str) -> str:

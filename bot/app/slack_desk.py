@@ -6,20 +6,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.app.fleet import fleet_runner
-from bot.app.parts import now, ssh_transport
+from bot.app.parts import now
 from bot.app.slack_acting import SlackActing, slack_acting
 from bot.app.slack_captures import SlackCaptures, slack_captures
-from bot.app.sweeps import Sweeps, scheduled
-from bot.app.upkeep import post_digest
 from bot.response.diagnosis.requests import CheckRequests
 from bot.surfaces.slack.askers import Askers, groups_among
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_handler import CommandHandler
 from bot.surfaces.slack.ephemeral import Ephemeral
-from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import Listeners
 from bot.surfaces.slack.member import SLACK
+from bot.surfaces.slack.requests import Typed
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -27,12 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SlackDesk:
-    """The parts that a service needs; `sweeps` and the keeper of `captures` work by themselves."""
+    """The parts that a service needs; the keeper of `captures` works by itself."""
 
     commands: CommandHandler
     acting: SlackActing
     captures: SlackCaptures
-    sweeps: Sweeps
 
     def hear(self, listeners: Listeners) -> None:
         """Take what Slack delivers from now on."""
@@ -49,19 +45,6 @@ def slack_desk(bot: Bot) -> SlackDesk:
     askers = Askers(slack, asking, bot.timing.clock, may_ask, settings.slack.checks_per_person)
     requests = CheckRequests(stores.ledger, stores.leases, bot.checking.diagnosis, now, log)
     opener = CheckOpener(requests, bot.cards, playbooks.get().name)
-    runner = fleet_runner(settings, known, playbooks, ssh_transport(bot.environment), bot.environment, stores.ledger)
-    sweeps = Sweeps(
-        scheduled(settings.sweeps, playbooks.get()),
-        runner,
-        kept,
-        stores.readings,
-        stores.sweeps,
-        partial(post_digest, poster),
-        now,
-        log,
-    )
-    cure = next(iter(bot.seated("cures")), None)
-    fleet = FleetCards(runner, poster, opener, askers, work, log, kept, cure)
     captures = slack_captures(bot)
     decisions = slack_acting(
         slack,
@@ -83,7 +66,6 @@ def slack_desk(bot: Bot) -> SlackDesk:
         profiles=captures.profiles,
         opener=opener,
         pagerduty=bot.pagerduty,
-        fleet=fleet,
         links=settings.links,
         captures=captures.cards,
         absent=bot.posting.absent,
@@ -98,8 +80,8 @@ def slack_desk(bot: Bot) -> SlackDesk:
         settings.slack.channels,
         askers,
         kept,
-        fleet,
+        [chat for chat in decisions.chats if isinstance(chat, Typed)],
         captures.profiles,
         captures.cards,
     )
-    return SlackDesk(commands, decisions, captures, sweeps)
+    return SlackDesk(commands, decisions, captures)

@@ -13,12 +13,11 @@ from bot.domain.verdict import Verdict
 from bot.response.intake.intake import why_nothing_in_storm
 from bot.seats import Explains
 from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.blocks import REPORT
+from bot.surfaces.slack.blocks import OF_EXTRAS
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.report_file import REPORT as REPORT_FILE
 from bot.surfaces.slack.sketch_file import SketchFile
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.thread_files import ThreadFiles
@@ -53,7 +52,7 @@ def slack_posting(bot: Bot) -> SlackPosting:
 
     of_extras = [kind for kinds in bot.seated("thread_files") for kind in kinds]
     kinds = (*of_extras, SketchFile())
-    absent = frozenset() if any(kind.prefix == REPORT_FILE for kind in kinds) else frozenset((REPORT,))
+    absent = OF_EXTRAS.difference(*(extra.buttons for extra in bot.extras))
     files = ThreadFiles(kinds, connection.uploads, stores.outbox, timing, now, log)
     poster = Poster(connection.calls, stores.outbox, timing, now, log, pictures, files)
     return SlackPosting(connection, poster, pictures, Background(log), Background(log), absent)

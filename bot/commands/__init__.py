@@ -9,9 +9,7 @@ from bot.commands import (
     check,
     completion,
     demo,
-    diff,
     doctor,
-    fleet,
     incidents,
     lab,
     manual,
@@ -31,14 +29,10 @@ from bot.commands import (
     undo,
     unmute,
     watch,
-    worker,
 )
 
 COMMANDS = (
     check,
-    fleet,
-    diff,
-    worker,
     replay,
     profile,
     capture,

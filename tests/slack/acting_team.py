@@ -313,7 +313,7 @@ async def acting_team(
 
         def runs(runner: str) -> SlackActing:
             team.chat_requests = Gone(on_threads(ChatRequestStore(database, Leases(database, runner)), threads))
-            team.fleet = fleet(team, connection, database, threads)
+            fleet(team, connection, database, threads)
             return slack_acting(
                 connection,
                 poster,
@@ -329,7 +329,6 @@ async def acting_team(
                 deliveries=on_threads(Inbox(database, "runner-1"), threads),
                 known=Names(tuple(team.stage.nodes)),
                 chat_requests=team.chat_requests,
-                fleet=team.fleet,
                 absent=absent,
                 chats=getattr(fleet, "chats", no_chats),
             )

@@ -9,5 +9,6 @@ EXTRA = Extra(
     "reports of incidents",
     needs=("cases",),
     commands={"report": "bot.extras.reports.command"},
+    buttons=("report",),
     thread_files="bot.extras.reports.report_maker:thread_files",
 )

@@ -183,7 +183,8 @@ def _step(step: StepView) -> list[Block]:
     return [*pieces, *(piece for seen in step.seen for piece in (text(". "), code(seen)))]
 
 
-BRAKE, REPORT = "brake", "report"
+BRAKE, REPORT, WHO_ELSE = "brake", "report", "who-else"
+OF_EXTRAS = frozenset((REPORT, WHO_ELSE))  # there with an extra whose door names it
 BUTTON = 75
 OPTION = 75
 MOST_ANSWERS = 5

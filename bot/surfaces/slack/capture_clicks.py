@@ -19,6 +19,8 @@ _SAID = 2500
 class CaptureClicks:
     """Takes clicks on the cards of captures, and what people type about captures; each answer is private."""
 
+    family = ""
+
     def __init__(self, context: SlackContext, cards: CaptureCards, log: Log) -> None:
         self._context = context
         self._cards = cards

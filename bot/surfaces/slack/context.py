@@ -62,7 +62,11 @@ class NodePicker(Protocol):
 
 
 class CardClicks(Protocol):
-    """Takes clicks on cards without an incident, of waves and captures."""
+    """Takes clicks on cards without an incident, such as captures'."""
+
+    @property
+    def family(self) -> str:
+        """Return what the actions of its buttons begin with that are counted as one where a click is refused, or ""."""
 
     def is_about(self, action: str, value: str) -> bool:
         """True for a button or a dialog of this kind of card."""

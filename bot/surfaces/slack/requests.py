@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line, redacted_text
 from bot.domain.selector import Kind, Selector
-from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
@@ -38,16 +37,14 @@ USAGE = {
     "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
     "pagerduty": "Say `/zombie pagerduty on` to enable a disabled webhook subscription again.",
 }
-VERBS = ("check", "fleet", "profile", "capture", "captures", *SUBCOMMANDS, "help")
+VERBS = ("check", "profile", "capture", "captures", *SUBCOMMANDS, "help")
 
-HELP = """*What I can do*
+_HELP = """*What I can do*
 `/zombie check NODE…` — log in to each node, read what matters, and post one verdict
-`/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and where
 `/zombie profile NODE [SECONDS]` — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60
 `/zombie capture NODE 12h` — record it for 1, 6, 12 or 24 h, and keep what its cores ran before a reset or a lockup
 `/zombie capture list`, `show ID`, `stop ID` — what was recorded, what it caught, and how to end it early
-A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`
-`/zombie status` — what is open, what is being done, and whether the brake is on
+{MORE}`/zombie status` — what is open, what is being done, and whether the brake is on
 `/zombie cancel ID [reason]` — cancel an incident before its first step begins
 `/zombie undo ID [reason]` — propose to undo what an incident did; another person approves it
 `/zombie brake on|off [#PULL] [reason]` — stop anything new from beginning, or allow it again
@@ -55,6 +52,41 @@ A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAM
 `/zombie help` — this text
 In a thread, where slash commands do not work, mention me: `@zombie check NODE`
 A check only reads and changes nothing. A remedy is carried out only after another person approves it."""
+
+
+@runtime_checkable
+class Typed(Protocol):
+    """Takes what people type of an extra's, once the bot has asked whether they may ask for checks."""
+
+    @property
+    def verbs(self) -> Mapping[str, str]:
+        """Return its own words, each with its lines of the help."""
+        ...
+
+    def typed(self, verb: str, words: Sequence[str], /) -> Any:
+        """Return what is asked by its own words, or by `check`; None for what is not its own.
+
+        Raises: UsageError, which says how to write it.
+        """
+        ...
+
+    async def begin(self, asked: Any, request: CommandRequest, /) -> None:
+        """Begin it. Raises: UsageError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OtherRequest:
+    """What an extra is asked: `takes` begins it."""
+
+    takes: Typed
+    asked: Any
+
+
+def help_text(others: Sequence[Typed] = ()) -> str:
+    """Return what the bot can do, with what extras add."""
+    more = "".join(f"{lines}\n" for other in others for lines in other.verbs.values())
+    return _HELP.replace("{MORE}", more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +176,12 @@ class KnownNodes(Protocol):
 
 
 Request: TypeAlias = (
-    CheckRequest | FleetAsk | ProfileRequest | RecordRequest | CapturesRequest | HelpRequest | Subcommand
+    CheckRequest | OtherRequest | ProfileRequest | RecordRequest | CapturesRequest | HelpRequest | Subcommand
 )
 
 
-def parse(text: str, known: KnownNodes) -> Request:
-    """Parse what follows `/zombie` or the mention."""
+def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request:
+    """Parse what follows `/zombie` or the mention; `others` take what extras are asked."""
     if len(text) > LONGEST_REQUEST:
         return HelpRequest(f"That was {len(text)} characters long; I read at most {LONGEST_REQUEST}.")
     words = text.split()
@@ -158,8 +190,9 @@ def parse(text: str, known: KnownNodes) -> Request:
     verb, names = words[0].lower(), list(dict.fromkeys(words[1:]))
     if verb == "policy":
         return HelpRequest("`/zombie policy` is gone. A button that would refuse you says so, and why.")
-    if verb not in VERBS:
-        near = difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)
+    verbs = (*VERBS, *(word for other in others for word in other.verbs))
+    if verb not in verbs:
+        near = difflib.get_close_matches(verb, verbs, n=1, cutoff=0.5)
         meant = f" Did you mean `{near[0]}`?" if near else ""
         return HelpRequest(f"I do not know the command `{_quoted(words[0])}`.{meant}")
     if verb == "help":
@@ -169,11 +202,14 @@ def parse(text: str, known: KnownNodes) -> Request:
     if verb in SUBCOMMANDS:
         asked = subcommand_of(verb, words[1:])
         return HelpRequest(asked) if isinstance(asked, str) else asked
-    if verb == "fleet" or any(map(_means_several, names)):
-        try:
-            return FleetAsk.typed(words[1:], verb)
-        except UsageError as no:
-            return HelpRequest(_quoted_sentence(no))
+    try:
+        for other in others:
+            if (asked := other.typed(verb, words[1:])) is not None:
+                return OtherRequest(other, asked)
+    except UsageError as no:
+        return HelpRequest(_quoted_sentence(no))
+    if several := next(filter(means_several, names), ""):
+        return HelpRequest(f"Name each node: what reads `{_quoted(several)}`, which may mean many, is left out here.")
     if not names:
         return CheckRequest((), asks=True)
     if len(names) > MOST_NODES:
@@ -248,7 +284,7 @@ def not_here(channels: Collection[str]) -> str:
     return f"Checks may not be asked for in this channel. Ask in {places}, or me in a direct message."
 
 
-def _means_several(word: str) -> bool:
+def means_several(word: str) -> bool:
     """True for a word that is a selector, not a node's name."""
     try:
         return Selector.of(word).kind is not Kind.NAME
