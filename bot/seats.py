@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from bot.domain.chat_request import ChatRequest
     from bot.domain.contracts import Listener
@@ -144,6 +144,29 @@ class Rules(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """What happened, when, and who says so: a line of the timeline in a report.
+
+    Shape: `at` is on the record's clock; `error` is how far it may be off, None where nobody measured it, zero where it
+    comes from the record's own clock.
+    """
+
+    at: datetime
+    source: str
+    what: str
+    words: str
+    error: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture in a report, as PNG; `alt` says in words what it shows."""
+
+    png: bytes
+    alt: str
+
+
+@dataclass(frozen=True, slots=True)
 class Extra:
     """What can be left out.
 
@@ -164,7 +187,10 @@ class Extra:
     incident, whether it is the first step's first attempt, and the time; it raises Refused. `follows` names what
     follows the extra's own streams in an audit (`bot.ledger.audited_stream.Follower`). `chat` names a function of the
     running bot and of what decisions there use (`SlackContext`) that returns its `Chat`. `cures` names a function of
-    the running bot that returns what proposes a cure for many nodes (`Cures`), for an extra that finds such.
+    the running bot that returns what proposes a cure for many nodes (`Cures`), for an extra that finds such. `rights`
+    names a function that returns the argument lists that it runs as root on nodes, for `sudoers --profile`. `reports`
+    names a function of the record's database, an incident, its entries and when it ended that yields what a report of
+    it shows beside the record: `Moment` and `Picture`.
     """
 
     name: str
@@ -184,6 +210,8 @@ class Extra:
     follows: Named = ""
     chat: Named = ""
     cures: Named = ""
+    rights: Named = ""
+    reports: Named = ""
 
 
 def loaded(named: Named) -> Any:

@@ -89,7 +89,7 @@ class Bot:
         return found
 
     def once(self, make: Callable[[Bot], T]) -> T:
-        """Return what this makes of the bot, made when first asked for: what several seats of an extra share."""
+        """Return what that makes of this bot; it is made once, for all seats of an extra."""
         if make not in self._made:
             self._made[make] = make(self)
         made: T = self._made[make]

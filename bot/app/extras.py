@@ -146,14 +146,19 @@ def hold_all(*_: object) -> None:
     )
 
 
-def followers_of(extras: Sequence[Extra]) -> dict[str, Any]:
-    """Return what follows the extras' own streams in an audit, by the extra's name."""
+def named_by(extras: Sequence[Extra], seat: str) -> dict[str, Any]:
+    """Return what the extras name in a seat, by the extra's name; one that cannot be loaded is left out."""
     found = {}
     for extra in extras:
-        if extra.follows:
-            with contextlib.suppress(Exception):  # whatever is wrong with an extra, the audit goes on without it
-                found[extra.name] = loaded(extra.follows)
+        if named := getattr(extra, seat):
+            with contextlib.suppress(Exception):  # whatever is wrong with an extra, the command goes on without it
+                found[extra.name] = loaded(named)
     return found
+
+
+def rights_of(extras: Sequence[Extra]) -> tuple[tuple[str, ...], ...]:
+    """Return the argument lists that the extras run as root on nodes."""
+    return tuple(argv for rights in named_by(extras, "rights").values() for argv in rights())
 
 
 def _doors(wanted: frozenset[str]) -> Iterator[tuple[str, str | EntryPoint]]:

@@ -111,7 +111,6 @@ class Service:
         self._begin(self._renewal.run(), "inventory")
         await note_machines(self._bot.known, self._bot.stores.ledger, self._bot.log)
         self._bot.desk.hear(self._slack.listeners)
-        self._begin(self._bot.desk.captures.keeper.run(), "captures")
         self._engine.start()  # approved plans go on even without Slack
         self._bot.alerts.start()
         if self._bot.pagerduty is not None:

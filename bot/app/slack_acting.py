@@ -22,17 +22,14 @@ from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.block_actions import BlockActions
 from bot.surfaces.slack.calls import Timing
-from bot.surfaces.slack.capture_cards import CaptureCards
-from bot.surfaces.slack.capture_clicks import CaptureClicks
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.context import CardClicks, NodePicker, SlackContext
+from bot.surfaces.slack.context import NodePicker, SlackContext
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.home import HomePublisher
 from bot.surfaces.slack.kept_checks import KeptChecks
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.suggestions import NodeNames, NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.slack.view_submissions import ViewSubmissions
@@ -78,11 +75,9 @@ def slack_acting(
     known: NodeNames,
     askers: Askers | None = None,
     picker: NodePicker | None = None,
-    profiles: SlackProfiles | None = None,
     opener: CheckOpener | None = None,
     pagerduty: PagerDutyParts | None = None,
     links: Mapping[str, str] | None = None,
-    captures: CaptureCards | None = None,
     absent: frozenset[str] = frozenset(),
     chats: Chats = no_chats,
 ) -> SlackActing:
@@ -122,19 +117,16 @@ def slack_acting(
         log=log,
         askers=askers,
         picker=picker,
-        profiles=profiles,
         opener=opener,
         chat_requests=chat_requests,
         suggestions=NodeSuggestions(known, askers),
     )
     home = HomePublisher(context, background, outbox, len(known.names), readings, deliveries, pagerduty)
-    recording = CaptureClicks(context, captures, log) if captures is not None else None
     of_extras = chats(context)
-    others: list[CardClicks] = [*of_extras, *([recording] if recording is not None else [])]
-    takes = [part for part in (captures, profiles, KeptChecks(context, background)) if part is not None]
-    clicks = BlockActions(context, background, others)
-    submissions = ViewSubmissions(context, home, background, of_extras, [*of_extras, *takes])
-    return SlackActing(surface, clicks, submissions, CommandReplies(context, pagerduty, recording), home, of_extras)
+    clicks = BlockActions(context, background, of_extras)
+    takes = KeptChecks(context, background)
+    submissions = ViewSubmissions(context, home, background, of_extras, [*of_extras, takes])
+    return SlackActing(surface, clicks, submissions, CommandReplies(context, pagerduty), home, of_extras)
 
 
 async def _card_address(slack: SlackConnection, surface: SlackSurface, name: str) -> str:

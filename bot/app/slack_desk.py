@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from bot.app.parts import now
 from bot.app.slack_acting import SlackActing, slack_acting
-from bot.app.slack_captures import SlackCaptures, slack_captures
 from bot.response.diagnosis.requests import CheckRequests
 from bot.surfaces.slack.askers import Askers, groups_among
 from bot.surfaces.slack.check_opener import CheckOpener
@@ -24,11 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SlackDesk:
-    """The parts that a service needs; the keeper of `captures` works by itself."""
+    """The parts that a service needs."""
 
     commands: CommandHandler
     acting: SlackActing
-    captures: SlackCaptures
 
     def hear(self, listeners: Listeners) -> None:
         """Take what Slack delivers from now on."""
@@ -45,7 +43,6 @@ def slack_desk(bot: Bot) -> SlackDesk:
     askers = Askers(slack, asking, bot.timing.clock, may_ask, settings.slack.checks_per_person)
     requests = CheckRequests(stores.ledger, stores.leases, bot.checking.diagnosis, now, log)
     opener = CheckOpener(requests, bot.cards, playbooks.get().name)
-    captures = slack_captures(bot)
     decisions = slack_acting(
         slack,
         poster,
@@ -63,11 +60,9 @@ def slack_desk(bot: Bot) -> SlackDesk:
         known=known,
         askers=askers,
         picker=bot.alerts,
-        profiles=captures.profiles,
         opener=opener,
         pagerduty=bot.pagerduty,
         links=settings.links,
-        captures=captures.cards,
         absent=bot.posting.absent,
         chats=partial(bot.seated, "chat"),
     )
@@ -81,7 +76,5 @@ def slack_desk(bot: Bot) -> SlackDesk:
         askers,
         kept,
         [chat for chat in decisions.chats if isinstance(chat, Typed)],
-        captures.profiles,
-        captures.cards,
     )
-    return SlackDesk(commands, decisions, captures)
+    return SlackDesk(commands, decisions)

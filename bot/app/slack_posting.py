@@ -18,7 +18,6 @@ from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.sketch_file import SketchFile
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.thread_files import ThreadFiles
 from bot.surfaces.slack.why_replies import WhyReplies
@@ -50,8 +49,7 @@ def slack_posting(bot: Bot) -> SlackPosting:
     connection = SlackConnection(bot.tokens, timing, now, log, bot.json_log.logger("slack"), bot.metered.counted)
     pictures = Pictures(connection.uploads, stores.outbox, timing, now, log)
 
-    of_extras = [kind for kinds in bot.seated("thread_files") for kind in kinds]
-    kinds = (*of_extras, SketchFile())
+    kinds = [kind for kinds in bot.seated("thread_files") for kind in kinds]
     absent = OF_EXTRAS.difference(*(extra.buttons for extra in bot.extras))
     files = ThreadFiles(kinds, connection.uploads, stores.outbox, timing, now, log)
     poster = Poster(connection.calls, stores.outbox, timing, now, log, pictures, files)

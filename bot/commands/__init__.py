@@ -5,7 +5,6 @@ from __future__ import annotations
 from bot.commands import (
     audit,
     brake,
-    capture,
     check,
     completion,
     demo,
@@ -17,7 +16,6 @@ from bot.commands import (
     mute,
     nodes,
     playbooks,
-    profile,
     prune,
     release,
     remediate,
@@ -34,8 +32,6 @@ from bot.commands import (
 COMMANDS = (
     check,
     replay,
-    profile,
-    capture,
     demo,
     lab,
     serve,

@@ -92,7 +92,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
     Raises: UsageError when Slack or the record cannot be read.
     """
-    from bot.app.extras import followers_of
+    from bot.app.extras import named_by
     from bot.commands import record
     from bot.domain.safe_text import one_line
     from bot.ledger import audit
@@ -101,7 +101,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     with record.existing(arguments.environ) as database:
         posted = _from_slack(arguments, database) if arguments.from_slack else None
         noted = [*arguments.head, *(posted.heads if posted is not None else ())]
-        found = audit(database, noted, followers_of(arguments.extras.on))
+        found = audit(database, noted, named_by(arguments.extras.on, "follows"))
     counted = f"{found.entries} entries, {found.incidents} incident{'s' * (found.incidents != 1)}"
     for broken in found.broken:
         print(one_line(f"broken: {broken}", 600))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # ledger types, which a check without a ledger need not load
     from bot.domain.house_events import NodeReleased, WishRefused
     from bot.domain.incident import Changes, Incident, IncidentSummary
     from bot.domain.post import CardPosts, CardRecord, DuePost, MessageRef, Post, StoredPost
-    from bot.domain.rolling_record import CaptureDecision
 
 
 class Transport(Protocol):
@@ -168,15 +167,6 @@ class Ledger(Protocol):
 
     async def marks(self) -> tuple[Entry, ...]:
         """Return every entry that says whether a verdict was right, or that a cause was looked at, oldest first."""
-
-    async def captures(self) -> tuple[Entry, ...]:
-        """Return every entry of rolling captures, oldest first."""
-
-    async def append_captures(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
-        """Append what `decide` says about the captures on record, which it reads in the transaction that appends.
-
-        Raises: whatever `decide` raises; then nothing is appended.
-        """
 
     async def incident(self, stream: str) -> Incident | None:
         """Return the incident folded from a stream's entries, None if there is no such stream.

@@ -163,87 +163,6 @@ class IncidentsPruned:
     before: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureAsked:
-    """A person asked for a rolling capture of a node. `needs_approval`: in older records, it waited for a yes."""
-
-    capture: str
-    node: str
-    hours: int
-    segment_minutes: int
-    around: tuple[str, ...] = ()
-    needs_approval: bool = False
-    os_user: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureApproved:
-    """Another person approved a rolling capture; only in older records."""
-
-    capture: str
-    os_user: str = ""
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureStarting:
-    """The recorder is about to be started, on that machine and in that boot; `uptime` is the node's, in seconds."""
-
-    capture: str
-    boot_id: str
-    machine_id: str
-    host_key: str
-    uptime: float
-    event: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureBegan:
-    """The recorder runs. `since_usec` is when systemd started it, by the node's CLOCK_MONOTONIC."""
-
-    capture: str
-    since_usec: int
-
-
-@dataclass(frozen=True, slots=True)
-class SymptomCaught:
-    """A symptom came during a capture; `sentence` says what the segments around it show, or `unread` why they cannot.
-
-    Shape: `at` is the symptom's time of day, `at_mono` the same by the node's CLOCK_MONOTONIC, in seconds. `error` is
-    how far that may be off, None if not known. `sketch` is the content hash of the sketch of the core in question, kept
-    under the capture's id; empty if there is none.
-    """
-
-    capture: str
-    symptom: str
-    at: datetime
-    at_mono: float
-    sentence: str
-    unread: str = ""
-    error: float | None = None
-    sketch: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureStopping:
-    """A person stops the recorder. Units: the CPU seconds that it used, and the seconds that it recorded."""
-
-    capture: str
-    os_user: str = ""
-    spent_seconds: float = 0.0
-    recorded_seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureEnded:
-    """A capture is over, and why; `left` says what may still be on the node, empty if nothing is."""
-
-    capture: str
-    because: str
-    left: str = ""
-
-
-CaptureEvent: TypeAlias = CaptureAsked | CaptureStarting | CaptureBegan | SymptomCaught | CaptureStopping | CaptureEnded
 HouseEvent: TypeAlias = (
     IncidentEnded
     | EntryAnchored
@@ -258,11 +177,4 @@ HouseEvent: TypeAlias = (
     | VerdictMarked
     | CauseLookedAt
     | IncidentsPruned
-    | CaptureAsked
-    | CaptureApproved
-    | CaptureStarting
-    | CaptureBegan
-    | SymptomCaught
-    | CaptureStopping
-    | CaptureEnded
 )

@@ -7,5 +7,7 @@ EXTRAS = (
     "bot.extras.mcp",
     "bot.extras.fleet",
     "bot.extras.waves",
+    "bot.extras.profiles",
+    "bot.extras.captures",
     "bot.extras.bundles",
 )

@@ -43,11 +43,9 @@ from bot.domain.house_events import (
 )
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.post import CardRecord
-from bot.domain.rolling_record import CaptureDecision, CaptureRecord, captures_of
 from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.entries import (
-    CAPTURES,
     MARKS,
     MUTES,
     HouseEntries,
@@ -97,7 +95,6 @@ class Ledger:
         self._time = time
         self._folds = Folds(most_kept)
         self._mutes, self._marks = HouseEntries(MUTES), HouseEntries(MARKS)
-        self._captures = HouseEntries(CAPTURES)
 
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         """Append an event as entry `expected_seq + 1` and return the entry.
@@ -270,19 +267,6 @@ class Ledger:
         """Return every entry that says whether a verdict was right, or that a cause was looked at, the oldest first."""
         with self._database.reading() as connection:
             return self._marks.read(connection)
-
-    def captures(self) -> tuple[Entry, ...]:
-        """Return every entry of rolling captures, the oldest first."""
-        with self._database.reading() as connection:
-            return self._captures.read(connection)
-
-    def append_captures(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
-        """Append what `decide` says about the captures on record; the contract says what it guarantees."""
-        _check_names(HOUSE, by)
-        with self._database.writing() as connection:
-            captures = captures_of(self._captures.read(connection))
-            record = CaptureRecord(captures, holds.brake(connection), instant_of(self._now(connection)))
-            return tuple(self._add(connection, HOUSE, None, event, by) for event in decide(record))
 
     def incident(self, stream: str) -> Incident | None:
         """Return a stream's incident; None if there is no such stream.

@@ -15,7 +15,6 @@ from bot.settings.general import General
 from bot.settings.tables import (
     ActingLogin,
     ActSettings,
-    CaptureSettings,
     ExtrasSettings,
     KubernetesSettings,
     PolicySettings,
@@ -43,7 +42,6 @@ class Settings(General):
     policy: PolicySettings = PolicySettings()
     act: ActSettings = ActSettings()
     members: Mapping[str, Any] = field(default_factory=dict)
-    capture: CaptureSettings = CaptureSettings()
     storm: StormSettings = StormSettings()
     retention: RetentionSettings = RetentionSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()

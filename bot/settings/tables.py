@@ -157,15 +157,6 @@ class ActSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class CaptureSettings:
-    """The limits of rolling captures: nodes at once, hours, captures a day for a person."""
-
-    at_once: int = option(count(1), defaults.CAPTURES_AT_ONCE)
-    most_hours: int = option(count(1, 24), defaults.CAPTURE_HOURS)
-    a_day: int = option(count(1), defaults.CAPTURES_A_DAY)
-
-
-@dataclass(frozen=True, slots=True)
 class StormSettings:
     """How many alerts, within which time, make a storm."""
 

@@ -17,8 +17,8 @@ from bot.domain.feedback import scores
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, OlderNoted
 from bot.domain.mute import in_force
-from bot.domain.rolling_record import RollingState, captures_of
 from bot.domain.transitions import State
+from bot.extras.captures.record import RollingState, captures_of
 from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.store import Waves
 from bot.extras.waves.wave import WaveState

@@ -71,6 +71,14 @@ class House:
         return self._playbook
 
 
+class StagedFleet(FleetRunner):
+    """Asks the nodes of the stage."""
+
+    async def select(self, ask: FleetAsk) -> tuple[Node, ...]:
+        stage: Any = self.known
+        return tuple(stage.find(name) for name in (set(ask.words) & set(stage.nodes) or stage.nodes))
+
+
 class Fleet:
     """What makes the cards for `acting_team`; `reader` reads the nodes of every sweep."""
 
@@ -116,17 +124,13 @@ class Fleet:
         return self.team
 
     def _fleet_desk(self) -> FleetRunner:
-        async def meant(ask: FleetAsk) -> tuple[Node, ...]:
-            every = self.team.stage.nodes
-            return tuple(self.team.stage.find(name) for name in (set(ask.words) & set(every) or every))
-
         def run_of(nodes: Sequence[Node], selected: int, sweep: Sweep) -> FleetRun:
             triage: Any = None  # the reader stands in for it
             return FleetRun(tuple(nodes), selected, sweep, triage, elsewhere=self.reader)
 
         stage: Any = self.team.stage
         means: Any = SimpleNamespace(sweep=run_of, sampling=Sampling(5))  # nothing is compared here
-        return FleetRunner(meant, stage, House(), means, random.Random(7), asyncio.Semaphore(2))
+        return StagedFleet(stage, House(), means, {}, asyncio.Semaphore(2), random.Random(7))
 
     async def _start(self, name: str, cure: CureRequest, nodes: Sequence[Node]) -> Wave:
         await self.checks.wait()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import dask.config
@@ -53,9 +53,9 @@ async def serve(
     zone: str,
     chunks: int,
     stop: asyncio.Event,
-    ready: Callable[[str], None],
+    ready: str,
 ) -> None:
-    """Read chunks until `stop` is set; `ready` gets the worker's address once it takes work.
+    """Read chunks until `stop` is set; `ready` is remarked with the worker's own address once it takes work.
 
     Shape: `chunks` are read at the same time. Unfinished chunks are left for another worker.
     Raises: SchedulerError when the scheduler does not answer, or is gone.
@@ -85,7 +85,7 @@ async def serve(
                 f"The scheduler {address.url} does not answer, or rejects this worker: {why}.",
                 "Is it running, and do the certificates share an authority? docs/fleet.md says how it is started.",
             ) from no
-        ready(worker.address)
+        desk.remark(f"{ready}, at {worker.address}")
         gone = asyncio.ensure_future(worker.finished())  # type: ignore[no-untyped-call]
         told = asyncio.create_task(stop.wait())
         try:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM, Check
 from bot.app.kubernetes import draining
 from bot.app.many_nodes import cores, how_many
-from bot.app.parts import library, now
+from bot.app.parts import library, now, randomness
+from bot.app.selecting import meant
 from bot.app.weighing_pool import open_pool
 from bot.app.weighing_worker import WeighingJob, WeighingTask, WeighingWorker
 from bot.domain.batch import Sampling
-from bot.domain.contracts import NodeDirectory, Transport
+from bot.domain.contracts import Transport
 from bot.domain.errors import UsageError
 from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
@@ -29,6 +30,7 @@ from bot.extras.fleet.run import MOST_AT_ONCE, ChunkReader, FleetRun, Hears, Rea
 from bot.extras.fleet.scheduler import address_of, not_installed
 from bot.extras.fleet.settings import WorkersSettings
 from bot.extras.fleet.sweep import NodeAnswer, Sweep
+from bot.inventory import Inventory
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
 from bot.settings import Settings
@@ -181,12 +183,16 @@ class PooledReader:
 class FleetRunner:
     """Takes people's questions about a fleet, finds the nodes, and runs sweeps. `slots` is how many run at once."""
 
-    select: Callable[[FleetAsk], Awaitable[tuple[Node, ...]]]
-    nodes: NodeDirectory
+    known: Inventory
     playbooks: Playbooks
     means: Means
-    chance: Randomness
+    environment: Mapping[str, str]
     slots: asyncio.Semaphore
+    chance: Randomness = field(default_factory=randomness)
+
+    async def select(self, ask: FleetAsk) -> tuple[Node, ...]:
+        """Return the nodes that are asked for. Raises: UsageError when a selector matches no node."""
+        return await meant(ask.words, self.known, self.means.settings, self.environment, ask.namespace)
 
     @property
     def cured(self) -> frozenset[str]:
@@ -229,7 +235,7 @@ class FleetRunner:
 
         Raises: InventoryError when the node is gone.
         """
-        role = self.nodes.find(node).labels.get("role", "")
+        role = self.known.find(node).labels.get("role", "")
         try:
             return FleetAsk((f"role={role}" if role else EVERYBODY,), (cause,)).checked()
         except UsageError:  # a cloud tag may be any text, or several roles together

@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.app.parts import now, randomness, ssh_transport
-from bot.app.selecting import meant
-from bot.domain.node import Node
-from bot.extras.fleet.ask import FleetAsk
+from bot.app.parts import now, ssh_transport
 from bot.extras.fleet.runner import FleetRunner, Means
 from bot.extras.fleet.settings import SweepSettings
 from bot.extras.fleet.slack_cards import FleetCards
@@ -43,8 +40,5 @@ def chat(bot: Bot, context: SlackContext) -> FleetCards:
 
 
 def _runner(bot: Bot) -> FleetRunner:
-    async def selected(ask: FleetAsk) -> tuple[Node, ...]:
-        return await meant(ask.words, bot.known, bot.settings, bot.environment, ask.namespace)
-
     means = Means(bot.settings, ssh_transport(bot.environment), bot.stores.ledger)
-    return FleetRunner(selected, bot.known, bot.playbooks, means, randomness(), asyncio.Semaphore(2))
+    return FleetRunner(bot.known, bot.playbooks, means, bot.environment, asyncio.Semaphore(2))

@@ -10,8 +10,9 @@ import asyncio
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bot.domain.chat_request import ChatRequest
@@ -33,7 +34,7 @@ from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.parts import CARD, MessageTarget, request_id
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.requests import CommandRequest, means_several
+from bot.surfaces.slack.requests import CommandRequest, Request, WorkRequest, means_several
 
 if TYPE_CHECKING:
     from bot.surfaces.slack.listeners import Click
@@ -66,13 +67,14 @@ class FleetCards:
     looks_every: float = LOOKS_EVERY
     _running: dict[str, tuple[asyncio.Task[None], list[str]]] = field(default_factory=dict, init=False)
 
-    def typed(self, verb: str, words: Sequence[str]) -> FleetAsk | None:
+    def typed(self, verb: str, words: list[str]) -> Request | None:
         """Return the request of `fleet`, or of `check` with a selector; None for anything else. Raises: UsageError."""
-        return FleetAsk.typed(words, verb) if verb == "fleet" or any(map(means_several, words)) else None
+        if verb not in self.verbs and not (verb == "check" and any(map(means_several, words))):
+            return None
+        return WorkRequest(partial(self._typed, FleetAsk.typed(words, verb)))
 
-    async def begin(self, asked: FleetAsk, request: CommandRequest) -> None:
-        """Begin what a person typed. Raises: UsageError."""
-        await self.start(asked, request.key, request.target, request.by)
+    async def _typed(self, ask: FleetAsk, request: CommandRequest) -> None:
+        await self.start(ask, request.key, request.target, request.by)
 
     def is_about(self, action: str, value: str) -> bool:
         """True for a button of its cards, and for *Who else?* on an incident's."""
@@ -116,7 +118,7 @@ class FleetCards:
         spot = MessageTarget(click.channel, click.thread_ts or click.ts)
         by = click.person.by
         if click.action == slack_card.CHECK:
-            node = self.desk.nodes.find(click.value).name
+            node = self.desk.known.find(click.value).name
             await self._opener.begin(click.key, spot, by, f"check {node}", [node])
         elif click.action == slack_card.DIFF:
             ask = FleetAsk.of(click.value)

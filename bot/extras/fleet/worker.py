@@ -128,12 +128,5 @@ async def work(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     where = f" of {zone}" if zone else ""
-    chunks = max(1, at_once // 50)
-    await serve(
-        address,
-        desk,
-        zone,
-        chunks,
-        stop,
-        lambda own: remark(f"{name} reads nodes{where} for {address.url}, {known.says}, at {own}"),
-    )
+    ready = f"{name} reads nodes{where} for {address.url}, {known.says}"
+    await serve(address, desk, zone, max(1, at_once // 50), stop, ready)

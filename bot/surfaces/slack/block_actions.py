@@ -24,7 +24,7 @@ from bot.domain.transitions import State
 from bot.response.decision import guards
 from bot.response.decision.braking import stale
 from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, PROFILE, REPORT
+from bot.surfaces.slack.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, REPORT
 from bot.surfaces.slack.card_requests import CardRequests
 from bot.surfaces.slack.context import TOLD, CardClicks, SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
@@ -61,7 +61,6 @@ class BlockActions:
             ANSWER: self._answer,
             PICK: requests.pick,
             REPORT: requests.report,
-            PROFILE: requests.profile,
             CHECK_AGAIN: requests.check_again,
             CHECK_MEANT: requests.meant,
             FIND_NODE: requests.found,

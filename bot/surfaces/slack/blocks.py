@@ -197,6 +197,7 @@ AMONG = "/"  # between the name of a card and the id of its incident
 
 
 PROFILE = "profile"  # the action of the button that samples a node's cores
+OF_EXTRAS = frozenset((REPORT, PROFILE))  # there with an extra whose door names it
 CHECK_AGAIN, CHECK_MEANT = "check_again", "check_meant"
 
 

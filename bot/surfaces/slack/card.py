@@ -176,7 +176,7 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
     offered = _is_offered(group, view)
     row = [*undo_buttons(group.choices), *_who_else(group)]
     found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_HEAT else ()
-    if any(_is_about_a_core(item) for item in found):
+    if any(_is_about_a_core(item) for item in found) and PROFILE not in group.absent:
         row.append(button("Profile", PROFILE, view.id))
     if view.ended and view.state is not State.TRIAGED and REPORT not in group.absent:
         row.append(button("Report", REPORT, view.id))

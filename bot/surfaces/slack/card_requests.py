@@ -1,11 +1,10 @@
-"""Clicks on cards that decide nothing: check a node, name it, profile it, send the report."""
+"""Clicks on cards that decide nothing: check a node, name it, send the report."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain.capture import CaptureRequest
 from bot.domain.errors import AlreadyDecided, NothingProposed
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import HOME
@@ -76,18 +75,6 @@ class CardRequests:
         groups = (await self.context.people.membership(click.person.user)).groups
         marked = await self.context.marker.mark(incident, said[1], click.person.by, request=click.key, groups=groups)
         await self.context.ephemeral.tell(click.person.by, click.channel, click.thread, thanks(incident, marked))
-
-    async def profile(self, click: Click) -> None:
-        """Profile the node of a card and show the result in its thread; it decides nothing."""
-        incident = await self.context.clicked(click, click.value)
-        profiles = self.context.profiles
-        if profiles is None or not incident.node:
-            raise NothingProposed(UNKNOWN_BUTTON)
-        await self.context.askers.admit(click.person)
-        self.context.askers.count(click.person)
-        node = self.context.responder.nodes.find(incident.node)
-        target = MessageTarget(click.channel, click.thread_ts or click.ts)
-        await profiles.ask(node, CaptureRequest(), target, click.key, click.person.by, incident.id)
 
     async def check_again(self, click: Click) -> None:
         """Check every node of a card again, on a new card; this card and its plan stay as they are."""

@@ -14,23 +14,21 @@ from bot.surfaces.remembered import Seen
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import meant_blocks
-from bot.surfaces.slack.capture_cards import CaptureCards
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.kept_checks import kept_text
 from bot.surfaces.slack.message import markup
-from bot.surfaces.slack.profile_requests import CapturesRequest, ProfileRequest, RecordRequest
-from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.requests import (
     CheckRequest,
     CommandRequest,
     HelpRequest,
     KnownNodes,
-    OtherRequest,
+    Question,
     Request,
     Subcommand,
     Typed,
+    WorkRequest,
     help_text,
     not_here,
     parse,
@@ -59,9 +57,7 @@ class CommandHandler:
     channels: Collection[str]
     askers: Askers
     chat_requests: ChatRequests
-    others: Sequence[Typed]
-    profiles: SlackProfiles
-    captures: CaptureCards
+    others: Sequence[Typed] = ()
     _seen: Seen = field(default_factory=lambda: Seen(REQUESTS_REMEMBERED))
 
     def take(self, request: CommandRequest) -> None:
@@ -70,9 +66,8 @@ class CommandHandler:
             self.background.begin(self._once(request), f"request {request.key}")
 
     async def _once(self, request: CommandRequest) -> None:
-        asked = await asyncio.to_thread(
-            parse, request.text, self.known, self.others
-        )  # the search for near names takes time
+        # The search for near names takes time.
+        asked = await asyncio.to_thread(parse, request.text, self.known, self.others)
         try:
             body = self._kept(request, asked)
             if not await self.chat_requests.keep(request.key, body):
@@ -102,18 +97,13 @@ class CommandHandler:
                 await self.ephemeral.quote(request, asked.sentence, [markup(says)])
             else:
                 await self.ephemeral.say(request, says)
-        elif isinstance(asked, Subcommand | CapturesRequest):
+        elif isinstance(asked, Subcommand | Question):
             await self.replies.reply(request, asked)
         elif not self._is_here(request.channel):
             await self.ephemeral.say(request, not_here(self.channels))
-        elif isinstance(asked, OtherRequest):
-            await self._other(request, asked)
-        elif isinstance(asked, ProfileRequest):
-            if await self._may_ask(request, (asked.node,)):
-                await self.profiles.ask(asked.node, asked.capture, request.target, request.key, request.by)
-        elif isinstance(asked, RecordRequest):
-            if await self._may_ask(request, (asked.node,)):
-                await self.captures.begin(asked.node, asked.rolling, request.target, request.key, request.by)
+        elif isinstance(asked, WorkRequest):
+            if await self._may_ask(request, True):
+                await self._begin(request, asked)
         elif await self._may_ask(request, asked.nodes):
             if asked.asks:
                 await self.ephemeral.quote(request, ASKS, [find_node_block()])
@@ -138,11 +128,8 @@ class CommandHandler:
             return False
         return True
 
-    async def _other(self, request: CommandRequest, other: OtherRequest) -> None:
-        """Begin what an extra is asked; a person who may not ask learns no node's name."""
-        if not await self._may_ask(request, other):
-            return
+    async def _begin(self, request: CommandRequest, asked: WorkRequest) -> None:
         try:
-            await other.takes.begin(other.asked, request)
+            await asked.begin(request)
         except UsageError as no:  # it may quote what was typed
             await self.ephemeral.quote(request, redacted_text(str(no)))

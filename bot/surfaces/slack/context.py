@@ -38,7 +38,6 @@ from bot.surfaces.slack.dialog import Intent
 from bot.surfaces.slack.ephemeral import Ephemeral, refusal_words
 from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.people import People, Person
-from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.suggestions import NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
 
@@ -86,8 +85,8 @@ class CardDecisions(CardClicks, Protocol):
 class SlackContext:
     """The parts of the bot that decisions made in Slack use.
 
-    Shape: `picker` is None where no alert asks which node it means, `profiles` where nodes are not profiled, `opener`
-    where no check begins here. `chat_requests` know each delivery.
+    Shape: `picker` is None where no alert asks which node it means, `opener` where no check begins here.
+    `chat_requests` know each delivery.
     """
 
     responder: Responder
@@ -103,7 +102,6 @@ class SlackContext:
     chat_requests: ChatRequests
     suggestions: NodeSuggestions
     picker: NodePicker | None = None
-    profiles: SlackProfiles | None = None
     opener: CheckOpener | None = None
 
     @property

@@ -10,24 +10,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.entry import EVENTS, OF_EXTRAS, Event, body_of, event_of, kind_of, written
+from bot.domain.entry import EVENTS, FORMS, LIFTS, OF_EXTRAS, Event, body_of, event_of, kind_of, written
 from bot.domain.errors import UnreadableEntry
 from bot.domain.events import AlertReceived, Triaged
 from bot.domain.json_form import MOST_LINES, MOST_TEXT
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Evidence, Verdict
-from bot.extras.waves.events import wave_event
-from tests.record.incidents import BEGAN_AT, HOUSE_EVENTS, INCIDENT_EVENTS, PLAN, TRIAGED, VERDICT, WAVE_EVENTS
+from bot.extras.captures.events import KINDS as CAPTURE_KINDS
+from bot.extras.waves.events import KINDS as WAVE_KINDS
+from tests.record.incidents import (
+    BEGAN_AT,
+    CAPTURE_EVENTS,
+    HOUSE_EVENTS,
+    INCIDENT_EVENTS,
+    PLAN,
+    TRIAGED,
+    VERDICT,
+    WAVE_EVENTS,
+)
 from tests.unit.surfaces import verdicts
 
 
 def kept(event: Event) -> Event:
     """The event as it comes back from the text that is kept."""
-    read = wave_event if kind_of(event) in OF_EXTRAS else event_of
-    return read(kind_of(event), json.loads(written(body_of(event))))
+    kinds = {"waves": WAVE_KINDS, "captures": CAPTURE_KINDS}.get(OF_EXTRAS.get(kind_of(event), ""), EVENTS)
+    return event_of(kind_of(event), json.loads(written(body_of(event))), FORMS, LIFTS, kinds)
 
 
-@pytest.mark.parametrize("event", [*INCIDENT_EVENTS, *HOUSE_EVENTS, *WAVE_EVENTS], ids=kind_of)
+@pytest.mark.parametrize("event", [*INCIDENT_EVENTS, *HOUSE_EVENTS, *WAVE_EVENTS, *CAPTURE_EVENTS], ids=kind_of)
 def test_event_is_read_back_as_what_it_was(event: Event) -> None:
     # An example that leaves a field at its default would not show that the field is kept.
     defaults = {field.name for field in fields(event) if getattr(event, field.name) in (field.default, "", ())}

@@ -10,6 +10,7 @@ import pytest
 
 from bot.domain.json_form import read
 from bot.domain.node import Node
+from bot.extras.captures.slack_chat import CaptureChat
 from bot.extras.fleet.slack_cards import FleetCards
 from bot.inventory.inventory import Inventory
 from bot.surfaces.slack.calls import Delivered, MessageGone, Timing
@@ -101,9 +102,9 @@ COMMANDS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("others", [(), (FleetCards.__new__(FleetCards),)], ids=["alone", "with-fleets"])
+@pytest.mark.parametrize("has_extras", [True, False])
 @pytest.mark.parametrize("command", COMMANDS)
-async def test_no_answer_makes_markup_of_what_was_typed(command: str, others: tuple[FleetCards, ...]) -> None:
+async def test_no_answer_makes_markup_of_what_was_typed(command: str, has_extras: bool) -> None:
     """Every answer that can be made from the words alone, sent as the handler sends it: to the response address."""
     told: list[Message] = []
 
@@ -121,14 +122,18 @@ async def test_no_answer_makes_markup_of_what_was_typed(command: str, others: tu
     calls: Any = Calls()
     ephemeral = Ephemeral(calls, Timing(), lambda *_, **__: None, None)
     handler: Any = CommandHandler.__new__(CommandHandler)
-    handler.ephemeral, handler.channels, handler.others = ephemeral, frozenset(), others
+    handler.ephemeral, handler.channels = ephemeral, frozenset()
     handler.askers = SimpleNamespace(admit=admits, count=counts)
     handler.background = SimpleNamespace(begin=lambda work, _: begun.append(work))
     known = Inventory({"n1": Node("n1", "10.0.0.1")}, "nodes.toml")
+    nothing: Any = None
+    of_extras = (FleetCards(nothing, nothing, nothing, nothing), CaptureChat(nothing, nothing, known))
+    handler.others = of_extras if has_extras else ()
+    says = help_text(handler.others)
     for form in FORMS:
         told.clear()
         begun: list[Any] = []
-        asked = parse(command.format(form), known, others)
+        asked = parse(command.format(form), known, handler.others)
         if isinstance(asked, HelpRequest) or (isinstance(asked, CheckRequest) and asked.unknown and not asked.nodes):
             request = CommandRequest("1", "T1", "U1", "D1", command.format(form), answer_at=ADDRESS)
             await handler._handle(request, asked)
@@ -137,6 +142,6 @@ async def test_no_answer_makes_markup_of_what_was_typed(command: str, others: tu
             (message,) = told
             for block in message.blocks:
                 if block["type"] == "section" and block["text"]["type"] == "mrkdwn":
-                    assert block["text"]["text"] == help_text(others), "markup works in our own words alone"
-            assert message.blocks or message.text == help_text(others), "without blocks its text is shown, with markup"
-            assert "<" not in message.text.replace(help_text(others), ""), "what a notification shows mentions nobody"
+                    assert block["text"]["text"] == says, "markup works in our own words alone"
+            assert message.blocks or message.text == says, "without blocks its text is shown, with markup"
+            assert "<" not in message.text.replace(says, ""), "what a notification shows mentions nobody"

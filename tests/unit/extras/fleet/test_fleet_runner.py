@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,9 +23,9 @@ def desk(role: str | None) -> FleetRunner:
         def find(self, name: str, /) -> Node:
             return Node(name, "10.0.0.1", labels={} if role is None else {"role": role})
 
-    slots = asyncio.Semaphore(1)
+    known: Any = Nodes()
     playbooks: Any = library()
-    return FleetRunner(NOBODY, Nodes(), playbooks, NOBODY, random.Random(1), slots)
+    return FleetRunner(known, playbooks, NOBODY, {}, asyncio.Semaphore(1))
 
 
 @pytest.mark.parametrize(
@@ -66,12 +64,13 @@ async def test_nodes_are_compared_only_where_some_have_the_cause_and_others_do_n
         async def run(self) -> None:
             """Every node has answered already."""
 
-    async def nobody(_: FleetAsk) -> tuple[Node, ...]:
-        return ()
+    class Asked(FleetRunner):
+        async def select(self, ask: FleetAsk) -> tuple[Node, ...]:
+            return ()
 
     read: Any = Read()
     playbooks: Any = SimpleNamespace(get=lambda name: None)
     means: Any = SimpleNamespace(facts=lambda *_: read)
-    asked = replace(desk("gpu"), select=nobody, playbooks=playbooks, means=means)
+    asked = Asked(NOBODY, playbooks, means, {}, asyncio.Semaphore(1))
     with pytest.raises(UsageError, match=says):
         await asked.compared(FleetAsk(("*",), ("disk-full",)))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bot.app.extras import extras_in_force, followers_of, holders_of, shipped
+from bot.app.extras import extras_in_force, holders_of, named_by, shipped
 from bot.domain.action import Plan
 from bot.domain.claim import Claim
 from bot.domain.entry import WAVES, Head, OwnEvent
@@ -191,12 +191,12 @@ class BrandNew(OwnEvent):
 def test_only_known_kinds_are_stepped_over(database: Database, without: tuple[Extra, ...]) -> None:
     ledger = Ledger(database)
     running(database, "one", approved(ledger, "one", WAVE))
-    found = audit(database, (), followers_of(without))
+    found = audit(database, (), named_by(without, "follows"))
     assert (found.broken, found.unread, found.stepped_over) == ((), (), 1)
     with database.writing() as connection:
         forged = sealed("wave-0000000000", Head(), "2027-01-01T00:00:00.000Z", BrandNew(), "bot")
         insert_entry(connection, forged)
-    unread = audit(database, (), followers_of(without)).unread
+    unread = audit(database, (), named_by(without, "follows")).unread
     assert [(each.stream, "kind 'BrandNew'" in each.says) for each in unread] == [("wave-0000000000", True)]
 
 
