@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.app.parts import now
@@ -35,46 +34,22 @@ class SlackDesk:
 
 def slack_desk(bot: Bot) -> SlackDesk:
     """Put it together."""
-    settings, known, stores, acts, log = bot.settings, bot.known, bot.stores, bot.acting, bot.log
-    slack, poster, work = bot.posting.connection, bot.posting.poster, bot.posting.work
-    policy, playbooks, kept = acts.policy, acts.playbooks, stores.chat_requests
+    settings, stores, slack, log = bot.settings, bot.stores, bot.posting.connection, bot.log
     may_ask, of_groups = settings.policy.askers, groups_among(settings.policy.askers)
     asking = slack.people({f"{SLACK}:{group}" for group in of_groups})
     askers = Askers(slack, asking, bot.timing.clock, may_ask, settings.slack.checks_per_person)
     requests = CheckRequests(stores.ledger, stores.leases, bot.checking.diagnosis, now, log)
-    opener = CheckOpener(requests, bot.cards, playbooks.get().name)
-    decisions = slack_acting(
-        slack,
-        poster,
-        stores.outbox,
-        stores.ledger,
-        policy,
-        acts.responder,
-        bot.timing,
-        log,
-        work,
-        bot.notices,
-        bot.checking.scheduler,
-        deliveries=stores.inbox,
-        chat_requests=kept,
-        known=known,
-        askers=askers,
-        picker=bot.alerts,
-        opener=opener,
-        pagerduty=bot.pagerduty,
-        links=settings.links,
-        absent=bot.posting.absent,
-        chats=partial(bot.seated, "chat"),
-    )
+    opener = CheckOpener(requests, bot.cards, bot.playbooks.get().name)
+    decisions = slack_acting(bot, askers, opener)
     commands = CommandHandler(
-        known,
+        bot.known,
         opener,
         decisions.orders,
         Ephemeral(slack.calls, bot.timing, log),
-        work,
+        bot.posting.work,
         settings.slack.channels,
         askers,
-        kept,
+        stores.chat_requests,
         [chat for chat in decisions.chats if isinstance(chat, Typed)],
     )
     return SlackDesk(commands, decisions)

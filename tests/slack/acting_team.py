@@ -11,13 +11,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from bot.actions import ACTIONS
 from bot.app.extras import holders_of, shipped
 from bot.app.json_log import JsonLog
 from bot.app.parts import library
-from bot.app.slack_acting import SlackActing, no_chats, slack_acting
+from bot.app.slack_acting import SlackActing, slack_acting
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, User
 from bot.demo.slack.server import SlackWorkspace
@@ -43,6 +44,7 @@ from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord, Opening
+from bot.settings import Settings
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.listeners import Submission
 from bot.surfaces.slack.member import SlackTokens
@@ -314,24 +316,27 @@ async def acting_team(
         def runs(runner: str) -> SlackActing:
             team.chat_requests = Gone(on_threads(ChatRequestStore(database, Leases(database, runner)), threads))
             fleet(team, connection, database, threads)
-            return slack_acting(
-                connection,
-                poster,
-                outbox,
-                ledger,
-                policy,
-                responder,
-                QUICK,
-                json_log.log,
-                team,  # type: ignore[arg-type]
-                team,
-                team,
-                deliveries=on_threads(Inbox(database, "runner-1"), threads),
+            chats: Any = getattr(fleet, "chats", lambda context: [])
+            bot: Any = SimpleNamespace(
+                settings=Settings(),
+                stores=SimpleNamespace(
+                    outbox=outbox,
+                    ledger=ledger,
+                    inbox=on_threads(Inbox(database, "runner-1"), threads),
+                    chat_requests=team.chat_requests,
+                ),
+                posting=SimpleNamespace(connection=connection, poster=poster, work=team, absent=absent),
+                acting=SimpleNamespace(policy=policy, responder=responder),
+                checking=SimpleNamespace(scheduler=team),
+                timing=QUICK,
+                log=json_log.log,
+                notices=team,
                 known=Names(tuple(team.stage.nodes)),
-                chat_requests=team.chat_requests,
-                absent=absent,
-                chats=getattr(fleet, "chats", no_chats),
+                alerts=None,
+                pagerduty=None,
+                seated=lambda seat, context: chats(context),
             )
+            return slack_acting(bot)
 
         team.restarted, team.acting = runs, runs("runner-1")
         connection.listeners.bind(team, team.acting.home, team.acting.clicks, team.acting.submissions)
