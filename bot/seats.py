@@ -90,8 +90,13 @@ class Chat(Protocol):
     One that has the methods of `bot.surfaces.slack.requests.Typed` also takes what people type after `/zombie`.
     """
 
+    @property
+    def family(self) -> str:
+        """Return what the actions of its buttons begin with that are counted as one where a click is refused, or ""."""
+        ...
+
     def is_about(self, action: str, value: str) -> bool:
-        """True for a button or a dialog of its cards."""
+        """True for a button or a dialog of its cards, and for a button of the bot's own that its door names."""
         ...
 
     async def ask(self, click: Any) -> None:
@@ -117,6 +122,28 @@ class Counts(Protocol):
 
     def read(self, connection: Any, /) -> Mapping[str, Mapping[tuple[str, ...], float]]:
         """Return the present values, by gauge, and by the values of its labels."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CureRequest:
+    """Somebody wants many nodes cured of these causes, which were found by these selectors.
+
+    Shape: the same `key` is the same request.
+    """
+
+    selectors: tuple[str, ...]
+    causes: tuple[str, ...]
+    key: str
+    channel: str
+    by: str
+
+
+class Cures(Protocol):
+    """Proposes a cure for many nodes, on a card of its own."""
+
+    async def begin(self, request: CureRequest, nodes: Sequence[Node]) -> None:
+        """Begin. Raises: LedgerError."""
         ...
 
 
@@ -156,18 +183,18 @@ class Picture:
 class Extra:
     """What can be left out.
 
-    Shape: `about` completes “… is left out”. `needs` are the extras without which it is left out, too. `commands` are
-    modules by the words of what their `add(commands)` adds: a command, or a verb of one of the core's. `settings` are
-    its tables of zombie.toml, each with the dataclass of its keys (`bot/domain/setting.py`), which `Settings.of`
-    returns; one of `Rules` is part of the policy. `buttons` are the action_ids of buttons on
-    incidents' cards that are there with it. `explains` names a function of the running bot (`bot.app.bot.Bot`)
-    that returns `Explains`. `thread_files` names one that returns the kinds of files that it adds to cards' threads
-    (`bot.surfaces.slack.thread_files.ThreadFileKind`). `serves` names one that returns its work, or None where it is
-    not set up. `serves_alone` names a function that serves it where no chat is set up: of settings, inventory, the
-    record's address and the environment; it returns the exit status, or None. `reads_more` names a function of the
-    running bot that returns what reads more of a node (`ReadsMore`), or None where it is not set up. `looks` names a
-    function of settings, some nodes and the clock that returns what `doctor` checks (`DoctorChecks` of
-    `bot/surfaces/member.py`).
+    Shape: `about` completes “… is left out”. `needs` are the extras without which it is left out, too. `commands`
+    are modules by the words of what their `add(commands)` adds: a command, or a verb of one of the core's.
+    `settings` are its tables of zombie.toml, each with the dataclass of its keys (`bot/domain/setting.py`), which
+    `Settings.of` returns, or `Settings.every` where it is one of `Several`; one of `Rules` is part of the policy.
+    `buttons` are the action_ids of buttons on incidents' cards that are there with it. `explains` names a function
+    of the running bot (`bot.app.bot.Bot`) that returns `Explains`. `thread_files` names one that returns the kinds
+    of files that it adds to cards' threads (`bot.surfaces.slack.thread_files.ThreadFileKind`). `serves` names one
+    that returns its work, or None where it is not set up. `serves_alone` names a function that serves it where no
+    chat is set up: of settings, inventory, the record's address and the environment; it returns the exit status, or
+    None. `reads_more` names a function of the running bot that returns what reads more of a node (`ReadsMore`), or
+    None where it is not set up. `looks` names a function of settings, some nodes and the clock that returns what
+    `doctor` checks (`DoctorChecks` of `bot/surfaces/member.py`).
 
     `holds` names what may hold a step, asked in the transaction that begins it: a function of the connection, the
     incident, whether it is the first step's first attempt, and the time; it raises Refused. `doubts` names
@@ -178,11 +205,10 @@ class Extra:
     running bot and of what decisions there use (`SlackContext`) that returns its `Chat`. `asks` names a function of
     the running bot that returns its question about each verdict of a closed card
     (`bot.surfaces.view.context.ClosingQuestion`), whose answers its `chat` takes. `counts` names one that returns its
-    `Counts`. `cures` names a function of
-    the running bot that returns what proposes a cure for many nodes, when somebody presses *Plan* on a sweep's card
-    (`bot.surfaces.slack.fleet_cards.Cure`). `rights` names a function that returns the argument lists that it runs as
-    root on nodes, for `sudoers --profile`. `reports` names a function of the record's database, an incident, its
-    entries and when it ended that yields what a report of it shows beside the record: `Moment` and `Picture`.
+    `Counts`. `cures` names one that returns what proposes a cure for many nodes (`Cures`), for an extra that finds
+    such. `rights` names a function that returns the argument lists that it runs as root on nodes, for `sudoers
+    --profile`. `reports` names a function of the record's database, an incident, its entries and when it ended that
+    yields what a report of it shows beside the record: `Moment` and `Picture`.
     """
 
     name: str

@@ -164,7 +164,6 @@ class Service:
         self._not_yet = ""
         self._bot.log("ready", by="socket" if self._slack.by_socket else "http")
         self._begin(self._upkeep.run(), "upkeep")
-        self._begin(self._bot.desk.sweeps.run(), "scheduled sweeps")
 
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._tasks.append(asyncio.create_task(work, name=name))

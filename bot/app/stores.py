@@ -10,13 +10,13 @@ from datetime import timedelta
 
 from bot.app.extras import doubters_of, holders_of
 from bot.app.parts import runner_name
-from bot.domain.case import CaseStore, SweepReports
+from bot.domain.case import CaseStore
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Leases, Outbox
 from bot.domain.defaults import DELIVERIES_KNOWN_FOR
 from bot.domain.growth import Readings
 from bot.domain.intake_contracts import DedupStore, Inbox
-from bot.ledger import Database, Ledger, ReadingStore, SweepStore, on_threads
+from bot.ledger import Database, Ledger, ReadingStore, on_threads
 from bot.ledger import KeptCases as BlockingKeptCases
 from bot.ledger import Leases as BlockingLeases
 from bot.ledger import Outbox as BlockingOutbox
@@ -50,7 +50,6 @@ class Stores:
     chat_requests: ChatRequests
     kept_cases: CaseStore
     readings: Readings
-    sweeps: SweepReports
     database: Database
     threads: ThreadPoolExecutor
 
@@ -81,7 +80,6 @@ def open_stores(
             on_threads(ChatRequestStore(database, leases), threads, {"keep": doors}),
             on_threads(BlockingKeptCases(database), threads),
             on_threads(ReadingStore(database), threads),
-            on_threads(SweepStore(database), threads),
             database,
             threads,
         )

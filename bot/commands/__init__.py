@@ -8,9 +8,7 @@ from bot.commands import (
     check,
     completion,
     demo,
-    diff,
     doctor,
-    fleet,
     incidents,
     lab,
     manual,
@@ -28,14 +26,10 @@ from bot.commands import (
     undo,
     unmute,
     watch,
-    worker,
 )
 
 COMMANDS = (
     check,
-    fleet,
-    diff,
-    worker,
     replay,
     demo,
     lab,

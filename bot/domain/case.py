@@ -150,16 +150,6 @@ class CaseStore(KeptCases, Protocol):
         """Return the text of a case, None if it was deleted."""
 
 
-class SweepReports(Protocol):
-    """The last report of each sweep. Raises: LedgerUnavailable."""
-
-    async def told(self, name: str) -> str:
-        """Return the sweep's last report; empty if there is none."""
-
-    async def tell(self, name: str, told: str) -> None:
-        """Store the sweep's report."""
-
-
 def without_secrets(run: Completed) -> Completed:
     """Return a run with its secrets removed, as a case keeps it."""
     return replace(run, stdout=redacted_text(run.stdout), stderr=redacted_text(run.stderr))

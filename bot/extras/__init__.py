@@ -5,6 +5,7 @@ EXTRAS = (
     "bot.extras.history",
     "bot.extras.reports",
     "bot.extras.mcp",
+    "bot.extras.fleet",
     "bot.extras.waves",
     "bot.extras.profiles",
     "bot.extras.captures",

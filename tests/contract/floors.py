@@ -68,8 +68,8 @@ MAY_USE: dict[str, list[str]] = {
     "sqlalchemy": ["bot/ledger/*", "bot/extras/*/store.py"],
     "boto3": ["bot/inventory/ec2_instances.py"],
     "botocore": ["bot/inventory/ec2_instances.py"],
-    "dask": ["bot/response/fleet/dask_*.py"],
-    "distributed": ["bot/response/fleet/dask_*.py"],
+    "dask": ["bot/extras/fleet/dask_*.py"],
+    "distributed": ["bot/extras/fleet/dask_*.py"],
     "PIL": ["bot/surfaces/view/core_picture.py", "bot/extras/profiles/*_picture.py"],
     "shtab": ["bot/commands/completion.py"],
 }

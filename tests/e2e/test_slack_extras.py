@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.demo.slack.server import SlackWorkspace
-from tests.slack.service import Readings, card_saying, serving
+from tests.slack.service import Readings, card_saying, reply_saying, serving
 from tests.slack.workspace import workspace
 
 
@@ -20,6 +20,7 @@ from tests.slack.workspace import workspace
         ("reports", {"report"}, True),
         ("cases", {"report"}, False),
         ("mcp", set(), True),
+        ("fleet", {"who-else"}, True),
         ("profiles", {"profile"}, True),
     ],
 )
@@ -32,6 +33,22 @@ async def test_check_is_answered_with_and_without(tmp_path: Path, off: str, abse
         assert parts.posting.view.absent == absent == parts.desk.acting.surface.view.absent
         assert (parts.cards.why is not None) is says_why
         assert not bot.logged("extra_left_out")
+
+
+async def test_many_nodes_are_not_asked_for_where_fleets_are_left_out(tmp_path: Path) -> None:
+    toml = '[extras]\noff = ["fleet"]\n'
+    async with workspace() as slack, serving(slack, tmp_path, Readings(), toml=toml) as bot:
+        for said, answered in (
+            ("fleet role=gpu", "I do not know the command `fleet`."),
+            ("check role=gpu", "Name each node: what reads `role=gpu`, which may mean many, is left out here."),
+        ):
+            await slack.say("alice", "oncall-gpu", f"/zombie {said}")
+            reply = await reply_saying(slack, answered)
+            assert "zombie fleet" not in json.dumps(reply.blocks), "nor does the help beside it"
+        assert not bot.logged("swept")
+        await slack.say("alice", "oncall-gpu", "/zombie check node-7")
+        card = await card_saying(slack, "node-7: CRITICAL")
+        assert "who-else" not in json.dumps(card.blocks)
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from bot.actions import ACTIONS
 from bot.app.extras import doubters_of, holders_of, shipped
 from bot.app.json_log import JsonLog
 from bot.app.parts import library
-from bot.app.slack_acting import SlackActing, no_chats, slack_acting
+from bot.app.slack_acting import SlackActing, slack_acting
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, User
 from bot.demo.slack.server import SlackWorkspace
@@ -47,6 +48,7 @@ from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord, Opening
 from bot.seats import Chat
+from bot.settings import Settings
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.listeners import Submission
@@ -320,31 +322,34 @@ async def acting_team(
         team.marks = Gone(on_threads(Marks(database, world.clock), threads))
 
         def chats(context: SlackContext) -> Sequence[Chat]:
-            others = getattr(fleet, "chats", no_chats)
+            others: Any = getattr(fleet, "chats", lambda _: [])
             return [*others(context), MarkClicks(context, VerdictMarker(policy, team.marks, world.clock))]
+
+        view = ViewContext(absent=absent, asks=(QUESTION,))
 
         def runs(runner: str) -> SlackActing:
             team.chat_requests = Gone(on_threads(ChatRequestStore(database, Leases(database, runner)), threads))
-            team.fleet = fleet(team, connection, database, threads)
-            return slack_acting(
-                connection,
-                poster,
-                outbox,
-                ledger,
-                policy,
-                responder,
-                QUICK,
-                json_log.log,
-                team,  # type: ignore[arg-type]
-                team,
-                team,
-                deliveries=on_threads(Inbox(database, "runner-1"), threads),
+            fleet(team, connection, database, threads)
+            bot: Any = SimpleNamespace(
+                settings=Settings(),
+                stores=SimpleNamespace(
+                    outbox=outbox,
+                    ledger=ledger,
+                    inbox=on_threads(Inbox(database, "runner-1"), threads),
+                    chat_requests=team.chat_requests,
+                ),
+                posting=SimpleNamespace(connection=connection, poster=poster, work=team, view=view),
+                acting=SimpleNamespace(policy=policy, responder=responder),
+                checking=SimpleNamespace(scheduler=team),
+                timing=QUICK,
+                log=json_log.log,
+                notices=team,
                 known=Names(tuple(team.stage.nodes)),
-                chat_requests=team.chat_requests,
-                fleet=team.fleet,
-                view=ViewContext(absent=absent, asks=(QUESTION,)),
-                chats=chats,
+                alerts=None,
+                pagerduty=None,
+                seated=lambda seat, context: chats(context),
             )
+            return slack_acting(bot)
 
         team.restarted, team.acting = runs, runs("runner-1")
         connection.listeners.bind(team, team.acting.home, team.acting.clicks, team.acting.submissions)

@@ -39,6 +39,8 @@ _HELP = (
 class CaptureChat:
     """Takes clicks on the cards of captures, and what people type about captures; each answer is private."""
 
+    family = ""
+
     def __init__(self, context: SlackContext, cards: CaptureCards, known: KnownNodes) -> None:
         self._context = context
         self._cards = cards

@@ -43,6 +43,11 @@ class MarkClicks:
         self._context = context
         self._marker = marker
 
+    @property
+    def family(self) -> str:
+        """Return what all answers begin with: they are counted as one where a click is refused."""
+        return FEEDBACK
+
     def is_about(self, action: str, value: str) -> bool:
         """True for an answer, also one of the buttons' older form."""
         return action in _ACTIONS

@@ -111,6 +111,8 @@ def _message(node: Node, answer: ProfileAnswer) -> Message:
 class ProfileChat:
     """Takes the button *Profile* of incidents' cards, and what people type about profiles."""
 
+    family = ""
+
     def __init__(self, context: SlackContext, profiles: SlackProfiles, known: KnownNodes) -> None:
         self._context = context
         self._profiles = profiles

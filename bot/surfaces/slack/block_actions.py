@@ -29,8 +29,6 @@ from bot.surfaces.slack.card_requests import CardRequests
 from bot.surfaces.slack.context import TOLD, CardClicks, SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
-from bot.surfaces.slack.fleet_card import OF_FLEET, WHO_ELSE
-from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.message import Block
 from bot.surfaces.slack.people import Person
@@ -48,19 +46,12 @@ _NUMBERED = (ANSWER, CHECK_MEANT)  # a row may have several of these buttons, ea
 class BlockActions:
     """Handles clicks: opens the dialog, or says why not."""
 
-    def __init__(
-        self,
-        context: SlackContext,
-        background: Background,
-        fleet: FleetCards | None = None,
-        others: Sequence[CardClicks] = (),
-    ) -> None:
-        """`fleet` takes clicks on cards of sweeps, `others` on other cards."""
+    def __init__(self, context: SlackContext, background: Background, others: Sequence[CardClicks] = ()) -> None:
+        """`others` take clicks on other cards than incidents'."""
         self._context = context
         self._background = background
-        self._fleet = fleet
         self._others = others
-        requests = CardRequests(context, fleet)
+        requests = CardRequests(context)
         handlers = {
             APPROVE: self._decision,
             DECLINE: self._decision,
@@ -69,7 +60,6 @@ class BlockActions:
             ANSWER: self._answer,
             PICK: requests.pick,
             REPORT: requests.report,
-            **({WHO_ELSE: requests.who_else} if fleet is not None else {}),
             CHECK_AGAIN: requests.check_again,
             CHECK_MEANT: requests.meant,
             FIND_NODE: requests.found,
@@ -105,9 +95,6 @@ class BlockActions:
 
     async def _answered(self, click: Click, action: str) -> None:
         self._context.people.check_workspace(click.person)
-        if self._fleet is not None and click.action.startswith(OF_FLEET):
-            await self._fleet.clicked(click)
-            return
         for other in self._others:
             if other.is_about(click.action, click.value):
                 await other.ask(click)
@@ -119,8 +106,8 @@ class BlockActions:
 
     def _action_of(self, click: Click) -> str:
         """Return what a click asks for, as a word from a fixed list: refusals are counted by it."""
-        asked = (question.action for question in self._context.surface.view.asks)
-        begins = (*(f"{kind}-" for kind in (*_NUMBERED, *asked)), OF_FLEET)
+        families = (other.family for other in self._others if other.family)
+        begins = (*(f"{kind}-" for kind in _NUMBERED), *families)
         if kind := next((word for word in begins if click.action.startswith(word)), ""):
             return kind.rstrip("-")
         is_known = click.action in self._handlers or any(

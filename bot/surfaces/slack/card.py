@@ -16,6 +16,7 @@ from bot.surfaces.slack.blocks import (
     PROFILE,
     REPORT,
     SUMMARY,
+    WHO_ELSE,
     again_button,
     bold,
     button,
@@ -34,7 +35,6 @@ from bot.surfaces.slack.blocks import (
     undo_buttons,
 )
 from bot.surfaces.slack.drawings import heat_block
-from bot.surfaces.slack.fleet_card import WHO_ELSE
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
     TEXT,
@@ -195,7 +195,7 @@ def _who_else(group: GroupView) -> Iterator[Block]:
     causes = {
         view.verdict.cause: view.id for view in reversed(found) if view.verdict is not None and view.verdict.cause
     }
-    if len(causes) == 1:
+    if len(causes) == 1 and WHO_ELSE not in group.absent:
         yield button("Who else?", WHO_ELSE, *causes.values())
 
 

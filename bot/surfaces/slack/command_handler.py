@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from bot.domain.chat_request import ChatRequests
 from bot.domain.errors import LedgerError, Refused, UsageError
 from bot.domain.safe_text import redacted_text
-from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.remembered import Seen
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
@@ -18,7 +17,6 @@ from bot.surfaces.slack.blocks import meant_blocks
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.ephemeral import Ephemeral
-from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.kept_checks import kept_text
 from bot.surfaces.slack.message import markup
 from bot.surfaces.slack.requests import (
@@ -47,8 +45,8 @@ class CommandHandler:
     """Takes what people type, each delivery once.
 
     Shape: `channels` is where checks may be asked for, anywhere if empty, and always in a direct message, because they
-    only look. `opener` begins them; `fleet` takes requests about many nodes at once. `chat_requests` know what any
-    program has taken before. `others` take what extras are asked.
+    only look. `opener` begins them; `others` take what extras are asked. `chat_requests` know what any program has
+    taken before.
     """
 
     known: KnownNodes
@@ -59,7 +57,6 @@ class CommandHandler:
     channels: Collection[str]
     askers: Askers
     chat_requests: ChatRequests
-    fleet: FleetCards
     others: Sequence[Typed] = ()
     _seen: Seen = field(default_factory=lambda: Seen(REQUESTS_REMEMBERED))
 
@@ -104,8 +101,6 @@ class CommandHandler:
             await self.replies.reply(request, asked)
         elif not self._is_here(request.channel):
             await self.ephemeral.say(request, not_here(self.channels))
-        elif isinstance(asked, FleetAsk):
-            await self._sweep(request, asked)
         elif isinstance(asked, WorkRequest):
             if await self._may_ask(request, True):
                 await self._begin(request, asked)
@@ -136,14 +131,5 @@ class CommandHandler:
     async def _begin(self, request: CommandRequest, asked: WorkRequest) -> None:
         try:
             await asked.begin(request)
-        except UsageError as no:  # it may quote what was typed
-            await self.ephemeral.quote(request, redacted_text(str(no)))
-
-    async def _sweep(self, request: CommandRequest, ask: FleetAsk) -> None:
-        """Begin a request about many nodes; a person who may not ask learns no node's name."""
-        if not await self._may_ask(request, ask.words):
-            return
-        try:
-            await self.fleet.ask(ask, request.key, request.target, request.by)
         except UsageError as no:  # it may quote what was typed
             await self.ephemeral.quote(request, redacted_text(str(no)))

@@ -60,7 +60,11 @@ class NodePicker(Protocol):
 
 
 class CardClicks(Protocol):
-    """Takes clicks on cards of its own, as of waves and captures, or on buttons of its own."""
+    """Takes clicks on cards of its own, such as captures', or on buttons of its own."""
+
+    @property
+    def family(self) -> str:
+        """Return what the actions of its buttons begin with that are counted as one where a click is refused, or ""."""
 
     def is_about(self, action: str, value: str) -> bool:
         """True for a button or a dialog of this kind of card."""

@@ -13,7 +13,6 @@ from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line, redacted_text
 from bot.domain.selector import Kind, Selector
-from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
@@ -30,13 +29,11 @@ USAGE = {
     "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
     "pagerduty": "Say `/zombie pagerduty on` to enable a disabled webhook subscription again.",
 }
-VERBS = ("check", "fleet", *SUBCOMMANDS, "help")
+VERBS = ("check", *SUBCOMMANDS, "help")
 
 _HELP = """*What I can do*
 `/zombie check NODE…` — log in to each node, read what matters, and post one verdict
-`/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and where
-{MORE}A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`
-`/zombie status` — what is open, what is being done, and whether the brake is on
+{MORE}`/zombie status` — what is open, what is being done, and whether the brake is on
 `/zombie cancel ID [reason]` — cancel an incident before its first step begins
 `/zombie undo ID [reason]` — propose to undo what an incident did; another person approves it
 `/zombie brake on|off [#PULL] [reason]` — stop anything new from beginning, or allow it again
@@ -151,7 +148,7 @@ class KnownNodes(Protocol):
         ...
 
 
-Request: TypeAlias = CheckRequest | FleetAsk | WorkRequest | Question | HelpRequest | Subcommand
+Request: TypeAlias = CheckRequest | WorkRequest | Question | HelpRequest | Subcommand
 
 
 @runtime_checkable
@@ -164,7 +161,7 @@ class Typed(Protocol):
         ...
 
     def typed(self, verb: str, words: list[str], /) -> Request | None:
-        """Return what is asked by its own words; None for what is not its own.
+        """Return what is asked by its own words, or by `check`; None for what is not its own.
 
         Raises: UsageError, which says how to write it.
         """
@@ -203,11 +200,8 @@ def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request
                 return found
     except UsageError as no:
         return HelpRequest(_quoted_sentence(no))
-    if verb == "fleet" or any(map(_means_several, names)):
-        try:
-            return FleetAsk.typed(words[1:], verb)
-        except UsageError as no:
-            return HelpRequest(_quoted_sentence(no))
+    if several := next(filter(means_several, names), ""):
+        return HelpRequest(f"Name each node: what reads `{_quoted(several)}`, which may mean many, is left out here.")
     if not names:
         return CheckRequest((), asks=True)
     if len(names) > MOST_NODES:
@@ -269,7 +263,7 @@ def not_here(channels: Collection[str]) -> str:
     return f"Checks may not be asked for in this channel. Ask in {places}, or me in a direct message."
 
 
-def _means_several(word: str) -> bool:
+def means_several(word: str) -> bool:
     """True for a word that is a selector, not a node's name."""
     try:
         return Selector.of(word).kind is not Kind.NAME

@@ -11,6 +11,7 @@ import pytest
 from bot.domain.json_form import read
 from bot.domain.node import Node
 from bot.extras.captures.slack_chat import CaptureChat
+from bot.extras.fleet.slack_cards import FleetCards
 from bot.inventory.inventory import Inventory
 from bot.surfaces.slack.calls import Delivered, MessageGone, Timing
 from bot.surfaces.slack.command_handler import CommandHandler
@@ -101,8 +102,9 @@ COMMANDS = (
 )  # fmt: skip
 
 
+@pytest.mark.parametrize("has_extras", [True, False])
 @pytest.mark.parametrize("command", COMMANDS)
-async def test_no_answer_makes_markup_of_what_was_typed(command: str) -> None:
+async def test_no_answer_makes_markup_of_what_was_typed(command: str, has_extras: bool) -> None:
     """Every answer that can be made from the words alone, sent as the handler sends it: to the response address."""
     told: list[Message] = []
 
@@ -125,8 +127,8 @@ async def test_no_answer_makes_markup_of_what_was_typed(command: str) -> None:
     handler.background = SimpleNamespace(begin=lambda work, _: begun.append(work))
     known = Inventory({"n1": Node("n1", "10.0.0.1")}, "nodes.toml")
     nothing: Any = None
-    captures = CaptureChat(nothing, nothing, known)
-    handler.others = (captures,)
+    of_extras = (FleetCards(nothing, nothing, nothing, nothing), CaptureChat(nothing, nothing, known))
+    handler.others = of_extras if has_extras else ()
     says = help_text(handler.others)
     for form in FORMS:
         told.clear()

@@ -22,15 +22,15 @@ from bot.domain.entry import WAVES, Head, OwnEvent
 from bot.domain.errors import BudgetSpent, CannotTell, UsageError, WaveHeld
 from bot.domain.events import AlertReceived, Approved, PlanProposed, StepStarted, Triaged
 from bot.domain.policy import Limits
+from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.slack_cards import FleetCards
 from bot.extras.waves.events import TurnGiven, WaveApproved, WaveMember, WaveProposed
 from bot.extras.waves.settings import WaveSettings
 from bot.extras.waves.store import Waves
 from bot.extras.waves.wave import stages_of
 from bot.ledger import Database, Ledger, audit
 from bot.ledger.entries import insert_entry, sealed
-from bot.response.fleet.ask import FleetAsk
 from bot.seats import Extra, Rules
-from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.parts import MessageTarget
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 
@@ -202,7 +202,7 @@ def test_only_known_kinds_are_stepped_over(database: Database, without: tuple[Ex
 
 def test_plan_is_no_button_where_nothing_cures_many() -> None:
     nothing: Any = None
-    cards = FleetCards(nothing, nothing, nothing, nothing, nothing, nothing, nothing)
+    cards = FleetCards(nothing, nothing, nothing, nothing)
     plan = FleetAsk(("*",), ("leaked-memory-cgroups",), kind="wave")
     with pytest.raises(UsageError, match="does not know that button"):
         asyncio.run(cards.propose(plan, "key", MessageTarget("C1"), ASKER))
