@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from bot.domain.chat_request import ChatRequest
     from bot.domain.contracts import Listener
@@ -85,10 +85,18 @@ class Drains(Protocol):
 
 
 class Chat(Protocol):
-    """Takes what comes from an extra's own cards in a chat: clicks, dialogs, and work that an earlier run began."""
+    """Takes what comes from an extra's own cards in a chat: clicks, dialogs, and work that an earlier run began.
+
+    One that has the methods of `bot.surfaces.slack.requests.Typed` also takes what people type after `/zombie`.
+    """
+
+    @property
+    def family(self) -> str:
+        """Return what the actions of its buttons begin with that are counted as one where a click is refused, or ""."""
+        ...
 
     def is_about(self, action: str, value: str) -> bool:
-        """True for a button or a dialog of its cards."""
+        """True for a button or a dialog of its cards, and for a button of the bot's own that its door names."""
         ...
 
     async def ask(self, click: Any) -> None:
@@ -104,6 +112,41 @@ class Chat(Protocol):
         ...
 
 
+class Counts(Protocol):
+    """Gauges of an extra, read from the record at each scrape of `/metrics`, in one transaction with all others."""
+
+    @property
+    def gauges(self) -> Mapping[str, tuple[str, tuple[str, ...]]]:
+        """Return what each says, and its labels, by its name."""
+        ...
+
+    def read(self, connection: Any, /) -> Mapping[str, Mapping[tuple[str, ...], float]]:
+        """Return the present values, by gauge, and by the values of its labels."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CureRequest:
+    """Somebody wants many nodes cured of these causes, which were found by these selectors.
+
+    Shape: the same `key` is the same request.
+    """
+
+    selectors: tuple[str, ...]
+    causes: tuple[str, ...]
+    key: str
+    channel: str
+    by: str
+
+
+class Cures(Protocol):
+    """Proposes a cure for many nodes, on a card of its own."""
+
+    async def begin(self, request: CureRequest, nodes: Sequence[Node]) -> None:
+        """Begin. Raises: LedgerError."""
+        ...
+
+
 @runtime_checkable
 class Rules(Protocol):
     """A table of an extra's settings that is part of who may act, and for how long."""
@@ -114,27 +157,58 @@ class Rules(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """What happened, when, and who says so: a line of the timeline in a report.
+
+    Shape: `at` is on the record's clock; `error` is how far it may be off, None where nobody measured it, zero where it
+    comes from the record's own clock.
+    """
+
+    at: datetime
+    source: str
+    what: str
+    words: str
+    error: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture in a report, as PNG; `alt` says in words what it shows."""
+
+    png: bytes
+    alt: str
+
+
+@dataclass(frozen=True, slots=True)
 class Extra:
     """What can be left out.
 
-    Shape: `about` completes “… is left out”. `needs` are the extras without which it is left out, too. `commands` are
-    modules by the words of what their `add(commands)` adds: a command, or a verb of one of the core's. `settings` are
-    its tables of zombie.toml, each with the dataclass of its keys (`bot/domain/setting.py`), which `Settings.of`
-    returns; one of `Rules` is part of the policy. `explains` names a function of the running bot (`bot.app.bot.Bot`)
-    that returns `Explains`. `thread_files` names one that returns the kinds of files that it adds to cards' threads
-    (`bot.surfaces.slack.thread_files.ThreadFileKind`). `serves` names one that returns its work, or None where it is
-    not set up. `serves_alone` names a function that serves it where no chat is set up: of settings, inventory, the
-    record's address and the environment; it returns the exit status, or None. `reads_more` names a function of the
-    running bot that returns what reads more of a node (`ReadsMore`), or None where it is not set up. `looks` names a
-    function of settings, some nodes and the clock that returns what `doctor` checks (`DoctorChecks` of
-    `bot/surfaces/member.py`).
+    Shape: `about` completes “… is left out”. `needs` are the extras without which it is left out, too. `commands`
+    are modules by the words of what their `add(commands)` adds: a command, or a verb of one of the core's.
+    `settings` are its tables of zombie.toml, each with the dataclass of its keys (`bot/domain/setting.py`), which
+    `Settings.of` returns, or `Settings.every` where it is one of `Several`; one of `Rules` is part of the policy.
+    `buttons` are the action_ids of buttons on incidents' cards that are there with it. `explains` names a function
+    of the running bot (`bot.app.bot.Bot`) that returns `Explains`. `thread_files` names one that returns the kinds
+    of files that it adds to cards' threads (`bot.surfaces.slack.thread_files.ThreadFileKind`). `serves` names one
+    that returns its work, or None where it is not set up. `serves_alone` names a function that serves it where no
+    chat is set up: of settings, inventory, the record's address and the environment; it returns the exit status, or
+    None. `reads_more` names a function of the running bot that returns what reads more of a node (`ReadsMore`), or
+    None where it is not set up. `looks` names a function of settings, some nodes and the clock that returns what
+    `doctor` checks (`DoctorChecks` of `bot/surfaces/member.py`).
 
     `holds` names what may hold a step, asked in the transaction that begins it: a function of the connection, the
-    incident, whether nothing of its plan has begun, and the time; it raises Refused. `follows` names what
+    incident, whether nothing of its plan has begun, and the time; it raises Refused. `doubts` names
+    what, made without arguments for each open record, is called with its connection, and returns a function of a policy
+    and a cause that says why no plan of it is offered or approved, empty where they are
+    (`bot.domain.claim.Doubts`). `follows` names what
     follows the extra's own streams in an audit (`bot.ledger.audited_stream.Follower`). `chat` names a function of the
-    running bot and of what decisions there use (`SlackContext`) that returns its `Chat`. `cures` names a function of
-    the running bot that returns what proposes a cure for many nodes, when somebody presses *Plan* on a sweep's card
-    (`bot.surfaces.slack.fleet_cards.Cure`).
+    running bot and of what decisions there use (`SlackContext`) that returns its `Chat`. `asks` names a function of
+    the running bot that returns its question about each verdict of a closed card
+    (`bot.surfaces.view.context.ClosingQuestion`), whose answers its `chat` takes. `counts` names one that returns its
+    `Counts`. `cures` names one that returns what proposes a cure for many nodes (`Cures`), for an extra that finds
+    such. `rights` names a function that returns the argument lists that it runs as root on nodes, for `sudoers
+    --profile`. `reports` names a function of the record's database, an incident, its entries and when it ended that
+    yields what a report of it shows beside the record: `Moment` and `Picture`.
     """
 
     name: str
@@ -143,6 +217,7 @@ class Extra:
     needs: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, type[Any]] = field(default_factory=dict)
+    buttons: tuple[str, ...] = ()
     explains: Named = ""
     thread_files: Named = ""
     serves: Named = ""
@@ -150,9 +225,14 @@ class Extra:
     reads_more: Named = ""
     looks: Named = ""
     holds: Named = ""
+    doubts: Named = ""
     follows: Named = ""
     chat: Named = ""
+    asks: Named = ""
+    counts: Named = ""
     cures: Named = ""
+    rights: Named = ""
+    reports: Named = ""
 
 
 def loaded(named: Named) -> Any:

@@ -18,7 +18,7 @@ from bot.domain.batch import Sampling
 from bot.domain.case import KeptCases
 from bot.domain.contracts import ActingLedger, Transport
 from bot.domain.errors import MissingFile, SettingsError
-from bot.domain.mute import MuteRecord
+from bot.domain.mute_record import MuteRecord
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.protected import is_protected

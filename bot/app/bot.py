@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bot.app.acting import Acting, acting
 from bot.app.alerts import Alerts, alerts, rules_of
@@ -33,10 +33,12 @@ from bot.surfaces import SURFACES
 from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.check_cards import CheckCards
-from bot.surfaces.slack.member import SlackTokens
+from bot.surfaces.slack.tokens import SlackTokens
 
 if TYPE_CHECKING:
     from bot.app.slack_desk import SlackDesk
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -59,6 +61,7 @@ class Bot:
     sources: Sequence[Source] = SOURCES
     surfaces: Sequence[SurfaceMember] = SURFACES
     extras: Sequence[Extra] = ()
+    _made: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def log(self) -> Log:
@@ -84,6 +87,13 @@ class Bot:
             if made is not None:
                 found.append(made)
         return found
+
+    def once(self, make: Callable[[Bot], T]) -> T:
+        """Return what that makes of this bot; it is made once, for all seats of an extra."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: T = self._made[make]
+        return made
 
     @cached_property
     def notices(self) -> NoticeBoard:
@@ -120,7 +130,7 @@ class Bot:
     @cached_property
     def metered(self) -> Metering:
         """The metrics."""
-        return metering(self.settings, self.json_log, self.stores)
+        return metering(self.settings, self.json_log, self.stores, self.seated("counts"))
 
     @cached_property
     def posting(self) -> SlackPosting:

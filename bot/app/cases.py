@@ -13,7 +13,7 @@ from bot.actions import ACTIONS
 from bot.app.check import PROGRAM, Check
 from bot.app.parts import now
 from bot.domain.batch import Sampling
-from bot.domain.case import FORM, Case, Head, RecordedVerdict
+from bot.domain.case import FORM, Case, Head
 from bot.domain.change import Change, changed_playbook
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead, CaseError
@@ -22,7 +22,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.probe import Probe
 from bot.domain.safe_text import Redactor, one_line
-from bot.domain.verdict import Verdict, without_secrets
+from bot.domain.verdict import Verdict, recorded, without_secrets
 from bot.probes.profile import profiled
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
@@ -60,7 +60,7 @@ class Recording:
         node = next(node for node in what.nodes if node.name == verdict.node)
         taken_at, traits = (snapshot.taken_at, snapshot.traits) if snapshot is not None else (now(), {})
         head = replace(what.triage().head(node, what.playbook, taken_at, traits), unreachable=heard.failed)
-        return Case(head, tuple(heard.runs), heard.asked, RecordedVerdict.of(verdict) if self._judges else None)
+        return Case(head, tuple(heard.runs), heard.asked, recorded(verdict) if self._judges else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def _remarks(case: Case, playbook: Playbook, verdict: Verdict, is_changed: bool)
         remarks.append(
             f"It was recorded with another {playbook.name} ({head.playbook_digest[:12]}…) than there is now."
         )
-    differs = () if is_changed or case.judged is None else case.judged.differs_from(verdict)
+    differs = () if is_changed or case.judged is None else case.judged.differs_from(recorded(verdict))
     if differs:
         remarks.append(f"It was judged differently when it was recorded, by {head.program}: {'; '.join(differs)}.")
     return tuple(one_line(remark, 400) for remark in remarks)  # a case may come from an untrusted place

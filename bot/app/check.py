@@ -17,7 +17,7 @@ from bot.domain.batch import Sampling
 from bot.domain.contracts import Listener, Progress, Transport
 from bot.domain.errors import UsageError
 from bot.domain.growth import CountSample, Growth
-from bot.domain.mute import MuteRecord
+from bot.domain.mute_record import MuteRecord
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.safe_text import Redactor

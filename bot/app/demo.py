@@ -33,7 +33,7 @@ from bot.domain.node import Node
 from bot.domain.verdict import Verdict
 from bot.settings import Settings
 from bot.surfaces.document import document
-from bot.surfaces.slack.member import SlackTokens
+from bot.surfaces.slack.tokens import SlackTokens
 from bot.surfaces.text import headline, verdict_text
 from bot.surfaces.view.plan_words import PlanWords
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bot.domain.claim import Doubts
 from bot.domain.errors import CannotTell, SettingsError
 from bot.domain.nearest import did_you_mean
 from bot.domain.safe_text import one_line
@@ -139,6 +140,20 @@ def _holder(name: str, holds: Named) -> Callable[..., object]:
     return found
 
 
+def doubters_of(extras: Sequence[Extra]) -> list[Callable[..., Doubts]]:
+    """Return what may doubt a cause, for one open record; one that cannot be loaded doubts every cause."""
+    return [_doubter(extra.name, extra.doubts) for extra in extras if extra.doubts]
+
+
+def _doubter(name: str, doubts: Named) -> Callable[..., Doubts]:
+    try:
+        found: Callable[..., Doubts] = loaded(doubts)()
+    except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra: what it would doubt is not known
+        because = f"Whether its cause is in doubt is for the extra {name} to say, which does not: {not_loaded(no)}"
+        return lambda _: lambda __, ___: because
+    return found
+
+
 def hold_all(*_: object) -> None:
     """Hold a step, in place of an extra that could not be loaded: nobody knows what that would hold."""
     raise CannotTell(
@@ -146,14 +161,19 @@ def hold_all(*_: object) -> None:
     )
 
 
-def followers_of(extras: Sequence[Extra]) -> dict[str, Any]:
-    """Return what follows the extras' own streams in an audit, by the extra's name."""
+def named_by(extras: Sequence[Extra], seat: str) -> dict[str, Any]:
+    """Return what the extras name in a seat, by the extra's name; one that cannot be loaded is left out."""
     found = {}
     for extra in extras:
-        if extra.follows:
-            with contextlib.suppress(Exception):  # whatever is wrong with an extra, the audit goes on without it
-                found[extra.name] = loaded(extra.follows)
+        if named := getattr(extra, seat):
+            with contextlib.suppress(Exception):  # whatever is wrong with an extra, the command goes on without it
+                found[extra.name] = loaded(named)
     return found
+
+
+def rights_of(extras: Sequence[Extra]) -> tuple[tuple[str, ...], ...]:
+    """Return the argument lists that the extras run as root on nodes."""
+    return tuple(argv for rights in named_by(extras, "rights").values() for argv in rights())
 
 
 def _doors(wanted: frozenset[str]) -> Iterator[tuple[str, str | EntryPoint]]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bot.app.acting import acting_rights
+from bot.app.extras import rights_of, shipped
 from bot.app.parts import sudoers
 from bot.lab.lab import SETTINGS, Lab
 from bot.lab.recipe import Recipe
@@ -33,7 +34,7 @@ def recipe(suite: str) -> Recipe:
     """Return the recipe of the nodes' image, with the lines for playbooks, for profiles and for the lab's acting."""
     units = frozenset(tomllib.loads(SETTINGS)["act"]["units"])
     allowed = acting_rights(Settings(act=ActSettings(units=units)))
-    return Recipe.of(sudoers(LOGIN) + capture_text(LOGIN) + acting_text(LOGIN, allowed), suite)
+    return Recipe.of(sudoers(LOGIN) + capture_text(LOGIN, rights_of(shipped().on)) + acting_text(LOGIN, allowed), suite)
 
 
 def say(text: str) -> None:

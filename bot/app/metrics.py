@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from bot import __version__
 from bot.actions import ACTIONS
 from bot.app.json_log import JsonLog
 from bot.app.parts import now
-from bot.app.policy_settings import rules_of_acting
 from bot.app.stores import Stores
 from bot.domain.errors import LedgerError
-from bot.domain.feedback import scores
 from bot.ledger.ledger_counts import LedgerCount, LedgerCounts
 from bot.response.diagnosis.progress import Readings
+from bot.seats import Counts
 from bot.settings import Settings
 from bot.surfaces.metrics import Gauges, IncidentLog, Metrics, Scrape
 
@@ -44,15 +43,17 @@ class Metering:
         json_log: JsonLog,
         counts: ReadTally,
         patience: float = SCRAPE_SECONDS,
+        of_extras: Sequence[Counts] = (),
     ) -> None:
-        """`counts` reads the record's counts; marks of a person under two names count once."""
-        self.metrics = Metrics(__version__, ACTIONS)
+        """`counts` reads the record's counts, those `of_extras` too."""
+        self.metrics = Metrics(
+            __version__, ACTIONS, {name: says for each in of_extras for name, says in each.gauges.items()}
+        )
         self.counted = self.metrics.counted
         self.incident_log = IncidentLog(json_log.log, now())
         self.scrape = Scrape(settings.metrics_token, self.exposition)
         self._tallies = counts
         self._patience = patience
-        self._policy = rules_of_acting(settings)
         self._counting: asyncio.Future[LedgerCount] | None = None
         self._nodes = 0
         self._readings: Readings | None = None
@@ -78,8 +79,7 @@ class Metering:
                 tally.posts_waiting,
                 tally.is_braked,
                 tally.deliveries_given_up,
-                scores(tally.marks, self._policy),
-                tally.waves,
+                tally.of_extras,
             )
         return self.metrics.exposition(standing, accept)
 
@@ -103,11 +103,11 @@ class Metering:
             return None
 
 
-def metering(settings: Settings, json_log: JsonLog, stores: Stores) -> Metering:
-    """Return it for a bot with these stores."""
-    counts = LedgerCounts(stores.database)
+def metering(settings: Settings, json_log: JsonLog, stores: Stores, of_extras: Sequence[Counts] = ()) -> Metering:
+    """Return it for a bot with these stores; extras count, too."""
+    counts = LedgerCounts(stores.database, [each.read for each in of_extras])
 
     async def read() -> LedgerCount:
         return await asyncio.get_running_loop().run_in_executor(stores.threads, counts.read)
 
-    return Metering(settings, json_log, read)
+    return Metering(settings, json_log, read, of_extras=of_extras)

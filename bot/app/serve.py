@@ -12,7 +12,7 @@ from bot.app.stores import open_stores
 from bot.inventory import Inventory
 from bot.seats import Extra, loaded
 from bot.settings import Settings
-from bot.surfaces.slack.member import SlackTokens
+from bot.surfaces.slack.tokens import SlackTokens
 
 
 def serve(

@@ -111,7 +111,6 @@ class Service:
         self._begin(self._renewal.run(), "inventory")
         await note_machines(self._bot.known, self._bot.stores.ledger, self._bot.log)
         self._bot.desk.hear(self._slack.listeners)
-        self._begin(self._bot.desk.captures.keeper.run(), "captures")
         self._engine.start()  # approved plans go on even without Slack
         self._bot.alerts.start()
         if self._bot.pagerduty is not None:
@@ -165,7 +164,6 @@ class Service:
         self._not_yet = ""
         self._bot.log("ready", by="socket" if self._slack.by_socket else "http")
         self._begin(self._upkeep.run(), "upkeep")
-        self._begin(self._bot.desk.sweeps.run(), "scheduled sweeps")
 
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._tasks.append(asyncio.create_task(work, name=name))

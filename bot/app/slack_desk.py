@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.app.fleet import fleet_runner
-from bot.app.parts import now, ssh_transport
+from bot.app.parts import now
 from bot.app.slack_acting import SlackActing, slack_acting
-from bot.app.slack_captures import SlackCaptures, slack_captures
-from bot.app.sweeps import Sweeps, scheduled
-from bot.app.upkeep import post_digest
 from bot.response.diagnosis.requests import CheckRequests
 from bot.surfaces.slack.askers import Askers, groups_among
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_handler import CommandHandler
 from bot.surfaces.slack.ephemeral import Ephemeral
-from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import Listeners
 from bot.surfaces.slack.member import SLACK
+from bot.surfaces.slack.requests import Typed
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -27,12 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SlackDesk:
-    """The parts that a service needs; `sweeps` and the keeper of `captures` work by themselves."""
+    """The parts that a service needs."""
 
     commands: CommandHandler
     acting: SlackActing
-    captures: SlackCaptures
-    sweeps: Sweeps
 
     def hear(self, listeners: Listeners) -> None:
         """Take what Slack delivers from now on."""
@@ -41,65 +34,22 @@ class SlackDesk:
 
 def slack_desk(bot: Bot) -> SlackDesk:
     """Put it together."""
-    settings, known, stores, acts, log = bot.settings, bot.known, bot.stores, bot.acting, bot.log
-    slack, poster, work = bot.posting.connection, bot.posting.poster, bot.posting.work
-    policy, playbooks, kept = acts.policy, acts.playbooks, stores.chat_requests
+    settings, stores, slack, log = bot.settings, bot.stores, bot.posting.connection, bot.log
     may_ask, of_groups = settings.policy.askers, groups_among(settings.policy.askers)
     asking = slack.people({f"{SLACK}:{group}" for group in of_groups})
     askers = Askers(slack, asking, bot.timing.clock, may_ask, settings.slack.checks_per_person)
     requests = CheckRequests(stores.ledger, stores.leases, bot.checking.diagnosis, now, log)
-    opener = CheckOpener(requests, bot.cards, playbooks.get().name)
-    runner = fleet_runner(settings, known, playbooks, ssh_transport(bot.environment), bot.environment, stores.ledger)
-    sweeps = Sweeps(
-        scheduled(settings.sweeps, playbooks.get()),
-        runner,
-        kept,
-        stores.readings,
-        stores.sweeps,
-        partial(post_digest, poster),
-        now,
-        log,
-    )
-    cure = next(iter(bot.seated("cures")), None)
-    fleet = FleetCards(runner, poster, opener, askers, work, log, kept, cure)
-    captures = slack_captures(bot)
-    decisions = slack_acting(
-        slack,
-        poster,
-        stores.outbox,
-        stores.ledger,
-        policy,
-        acts.responder,
-        bot.timing,
-        log,
-        work,
-        bot.notices,
-        bot.checking.scheduler,
-        deliveries=stores.inbox,
-        chat_requests=kept,
-        known=known,
-        askers=askers,
-        picker=bot.alerts,
-        profiles=captures.profiles,
-        opener=opener,
-        pagerduty=bot.pagerduty,
-        fleet=fleet,
-        links=settings.links,
-        captures=captures.cards,
-        absent=bot.posting.absent,
-        chats=partial(bot.seated, "chat"),
-    )
+    opener = CheckOpener(requests, bot.cards, bot.playbooks.get().name)
+    decisions = slack_acting(bot, askers, opener)
     commands = CommandHandler(
-        known,
+        bot.known,
         opener,
         decisions.orders,
         Ephemeral(slack.calls, bot.timing, log),
-        work,
+        bot.posting.work,
         settings.slack.channels,
         askers,
-        kept,
-        fleet,
-        captures.profiles,
-        captures.cards,
+        stores.chat_requests,
+        [chat for chat in decisions.chats if isinstance(chat, Typed)],
     )
-    return SlackDesk(commands, decisions, captures, sweeps)
+    return SlackDesk(commands, decisions)

@@ -13,16 +13,15 @@ from bot.domain.verdict import Verdict
 from bot.response.intake.intake import why_nothing_in_storm
 from bot.seats import Explains
 from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.blocks import REPORT
+from bot.surfaces.slack.blocks import OF_EXTRAS
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.report_file import REPORT as REPORT_FILE
-from bot.surfaces.slack.sketch_file import SketchFile
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.thread_files import ThreadFiles
 from bot.surfaces.slack.why_replies import WhyReplies
+from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 
 if TYPE_CHECKING:
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
 class SlackPosting:
     """The parts by which everything is posted.
 
-    Shape: when the bot stops, `work` is finished, and `watching` is cancelled at once. `absent` are buttons of extras
-    that are left out.
+    Shape: when the bot stops, `work` is finished, and `watching` is cancelled at once. `view` is what
+    all cards have in common.
     """
 
     connection: SlackConnection
@@ -42,7 +41,7 @@ class SlackPosting:
     pictures: Pictures
     work: Background
     watching: Background
-    absent: frozenset[str]
+    view: ViewContext
 
 
 def slack_posting(bot: Bot) -> SlackPosting:
@@ -51,12 +50,13 @@ def slack_posting(bot: Bot) -> SlackPosting:
     connection = SlackConnection(bot.tokens, timing, now, log, bot.json_log.logger("slack"), bot.metered.counted)
     pictures = Pictures(connection.uploads, stores.outbox, timing, now, log)
 
-    of_extras = [kind for kinds in bot.seated("thread_files") for kind in kinds]
-    kinds = (*of_extras, SketchFile())
-    absent = frozenset() if any(kind.prefix == REPORT_FILE for kind in kinds) else frozenset((REPORT,))
+    kinds = [kind for kinds in bot.seated("thread_files") for kind in kinds]
+    absent = OF_EXTRAS.difference(*(extra.buttons for extra in bot.extras))
     files = ThreadFiles(kinds, connection.uploads, stores.outbox, timing, now, log)
     poster = Poster(connection.calls, stores.outbox, timing, now, log, pictures, files)
-    return SlackPosting(connection, poster, pictures, Background(log), Background(log), absent)
+    asks = tuple(bot.seated("asks"))
+    view = ViewContext(words=PlanWords(ACTIONS), links=bot.settings.links, absent=absent, asks=asks)
+    return SlackPosting(connection, poster, pictures, Background(log), Background(log), view)
 
 
 def check_cards(bot: Bot) -> CheckCards:
@@ -79,5 +79,4 @@ def check_cards(bot: Bot) -> CheckCards:
         return [sentence for each in explains for sentence in await each(verdict)]
 
     whys = WhyReplies(explain, posting.poster, posting.work, posting.pictures) if explains else None
-    words, links = PlanWords(ACTIONS), bot.settings.links
-    return CheckCards(posting.poster, storms, words, links, whys, posting.pictures, posting.absent)
+    return CheckCards(posting.poster, storms, posting.view, whys, posting.pictures)

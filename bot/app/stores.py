@@ -8,14 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.app.extras import holders_of
+from bot.app.extras import doubters_of, holders_of
 from bot.app.parts import runner_name
-from bot.domain.case import CaseStore, Readings, SweepReports
+from bot.domain.case import CaseStore
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Leases, Outbox
 from bot.domain.defaults import DELIVERIES_KNOWN_FOR
+from bot.domain.growth import Readings
 from bot.domain.intake_contracts import DedupStore, Inbox
-from bot.ledger import Database, Ledger, ReadingStore, SweepStore, on_threads
+from bot.ledger import Database, Ledger, ReadingStore, on_threads
 from bot.ledger import KeptCases as BlockingKeptCases
 from bot.ledger import Leases as BlockingLeases
 from bot.ledger import Outbox as BlockingOutbox
@@ -49,7 +50,6 @@ class Stores:
     chat_requests: ChatRequests
     kept_cases: CaseStore
     readings: Readings
-    sweeps: SweepReports
     database: Database
     threads: ThreadPoolExecutor
 
@@ -58,7 +58,8 @@ class Stores:
 def open_stores(
     database_url: str, known_for: timedelta = DELIVERIES_KNOWN_FOR, extras: Sequence[Extra] = ()
 ) -> Iterator[Stores]:
-    """Open them while the block runs; `known_for`: how long handled deliveries are known; `extras` may hold steps.
+    """Open them while the block runs; `known_for`: how long handled deliveries are known; `extras` may hold steps
+    and doubt causes.
 
     Raises: SettingsError, LedgerUnavailable.
     """
@@ -71,7 +72,7 @@ def open_stores(
         leases = BlockingLeases(database, runner, presence=Presence(database, runner))
         yield Stores(
             runner,
-            on_threads(Ledger(database, holders=holders_of(extras)), threads),
+            on_threads(Ledger(database, holders=holders_of(extras), doubters=doubters_of(extras)), threads),
             on_threads(BlockingOutbox(database, leases=leases, of_others=PARTS_OF_OTHERS), threads),
             on_threads(leases, threads),
             on_threads(BlockingInbox(database, runner, leases=leases, known_for=known_for), threads, {"keep": doors}),
@@ -79,7 +80,6 @@ def open_stores(
             on_threads(ChatRequestStore(database, leases), threads, {"keep": doors}),
             on_threads(BlockingKeptCases(database), threads),
             on_threads(ReadingStore(database), threads),
-            on_threads(SweepStore(database), threads),
             database,
             threads,
         )

@@ -1,4 +1,4 @@
-"""What the bot does in Slack at intervals, and the posts of its scheduled sweeps."""
+"""What the bot does in Slack at intervals."""
 
 from __future__ import annotations
 
@@ -9,18 +9,9 @@ from bot.app.parts import now
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError
 from bot.engine import Engine
-from bot.response.fleet.scheduled import Digest, ScheduledSweep
-from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.surface import SlackSurface
-from bot.surfaces.slack.sweep_card import digest_card
 from bot.surfaces.slack.view_submissions import ViewSubmissions
-
-
-async def post_digest(poster: Poster, key: str, sweep: ScheduledSweep, found: Digest) -> None:
-    """Post the digest of a scheduled sweep, once for each `key`."""
-    await poster.enqueue(key, CARD, MessageTarget(sweep.channel), digest_card(sweep, found))
-    poster.finished(key)
 
 
 @dataclass(frozen=True, slots=True)

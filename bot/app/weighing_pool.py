@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import pickle
+import sys
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bot.app.check import Check, in_turn
 from bot.app.parts import now
-from bot.app.pool_process import Answer, Owed, PoolProcess
-from bot.app.weighing_worker import WeighedNode, WeighingJob, WeighingTask, WeighingWorker, squeezed
+from bot.app.weighing_worker import LENGTH, WeighedNode, WeighingJob, WeighingTask, WeighingWorker, packed, squeezed
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.contracts import Concluded, Listener, ProbeAnswered, ReadingStarted
@@ -33,34 +36,37 @@ from bot.response.diagnosis.triage import CpuLock
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
-    from bot.response.fleet.answer import NodeAnswer
-    from bot.response.fleet.sweep import Sweep
 
 AHEAD = 16  # jobs that wait at each: while this process does other things, none stands idle
 IDLE_SECONDS, PAUSE_SECONDS = 0.0005, 0.002
 SQUEEZED_CHARS = 4_000  # of answers that are squeezed together
 FEWEST_SQUEEZED = 300  # nodes at once; fewer hold 100 kB each, and to squeeze them would hold up their logins
 EarlierCounts: TypeAlias = Mapping[str, tuple[CountSample, ...]]
+NONE_EARLIER: EarlierCounts = {}
 LooksOf: TypeAlias = Callable[[str], EarlierCounts]
 HearsWeighed: TypeAlias = Callable[[WeighedNode], None]
+Answer: TypeAlias = "asyncio.Future[Any]"
+Owed: TypeAlias = tuple[WeighingJob, Answer]
+_KEPT = frozenset({"PATH", "LANG", "HOME", "TZ", "TMPDIR"})
+_PROGRAM = "import sys; from bot.app.weighing_worker import main; sys.exit(main())"
 
 
 class WeighingPool:
     """Reads nodes here and has worker processes do the rest; made by `open_pool`."""
 
-    def __init__(self, what: Check, task: WeighingTask, several: int, sweep: Sweep | None = None) -> None:
+    def __init__(self, what: Check, here: WeighingWorker, several: int) -> None:
+        """`here` thinks in this process, and has the task of the others."""
         self._what = what
-        self._task = task
+        self._here = here
         self._workers: list[PoolProcess] = []
         self._hearing: list[asyncio.Task[None]] = []
         self._started = asyncio.Event()
         self._most_given = AHEAD * several
         self._waiting: deque[Owed] = deque()
-        self._given: dict[asyncio.Task[WeighedNode | NodeAnswer], Answer] = {}
+        self._given: dict[asyncio.Task[Any], Answer] = {}
         self._reading = 0  # nodes that have not said all yet
         self._helping: asyncio.Task[None] | None = None
         self._first: tuple[Node, datetime, Sequence[bytes]] | None = None  # what the first that answers says
-        self._here = WeighingWorker(task, what.playbook, sweep)
         asked = [(probe.name, command) for probe in what.playbook.probes for command in probe.commands]
         self._batch = Batch.of(asked, what.sampling, together=True)
         self._squeezes = what.parallel >= FEWEST_SQUEEZED
@@ -80,7 +86,7 @@ class WeighingPool:
         try:
             with contextlib.suppress(OSError):  # a limit of processes, or of memory
                 for _ in range(several):
-                    self._workers.append(each := await PoolProcess.begun(self._task))
+                    self._workers.append(each := await PoolProcess.begun(self._here.task))
                     self._hearing.append(asyncio.create_task(self._hear(each)))
         finally:
             self._started.set()
@@ -109,28 +115,17 @@ class WeighingPool:
         await asyncio.gather(*working, *ended, return_exceptions=True)
 
     async def judged(self, node: Node, heard: Listener, looks: EarlierCounts) -> WeighedNode:
-        """Read a node and return its verdict; an unreachable node has a verdict too.
+        """Read a node and return its verdict; as `weigh`, and `heard` is told of the verdict too."""
+        weighed: WeighedNode = await self.weigh(node, heard, looks)
+        heard(Concluded(weighed.verdict))
+        return weighed
+
+    async def weigh(self, node: Node, heard: Listener = lambda event: None, looks: EarlierCounts = NONE_EARLIER) -> Any:
+        """Read a node and return what comes of that, also of one that is unreachable.
 
         Shape: `looks` are the counts of the node before, by cause.
         Raises: UsageError when a key or known_hosts file is missing.
         """
-        weighed = await self._weigh(node, heard, looks)
-        assert isinstance(weighed, WeighedNode)
-        heard(Concluded(weighed.verdict))
-        return weighed
-
-    async def answer(self, node: Node) -> NodeAnswer:
-        """Read a node and return its answer in a sweep; an unreachable node is an answer too.
-
-        Raises: UsageError when a key or known_hosts file is missing.
-        """
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        answer = await self._weigh(node, lambda event: None, {})
-        assert not isinstance(answer, WeighedNode)
-        return replace(answer, seconds=loop.time() - began)
-
-    async def _weigh(self, node: Node, heard: Listener, looks: EarlierCounts) -> WeighedNode | NodeAnswer:
         self._reading += 1
         try:
             job = replace(await self._answers(node, heard), mutes=await self._mutes(), looks=looks)
@@ -153,7 +148,7 @@ class WeighingPool:
             self._given[asked] = answer
             asked.add_done_callback(self._came)
 
-    def _came(self, asked: asyncio.Task[WeighedNode | NodeAnswer]) -> None:
+    def _came(self, asked: asyncio.Task[Any]) -> None:
         _handed_over(self._given.pop(asked), asked)
         self._give_out()
 
@@ -216,7 +211,7 @@ class WeighingPool:
         except LedgerError:  # as everywhere: then nothing counts as accepted
             return ()
 
-    async def _asked(self, job: WeighingJob) -> WeighedNode | NodeAnswer:
+    async def _asked(self, job: WeighingJob) -> Any:
         """Have it weighed by the process that has least to do, and here where none is left."""
         await self.started()
         there = [each for each in self._workers if not each.is_gone]
@@ -270,7 +265,7 @@ async def check_in_pool(
     playbook = what.playbook
     task = WeighingTask(playbook.name, playbook.digest, what.folders, what.sampling, what.draining, tells_json)
     pause = what.sampling.window / 2 if after is None else after
-    async with open_pool(what, task, several, pause) as pool:
+    async with open_pool(what, WeighingWorker(task, playbook), several, pause) as pool:
 
         async def judge(node: Node, told: Listener) -> None:
             concluded(await pool.judged(node, told, looks_of(node.name) if tells_json else {}))
@@ -280,13 +275,13 @@ async def check_in_pool(
 
 @asynccontextmanager
 async def open_pool(
-    what: Check, task: WeighingTask, several: int, after: timedelta = timedelta(0), sweep: Sweep | None = None
+    what: Check, here: WeighingWorker, several: int, after: timedelta = timedelta(0)
 ) -> AsyncIterator[WeighingPool]:
-    """Start so many processes after that time, for the length of a block; `sweep` is that of the task's question.
+    """Start so many processes with the task of `here` after that time, for the length of a block.
 
     Where none can be started, all is weighed here.
     """
-    pool = WeighingPool(what, task, several, sweep)
+    pool = WeighingPool(what, here, several)
     starting = asyncio.create_task(pool.start(several, after))
     try:
         yield pool
@@ -294,3 +289,69 @@ async def open_pool(
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
         await pool.stop()
+
+
+# --- a process that weighs, and the jobs that it has not answered yet
+
+
+@dataclass(slots=True)
+class PoolProcess:
+    """A running process; it thinks about its jobs in the order in which it was given them."""
+
+    process: asyncio.subprocess.Process
+    is_gone: bool = False
+    _owed: deque[Owed] = field(default_factory=deque)
+
+    @classmethod
+    async def begun(cls, task: WeighingTask) -> PoolProcess:
+        """Start a process for a task.
+
+        Raises: OSError where a limit of processes, or of memory, is reached.
+        """
+        pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+        command, environment = (sys.executable, "-P", "-c", _PROGRAM), _environment(os.environ)
+        # A session of its own: Ctrl-C is meant for this process, which keeps what came.
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=pipe, stdout=pipe, stderr=none, start_new_session=True, env=environment
+        )
+        assert process.stdin is not None
+        process.stdin.write(packed(task))
+        return cls(process)
+
+    def ask(self, job: WeighingJob) -> Answer:
+        """Give it a job, and return what its answer will be."""
+        answer: Answer = asyncio.get_running_loop().create_future()
+        self._owed.append((job, answer))
+        assert self.process.stdin is not None
+        self.process.stdin.write(packed(job))
+        return answer
+
+    @property
+    def owes(self) -> int:
+        """How many answers it owes."""
+        return len(self._owed)
+
+    def untouched(self) -> list[Owed]:
+        """Return the jobs that have no answer, apart from that which it thinks about now."""
+        return [(job, answer) for job, answer in islice(self._owed, 1, None) if not answer.done()]
+
+    async def hear(self) -> list[Owed]:
+        """Take its answers until it ends; return what it still owes then."""
+        assert self.process.stdout is not None
+        try:
+            while True:
+                head = await self.process.stdout.readexactly(LENGTH.size)
+                body = await self.process.stdout.readexactly(LENGTH.unpack(head)[0])
+                _, answer = self._owed.popleft()
+                if not answer.done():
+                    answer.set_result(pickle.loads(body))  # of our own process, by a pipe that nobody else has
+        except (asyncio.IncompleteReadError, OSError, IndexError):
+            self.is_gone = True
+        left = [*self._owed]
+        self._owed.clear()
+        return left
+
+
+def _environment(ours: Mapping[str, str]) -> dict[str, str]:
+    """What Python itself needs to start: no token and no way to an agent's keys is handed on."""
+    return {name: value for name, value in ours.items() if name.startswith(("PYTHON", "LD_", "LC_")) or name in _KEPT}

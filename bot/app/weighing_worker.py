@@ -37,19 +37,15 @@ from bot.surfaces.json_converter import JsonConverter
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
-    from bot.response.fleet.answer import NodeAnswer
-    from bot.response.fleet.chunk_request import Question
-    from bot.response.fleet.sweep import Sweep
 
 LENGTH = struct.Struct("!I")
 
 
 @dataclass(frozen=True, slots=True)
 class WeighingTask:
-    """What all jobs of a run have in common.
+    """What all jobs of a run have in common; another kind of task has another kind of worker.
 
     Shape: `digest` is of the playbook as it is used. `tells_json`: each answer has its node's part of the document.
-    With `question` what comes of a job is a node's answer in a sweep.
     """
 
     playbook: str
@@ -58,7 +54,16 @@ class WeighingTask:
     sampling: Sampling
     draining: DrainSettings
     tells_json: bool = False
-    question: Question | None = None
+
+    def worker(self) -> WeighingWorker:
+        """Return what thinks about the jobs in this process. Raises: UsageError where it cannot, as told there."""
+        return WeighingWorker(self, self.same(library(self.folders).get(self.playbook)))
+
+    def same(self, playbook: Playbook) -> Playbook:
+        """Return the playbook. Raises: PlaybookError where it is another than there."""
+        if playbook.digest != self.digest:
+            raise PlaybookError(f"The playbook {self.playbook} is another here.")
+        return playbook
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,34 +124,24 @@ class _Given:
 
 
 class WeighingWorker:
-    """Thinks about jobs in order, exactly like a check or, with `sweep`, like a sweep within a process."""
+    """Thinks about jobs in order, exactly like a check within a process."""
 
-    def __init__(self, task: WeighingTask, playbook: Playbook, sweep: Sweep | None = None) -> None:
-        self._task = task
+    def __init__(self, task: WeighingTask, playbook: Playbook) -> None:
+        self.task = task
         self._playbook = playbook
-        self._sweep = sweep
         self._redactor, self._teller = Redactor(), JsonConverter()
 
-    @classmethod
-    def of(cls, task: WeighingTask) -> WeighingWorker:
-        """Return the worker of this process. Raises: UsageError where the playbook here is another than there."""
-        playbook = library(task.folders).get(task.playbook)
-        sweep = task.question.sweep(playbook, ()) if task.question is not None else None
-        if (playbook if sweep is None else sweep.playbook).digest != task.digest:
-            raise PlaybookError(f"The playbook {task.playbook} is another here.")
-        return cls(task, playbook, sweep)
-
-    async def weigh(self, job: WeighingJob) -> WeighedNode | NodeAnswer:
+    async def weigh(self, job: WeighingJob) -> Any:
         """Return what comes of a job."""
-        given, task = _Given(job), self._task
+        given, task = _Given(job), self.task
         triage = Triage(given, ACTIONS, lambda: job.taken_at, task.sampling, draining=task.draining, mutes=given)
-        if self._sweep is not None:
-            from bot.response.fleet.chunk import ChunkReader
+        return await self.outcome(triage, job)
 
-            return await ChunkReader(triage, self._sweep, 1).answer(job.node)
+    async def outcome(self, triage: Triage, job: WeighingJob) -> Any:
+        """Return the `WeighedNode`; `triage` reads what the node answered."""
         judged = await triage.diagnose(job.node, self._playbook)
         verdict = without_secrets(replace(judged, took=now() - job.taken_at), self._redactor)
-        if not task.tells_json:
+        if not self.task.tells_json:
             return WeighedNode(brief(verdict, again=verdict.status is not Status.HEALTHY))
         growth = growth_of(verdict, self._playbook, job.looks)
         return WeighedNode(brief(verdict), node_text(node_document(verdict, None, self._teller, growth)))
@@ -169,7 +164,7 @@ def _taken(stream: BinaryIO) -> Any:
 def main() -> int:
     """Think until stdin ends; 2 where the playbook here is another than there."""
     try:
-        worker = WeighingWorker.of(_taken(sys.stdin.buffer))
+        worker = _taken(sys.stdin.buffer).worker()
     except UsageError:
         return 2
     collect_garbage_less_often(MANY)

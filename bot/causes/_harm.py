@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bot.causes import _cgroup_ids, _recent
+from bot.causes import _recent
 from bot.causes._figures import memory, percent
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_cores
 from bot.causes._packet_waits import waits_on
 from bot.causes._starvation import held_by_another, starvation
 from bot.domain.cause import Tuning
+from bot.domain.growth import HarmAt
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence
 from bot.probes.cgroups import CgroupsReading
@@ -24,6 +25,9 @@ from bot.probes.reclaim import ReclaimReading
 
 # Until 5.8 each read of v1 memory.numa_stat summed per-CPU counters over the whole tree, dying cgroups included.
 CHEAP_WALK_SINCE = (5, 8)
+# 73f576c04b94 ("mm: memcontrol: fix cgroup creation failure after many small jobs"): since then a cgroup that is
+# removed gives its id back at once. Before, dying ones kept theirs.
+GIVEN_BACK_SINCE = (4, 8)
 _SAME_STALL = 180.0  # seconds: lines closer than that belong to the same stall
 _BYSTANDERS = ("swapper", "ksoftirqd", "migration", "watchdog")  # processes that a stall names as waiting
 
@@ -281,13 +285,46 @@ def kib_each(snapshot: Snapshot, tuning: Mapping[str, float]) -> float:
 
 
 def _ids_spent(snapshot: Snapshot, dying: int, tuning: Tuning) -> Harm | Evidence | None:
-    cgroups = snapshot.get(CgroupsReading)
-    refusal = None if isinstance(cgroups, Unread) else _cgroup_ids.refusal(snapshot, cgroups, dying, tuning)
-    if refusal is None:
+    """Judge the last cgroup that the kernel refused to make; None if the log has none.
+
+    It is harm if it was recently, and because dying ones hold nearly all ids, on old kernels only. Live cgroups that
+    use up ids are too-many-live-cgroups.
+    """
+    cgroups, host = snapshot.get(CgroupsReading), snapshot.get(HostReading)
+    events = _recent.told(snapshot, KernelEventKind.CGROUP_EXHAUSTED)
+    refused = _recent.recent(snapshot, (e for e in events if "fork rejected" not in e.text), tuning["recent_hours"])
+    if isinstance(cgroups, Unread) or not refused:
         return None
-    if not refusal.by_dying:
-        return refusal.evidence
-    return Harm("no more cgroups can be made", Confidence.LIKELY, refusal.evidence)
+    alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
+    says = f"the kernel refused to make a cgroup, {_recent.ago(snapshot, refused[-1])}"
+    keep = not isinstance(host, Unread) and (0, 0) < host.kernel_version < GIVEN_BACK_SINCE
+    spent = alive + dying >= tuning["ids_live_many"]
+    if keep and spent and _recent.surely_within(snapshot, refused, tuning["harm_minutes"]):
+        says += f"; before 4.8 dying ones keep their ids, and {alive + dying:,} of 65,535 are in use"
+        evidence = Evidence("cgroup-ids-spent", "kernel_log", says, _recent.lines(refused))
+        return Harm("no more cgroups can be made", Confidence.LIKELY, evidence)
+    why = "from 4.8 on they have given their ids back"
+    if keep:
+        why = "that is too long ago, or at an unknown time" if spent else f"{alive + dying:,} of 65,535 ids are in use"
+    says += f"; not attributed to the dying cgroups: {why}"
+    return Evidence("cgroup-refused", "kernel_log", says, _recent.lines(refused))
+
+
+def ahead(snapshot: Snapshot, tuning: Mapping[str, float]) -> HarmAt | None:
+    """Return the lowest number of dying cgroups that would do harm here, and the harm; None if not known."""
+    cgroups, reclaim = snapshot.get(CgroupsReading), snapshot.get(ReclaimReading)
+    found: list[HarmAt] = []
+    if isinstance(cgroups, Unread):
+        return None
+    if walk_of(snapshot, cgroups.mode).dear:
+        seconds = tuning["core_held_seconds"]
+        many = 10_000 * seconds / tuning["walk_seconds_per_10000"]
+        found.append(HarmAt(round(many), f"each read of the statistics holds a core for {seconds:g} s"))
+    if not isinstance(reclaim, Unread) and reclaim.mem_total_kib:
+        share = tuning["memory_gone_percent"]
+        many = reclaim.mem_total_kib * share / 100 / kib_each(snapshot, tuning)
+        found.append(HarmAt(round(many), f"they hold {share:g} % of the node's memory"))
+    return min(found, key=lambda harm: harm.value, default=None)
 
 
 # --- What a profile shows of a held core: the walk over memory cgroups, or something else

@@ -14,13 +14,12 @@ fast or the time of the harm is not known; never a reboot alone, and none agains
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.causes import _churn, _dying_share, _harm, _leaker, _loops
+from bot.causes import _churn, _harm, _leaker, _loops
 from bot.causes._figures import count, memory, span
-from bot.causes._harm import Harms, kib_each, walk_of
+from bot.causes._harm import Harms
 from bot.causes._held_cores import held_cores
 from bot.causes._leaker import Blame, Suspect, Suspects
 from bot.causes._reboot_risks import BESIDE, offered_no_reboot, undoing_a_stop
@@ -28,7 +27,7 @@ from bot.causes._starvation import starvation
 from bot.causes._unit_state import WHY_ENDS, keep_from_starting
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
-from bot.domain.growth import Grows, HarmAt
+from bot.domain.growth import Grows
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cgroups import CgroupsReading
@@ -63,7 +62,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         # The directories were not all counted, and no other controller has a count to use instead.
         because = f"at least {alive:,} memory cgroups are alive; how many are dying is not known"
         return Undecided(NAME, because, suspected=True)
-    largest_share = _dying_share.find(cgroups, dying, tuning["unit_share"])
+    largest_share = _leaker.largest_share(cgroups, dying, tuning["unit_share"])
     suspects = snapshot.once(_leaker.find, dying, tuning, largest_share, cgroups.growth)
     blame = _leaker.blame(suspects, cgroups.growth, tuning)
     harms = snapshot.once(_harm.find, cgroups.mode, dying, blame.leaker is not None, tuning)
@@ -97,11 +96,6 @@ def _dying(snapshot: Snapshot) -> float | None:
     if isinstance(cgroups, Unread) or not cgroups.dying_is_known:
         return None
     return cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
-
-
-def _harm_ahead(snapshot: Snapshot, tuning: Mapping[str, float]) -> HarmAt | None:
-    cgroups = snapshot.get(CgroupsReading)
-    return None if isinstance(cgroups, Unread) else ahead(snapshot, cgroups, tuning)
 
 
 def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
@@ -301,25 +295,7 @@ CAUSE = Cause(
     ),
     signature=("cgroups", "host"),
     beside=("profile", "softirq_waits", *dict.fromkeys((*BESIDE, *WHY_ENDS))),
-    grows=Grows("dying memory cgroups", _dying, _harm_ahead),
+    grows=Grows("dying memory cgroups", _dying, _harm.ahead),
     weigh=weigh,
     eased_by=("drop_caches",),
 )
-
-
-# --- The number of dying cgroups from which they would do harm on a node: the nearest kind of harm
-
-
-def ahead(snapshot: Snapshot, cgroups: CgroupsReading, tuning: Mapping[str, float]) -> HarmAt | None:
-    """Return the lowest number of dying cgroups that would do harm here, and the harm; None if not known."""
-    found: list[HarmAt] = []
-    if walk_of(snapshot, cgroups.mode).dear:
-        seconds = tuning["core_held_seconds"]
-        many = 10_000 * seconds / tuning["walk_seconds_per_10000"]
-        found.append(HarmAt(round(many), f"each read of the statistics holds a core for {seconds:g} s"))
-    reclaim = snapshot.get(ReclaimReading)
-    if not isinstance(reclaim, Unread) and reclaim.mem_total_kib:
-        share = tuning["memory_gone_percent"]
-        many = reclaim.mem_total_kib * share / 100 / kib_each(snapshot, tuning)
-        found.append(HarmAt(round(many), f"they hold {share:g} % of the node's memory"))
-    return min(found, key=lambda harm: harm.value, default=None)

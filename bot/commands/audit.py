@@ -92,7 +92,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
     Raises: UsageError when Slack or the record cannot be read.
     """
-    from bot.app.extras import followers_of
+    from bot.app.extras import named_by
     from bot.commands import record
     from bot.domain.safe_text import one_line
     from bot.ledger import audit
@@ -101,7 +101,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     with record.existing(arguments.environ) as database:
         posted = _from_slack(arguments, database) if arguments.from_slack else None
         noted = [*arguments.head, *(posted.heads if posted is not None else ())]
-        found = audit(database, noted, followers_of(arguments.extras.on))
+        found = audit(database, noted, named_by(arguments.extras.on, "follows"))
     counted = f"{found.entries} entries, {found.incidents} incident{'s' * (found.incidents != 1)}"
     for broken in found.broken:
         print(one_line(f"broken: {broken}", 600))
@@ -137,8 +137,8 @@ def _from_slack(arguments: argparse.Namespace, database: Database) -> PostedHead
     from bot.app.parts import now
     from bot.domain.errors import UsageError
     from bot.ledger import Outbox
-    from bot.surfaces.slack.member import SlackTokens
     from bot.surfaces.slack.posted_heads import posted_heads
+    from bot.surfaces.slack.tokens import SlackTokens
 
     settings = options.settings(arguments)
     tokens = SlackTokens.of(*settings.slack.access)

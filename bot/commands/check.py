@@ -356,7 +356,7 @@ def _open(
         finally:
             await parts.cluster.close()
 
-    with record.stores_of(database) as stores:
+    with record.stores_of(database, arguments.extras.serving) as stores:
         asyncio.run(recorded(stores))
 
 

@@ -117,7 +117,7 @@ def muted_now(arguments: argparse.Namespace) -> tuple[Mute, ...]:
     """
     from bot.app.parts import now
     from bot.commands import record
-    from bot.domain.mute import in_force
+    from bot.domain.mute_record import in_force
     from bot.ledger import Ledger
 
     with record.if_there(arguments.environ) as database:

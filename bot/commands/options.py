@@ -76,14 +76,6 @@ def add_nodes(parser: argparse.ArgumentParser, nargs: str) -> None:
     parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace of pod/… and job/…")
 
 
-def add_scheduler(parser: argparse.ArgumentParser) -> None:
-    """Add the options for a scheduler whose workers read the nodes."""
-    group = parser.add_argument_group("several machines")
-    group.add_argument("--scheduler", metavar="URL", help="tls://HOST:PORT, or tcp:// on this machine")
-    for name, what in (("ca", "the authority of all certificates"), ("cert", "this program's own"), ("key", "its key")):
-        group.add_argument(f"--scheduler-{name}", type=Path, metavar="PEM", help=f"for tls://: {what}")
-
-
 def selection(
     arguments: argparse.Namespace, known: Inventory, settings: Settings
 ) -> tuple[tuple[Node, ...], tuple[Node, ...]]:

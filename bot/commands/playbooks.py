@@ -1,4 +1,4 @@
-"""`zombie playbooks`: list the playbooks, check a file, print their schema; `feedback.py` has the verbs about marks."""
+"""`zombie playbooks`: list the playbooks, check a file, print their schema, keep a case as a test of them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import json
 from collections.abc import Sized
 from pathlib import Path
 
-from bot.commands import feedback, options
+from bot.commands import options
 from bot.domain.errors import PlaybookError
 
 _EXAMPLES = """examples:
   zombie playbooks check my-playbook.yaml                   or a folder: every playbook in it
   zombie playbooks schema > playbook.schema.json
-  zombie playbooks stats                                    how often each cause was right, as people marked it
-  zombie playbooks looked-at io-stall --reason "the threshold is 5 s now"
   zombie playbooks keep 7k3m9x2qpv --dir cases/ --expect none    a wrong verdict becomes a test
 """
 
@@ -24,8 +22,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "playbooks",
-        "list the playbooks, check your own, say how often they were right",
-        "List the playbooks, with their probes and causes; check your own; say how often they were right.",
+        "list the playbooks, check your own, keep a case as a test of them",
+        "List the playbooks, with their probes and causes; check your own; keep a case as a test of them.",
         _EXAMPLES,
     )
     options.add_files(parser)
@@ -34,7 +32,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     check = verbs.add_parser("check", help="report what is wrong with a playbook, by line")
     check.add_argument("file", type=Path, metavar="FILE", help="a playbook, or a folder of them")
     check.set_defaults(run=run_check)
-    feedback.add_verbs(verbs)
+    keep = verbs.add_parser("keep", help="keep a case as a test of your playbooks")
+    keep.add_argument("case", type=Path, metavar="ID", help="an incident, or a case's file")
+    keep.add_argument("--dir", type=Path, metavar="DIR", required=True, help="the folder of your cases")
+    keep.add_argument("--expect", metavar="CAUSE|none", required=True, help="what the verdict should name")
+    options.add_files(keep)
+    keep.set_defaults(run=run_keep)
     fields = verbs.add_parser("fields", help="list what conditions may use of each reading")
     fields.add_argument("probe", nargs="?", metavar="PROBE", help="only of this probe")
     fields.set_defaults(run=run_fields)
@@ -100,4 +103,29 @@ def run_schema(arguments: argparse.Namespace) -> int:
     from bot.app.parts import library
 
     print(json.dumps(library().json_schema(), indent=2))
+    return 0
+
+
+def run_keep(arguments: argparse.Namespace) -> int:
+    """Write a case and its expected verdict into a folder for backtests.
+
+    Raises: CaseError when there is no such case, or the folder cannot be written; UsageError for an unknown cause.
+    """
+    from bot.commands import record
+    from bot.commands.mute import known_cause
+    from bot.domain.safe_text import one_line
+    from bot.transport import case_file, expectations
+
+    if arguments.expect != expectations.NONE:
+        known_cause(arguments.expect, options.settings(arguments))
+    case = record.named_case(arguments.environ, arguments.case)
+    is_kept = not arguments.case.exists()  # with its incident
+    of = record.whole_id(arguments.environ, str(arguments.case)) if is_kept else ""
+    folder = case_file.made(arguments.dir)
+    path = case_file.write(folder, case, of)
+    expectations.expect(folder, path.name, arguments.expect)
+    said = "name no cause" if arguments.expect == expectations.NONE else f"name {arguments.expect}"
+    print(f"{path} is stored; a verdict on it should {said} ({folder / expectations.FILE}).")
+    if "backtest" in arguments.extras.commands:
+        print(one_line(options.to_type(arguments, f"Look at it: zombie backtest {folder} --playbooks YOURS"), 300))
     return 0

@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.domain.errors import CaseError, LedgerError, LedgerUnavailable, SettingsError, UnknownIncident, UsageError
-from bot.domain.mute import GivenMutes
+from bot.domain.mute_record import GivenMutes
 from bot.domain.safe_text import one_line
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
     from bot.app.stored_counts import StoredCounts
-    from bot.domain.case import Case, CaseStore, Readings
+    from bot.domain.case import Case, CaseStore
     from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
+    from bot.domain.growth import Readings
     from bot.domain.incident import IncidentSummary
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
@@ -241,7 +242,7 @@ class Stores:
 
 @contextlib.contextmanager
 def stores(environment: Mapping[str, str], *, create: bool = False, extras: Sequence[Extra] = ()) -> Iterator[Stores]:
-    """Open the record; with `create` it need not exist. `extras` may hold steps that are begun here.
+    """Open the record; with `create` it need not exist. `extras` may hold steps that are begun here, and doubt causes.
 
     Raises: LedgerUnavailable when there is none, or it cannot be opened.
     """
@@ -254,10 +255,10 @@ def stores_of(database: Database, extras: Sequence[Extra] = ()) -> Iterator[Stor
     """The stores of an open database; `extras` as of `stores`."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from bot.app.extras import holders_of
+    from bot.app.extras import doubters_of, holders_of
     from bot.ledger import KeptCases, Ledger, ReadingStore, on_threads
 
     with ThreadPoolExecutor(1) as threads:
-        ledger = on_threads(Ledger(database, holders=holders_of(extras)), threads)
+        ledger = on_threads(Ledger(database, holders=holders_of(extras), doubters=doubters_of(extras)), threads)
         cases, readings = (on_threads(store(database), threads) for store in (KeptCases, ReadingStore))
         yield Stores(database, threads, ledger, cases, readings)

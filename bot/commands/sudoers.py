@@ -31,11 +31,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    from bot.app.extras import rights_of
     from bot.app.parts import sudoers
     from bot.response.execution.privilege import capture_text
 
     if arguments.profile:
-        print(capture_text(arguments.user), end="")
+        print(capture_text(arguments.user, rights_of(arguments.extras.on)), end="")
         return 0
     settings = options.settings(arguments)
     print(sudoers(arguments.user, settings.playbooks), end="")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from bot.demo.machine.kernel_log import journal_pairs
 from bot.demo.machine.machine import Machine
 from bot.demo.machine.perf import SYNTHETIC, samples
-from bot.domain.capture_shell import MARK
 
+MARK = "%p"  # what each line begins with, as the script says
 Send = Callable[[bytes], Awaitable[None]]
 
 _NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 from bot.domain.command import Command, Outputs
 from bot.domain.probe import Snapshot, Unread
@@ -228,6 +228,7 @@ class Plan:
     lasting_fix: str = ""
     notes: tuple[str, ...] = ()
     ends: Ends | None = None
+    ALSO_SHOWN: ClassVar = ("digest",)
 
     @property
     def digest(self) -> str:

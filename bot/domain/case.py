@@ -19,11 +19,9 @@ from typing import Any, Protocol
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import CaseError, InventoryError
-from bot.domain.growth import CountSample
 from bot.domain.json_form import NotOfForm, canonical, decoded, lines_of, plain, read, values_in
 from bot.domain.node import valid_name
 from bot.domain.safe_text import one_line, redacted, redacted_text, safe
-from bot.domain.verdict import Verdict
 
 FORM = 2
 MOST_VALUES = 200_000  # of JSON in a case, about: a large node's has ten thousand, and each takes a hundred bytes
@@ -54,7 +52,7 @@ class NotReached:
 
 @dataclass(frozen=True, slots=True)
 class RecordedVerdict:
-    """The verdict that the case was recorded with; `plan` is its plan's digest, empty if it had no plan."""
+    """The part of a verdict that a case keeps; `plan` is its plan's digest, empty if it had no plan."""
 
     status: str
     cause: str = ""
@@ -63,21 +61,8 @@ class RecordedVerdict:
     summary: str = ""
     suspects: tuple[str, ...] = ()
 
-    @classmethod
-    def of(cls, verdict: Verdict) -> RecordedVerdict:
-        """Return the part of a verdict that a case keeps."""
-        return cls(
-            verdict.status.value,
-            verdict.cause or "",
-            verdict.confidence.value if verdict.confidence is not None else "",
-            verdict.plan.digest if verdict.plan is not None else "",
-            verdict.summary,
-            verdict.suspects,
-        )
-
-    def differs_from(self, verdict: Verdict) -> tuple[str, ...]:
+    def differs_from(self, now: RecordedVerdict) -> tuple[str, ...]:
         """Return how another verdict differs, a short text for each difference; figures in sentences may differ."""
-        now = RecordedVerdict.of(verdict)
         pairs = {name: (getattr(self, name), getattr(now, name)) for name in ("status", "cause", "confidence", "plan")}
         return tuple(f"{name}: {_brief(was)} → {_brief(is_)}" for name, (was, is_) in pairs.items() if was != is_)
 
@@ -163,26 +148,6 @@ class CaseStore(KeptCases, Protocol):
 
     async def text(self, incident: str, digest: str) -> str | None:
         """Return the text of a case, None if it was deleted."""
-
-
-class Readings(Protocol):
-    """Counts on nodes over time. Raises: every method raises LedgerUnavailable."""
-
-    async def keep(self, node: str, cause: str, look: CountSample) -> None:
-        """Store a look; storing it again changes nothing."""
-
-    async def looks(self, node: str, cause: str) -> tuple[CountSample, ...]:
-        """Return the latest looks, oldest first."""
-
-
-class SweepReports(Protocol):
-    """The last report of each sweep. Raises: LedgerUnavailable."""
-
-    async def told(self, name: str) -> str:
-        """Return the sweep's last report; empty if there is none."""
-
-    async def tell(self, name: str, told: str) -> None:
-        """Store the sweep's report."""
 
 
 def without_secrets(run: Completed) -> Completed:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from bot.domain.policy import Limits
+from bot.domain.policy import Limits, Policy
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
     from bot.domain.incident import Incident
+
+Doubts: TypeAlias = Callable[[Policy, str], str]  # why a cause's plans are not offered; empty where they are
+
+
+def no_doubts(_: Policy, __: str) -> str:
+    """Say that the plans of any cause are offered."""
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +57,13 @@ class Hold:
 class DecisionRecord:
     """What a decision about an incident's plan depends on, all read at one moment.
 
-    Shape: `pulled` is the pull of the brake that is on, `marks` are what people said of verdicts. `hold` is on the
+    Shape: `pulled` is the pull of the brake that is on, `doubts` say which causes offer no plans. `hold` is on the
     plan's node or machine, `tried` the last incident that began the same plan there; both are None without a plan.
     """
 
     incident: Incident
     pulled: Entry | None
-    marks: tuple[Entry, ...]
+    doubts: Doubts
     hold: Hold | None = None
     tried: str | None = None
 
@@ -66,13 +73,13 @@ class ProposalRecord:
     """What it depends on whether a plan is offered, all read at one moment.
 
     Shape: `tried` is the last incident that began the same plan on its node or machine. `names` are the machine's, none
-    without its machine-id; `nodes` are those of the incident's group. `marks` are what people said of verdicts.
+    without its machine-id; `nodes` are those of the incident's group. `doubts` say which causes offer no plans.
     """
 
     tried: str | None
     names: tuple[str, ...]
     nodes: frozenset[str]
-    marks: tuple[Entry, ...]
+    doubts: Doubts
 
 
 def busy_with(hold: Hold, node: str) -> str:

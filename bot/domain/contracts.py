@@ -16,13 +16,12 @@ from bot.domain.verdict import Verdict
 
 if TYPE_CHECKING:  # ledger types, which a check without a ledger need not load
     from bot.domain.action import Plan
-    from bot.domain.claim import Claim, DecisionRecord, Hold, ProposalRecord
+    from bot.domain.claim import Claim, DecisionRecord, Doubts, Hold, ProposalRecord
     from bot.domain.entry import Append, Entry, Event, Head
     from bot.domain.events import IncidentEvent, StepStarted
     from bot.domain.house_events import NodeReleased, WishRefused
     from bot.domain.incident import Changes, Incident, IncidentSummary
     from bot.domain.post import CardPosts, CardRecord, DuePost, MessageRef, Post, StoredPost
-    from bot.domain.rolling_record import CaptureDecision
 
 
 class Transport(Protocol):
@@ -166,17 +165,8 @@ class Ledger(Protocol):
     async def mutes(self) -> tuple[Entry, ...]:
         """Return every entry that muted or unmuted a cause, oldest first."""
 
-    async def marks(self) -> tuple[Entry, ...]:
-        """Return every entry that says whether a verdict was right, or that a cause was looked at, oldest first."""
-
-    async def captures(self) -> tuple[Entry, ...]:
-        """Return every entry of rolling captures, oldest first."""
-
-    async def append_captures(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
-        """Append what `decide` says about the captures on record, which it reads in the transaction that appends.
-
-        Raises: whatever `decide` raises; then nothing is appended.
-        """
+    async def doubts(self) -> Doubts:
+        """Return which causes offer no plans, as the record stands."""
 
     async def incident(self, stream: str) -> Incident | None:
         """Return the incident folded from a stream's entries, None if there is no such stream.

@@ -16,7 +16,6 @@ STORM_ALERTS = 20
 STORM_WINDOW = timedelta(minutes=5)
 CHECKS_EACH_AT_ONCE = 10  # nodes that are read at once for each person
 DRAIN_DEADLINE = timedelta(minutes=10)
-CAPTURES_AT_ONCE, CAPTURE_HOURS, CAPTURES_A_DAY = 3, 24, 6
 DELIVERIES_KNOWN_FOR = timedelta(days=30)  # PagerDuty retries for two days; a later repetition counts as new
 
 # The longest time within which a reboot for a cause is not offered again; the record has to reach back so far.

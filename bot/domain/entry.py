@@ -204,23 +204,36 @@ INCIDENT_EVENTS: tuple[type[Any], ...] = get_args(IncidentEvent)
 HOUSE_EVENTS: tuple[type[Any], ...] = get_args(HouseEvent)
 EVENTS: Mapping[str, type[Any]] = {event.__name__: event for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS)}
 WAVES = "waves"  # the extra to which an incident may be tied
-# The kinds of the extras' entries: without the extra they are stepped over, and no other unknown kind is.
-OF_EXTRAS: Mapping[str, str] = dict.fromkeys(
-    (
-        "WaveProposed",
-        "WaveEndorsed",
-        "WaveApproved",
-        "WaveDeclined",
-        "TurnGiven",
-        "TurnEnded",
-        "WaveStopped",
-        "WaveResumed",
-        "WaveEnded",
-    ),
-    WAVES,
+OF_WAVES = (
+    "WaveProposed",
+    "WaveEndorsed",
+    "WaveApproved",
+    "WaveDeclined",
+    "TurnGiven",
+    "TurnEnded",
+    "WaveStopped",
+    "WaveResumed",
+    "WaveEnded",
 )
+# The kinds of the extras' entries: without the extra they are stepped over, and no other unknown kind is.
+OF_HOUSE: Mapping[str, str] = {  # in the stream `house`
+    **dict.fromkeys(
+        (
+            "CaptureAsked",
+            "CaptureApproved",
+            "CaptureStarting",
+            "CaptureBegan",
+            "SymptomCaught",
+            "CaptureStopping",
+            "CaptureEnded",
+        ),
+        "captures",
+    ),
+    **dict.fromkeys(("VerdictMarked", "CauseLookedAt"), "marks"),
+}
+OF_EXTRAS: Mapping[str, str] = {**OF_HOUSE, **dict.fromkeys(OF_WAVES, WAVES)}
 ANCHORED = frozenset(  # in `house` at once
-    (*(event.__name__ for event in (AlertReceived, Endorsed, Approved, StepStarted)), *OF_EXTRAS)
+    (*(event.__name__ for event in (AlertReceived, Endorsed, Approved, StepStarted)), *OF_WAVES)
 )
 
 FORMS: Mapping[str, int] = {}  # kinds whose form is above 1

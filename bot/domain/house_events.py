@@ -125,34 +125,6 @@ class CauseUnmuted:
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictMarked:
-    """A person said whether the verdict of a closed incident was right; a later mark of theirs replaces this.
-
-    Shape: `cause` is the verdict's, or its status if it has no cause. `case` is the content hash of what the node said,
-    if that is kept. `request` is the request's id, so that a repeated delivery adds nothing; `os_user` is the login
-    that typed the command. `groups` are the person's groups at that moment that may approve.
-    """
-
-    incident: str
-    cause: str
-    right: bool
-    node: str = ""
-    case: str = ""
-    request: str = ""
-    os_user: str = ""
-    groups: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CauseLookedAt:
-    """A person looked at a cause in doubt: its plans are offered again, and marks are counted from zero."""
-
-    cause: str
-    reason: str
-    os_user: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class IncidentsPruned:
     """Incidents that ended before that instant were removed, according to the retention settings.
 
@@ -163,87 +135,6 @@ class IncidentsPruned:
     before: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureAsked:
-    """A person asked for a rolling capture of a node. `needs_approval`: in older records, it waited for a yes."""
-
-    capture: str
-    node: str
-    hours: int
-    segment_minutes: int
-    around: tuple[str, ...] = ()
-    needs_approval: bool = False
-    os_user: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureApproved:
-    """Another person approved a rolling capture; only in older records."""
-
-    capture: str
-    os_user: str = ""
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureStarting:
-    """The recorder is about to be started, on that machine and in that boot; `uptime` is the node's, in seconds."""
-
-    capture: str
-    boot_id: str
-    machine_id: str
-    host_key: str
-    uptime: float
-    event: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureBegan:
-    """The recorder runs. `since_usec` is when systemd started it, by the node's CLOCK_MONOTONIC."""
-
-    capture: str
-    since_usec: int
-
-
-@dataclass(frozen=True, slots=True)
-class SymptomCaught:
-    """A symptom came during a capture; `sentence` says what the segments around it show, or `unread` why they cannot.
-
-    Shape: `at` is the symptom's time of day, `at_mono` the same by the node's CLOCK_MONOTONIC, in seconds. `error` is
-    how far that may be off, None if not known. `sketch` is the content hash of the sketch of the core in question, kept
-    under the capture's id; empty if there is none.
-    """
-
-    capture: str
-    symptom: str
-    at: datetime
-    at_mono: float
-    sentence: str
-    unread: str = ""
-    error: float | None = None
-    sketch: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureStopping:
-    """A person stops the recorder. Units: the CPU seconds that it used, and the seconds that it recorded."""
-
-    capture: str
-    os_user: str = ""
-    spent_seconds: float = 0.0
-    recorded_seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureEnded:
-    """A capture is over, and why; `left` says what may still be on the node, empty if nothing is."""
-
-    capture: str
-    because: str
-    left: str = ""
-
-
-CaptureEvent: TypeAlias = CaptureAsked | CaptureStarting | CaptureBegan | SymptomCaught | CaptureStopping | CaptureEnded
 HouseEvent: TypeAlias = (
     IncidentEnded
     | EntryAnchored
@@ -255,14 +146,5 @@ HouseEvent: TypeAlias = (
     | NodeReleased
     | CauseMuted
     | CauseUnmuted
-    | VerdictMarked
-    | CauseLookedAt
     | IncidentsPruned
-    | CaptureAsked
-    | CaptureApproved
-    | CaptureStarting
-    | CaptureBegan
-    | SymptomCaught
-    | CaptureStopping
-    | CaptureEnded
 )

@@ -1,8 +1,8 @@
 """Frozen values to JSON and back, by their fields' types, so that stored values can be read again unchanged.
 
 Shape: a dataclass is an object of its fields, a duration `NAME_seconds`, an instant ISO 8601 UTC, an enum its value.
-A plan also shows its digest. A snapshot is left out: it has hundreds of kilobytes, and the evidence quotes the lines
-that matter.
+What a class names in `ALSO_SHOWN` is shown, too, and not read: a plan's digest. A snapshot is left out: it has hundreds
+of kilobytes, and the evidence quotes the lines that matter.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
-
-from bot.domain.action import Plan
 
 MOST_TEXT = 20_000  # characters of a text; a longer text is cut, and says so
 MOST_LINES = 1_000  # texts in a list; the rest is counted
@@ -155,7 +153,9 @@ def plain(value: Any) -> Any:
         return value.astimezone(UTC).isoformat()
     if is_dataclass(value) and not isinstance(value, type):
         record = {_key(field, value): plain(getattr(value, field.name)) for field in _fields(type(value))}
-        return record | {"digest": value.digest} if isinstance(value, Plan) else record
+        for name in getattr(value, "ALSO_SHOWN", ()):
+            record[name] = getattr(value, name)
+        return record
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Sequence):

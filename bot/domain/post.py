@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bot.domain.claim import Doubts
     from bot.domain.entry import Entry, Head
     from bot.domain.incident import Incident
 
@@ -64,7 +65,7 @@ class CardRecord:
     """Everything that a card is drawn from, all read at one moment.
 
     Shape: `incidents` are the card's, oldest first; `unreadable` says by id why others cannot be read. `head` is the
-    record's, `pulled` the pull of the brake that is on, `marks` what people said of verdicts.
+    record's, `pulled` the pull of the brake that is on; `doubts` say which causes offer no plans.
     """
 
     card: str
@@ -73,7 +74,7 @@ class CardRecord:
     posts: CardPosts
     head: Head
     pulled: Entry | None
-    marks: tuple[Entry, ...]
+    doubts: Doubts
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,11 @@ import functools
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
+from bot.domain.case import Case
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.errors import CannotRead
-
-if TYPE_CHECKING:
-    from bot.domain.case import Case
 
 
 class Reading(Protocol):

@@ -11,9 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from bot.domain.allowance import Allowance
+from bot.domain.duration import parse_day_span
 from bot.domain.nearest import did_you_mean
 from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable
@@ -55,6 +56,13 @@ class Setting:
     high: int = 1_000_000
     secret: bool = False
     name: str = ""
+
+
+class Several:
+    """A dataclass of settings that stands for each of several tables, written [[name]]; `needed` are keys of each."""
+
+    __slots__ = ()
+    needed: ClassVar[tuple[str, ...]] = ()
 
 
 def row(kind: Kind, says: str, default: Any = None, **more: Any) -> Any:
@@ -155,3 +163,21 @@ def patterns(table: TomlTable, name: str) -> tuple[re.Pattern[str], ...] | None:
         except re.error as error:
             table.wrong(name, f'holds "{one_line(pattern, 40)}", which is no regular expression: {error}')
     return tuple(found) if name in table else None
+
+
+def text_or_texts(table: TomlTable, name: str) -> tuple[str, ...] | None:
+    """A text, or several."""
+    if table.is_text(name):
+        return (text,) if (text := table.text(name)) is not None else None
+    return table.texts(name)
+
+
+def day_spans(table: TomlTable, name: str) -> tuple[tuple[int, int], ...] | None:
+    """Parts of the day, like "22:00-06:00", in minutes."""
+    spans: list[tuple[int, int]] = []
+    for span in table.texts(name) or ():
+        try:
+            spans.append(parse_day_span(span))
+        except ValueError as no:
+            table.wrong(name, str(no))
+    return tuple(spans) if name in table else None

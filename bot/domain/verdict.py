@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.domain.action import Plan, Step
+from bot.domain.case import RecordedVerdict
 from bot.domain.command import slow_words
 from bot.domain.core_heat import CoreHeat
 from bot.domain.json_form import plain, read
@@ -153,6 +154,18 @@ def without_secrets(verdict: Verdict, redactor: Redactor | None = None) -> Verdi
     redactor = Redactor() if redactor is None else redactor
     shown: Verdict = read(Verdict, redactor.value(plain(verdict)))
     return replace(shown, node=verdict.node, snapshot=verdict.snapshot)  # the name is the inventory's, not the node's
+
+
+def recorded(verdict: Verdict) -> RecordedVerdict:
+    """Return the part of a verdict that a case keeps."""
+    return RecordedVerdict(
+        verdict.status.value,
+        verdict.cause or "",
+        verdict.confidence.value if verdict.confidence is not None else "",
+        verdict.plan.digest if verdict.plan is not None else "",
+        verdict.summary,
+        verdict.suspects,
+    )
 
 
 def outcome(verdict: Verdict) -> tuple[str, str | None, str | None, str | None]:

@@ -5,6 +5,10 @@ EXTRAS = (
     "bot.extras.history",
     "bot.extras.reports",
     "bot.extras.mcp",
+    "bot.extras.fleet",
     "bot.extras.waves",
+    "bot.extras.profiles",
+    "bot.extras.captures",
     "bot.extras.bundles",
+    "bot.extras.marks",
 )

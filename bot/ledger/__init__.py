@@ -15,7 +15,6 @@ from bot.ledger.ledger import Ledger
 from bot.ledger.outbox import Outbox
 from bot.ledger.pruning import Pruned, Pruner
 from bot.ledger.reading_store import ReadingStore
-from bot.ledger.sweep_store import SweepStore
 
 __all__ = [
     "Audit",
@@ -27,7 +26,6 @@ __all__ = [
     "Pruned",
     "Pruner",
     "ReadingStore",
-    "SweepStore",
     "audit",
     "exported",
     "is_there",

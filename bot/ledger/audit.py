@@ -18,6 +18,7 @@ from sqlalchemy import Connection, select
 from bot.domain.entry import (
     HOUSE_EVENTS,
     NOTED_DIGITS,
+    OF_HOUSE,
     Entry,
     Event,
     Head,
@@ -208,7 +209,7 @@ class _House:
 
     def _out_of_place(self, entry: Entry, event: Event) -> str:
         """Say what no program writes there, though it could be read."""
-        if not isinstance(event, HOUSE_EVENTS):
+        if not isinstance(event, HOUSE_EVENTS) and entry.kind not in OF_HOUSE:
             return f"holds {entry.kind}, which belongs to an incident"
         if isinstance(event, OlderNoted):
             says = "" if self._may_list_older else "lists older streams, after that list had ended"

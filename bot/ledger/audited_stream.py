@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
-from bot.domain.entry import ANCHORED, WAVES, Entry, Head, OwnEvent, instant_of, instant_text, is_wave
+from bot.domain.entry import ANCHORED, OF_WAVES, WAVES, Entry, Head, OwnEvent, instant_of, instant_text, is_wave
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.events import PlanProposed, StepStarted
 from bot.domain.fold import after, fold
@@ -138,7 +138,7 @@ class AuditedStream:
             if is_wave(self.stream):
                 if self._follower is not None:
                     self._wave = self._follower.after(self._wave, entry)
-                elif not isinstance(entry.event, OwnEvent):
+                elif not isinstance(entry.event, OwnEvent) or entry.kind not in OF_WAVES:
                     raise ImpossibleEvent(f"{entry.kind} is not an entry of a wave.")
                 return
             self._incident = fold((entry,)) if self._incident is None else after(self._incident, entry)

@@ -11,34 +11,15 @@ from bot.domain.entry import Entry, Event, Head, body_of, chained, instant_of, i
 from bot.domain.errors import Conflict, LedgerUnavailable, UnreadableEntry
 from bot.domain.house_events import (
     HOUSE,
-    CaptureApproved,
-    CaptureAsked,
-    CaptureBegan,
-    CaptureEnded,
-    CaptureStarting,
-    CaptureStopping,
-    CauseLookedAt,
     CauseMuted,
     CauseUnmuted,
     OlderNoted,
-    SymptomCaught,
-    VerdictMarked,
 )
 from bot.domain.json_form import MOST_ROOM, MOST_TEXT, check_texts, room, whole_number
 from bot.domain.safe_text import redacted
 from bot.ledger.tables import ENTRIES
 
 MUTES = (CauseMuted.__name__, CauseUnmuted.__name__)
-MARKS = (VerdictMarked.__name__, CauseLookedAt.__name__)
-CAPTURES = (
-    CaptureAsked.__name__,
-    CaptureApproved.__name__,
-    CaptureStarting.__name__,
-    CaptureBegan.__name__,
-    SymptomCaught.__name__,
-    CaptureStopping.__name__,
-    CaptureEnded.__name__,
-)
 
 NONE_OLDER = "none_older"  # a key in the body of the first entry of `house`
 _MOST_LETTERS = 5 * MOST_TEXT  # in a text of a body: marks may make it longer than what was cut
@@ -197,7 +178,7 @@ def insert_entry(connection: Connection, entry: Entry) -> None:
 
 
 class HouseEntries:
-    """The entries of `house` of a few kinds: mutes, marks of verdicts, captures.
+    """The entries of `house` of a few kinds, such as mutes.
 
     `house` is long and never changes, so each read looks only at what came after the previous read. Of two simultaneous
     reads, the later answer stays.

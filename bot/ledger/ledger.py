@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from bot.domain.action import Plan
 from bot.domain.alert import BOT
-from bot.domain.claim import Claim, DecisionRecord, Hold, ProposalRecord
+from bot.domain.claim import Claim, DecisionRecord, Doubts, Hold, ProposalRecord, no_doubts
 from bot.domain.contracts import Clock
 from bot.domain.entry import (
     ANCHORED,
@@ -30,7 +30,6 @@ from bot.domain.entry import (
 )
 from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest, WaveHeld
 from bot.domain.events import IncidentEvent, PlanProposed, StepStarted, Triaged
-from bot.domain.feedback import said_before
 from bot.domain.house_events import (
     HOUSE,
     BrakePulled,
@@ -38,17 +37,13 @@ from bot.domain.house_events import (
     EntryAnchored,
     IncidentEnded,
     NodeReleased,
-    VerdictMarked,
     WishRefused,
 )
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.post import CardRecord
-from bot.domain.rolling_record import CaptureDecision, CaptureRecord, captures_of
 from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.entries import (
-    CAPTURES,
-    MARKS,
     MUTES,
     HouseEntries,
     append_entry,
@@ -76,13 +71,14 @@ from bot.ledger.refusals import to_write
 # begun, and the time.
 Holder: TypeAlias = Callable[[Connection, Incident, bool, datetime], object]
 NO_HOLDERS: Mapping[str, Holder] = {}
+Doubter: TypeAlias = Callable[[Connection], Doubts]  # says of the record, as it stands, which causes offer no plans
 
 
 class Ledger:
     """Reads and appends. Each method is a blocking transaction; the contract says what it guarantees.
 
     Shape: `time` replaces the database's clock in tests; `most_kept` is how many incidents are kept folded. `holders`
-    are what may hold a step, by the extra's name.
+    are what may hold a step, by the extra's name; `doubters` are what may doubt a cause.
     """
 
     def __init__(
@@ -91,19 +87,19 @@ class Ledger:
         time: Clock | None = None,
         most_kept: int = MOST_KEPT,
         holders: Mapping[str, Holder] = NO_HOLDERS,
+        doubters: Sequence[Doubter] = (),
     ) -> None:
         self._holders = holders
+        self._doubters = doubters
         self._database = database
         self._time = time
         self._folds = Folds(most_kept)
-        self._mutes, self._marks = HouseEntries(MUTES), HouseEntries(MARKS)
-        self._captures = HouseEntries(CAPTURES)
+        self._mutes = HouseEntries(MUTES)
 
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         """Append an event as entry `expected_seq + 1` and return the entry.
 
-        Shape: for a request that has pulled the brake already, its entry; the brake is not pulled again. The same
-        holds for a mark of a verdict that says nothing new.
+        Shape: for a request that has pulled the brake already, its entry; the brake is not pulled again.
         Raises: Conflict when the stream has another length; ImpossibleEvent when the event cannot come next;
         StaleRequest when it would release an earlier pull than the present.
         """
@@ -115,8 +111,6 @@ class Ledger:
             if stream == HOUSE:
                 if isinstance(event, BrakePulled) and event.request and (pulled := pull_of(connection, event.request)):
                     return pulled
-                if isinstance(event, VerdictMarked) and (said := said_before(self._marks.read(connection), event, by)):
-                    return said
                 if isinstance(event, BrakeReleased) and event.pull:
                     _is_present(holds.brake(connection), event.pull)
                 return self._add(connection, HOUSE, expected_seq, event, by)
@@ -238,13 +232,13 @@ class Ledger:
             incident = self._folds.incident(connection, stream)
             if incident is None:
                 return None
-            pulled, marks = holds.brake(connection), self._marks.read(connection)
+            pulled, doubts = holds.brake(connection), self._doubts(connection)
             if incident.proposal is None:
-                return DecisionRecord(incident, pulled, marks)
+                return DecisionRecord(incident, pulled, doubts)
             plan, machine_id = incident.proposal.plan, incident.proposal.binds.get("machine_id", "")
             now = instant_of(self._now(connection))
             held = holds.held(connection, incident.node, machine_id, now)
-            return DecisionRecord(incident, pulled, marks, held, _tried(connection, plan, machine_id, now - within))
+            return DecisionRecord(incident, pulled, doubts, held, _tried(connection, plan, machine_id, now - within))
 
     def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
         """Return what it depends on whether a plan is offered."""
@@ -254,7 +248,7 @@ class Ledger:
                 _tried(connection, plan, machine_id, since),
                 names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else (),
                 nodes_of(connection, group) if group else frozenset(),
-                self._marks.read(connection),
+                self._doubts(connection),
             )
 
     def read(self, stream: str) -> tuple[Entry, ...]:
@@ -267,23 +261,10 @@ class Ledger:
         with self._database.reading() as connection:
             return self._mutes.read(connection)
 
-    def marks(self) -> tuple[Entry, ...]:
-        """Return every entry that says whether a verdict was right, or that a cause was looked at, the oldest first."""
+    def doubts(self) -> Doubts:
+        """Return which causes offer no plans, as the record stands."""
         with self._database.reading() as connection:
-            return self._marks.read(connection)
-
-    def captures(self) -> tuple[Entry, ...]:
-        """Return every entry of rolling captures, the oldest first."""
-        with self._database.reading() as connection:
-            return self._captures.read(connection)
-
-    def append_captures(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
-        """Append what `decide` says about the captures on record; the contract says what it guarantees."""
-        _check_names(HOUSE, by)
-        with self._database.writing() as connection:
-            captures = captures_of(self._captures.read(connection))
-            record = CaptureRecord(captures, holds.brake(connection), instant_of(self._now(connection)))
-            return tuple(self._add(connection, HOUSE, None, event, by) for event in decide(record))
+            return self._doubts(connection)
 
     def incident(self, stream: str) -> Incident | None:
         """Return a stream's incident; None if there is no such stream.
@@ -338,7 +319,7 @@ class Ledger:
                 posts_of(connection, name, part),
                 head_of(connection, HOUSE)[0],
                 holds.brake(connection),
-                self._marks.read(connection),
+                self._doubts(connection),
             )
 
     def earlier(
@@ -366,6 +347,12 @@ class Ledger:
             names, since = (incident.node, *others), incident.opened_at - within
             found = holds.begun_for(connection, cause, names, machine_id, since)
             return self._folds.readable(connection, [name for name in found if name != incident.id])
+
+    def _doubts(self, connection: Connection) -> Doubts:
+        if not self._doubters:
+            return no_doubts
+        found = [doubter(connection) for doubter in self._doubters]
+        return lambda policy, cause: next(filter(None, (doubts(policy, cause) for doubts in found)), "")
 
     def _add_to_incident(
         self, connection: Connection, stream: str, expected_seq: int | None, events: Sequence[Event], by: str

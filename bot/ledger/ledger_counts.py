@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
-from bot.domain.entry import Entry
 from bot.ledger import holds
 from bot.ledger.database import Database
-from bot.ledger.entries import MARKS, HouseEntries
 from bot.ledger.inbox import GIVEN_UP
-from bot.ledger.tables import DELIVERIES, INCIDENTS, POSTS, WAVES
+from bot.ledger.tables import DELIVERIES, INCIDENTS, POSTS
 
 _LAST_CHANGE = select(func.coalesce(func.max(INCIDENTS.c.change), 0))  # by an index
 _INCIDENTS = select(INCIDENTS.c.state, func.coalesce(INCIDENTS.c.cause, ""), func.count()).group_by(
@@ -21,29 +20,29 @@ _INCIDENTS = select(INCIDENTS.c.state, func.coalesce(INCIDENTS.c.cause, ""), fun
 _DELIVERIES = select(func.count()).select_from(DELIVERIES).where(~DELIVERIES.c.done)
 _GIVEN_UP = select(func.count()).select_from(DELIVERIES).where(GIVEN_UP)  # by an index
 _POSTS = select(func.count()).select_from(POSTS).where(POSTS.c.waiting)
-_WAVES = select(WAVES.c.state, func.count()).group_by(WAVES.c.state)
+
+Gauged: TypeAlias = Mapping[str, Mapping[tuple[str, ...], float]]  # by gauge, and by the values of its labels
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerCount:
-    """The counts at a moment; `incidents` by (state, cause), with an empty cause for none, `waves` by state."""
+    """The counts at a moment; `incidents` by (state, cause), with an empty cause for none."""
 
     incidents: Mapping[tuple[str, str], int]
     deliveries_waiting: int
     deliveries_given_up: int
     posts_waiting: int
     is_braked: bool
-    marks: tuple[Entry, ...] = ()  # of verdicts, right or wrong
-    waves: Mapping[str, int] = field(default_factory=dict)
+    of_extras: Gauged = field(default_factory=dict)
 
 
 class LedgerCounts:
-    """Counts, and caches the counts of incidents until an incident changes."""
+    """Counts, and caches the counts of incidents until an incident changes; extras count in the same transaction."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, of_extras: Sequence[Callable[[Connection], Gauged]] = ()) -> None:
         self._database = database
+        self._of_extras = of_extras
         self._counted_at = -1
-        self._marks = HouseEntries(MARKS)
         self._incidents: Mapping[tuple[str, str], int] = {}
 
     def read(self) -> LedgerCount:
@@ -62,6 +61,5 @@ class LedgerCounts:
                 int(connection.execute(_GIVEN_UP).scalar_one()),
                 int(connection.execute(_POSTS).scalar_one()),
                 holds.brake(connection) is not None,
-                self._marks.read(connection),
-                {str(row[0]): int(row[1]) for row in connection.execute(_WAVES)},
+                {name: values for read in self._of_extras for name, values in read(connection).items()},
             )

@@ -12,13 +12,13 @@ from bot.domain.duration import written
 from bot.domain.errors import SettingsError
 from bot.domain.link import fault_of
 from bot.domain.problems import Problems, decode_file
-from bot.domain.setting import Kind, Reader, Setting, keys_of
+from bot.domain.setting import Kind, Reader, Setting, Several, keys_of
 from bot.domain.toml_table import TomlTable
 from bot.domain.toml_text import read_toml
-from bot.settings.tables import ActingLogin, RouteSettings, SweepSettings
+from bot.settings.tables import ActingLogin
 
 _LIMIT_BYTES = 1024 * 1024
-_SSH, _ACT, _ROUTE, _LINKS, _SWEEP = "ssh", "act", "route", "links", "sweep"
+_SSH, _ACT, _LINKS = "ssh", "act", "links"
 _GONE = {  # keys that were taken away, by table, and what to do
     "capture": {"approval": "is gone: a capture only reads, and begins without a yes. Take this line out."},
 }
@@ -28,17 +28,16 @@ _GONE = {  # keys that were taken away, by table, and what to do
 class SettingsFile:
     """The values in a file; what it leaves out is absent.
 
-    Shape: `rows` are by setting's name, with the line; `tables` by table and key. `written` is the tables' content,
-    as TOML has it.
+    Shape: `rows` are by setting's name, with the line; `tables` by table and key, `several` the tables that may stand
+    several times. `written` is the tables' content, as TOML has it.
     """
 
     rows: Mapping[str, tuple[Any, str]] = field(default_factory=dict)
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     acting_login: Mapping[str, Any] = field(default_factory=dict)
-    routes: tuple[Mapping[str, Any], ...] = ()
+    several: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
     written: Mapping[str, Any] = field(default_factory=dict)
-    sweeps: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def read(
@@ -47,9 +46,10 @@ class SettingsFile:
         home: Path | None,
         rows: Mapping[str, Mapping[str, Setting]],
         keys: Mapping[str, Mapping[str, Reader[Any]]],
+        several: Mapping[str, type[Several]],
         absent: Mapping[str, str],
     ) -> SettingsFile:
-        """Read it whole; `rows` and `keys` are what it may contain, table by table, `absent` what is left out.
+        """Read it whole; `rows`, `keys` and `several` are what it may contain, by table, `absent` what is left out.
 
         Raises: SettingsError, with a line for each fault.
         """
@@ -65,7 +65,7 @@ class SettingsFile:
         tables = dict.fromkeys(name for key in keyed if (name := key.rpartition(".")[0]))
         for name in filter(top.__contains__, absent):
             top.wrong(name, f"is a table of {absent[name]}, which is left out ([extras] off in this file)")
-        top.only((*(key for key in keyed if "." not in key), *tables, *keys, *absent, _SSH, _ROUTE, _LINKS, _SWEEP))
+        top.only((*(key for key in keyed if "." not in key), *tables, *keys, *several, *absent, _SSH, _LINKS))
         found_rows: dict[str, tuple[Any, str]] = {}
         found: dict[str, Mapping[str, Any]] = {}
         for name in ("", *dict.fromkeys((*tables, *keys))):
@@ -87,19 +87,18 @@ class SettingsFile:
         if (ssh := top.table(_SSH)) is not None:
             ssh.only((_ACT,))  # the inventory says how nodes are reached for reading
             login = _whole(ActingLogin, act) if (act := ssh.table(_ACT)) is not None else {}
-        routes = tuple(_whole(RouteSettings, route) for route in top.array(_ROUTE))
+        every = {name: tuple(_each(name, kind, table) for table in top.array(name)) for name, kind in several.items()}
         links = _links(top)
-        sweeps = tuple(_sweep(sweep) for sweep in top.array(_SWEEP))
         problems.stop_if_any()
-        in_tables = {name: toml.data[name] for name in (*keys, _SSH, _ROUTE, _LINKS, _SWEEP) if name in toml.data}
-        return cls(found_rows, found, login, routes, links, in_tables, sweeps)
+        in_tables = {name: toml.data[name] for name in (*keys, *several, _SSH, _LINKS) if name in toml.data}
+        return cls(found_rows, found, login, every, links, in_tables)
 
 
-def _sweep(table: TomlTable) -> Mapping[str, Any]:
-    for key in ("select", "channel"):
+def _each(name: str, kind: type[Several], table: TomlTable) -> Mapping[str, Any]:
+    for key in kind.needed:
         if key not in table:
-            table.wrong(key, "is missing: a sweep needs select and channel")
-    return _whole(SweepSettings, table)
+            table.wrong(key, f"is missing: a {name} needs {' and '.join(kind.needed)}")
+    return _whole(kind, table)
 
 
 def _links(top: TomlTable) -> Mapping[str, str]:

@@ -58,35 +58,6 @@ class General:
         key="check.parallel",
         high=1000,
     )
-    scheduler: str = row(
-        Kind.TEXT,
-        "The scheduler whose workers read the nodes of `fleet` and `diff`; without it this machine reads them.",
-        "",
-        flag="--scheduler",
-        environment="ZOMBIE_SCHEDULER",
-        key="workers.scheduler",
-    )
-    scheduler_ca: Path | None = row(
-        Kind.PATH,
-        "The authority that signed the scheduler's and the workers' certificates, PEM.",
-        flag="--scheduler-ca",
-        environment="ZOMBIE_SCHEDULER_CA",
-        key="workers.ca",
-    )
-    scheduler_cert: Path | None = row(
-        Kind.PATH,
-        "This program's own certificate for the scheduler, PEM.",
-        flag="--scheduler-cert",
-        environment="ZOMBIE_SCHEDULER_CERT",
-        key="workers.cert",
-    )
-    scheduler_key: Path | None = row(
-        Kind.PATH,
-        "The key of that certificate, PEM.",
-        flag="--scheduler-key",
-        environment="ZOMBIE_SCHEDULER_KEY",
-        key="workers.key",
-    )
     listen: str = row(
         Kind.LISTEN,
         "Where `serve` answers HTTP: /healthz, /readyz, /metrics, /slack/events. Port 0 takes a free port.",

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from bot.domain.setting import Reader, Setting, keys_of, rows_of
+from bot.domain.setting import Reader, Setting, Several, keys_of, rows_of
 from bot.settings.chooser import Chooser, ChosenValue
 from bot.settings.file import SettingsFile, expanded
 from bot.settings.general import General
 from bot.settings.tables import (
     ActingLogin,
     ActSettings,
-    CaptureSettings,
     ExtrasSettings,
     KubernetesSettings,
     PolicySettings,
@@ -23,13 +22,13 @@ from bot.settings.tables import (
     RouteSettings,
     SlackSettings,
     StormSettings,
-    SweepSettings,
 )
 
 T = TypeVar("T")
 Members = Mapping[str, type[Any]]  # the settings of members, such as sources, by the name of their table
 NO_MEMBERS: Members = {}
 NO_TABLES: Mapping[str, str] = {}
+OWN_SEVERAL: Mapping[str, type[Several]] = {"route": RouteSettings}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +42,12 @@ class Settings(General):
     policy: PolicySettings = PolicySettings()
     act: ActSettings = ActSettings()
     members: Mapping[str, Any] = field(default_factory=dict)
-    capture: CaptureSettings = CaptureSettings()
     storm: StormSettings = StormSettings()
     retention: RetentionSettings = RetentionSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
     extras: ExtrasSettings = ExtrasSettings()
     acting_login: ActingLogin = ActingLogin()
     routes: tuple[RouteSettings, ...] = ()
-    sweeps: tuple[SweepSettings, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
     given: tuple[ChosenValue, ...] = field(default=(), repr=False)
     written: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -78,7 +75,8 @@ class Settings(General):
         config = chooser.choose(rows[""].pop("config"))
         file = SettingsFile()
         if config.value is not None:
-            file = SettingsFile.read(config.value, home, rows, all_keys(members), absent)
+            several = {**OWN_SEVERAL, **_several(members)}
+            file = SettingsFile.read(config.value, home, rows, all_keys(members), several, absent)
         given = [config]
         made: dict[str, dict[str, Any]] = {}
         for table, settings in rows.items():
@@ -92,11 +90,15 @@ class Settings(General):
         return cls(
             config=config.value,
             **made[""],
-            members={name: tables.pop(name) for name in members},
+            members={
+                name: tuple(kind(**table) for table in file.several.get(name, ()))
+                if issubclass(kind, Several)
+                else tables.pop(name)
+                for name, kind in members.items()
+            },
             **tables,
             acting_login=login,
-            routes=tuple(RouteSettings(**route) for route in file.routes),
-            sweeps=tuple(SweepSettings(**sweep) for sweep in file.sweeps),
+            routes=tuple(RouteSettings(**route) for route in file.several.get("route", ())),
             links=dict(file.links),
             given=tuple(given),
             written=file.written,
@@ -105,6 +107,11 @@ class Settings(General):
     def of(self, kind: type[T]) -> T:
         """Return the settings of that member; its defaults if it was not loaded."""
         return next((member for member in self.members.values() if isinstance(member, kind)), None) or kind()
+
+    def every(self, kind: type[T]) -> tuple[T, ...]:
+        """Return the settings of that member which may stand several times, in the file's order."""
+        several = [member for member in self.members.values() if isinstance(member, tuple)]
+        return tuple(each for member in several for each in member if isinstance(each, kind))
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -115,12 +122,18 @@ class Settings(General):
 
     def in_tables(self) -> Iterator[tuple[str, Any]]:
         """Yield each setting that only zombie.toml can have: its name, and its text there or None."""
-        for name, readers in all_keys({name: type(values) for name, values in self.members.items()}).items():
+        members = {name: type(values) for name, values in self.members.items() if not isinstance(values, tuple)}
+        for name, readers in all_keys(members).items():
             written = self.written.get(name, {})
             yield from ((f"{name}.{key}", written.get(key)) for key in readers)
         yield from ((f"ssh.act.{key}", value) for key, value in self.written.get("ssh", {}).get("act", {}).items())
         yield from ((f"links.{name}", template) for name, template in self.links.items())
-        yield from ((name, table) for name in ("route", "sweep") for table in self.written.get(name, ()))
+        several = [*OWN_SEVERAL, *(self.members.keys() - members.keys())]
+        yield from ((name, table) for name in several for table in self.written.get(name, ()))
+
+
+def _several(members: Members) -> dict[str, type[Several]]:
+    return {name: kind for name, kind in members.items() if issubclass(kind, Several)}
 
 
 def _tables(members: Members) -> Members:
@@ -128,7 +141,7 @@ def _tables(members: Members) -> Members:
     tables: dict[str, type[Any]] = {}
     for found in fields(Settings):
         if found.name == "members":
-            tables |= members
+            tables |= {name: kind for name, kind in members.items() if not issubclass(kind, Several)}
         elif is_dataclass(found.default) and found.name != "acting_login":  # a table within a table
             tables[found.name] = type(found.default)
     return tables
@@ -142,7 +155,7 @@ def all_rows(members: Members = NO_MEMBERS) -> dict[str, dict[str, Setting]]:
 
 def table_names() -> frozenset[str]:
     """Return the names of zombie.toml's own tables."""
-    return frozenset({*all_rows(), *all_keys(), "ssh", "route", "links", "sweep", "check", "workers"})
+    return frozenset({*all_rows(), *all_keys(), *OWN_SEVERAL, "ssh", "links", "check"})
 
 
 def all_keys(members: Members = NO_MEMBERS) -> dict[str, Mapping[str, Reader[Any]]]:

@@ -10,14 +10,15 @@ from pathlib import Path
 
 from bot.domain import defaults
 from bot.domain.allowance import CHECKS_PER_PERSON, Allowance
-from bot.domain.duration import parse_day_span
 from bot.domain.protected import may_never_start
 from bot.domain.safe_text import one_line
 from bot.domain.setting import (
     Kind,
+    Several,
     allowance,
     count,
     counts_by_name,
+    day_spans,
     duration,
     names,
     one_of,
@@ -83,16 +84,6 @@ def _askers(table: TomlTable, name: str) -> frozenset[str] | None:
     return frozenset(asked) if asked is not None else None
 
 
-def _day_spans(table: TomlTable, name: str) -> tuple[tuple[int, int], ...] | None:
-    spans: list[tuple[int, int]] = []
-    for span in table.texts(name) or ():
-        try:
-            spans.append(parse_day_span(span))
-        except ValueError as no:
-            table.wrong(name, str(no))
-    return tuple(spans) if name in table else None
-
-
 @dataclass(frozen=True, slots=True)
 class ExtrasSettings:
     """Which extras are left out, and which packages installed beside this one may take part."""
@@ -145,7 +136,7 @@ class PolicySettings:
     approvals: int = option(count(1, 100), defaults.APPROVALS)
     approvals_for_several: int = option(count(1, 100), defaults.APPROVALS)
     approval_expires: timedelta = option(duration, defaults.APPROVAL_EXPIRES)
-    quiet: tuple[tuple[int, int], ...] = option(_day_spans, ())
+    quiet: tuple[tuple[int, int], ...] = option(day_spans, ())
     acting: bool | None = option(TomlTable.flag, None)
     cooldown: timedelta = option(duration, defaults.COOLDOWN)
     stale_after: timedelta = option(duration, timedelta(minutes=15))
@@ -163,15 +154,6 @@ class ActSettings:
     per_hour: int | None = option(count(), None)
     per_label: Mapping[str, int] = option(counts_by_name, {})
     percent: int | None = option(count(0, 100), None)
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureSettings:
-    """The limits of rolling captures: nodes at once, hours, captures a day for a person."""
-
-    at_once: int = option(count(1), defaults.CAPTURES_AT_ONCE)
-    most_hours: int = option(count(1, 24), defaults.CAPTURE_HOURS)
-    a_day: int = option(count(1), defaults.CAPTURES_A_DAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,33 +244,8 @@ class ActingLogin:
     key: Path | None = option(lambda table, name: Path(found) if (found := table.text(name)) else None, None)
 
 
-def _text_or_texts(table: TomlTable, name: str) -> tuple[str, ...] | None:
-    if table.is_text(name):
-        return (text,) if (text := table.text(name)) is not None else None
-    return table.texts(name)
-
-
-def _sweep_every(table: TomlTable, name: str) -> timedelta | None:
-    every = table.duration(name)
-    if every is not None and not timedelta(minutes=1) <= every <= timedelta(days=31):
-        table.wrong(name, 'should be from "1m" to "31d"')
-        return None
-    return every
-
-
 @dataclass(frozen=True, slots=True)
-class SweepSettings:
-    """A [[sweep]]: which nodes are read how often, for which causes, and where its news goes."""
-
-    every: timedelta = option(_sweep_every, timedelta(hours=6))
-    select: tuple[str, ...] = option(_text_or_texts, ())
-    cause: tuple[str, ...] = option(_text_or_texts, ())
-    channel: str = option(TomlTable.text, "")
-    quiet: tuple[tuple[int, int], ...] = option(_day_spans, ())
-
-
-@dataclass(frozen=True, slots=True)
-class RouteSettings:
+class RouteSettings(Several):
     """A [[route]]; an empty text means the general default."""
 
     match: Mapping[str, str] = option(texts_by_name, {})

@@ -21,7 +21,6 @@ from prometheus_client.metrics import disable_created_metrics
 
 from bot.domain.contracts import Log
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
-from bot.domain.feedback import Score
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
@@ -32,9 +31,7 @@ ACK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0)  # Slack waits 3 s, P
 CHECK = (1.0, 2.0, 5.0, 6.0, 7.0, 8.0, 10.0, 15.0, 20.0, 30.0, 60.0)  # around the window of 5 s
 VERDICT = (5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0)
 SWEEP = (1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 180.0, 600.0, 1800.0)
-# As the extra writes them, in the table of waves and in its lines of the log.
-WAVE_STATES = ("proposed", "running", "stopped", "completed", "declined", "expired")
-WAVE_TURNS = ("cured", "failed", "dropped")
+WAVE_TURNS = ("cured", "failed", "dropped")  # as the extra writes them in its lines of the log
 SWEEP_KINDS, SWEEP_ENDINGS = ("asked", "scheduled"), ("whole", "broken-off")
 SWEPT_NODES, SWEEP_NEWS = ("answered", "unknown", "unreachable"), ("new", "nearer")
 STEP_OUTCOMES = ("verified", "skipped", "failed")
@@ -44,6 +41,7 @@ _TROUBLE = ("_failed", "_unavailable", "_lost", "_refused", "_unreadable", "_giv
 _ENDINGS = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "info": ("_info",)}
 # Outcomes that anybody can cause: their times do not say how fast the bot is.
 UNPROVEN = frozenset({"unauthorized", "slow", "aborted", "too-large"})
+NO_GAUGES: Mapping[str, tuple[str, tuple[str, ...]]] = {}
 _MOST_EVENTS = 100  # event names are fixed words; a bug that invents names at run time must not flood Prometheus
 
 
@@ -95,7 +93,7 @@ class Gauges:
     """The gauges' values at the moment of a scrape.
 
     Shape: `incidents` counts by (state, cause), with an empty cause where none is named; None is what could not be
-    read. `scores` has the causes whose verdicts people marked. `waves` counts by state.
+    read. `of_extras` are the extras' gauges, by name, and by the values of their labels.
     """
 
     is_ready: bool = False
@@ -106,19 +104,27 @@ class Gauges:
     posts_waiting: int | None = None
     is_braked: bool | None = None
     deliveries_given_up: int | None = None
-    scores: Sequence[Score] = ()
-    waves: Mapping[str, int] = field(default_factory=dict)
+    of_extras: Mapping[str, Mapping[tuple[str, ...], float]] = field(default_factory=dict)
 
 
 class Metrics:
     """Counters that follow the log and the web edge, and gauges that are set at each scrape.
 
-    Shape: `actions` are the names of all actions, so that each starts at 0.
+    Shape: `actions` are the names of all actions, so that each starts at 0. `of_extras` are the extras' gauges: what
+    each says, and its labels, by its name.
     """
 
-    def __init__(self, version: str, actions: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        version: str,
+        actions: Iterable[str] = (),
+        of_extras: Mapping[str, tuple[str, tuple[str, ...]]] = NO_GAUGES,
+    ) -> None:
         self.registry = CollectorRegistry(auto_describe=True)
         self._own = _Own(self.registry)
+        self._of_extras = {
+            name: Gauge(name, says, labels, registry=self.registry) for name, (says, labels) in of_extras.items()
+        }
         self._events: set[str] = set()
         # Otherwise each counter gets a second series that nobody reads.
         disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -179,13 +185,17 @@ class Metrics:
     def exposition(self, now: Gauges, accept: str = "") -> tuple[bytes, str]:
         """Return all metrics in the format of the scraper's Accept header, and that format's content type."""
         self._own.set(now)
+        for name, gauge in self._of_extras.items():
+            gauge.clear()
+            for labels, figure in now.of_extras.get(name, {}).items():
+                gauge.labels(*labels).set(figure)
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type
 
     @property
     def names(self) -> Sequence[str]:
         """Every series by its name in queries, without those of the process."""
-        families = [family for metric in self._own.all for family in metric.describe()]
+        families = [family for metric in (*self._own.all, *self._of_extras.values()) for family in metric.describe()]
         return sorted(f"{family.name}{ending}" for family in families for ending in _ENDINGS.get(family.type, ("",)))
 
 
@@ -216,9 +226,6 @@ class _Own:
         self.steps = counter("zombie_actions_total", "Steps by action and by how they ended.", "action", "outcome")
         self.incidents = gauge("zombie_incidents", "Incidents on record by state.", "state")
         self.by_cause = gauge("zombie_incidents_by_cause", "Incidents on record by cause and state.", "cause", "state")
-        self.marks = gauge("zombie_verdict_marks", "Verdicts as people marked them, by cause.", "cause", "said")
-        self.in_doubt = gauge("zombie_cause_in_doubt", "1 for a cause marked wrong too often to offer a plan.", "cause")
-        self.waves = gauge("zombie_waves", "Waves on record by state.", "state")
         self.wave_turns = counter("zombie_wave_turns_total", "Turns of waves by the node's outcome.", "outcome")
         self.sweeps = counter("zombie_sweeps_total", "Sweeps by who asked and how they ended.", "kind", "ended")
         self.sweep_seconds = histogram("zombie_sweep_seconds", "A sweep, from its first node to its last.", SWEEP)
@@ -247,18 +254,9 @@ class _Own:
             (self.given_up, now.deliveries_given_up),
         ):
             gauge.set(float("nan") if figure is None else figure)
-        for by_cause in (self.marks, self.in_doubt):
-            by_cause.clear()
-        for score in now.scores:
-            self.marks.labels(score.cause, "right").set(score.right)
-            self.marks.labels(score.cause, "wrong").set(score.wrong)
-            self.in_doubt.labels(score.cause).set(score.in_doubt)
         self.incidents.clear()
         self.by_cause.clear()
-        self.waves.clear()
         if now.incidents is not None:
-            for wave_state in WAVE_STATES:
-                self.waves.labels(wave_state).set(now.waves.get(wave_state, 0))
             for state in State:
                 self.incidents.labels(state.value).set(
                     sum(count for (name, _), count in now.incidents.items() if name == state.value)

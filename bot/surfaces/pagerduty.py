@@ -22,9 +22,9 @@ from bot.domain.pagerduty import Note, OutgoingAlert, PageWriter
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.surfaces import PAGES
-from bot.surfaces.pagerduty_note import NOTHING, facts, is_read, mark, not_fixed, note_text, pages_of, without_head
+from bot.surfaces.pagerduty_note import facts, is_read, mark, not_fixed, note_text, pages_of, without_head
 from bot.surfaces.remembered import Remembered
-from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.context import NOTHING, ViewContext
 
 PARTS = PAGES.parts  # the prefix of its posts' names in the outbox
 RAISED = f"{PARTS}raised"

@@ -11,7 +11,7 @@ from bot.domain.incident import Incident
 from bot.domain.pagerduty import OURS, OutgoingAlert, page_of
 from bot.domain.safe_text import one_line, redacted, redacted_text, safe_value
 from bot.domain.verdict import Verdict
-from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.context import NOTHING, ViewContext
 from bot.surfaces.view.standing import choice_words
 from bot.surfaces.view.view import GroupView, IncidentView, group_view, incident_view
 from bot.surfaces.view.words import Sentence, badness, joined, mute_words, plain
@@ -22,7 +22,6 @@ STORY = 600
 ROW = 160
 ROWS = 25
 FEW_ENDS = 4  # rows of what ends
-NOTHING = ViewContext()
 
 
 def mark(incident_id: str) -> str:

@@ -22,7 +22,7 @@ from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.sources import settings_of
-from bot.surfaces.slack.member import SlackTokens
+from bot.surfaces.slack.tokens import SlackTokens
 from tests.unit.surfaces.verdicts import FOUNDING
 
 READING_SECONDS = 0.2

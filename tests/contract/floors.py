@@ -14,17 +14,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "transport": BESIDE,
     "library": BESIDE,
     "sources": BESIDE,
-    "profile": BESIDE,
     "settings": BESIDE,
     "inventory": BESIDE,
     "ledger": BESIDE,
     "engine": BESIDE,
     "actions": {"domain", "probes"},
     "causes": {"domain", "probes"},
-    "response": {"domain", "probes", "causes", "actions", "library", "profile"},  # the rest is handed in as contracts
-    "surfaces": {"domain", "profile", "sources", "response"},
-    "demo": {"domain", "probes", "profile", "sources", "response"},  # probes say what a healthy node answers
-    "lab": {"domain", "profile", "sources", "response"},
+    "response": {"domain", "probes", "causes", "actions", "library"},  # the rest is handed in as contracts
+    "surfaces": {"domain", "sources", "response"},
+    "demo": {"domain", "probes", "sources", "response"},  # probes say what a healthy node answers
+    "lab": {"domain", "sources", "response"},
 }
 EVERYTHING = set(MAY_IMPORT)
 MAY_IMPORT |= {
@@ -69,9 +68,9 @@ MAY_USE: dict[str, list[str]] = {
     "sqlalchemy": ["bot/ledger/*", "bot/extras/*/store.py"],
     "boto3": ["bot/inventory/ec2_instances.py"],
     "botocore": ["bot/inventory/ec2_instances.py"],
-    "dask": ["bot/response/fleet/dask_*.py"],
-    "distributed": ["bot/response/fleet/dask_*.py"],
-    "PIL": ["bot/profile/*_picture.py"],
+    "dask": ["bot/extras/fleet/dask_*.py"],
+    "distributed": ["bot/extras/fleet/dask_*.py"],
+    "PIL": ["bot/surfaces/view/core_picture.py", "bot/extras/profiles/*_picture.py"],
     "shtab": ["bot/commands/completion.py"],
 }
 
@@ -89,7 +88,7 @@ ONLY_IN: list[tuple[str, set[str], set[str]]] = [
 ]
 
 # Rooms of plain values and functions: their tests need nothing, because they touch nothing.
-PURE = {"domain", "probes", "causes", "actions", "profile"}
+PURE = {"domain", "probes", "causes", "actions"}
 TOUCHING = {"asyncio", "http", "multiprocessing", "signal", "socket", "sqlite3", "subprocess", "tempfile", "threading"}
 TOUCHING |= {"time", "urllib"}
 

@@ -10,9 +10,10 @@ import pytest
 
 from bot.domain.command import Outputs
 from bot.domain.entry import Entry
-from bot.domain.rolling_record import CaptureDecision, RollingCapture, captures_of
-from bot.ledger import Ledger, audit
-from bot.response.capture.rolling_status import RollingStatus, read_look
+from bot.extras.captures.record import CaptureDecision, RollingCapture, captures_of
+from bot.extras.captures.status import RollingStatus, read_look
+from bot.extras.captures.store import CaptureStore
+from bot.ledger import audit
 from tests.schedules.captures import played_captures, printed
 from tests.schedules.drawn import APART, database_in_memory
 
@@ -34,17 +35,17 @@ def test_whatever_happens_no_recorder_runs_unseen_and_no_capture_stays(part: int
     assert len(ends) > 5, ends
 
 
-def on_an_older_look(self: Ledger, decide: CaptureDecision, by: str, _seen: list[Any] = []) -> tuple[Entry, ...]:  # noqa: B006
-    """What `append_captures` was: the limits asked of one look at the record, the entry appended after it."""
-    entries = self.captures()
+def on_an_older_look(self: CaptureStore, decide: CaptureDecision, by: str, _seen: list[Any] = []) -> tuple[Entry, ...]:  # noqa: B006
+    """What `append` was: the limits asked of one look at the record, the entry appended after it."""
+    entries = self.entries()
     _seen.append(entries)
     return WHOLE(self, lambda record: decide(replace(record, captures=captures_of(_seen[-2:][0]))), by)
 
 
-WHOLE = Ledger.append_captures
+WHOLE = CaptureStore.append
 
 
-def without_the_brake(self: Ledger, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
+def without_the_brake(self: CaptureStore, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
     return WHOLE(self, lambda record: decide(replace(record, pulled=None)), by)
 
 
@@ -63,12 +64,12 @@ def unread_is_none(outputs: Outputs) -> RollingStatus:
     ("where", "hole", "found"),
     [
         ("tests.schedules.captures.read_look", unread_is_none, "ran on after"),
-        ("bot.ledger.Ledger.append_captures", on_an_older_look, ""),
-        ("bot.ledger.Ledger.append_captures", without_the_brake, "while the brake was on"),
-        ("bot.response.capture.rolling_control.has_arrived", lambda *_: True, "ran on after"),
-        ("bot.response.capture.rolling_control._is_unsent", lambda *_: True, "ran on after"),
-        ("bot.domain.rolling_record.RollingCapture.is_lost", never_over, "has no end"),
-        ("bot.domain.rolling_record.RollingCapture.is_overdue", never_over, "has no end"),
+        ("bot.extras.captures.store.CaptureStore.append", on_an_older_look, ""),
+        ("bot.extras.captures.store.CaptureStore.append", without_the_brake, "while the brake was on"),
+        ("bot.extras.captures.control.has_arrived", lambda *_: True, "ran on after"),
+        ("bot.extras.captures.control._is_unsent", lambda *_: True, "ran on after"),
+        ("bot.extras.captures.record.RollingCapture.is_lost", never_over, "has no end"),
+        ("bot.extras.captures.record.RollingCapture.is_overdue", never_over, "has no end"),
     ],
     ids=[
         "systemd that says nothing runs nothing",

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from bot.__main__ import parser
-from bot.response.fleet.scheduler import SchedulerAddress
+from bot.app.extras import shipped
+from bot.extras.fleet.scheduler import SchedulerAddress
 from bot.settings import all_rows
-from bot.sources import settings_of
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "workers.yaml").read_text())
@@ -21,7 +21,7 @@ SCHEDULER, WORKER = COMPOSE["services"]["scheduler"], COMPOSE["services"]["worke
 
 def test_worker_is_started_by_words_and_settings_that_exist(tmp_path: Path) -> None:
     told = parser().parse_args(WORKER["command"])
-    known = {row.environment for table in all_rows(settings_of()).values() for row in table.values()}
+    known = {row.environment for table in all_rows(shipped().settings).values() for row in table.values()}
     assert known.issuperset(WORKER["environment"])
     files = [tmp_path / Path(path).name for path in WORKER["environment"].values()]
     for file in files:

@@ -1,4 +1,4 @@
-"""The form of a wave's entries is a promise to records that were written before: what they hold is read, or refused."""
+"""The form of an extra's entries is a promise to older records: what they hold is read, or refused."""
 
 from __future__ import annotations
 
@@ -11,13 +11,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.entry import OF_EXTRAS, Event, OwnEvent, body_of, event_of, kind_of, written
+from bot.domain.entry import (
+    FORMS,
+    LIFTS,
+    OF_EXTRAS,
+    Event,
+    OwnEvent,
+    body_of,
+    event_of,
+    kind_of,
+    written,
+)
 from bot.domain.errors import UnreadableEntry
-from bot.extras.waves.events import WAVE_EVENTS as KINDS
-from bot.extras.waves.events import wave_event
-from tests.record.incidents import WAVE_EVENTS
+from bot.extras.captures.events import KINDS as CAPTURE_KINDS
+from bot.extras.marks.marks import KINDS as MARK_KINDS
+from bot.extras.waves.events import KINDS as WAVE_KINDS
+from tests.record.incidents import CAPTURE_EVENTS, MARK_EVENTS, WAVE_EVENTS
 
-# What every wave on record has. Whatever comes later has a default, and nothing of this goes away.
+OF_OTHERS = (*WAVE_EVENTS, *CAPTURE_EVENTS, *MARK_EVENTS)
+KINDS = {kind: event for kind, event in {**WAVE_KINDS, **CAPTURE_KINDS, **MARK_KINDS}.items() if kind in OF_EXTRAS}
+
+# What every such entry on record has. Whatever comes later has a default, and nothing of this goes away.
 ALWAYS_THERE = {
     "WaveProposed": {"selectors", "causes", "members", "controls", "stages", "expires", "policy", "digest"},
     "WaveEndorsed": {"digest", "reason"},
@@ -28,6 +42,15 @@ ALWAYS_THERE = {
     "WaveStopped": {"because"},
     "WaveResumed": {"reason"},
     "WaveEnded": {"how"},
+    "CaptureAsked": {"capture", "node", "hours", "segment_minutes"},
+    "CaptureApproved": {"capture"},
+    "CaptureStarting": {"capture", "boot_id", "machine_id", "host_key", "uptime"},
+    "CaptureBegan": {"capture", "since_usec"},
+    "SymptomCaught": {"capture", "symptom", "at", "at_mono", "sentence"},
+    "CaptureStopping": {"capture"},
+    "CaptureEnded": {"capture", "because"},
+    "VerdictMarked": {"incident", "cause", "right"},
+    "CauseLookedAt": {"cause", "reason"},
 }
 
 
@@ -36,30 +59,35 @@ def test_every_kind_has_what_records_have_of_it_and_asks_for_nothing_else() -> N
         kind.__name__: {
             field.name for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING
         }
-        for kind in KINDS
+        for kind in KINDS.values()
     }
     assert asked == ALWAYS_THERE
 
 
-def test_core_steps_over_these_kinds_where_waves_are_left_out() -> None:
+@pytest.mark.parametrize("kind", ALWAYS_THERE)
+def test_core_steps_over_these_kinds_where_their_extra_is_left_out(kind: str) -> None:
     assert set(OF_EXTRAS) == ALWAYS_THERE.keys()
-    assert type(event_of("WaveProposed", {"form": 1})) is OwnEvent
+    assert type(event_of(kind, {"form": 1})) is OwnEvent
 
 
-@pytest.mark.parametrize("event", WAVE_EVENTS, ids=kind_of)
+def read(kind: str, body: Any) -> Event:
+    return event_of(kind, body, FORMS, LIFTS, KINDS)
+
+
+@pytest.mark.parametrize("event", OF_OTHERS, ids=kind_of)
 def test_entry_of_the_first_version_is_read(event: Event) -> None:
     body = json.loads(written(body_of(event)))
     named = {name for name in body if name.removesuffix("_seconds") in ALWAYS_THERE[kind_of(event)]}
     first = {name: value for name, value in body.items() if name in named | {"form"}}
     assert len(named) == len(ALWAYS_THERE[kind_of(event)])
-    assert kind_of(wave_event(kind_of(event), first)) == kind_of(event)
+    assert kind_of(read(kind_of(event), first)) == kind_of(event)
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.sampled_from(WAVE_EVENTS), st.data())
+@given(st.sampled_from(OF_OTHERS), st.data())
 def test_damaged_entry_is_read_or_said_to_be_unreadable(event: Event, data: st.DataObject) -> None:
     body: dict[str, Any] = json.loads(written(body_of(event)))
     key = data.draw(st.sampled_from(sorted(body)))
     body[key] = data.draw(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just([{}]))
     with contextlib.suppress(UnreadableEntry):
-        assert isinstance(wave_event(kind_of(event), body), type(event))
+        assert isinstance(read(kind_of(event), body), type(event))

@@ -7,13 +7,16 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import Connection
 
 from bot.domain.action import Plan
-from bot.domain.claim import Claim, ProposalRecord
+from bot.domain.claim import Claim, Doubts, ProposalRecord, no_doubts
 from bot.domain.events import AlertReceived, Approved, PlanProposed, StepStarted, Triaged
-from bot.domain.house_events import HOUSE, BrakePulled, VerdictMarked
+from bot.domain.house_events import HOUSE, BrakePulled
+from bot.domain.policy import Policy
 from bot.domain.post import MessageRef, Post
 from bot.ledger import Database, Ledger, Outbox
+from bot.ledger.entries import head_of
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 
 PLAN = Plan("node-1", STEPS)
@@ -25,6 +28,12 @@ def database(database_url: str) -> Iterator[Database]:
         yield opened
 
 
+def doubting(connection: Connection) -> Doubts:
+    """Doubt every cause; the sentence says of what."""
+    seq = head_of(connection, HOUSE)[0].seq
+    return lambda _, cause: f"{cause} in {seq} of house"
+
+
 def approved(ledger: Ledger, incident: str) -> None:
     proposal = PlanProposed.of(PLAN, {})
     ledger.append(incident, 0, AlertReceived(ALERT, PLAN.node), ASKER)
@@ -34,7 +43,7 @@ def approved(ledger: Ledger, incident: str) -> None:
 
 
 def test_what_a_decision_depends_on_is_read_at_once(database: Database) -> None:
-    ledger, day = Ledger(database), timedelta(hours=24)
+    ledger, day = Ledger(database, doubters=[doubting]), timedelta(hours=24)
     ledger.append("asked", 0, AlertReceived(ALERT, "node-1"), ASKER)
     for name in ("one", "two"):
         approved(ledger, name)
@@ -42,27 +51,30 @@ def test_what_a_decision_depends_on_is_read_at_once(database: Database) -> None:
     pulled = ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
     read = ledger.deciding("two", day)
     assert read is not None
-    assert (read.incident, read.pulled, read.marks, read.tried) == (ledger.incident("two"), pulled, (), "one")
+    assert (read.incident, read.pulled, read.tried) == (ledger.incident("two"), pulled, "one")
+    assert read.doubts(Policy(), "io-stall") == f"io-stall in {pulled.seq} of house"
     assert (read.hold.incident if read.hold is not None else "") == "one"
     before = ledger.deciding("asked", day)
     assert before is not None
     assert (before.hold, before.tried, before.pulled) == (None, None, pulled), "there is no plan yet"
+    assert before.doubts(Policy(), "lockup") == f"lockup in {pulled.seq} of house"
     assert ledger.deciding("three", day) is None
 
 
 def test_what_a_proposal_depends_on_is_read_at_once(database: Database) -> None:
     ledger, day = Ledger(database), timedelta(hours=24)
-    assert ledger.proposing(PLAN, "m1", "", day) == ProposalRecord(None, (), frozenset(), ())
+    assert ledger.proposing(PLAN, "m1", "", day) == ProposalRecord(None, (), frozenset(), no_doubts)
     for number, name in enumerate(("one", "two"), 1):
         node = f"node-{number}"
         ledger.append(name, 0, AlertReceived(ALERT, node, "g1"), ASKER)
         ledger.append(name, 1, Triaged(replace(VERDICT, node=node), machine_id="m1"), "bot")
-    mark = ledger.append(HOUSE, None, VerdictMarked("one", "io-stall", right=True), APPROVER)
     approved(ledger, "three")
     ledger.begin("three", 4, StepStarted(1), "bot", Claim(PLAN.node, PLAN.remedy, "r1", cure=PLAN.cure))
     both = ("node-1", "node-2")
-    assert ledger.proposing(PLAN, "m1", "g1", day) == ProposalRecord("three", both, frozenset(both), (mark,))
-    assert ledger.proposing(PLAN, "", "", timedelta(0)) == ProposalRecord(None, (), frozenset(), (mark,))
+    assert ledger.proposing(PLAN, "m1", "g1", day) == ProposalRecord("three", both, frozenset(both), no_doubts)
+    assert ledger.proposing(PLAN, "", "", timedelta(0)) == ProposalRecord(None, (), frozenset(), no_doubts)
+    doubted = Ledger(database, doubters=[lambda _: no_doubts, doubting]).proposing(PLAN, "m1", "g1", day)
+    assert doubted.doubts(Policy(), "io-stall") == f"io-stall in {ledger.head(HOUSE).seq} of house"
 
 
 def test_what_a_card_is_drawn_from_is_read_at_once(database: Database) -> None:
@@ -74,7 +86,9 @@ def test_what_a_card_is_drawn_from_is_read_at_once(database: Database) -> None:
     outbox.keep(Post("g1", "details", "C1", under="card"))
     card = ledger.card("g1", "card")
     assert (card.card, card.incidents, card.unreadable) == ("g1", ledger.group("g1")[0], {})
-    assert (card.head, card.pulled, card.marks) == (ledger.head(HOUSE), pulled, ())
+    assert (card.head, card.pulled, card.doubts) == (ledger.head(HOUSE), pulled, no_doubts)
+    doubted = Ledger(database, doubters=[doubting]).card("g1", "card").doubts
+    assert doubted(Policy(), "io-stall") == f"io-stall in {ledger.head(HOUSE).seq} of house"
     assert card.posts == outbox.card("g1", "card")
     assert (card.posts.places, card.posts.standing) == ({"card": MessageRef("C1", "1.1")}, {"text": "as it stands"})
     assert ledger.card("two", "card", of_incident=True) == card

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,9 +14,12 @@ import pytest
 from bot.app.json_log import JsonLog
 from bot.app.metrics import Metering
 from bot.domain.errors import LedgerUnavailable
-from bot.domain.house_events import HOUSE, CauseLookedAt, VerdictMarked
-from bot.ledger import Database, Ledger
+from bot.domain.policy import Policy
+from bot.extras.marks.marks import CauseLookedAt, VerdictMarked
+from bot.extras.marks.store import MarkCounts, Marks
+from bot.ledger import Database
 from bot.ledger.ledger_counts import LedgerCount, LedgerCounts
+from bot.seats import Counts
 from bot.settings import Settings
 from bot.sources import settings_of
 from bot.surfaces.web import WebEdge
@@ -41,11 +43,16 @@ async def tally() -> LedgerCount:
 
 @asynccontextmanager
 async def edge(
-    folder: Path, token: str = "", tallies: Callable[[], Awaitable[LedgerCount]] = tally, patience: float = 5.0
+    folder: Path,
+    token: str = "",
+    tallies: Callable[[], Awaitable[LedgerCount]] = tally,
+    patience: float = 5.0,
+    of_extras: Sequence[Counts] = (),
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Metering, JsonLog]]:
     environment = {"ZOMBIE_METRICS_TOKEN": token} if token else {}
     journal = JsonLog(io.StringIO())
-    meter = Metering(Settings.load({}, environment, folder, members=settings_of()), journal, tallies, patience)
+    settings = Settings.load({}, environment, folder, members=settings_of())
+    meter = Metering(settings, journal, tallies, patience, of_extras)
     meter.looks_at(7, Standing(), Standing())
     web = WebEdge(
         "127.0.0.1:0", Standing().why_not, gets=(("/metrics", meter.scrape.answer),),
@@ -81,22 +88,21 @@ async def test_this_machine_is_answered_and_hears_what_the_log_and_the_record_sa
 
 async def test_causes_are_told_as_right_as_people_marked_them_until_somebody_looks(tmp_path: Path) -> None:
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
-        ledger, tallies = Ledger(database), LedgerCounts(database)
-        approvers = [f"U{number}" for number in range(10)]
-        (tmp_path / "zombie.toml").write_text(f"[policy]\napprovers = {json.dumps(approvers)}\n")
+        counts = MarkCounts(Policy(approvers=frozenset(f"slack:U{number}" for number in range(10))))
+        marks, tallies = Marks(database), LedgerCounts(database, [counts.read])
         for number in range(10):
-            ledger.append(HOUSE, None, VerdictMarked(f"i{number}", "leak", number == 0), f"slack:T1/U{number}")
-        ledger.append(HOUSE, None, VerdictMarked("i0", "leak", False), "slack:T1/U0")
+            marks.append(VerdictMarked(f"i{number}", "leak", number == 0), f"slack:T1/U{number}")
+        marks.append(VerdictMarked("i0", "leak", False), "slack:T1/U0")
 
         async def of_record() -> LedgerCount:
             return tallies.read()
 
-        async with edge(tmp_path, tallies=of_record) as (client, _, _):
+        async with edge(tmp_path, tallies=of_record, of_extras=[counts]) as (client, _, _):
             lines = (await client.get("/metrics")).text.splitlines()
             assert 'zombie_verdict_marks{cause="leak",said="right"} 0.0' in lines
             assert 'zombie_verdict_marks{cause="leak",said="wrong"} 10.0' in lines
             assert 'zombie_cause_in_doubt{cause="leak"} 1.0' in lines
-            ledger.append(HOUSE, None, CauseLookedAt("leak", "the threshold is another"), "terminal:ann")
+            marks.append(CauseLookedAt("leak", "the threshold is another"), "terminal:ann")
             lines = (await client.get("/metrics")).text.splitlines()
             assert 'zombie_cause_in_doubt{cause="leak"} 0.0' in lines
 

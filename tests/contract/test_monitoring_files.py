@@ -14,13 +14,15 @@ import yaml
 from bot.actions import ACTIONS
 from bot.domain.duration import parse_duration
 from bot.domain.transitions import State
+from bot.extras.marks.store import MarkCounts
+from bot.extras.waves.store import WaveCounts
 from bot.extras.waves.wave import WaveState
 from bot.surfaces.metrics import STEP_OUTCOMES, Metrics
 from tests.monitoring.dashboards import DASHBOARD, DOCS, RULES, of_dashboard, of_rules
 from tests.monitoring.exporters import COMMON, KNOWN, ON_REQUEST
 from tests.monitoring.promql import selectors
 
-OURS = set(Metrics("1", ACTIONS).names)
+OURS = set(Metrics("1", ACTIONS, {**MarkCounts.gauges, **WaveCounts.gauges}).names)
 PROCESS = {"process_resident_memory_bytes", "process_cpu_seconds_total", "process_open_fds"}
 WORDS: dict[str, set[str]] = {  # the values that labels of ours may have
     "state": {state.value for state in (*State, *WaveState)},

@@ -13,12 +13,12 @@ import pytest
 
 from bot.domain.entry import Head
 from bot.domain.events import Declined
-from bot.domain.feedback import scores
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, OlderNoted
-from bot.domain.mute import in_force
-from bot.domain.rolling_record import RollingState, captures_of
+from bot.domain.mute_record import in_force
 from bot.domain.transitions import State
+from bot.extras.captures.record import RollingState, captures_of
+from bot.extras.marks.marks import scores
 from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.store import Waves
 from bot.extras.waves.wave import WaveState

@@ -16,6 +16,7 @@ from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.errors import CaseError, HostKeyRejected
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
+from bot.domain.verdict import recorded as kept_of
 from bot.response.diagnosis.planning import DrainSettings
 from bot.transport.case_file import load, write
 from bot.transport.replay import ReplayTransport
@@ -73,7 +74,7 @@ async def test_recording_check_keeps_what_it_judged_and_the_replay_agrees(tmp_pa
     assert again.plan == verdict.plan
     assert replace(again, took=verdict.took) == verdict
     assert case.judged is not None
-    assert (case.judged.plan, case.judged.differs_from(again)) == (verdict.plan.digest, ())
+    assert (case.judged.plan, case.judged.differs_from(kept_of(again))) == (verdict.plan.digest, ())
     assert case.head.labels == {"kubernetes_node": "ip-10-0-0-7"}
     assert case.head.playbook_digest == library().get("node-health").digest
     assert case.head.environment["kernel"] == "kernel 5.4.0-1084-aws"

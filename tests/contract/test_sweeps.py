@@ -11,16 +11,16 @@ from typing import Any, cast
 import pytest
 
 from bot.app.parts import library
-from bot.app.sweeps import Sweeps, scheduled
 from bot.domain.errors import UsageError
 from bot.domain.growth import HarmAt
 from bot.domain.node import Node
-from bot.ledger import Database, Leases, ReadingStore, SweepStore, on_threads
+from bot.extras.fleet.report import report
+from bot.extras.fleet.settings import SweepSettings
+from bot.extras.fleet.store import SweepStore
+from bot.extras.fleet.sweep import Counted, Found, JudgedBy, NodeAnswer, NodeOutcome
+from bot.extras.fleet.sweeps import Sweeps, scheduled
+from bot.ledger import Database, Leases, ReadingStore, on_threads
 from bot.ledger.chat_requests import ChatRequestStore
-from bot.response.fleet.answer import Counted, Found, NodeAnswer, NodeOutcome
-from bot.response.fleet.report import report
-from bot.response.fleet.sweep import JudgedBy
-from bot.settings.tables import SweepSettings
 
 PLAYBOOK = library().get("node-health")
 LEAK = "leaked-memory-cgroups"
@@ -69,7 +69,7 @@ class Replica:
             cast(Any, desk),
             on_threads(ChatRequestStore(database, leases), threads),
             on_threads(ReadingStore(database), threads),
-            on_threads(SweepStore(database), threads),
+            SweepStore(database, threads),
             tells,
             lambda: clock[0],
             lambda event, **more: self.lines.append(event),
@@ -156,7 +156,7 @@ async def test_what_was_kept_and_cannot_be_read_is_as_nothing_told(database_url:
     with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
         ours = Replica(database, threads, "a", desk, clock)
         (sweep,) = scheduled((SAID,), PLAYBOOK)
-        SweepStore(database).tell(sweep.name, json.dumps({"nodes": 7}))
+        await SweepStore(database, threads).tell(sweep.name, json.dumps({"nodes": 7}))
         await ours.sweeps.due()
         assert len(ours.told) == 1
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.response.fleet.chunk_worker import ReadingOnly
+from bot.extras.fleet.worker import ReadingOnly
 from tests.contract.floors import MAY_USE
 
 ROOT = Path(__file__).parents[2]
@@ -28,8 +28,8 @@ ACTS = (
 )
 LOADED = """
 import json, sys
-import bot.app.workers, bot.commands.worker, bot.app.many_nodes, bot.inventory
-import bot.response.fleet.chunk_worker, bot.response.fleet.dask_worker, bot.transport.ssh
+import bot.extras.fleet.worker, bot.extras.fleet.worker_command, bot.app.many_nodes, bot.inventory
+import bot.extras.fleet.dask_worker, bot.transport.ssh
 print(json.dumps(sorted(sys.modules)))
 """
 
@@ -54,24 +54,20 @@ def test_checks_and_sweeps_of_this_machine_load_no_dask() -> None:
     argv = "sys.argv = ['zombie', 'fleet', '*', '--inventory', '/nowhere']"
     program = f"import json, sys; {argv}\nfrom bot.__main__ import main\nmain()\nprint(json.dumps(sorted(sys.modules)))"
     modules = loaded(program + "\n")
-    assert "bot.app.fleet" in modules or "bot.commands.fleet" in modules
+    assert "bot.extras.fleet.runner" in modules or "bot.extras.fleet.command" in modules
     assert [name for name in modules if name.split(".")[0] in ("dask", "distributed")] == []
 
 
 def test_only_sweeps_know_of_schedulers() -> None:
     """Deciding, executing and the engine name neither workers nor Dask, and no other file imports it."""
-    assert MAY_USE["distributed"] == MAY_USE["dask"] == ["bot/response/fleet/dask_*.py"]
+    assert MAY_USE["distributed"] == MAY_USE["dask"] == ["bot/extras/fleet/dask_*.py"]
     users = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "bot").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ImportFrom)
-        and str(node.module).startswith(("bot.app.workers", "bot.response.fleet.dask"))
+        and str(node.module).startswith(("bot.extras.fleet.worker", "bot.extras.fleet.dask"))
     }
     assert users == {
-        "bot/app/fleet.py",
-        "bot/app/workers.py",
-        "bot/commands/worker.py",
-        "bot/response/fleet/dask_reader.py",
-        "bot/response/fleet/dask_worker.py",
+        f"bot/extras/fleet/{name}.py" for name in ("dask_reader", "dask_worker", "runner", "worker", "worker_command")
     }

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from bot.domain.node import Node
-from bot.response.capture.ring_access import RingAccess
-from bot.response.capture.rolling_watch import RollingNews, RollingWatch
+from bot.extras.captures.access import RingAccess
+from bot.extras.captures.watch import RollingNews, RollingWatch
 from tests.nodes.ring import FAKE, Patient, a_patient
 from tests.nodes.sshd import IS_ROOT, SSHD
 from tests.waiting import until

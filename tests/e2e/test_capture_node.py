@@ -20,13 +20,13 @@ from bot.domain.errors import (
     Unreachable,
 )
 from bot.domain.node import Node
-from bot.domain.rolling import RollingRequest, start_argv
-from bot.domain.rolling_record import RollingState
 from bot.domain.root_command import root_argv
-from bot.response.capture.ring_access import RingAccess
-from bot.response.capture.rolling_control import RollingLimits
-from bot.response.capture.rolling_watch import RollingWatch
-from bot.response.capture.rolling_words import lines
+from bot.extras.captures.access import RingAccess
+from bot.extras.captures.record import RollingState
+from bot.extras.captures.recorder import RollingRequest, start_argv
+from bot.extras.captures.settings import CaptureSettings
+from bot.extras.captures.watch import RollingWatch
+from bot.extras.captures.words import lines
 from tests.nodes.ring import ANN, FAKE, Patient, a_patient
 from tests.nodes.sshd import IS_ROOT, SSHD
 from tests.nodes.units import make_units
@@ -222,11 +222,11 @@ def test_limits_are_kept(patient: Patient) -> None:
     capture = patient.start()
     with pytest.raises(NodeBusy, match=capture):
         patient.start()
-    patient.limits = RollingLimits(at_once=1)
+    patient.limits = CaptureSettings(at_once=1)
     other = Node("other", "127.0.0.1", 1)
     with pytest.raises(BudgetSpent, match="at_once"):
         asyncio.run(patient.control().ask(other, RollingRequest(), ANN))
-    patient.limits = RollingLimits(most_hours=6)
+    patient.limits = CaptureSettings(most_hours=6)
     with pytest.raises(BudgetSpent, match="most_hours"):
         asyncio.run(patient.control().ask(other, RollingRequest(12), ANN))
     patient.stop(capture)

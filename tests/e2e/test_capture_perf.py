@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.rolling import Places, RollingRequest, make_folder_argv, read_argv, remove_argv, start_argv
 from bot.domain.root_command import root_argv
+from bot.extras.captures.recorder import Places, RollingRequest, make_folder_argv, read_argv, remove_argv, start_argv
 from tests.nodes.ring import Patient, a_patient
 from tests.nodes.sshd import IS_ROOT, SSHD
 from tests.waiting import until

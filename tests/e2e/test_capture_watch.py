@@ -12,14 +12,13 @@ import pytest
 
 from bot.domain.clock_offset import ClockOffset
 from bot.domain.node import Node
-from bot.domain.rolling import RollingRequest
+from bot.extras.captures.access import RingAccess
+from bot.extras.captures.recorder import RollingRequest
+from bot.extras.captures.serving import RollingKeeper
+from bot.extras.captures.status import LogLine
+from bot.extras.captures.watch import LookTurns, RollingNews, RollingWatch
 from bot.ledger import Leases
 from bot.ledger.chat_requests import ChatRequestStore
-from bot.response.capture.look_turns import LookTurns
-from bot.response.capture.ring_access import RingAccess
-from bot.response.capture.rolling_keeper import RollingKeeper
-from bot.response.capture.rolling_status import LogLine
-from bot.response.capture.rolling_watch import RollingNews, RollingWatch
 from bot.response.record import unheard
 from tests.nodes.ring import ANN, Asynchronous, Patient, a_patient
 from tests.nodes.sshd import IS_ROOT, SSHD
@@ -113,7 +112,7 @@ async def test_of_two_programs_one_looks_and_the_other_goes_on_when_it_is_gone(p
     def program(name: str) -> tuple[RollingKeeper, Leases]:
         turns, leases = looks_of(patient, name)
         watch = RollingWatch(patient.control())
-        return RollingKeeper(watch, Directory(patient.node), turns, unheard, (Heard(name, heard),)), leases
+        return RollingKeeper(watch, Directory(patient.node), turns, unheard, (Heard(name, heard).news,)), leases
 
     (one, leases), (other, _) = program("one"), program("other")
     for keeper in (one, other, one):

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from bot.__main__ import main
-from tests.unit.profile.making import event
+from tests.unit.extras.profiles.making import event
 
 pytestmark = pytest.mark.long
 ESBUILD = "esbuild@0.25.0"  # takes the types out of Firefox Profiler's source

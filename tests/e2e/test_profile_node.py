@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.capture import CaptureRequest, capture_rights
+from bot.app.extras import rights_of, shipped
 from bot.domain.errors import CannotRead, ConnectionLost
 from bot.domain.node import Node
-from bot.response.capture.profiler import Captured, Profiler
+from bot.extras.profiles.perf_command import CaptureRequest, capture_rights
+from bot.extras.profiles.profiler import Captured, Profiler
 from bot.response.execution.privilege import capture_text
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_script import SshScriptTransport
@@ -191,7 +192,7 @@ def test_perf_that_says_why_it_cannot_is_quoted(patient: Patient) -> None:
 
 def test_the_printed_lines_are_sudos_own_form(tmp_path: Path) -> None:
     lines = tmp_path / "lines"
-    lines.write_text(capture_text("zombie"))
+    lines.write_text(capture_text("zombie", rights_of(shipped().on)))
     checked = subprocess.run(["visudo", "-cf", lines], capture_output=True, text=True, timeout=30, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "*" not in lines.read_text()

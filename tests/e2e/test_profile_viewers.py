@@ -15,7 +15,7 @@ from playwright.async_api import Browser
 
 from bot.__main__ import main
 from tests.browser import CHROMIUM, PHONE, chromium, window
-from tests.unit.profile.making import event
+from tests.unit.extras.profiles.making import event
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 SHAPES = Path(__file__).parents[1] / "captures" / "profile" / "shapes.txt"

@@ -10,9 +10,9 @@ from bot.actions import ACTIONS
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.events import PlanWithheld
-from bot.domain.feedback import ENOUGH, scores
-from bot.domain.house_events import HOUSE, VerdictMarked
-from bot.response.decision.verdict_marker import PER_PERSON, VerdictMarker
+from bot.domain.house_events import HOUSE
+from bot.extras.marks.marker import PER_PERSON, VerdictMarker
+from bot.extras.marks.marks import ENOUGH, VerdictMarked, scores
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.node_access import NodeAccess
 from bot.surfaces.slack.listeners import Click
@@ -56,9 +56,9 @@ async def test_a_closed_card_asks_and_what_is_said_stands_on_record(tmp_path: Pa
         await says(team, slack, "alice", card, "wrong", incident)
         await team.told("alice", f"zombie playbooks keep {incident}")
         assert await marks(team) == [("U0ALICE001", False)]
-        entry = (await team.ledger.marks())[0]
-        assert (entry.event.incident, entry.event.node) == (incident, "node-1")
-        assert entry.event.cause == (await team.find(incident)).summary.cause
+        body = (await team.marks.read())[0].body
+        assert (body["incident"], body["node"]) == (incident, "node-1")
+        assert body["cause"] == (await team.find(incident)).summary.cause
 
 
 async def test_a_later_word_takes_the_place_of_an_earlier_one_and_the_same_word_twice_is_one(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ async def test_a_later_word_takes_the_place_of_an_earlier_one_and_the_same_word_
         await says(team, slack, "bob", card, "wrong", incident)
         await team.told("alice", "You said so already")
         assert await marks(team) == [("U0ALICE001", False), ("U0ALICE001", True), ("U0BOB00001", False)]
-        (score,) = scores(await team.ledger.marks())
+        (score,) = scores(await team.marks.read())
         assert (score.right, score.wrong) == (1, 1)
 
 
@@ -162,7 +162,7 @@ async def test_several_nodes_are_marked_one_by_one(tmp_path: Path) -> None:
         await slack.click("alice", card, "feedback-wrong", "node-2")
         await slack.click("alice", card, "feedback-right", "node-1")
         await team.idle()
-        told = [(entry.event.node, entry.event.right) for entry in await team.ledger.marks()]
+        told = [(entry.body["node"], entry.body["right"]) for entry in await team.marks.read()]
         assert sorted(told) == [("node-1", True), ("node-2", False)]
 
 
@@ -174,7 +174,7 @@ async def test_a_cause_that_was_marked_wrong_too_often_loses_its_buttons_until_s
         for number in range(ENOUGH):
             groups = tuple(team.stage.policy.approver_groups)
             mark = VerdictMarked(f"i{number}", cause, right=False, groups=groups)
-            await team.ledger.append(HOUSE, None, mark, f"slack:{TEAM}/U{number}")
+            await team.marks.append(mark, f"slack:{TEAM}/U{number}")
         view = await team.dialog("bob", offer)
         assert "CauseInDoubt" in json.dumps(view.blocks), "the dialog says so before anybody writes a reason"
         assert "submit" not in view.fields, "what is known to be refused cannot be sent"
@@ -184,7 +184,7 @@ async def test_a_cause_that_was_marked_wrong_too_often_loses_its_buttons_until_s
         assert isinstance(withheld, PlanWithheld)
         assert f"zombie playbooks looked-at {cause}" in withheld.because
         named = replace(team.stage.policy, approvers=frozenset({"terminal:ann"}))
-        await VerdictMarker(named, team.ledger, team.world.clock).look(cause, "it is 5,000 now", "terminal:ann")
+        await VerdictMarker(named, team.marks, team.world.clock).look(cause, "it is 5,000 now", "terminal:ann")
         offered = await proposer.event(verdict, PLAYBOOK)
         assert cause not in getattr(offered, "because", ""), "whatever else may keep it"
         await team.decides("bob", await team.offering("node-1"))

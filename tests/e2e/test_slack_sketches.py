@@ -10,10 +10,10 @@ from typing import Any
 
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.faults import UPLOAD
-from bot.profile.sketch import Bar, Sketch
+from bot.extras.profiles.sketch import Bar, Sketch
+from bot.extras.profiles.slack_file import SKETCH, pictures_of
 from bot.surfaces.slack.message import Message as Posted
 from bot.surfaces.slack.parts import CARD, MessageTarget
-from bot.surfaces.slack.sketch_file import SKETCH, pictures_of
 from bot.surfaces.slack.thread_files import FileRequest
 from tests.slack.acting_team import ONCALL, ActingTeam, acting_team
 from tests.slack.workspace import workspace

@@ -11,14 +11,14 @@ from typing import Any
 from bot.app.json_log import JsonLog
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
-from bot.domain.house_events import SymptomCaught
-from bot.domain.rolling import RollingRequest
-from bot.domain.rolling_record import RollingCapture, RollingState
+from bot.extras.captures.events import SymptomCaught
+from bot.extras.captures.record import RollingCapture, RollingState
+from bot.extras.captures.recorder import RollingRequest
+from bot.extras.captures.slack_card import card_name
+from bot.extras.captures.slack_cards import SymptomReplies
+from bot.extras.captures.watch import RollingNews
+from bot.extras.profiles.sketches import Sketches
 from bot.ledger import Database, KeptCases, Leases, Outbox, on_threads
-from bot.response.capture.rolling_watch import RollingNews
-from bot.response.capture.sketches import Sketches
-from bot.surfaces.slack.capture_card import card_name
-from bot.surfaces.slack.symptom_replies import SymptomReplies
 from tests.e2e.test_slack_sketches import DRAWN
 from tests.slack.acting_team import ActingTeam, acting_team
 from tests.slack.workspace import workspace

@@ -17,9 +17,9 @@ from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.errors import NothingProposed, UsageError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
+from bot.extras.fleet.ask import FleetAsk
 from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.wave import Wave
-from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.listeners import Click, Submission
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
@@ -51,7 +51,7 @@ async def swept(team: ActingTeam, fleet: Fleet, words: str = "nodes have") -> Me
     if words == "nodes have":
         fleet.reader.let_go.set()
     ask = FleetAsk.typed(["role=gpu", "--cause", LEAK])
-    await team.fleet.ask(ask, "cmd-1", MessageTarget(ONCALL), ASKER)
+    await team.fleet.start(ask, "cmd-1", MessageTarget(ONCALL), ASKER)
     return await team.card(words)
 
 
@@ -89,7 +89,7 @@ async def test_button_of_an_older_card_that_would_leave_nodes_alone_says_that_th
         value = json.dumps({"words": ["role=gpu"], "causes": [LEAK], "kind": "wave", "control": "10%"})
         click = Click("click-1", Person(ALICE, TEAM), "fleet-go", value, "", "", ONCALL, "1.0")
         with pytest.raises(UsageError, match="Control groups of waves are gone"):
-            await team.fleet.clicked(click)
+            await team.fleet.ask(click)
         await team.idle()
         assert await fleet.waves() == []
 
@@ -257,11 +257,11 @@ async def test_stop_ends_a_sweep_whichever_program_hears_of_it(tmp_path: Path) -
         team.restarted("runner-2")  # its cards know nothing of what runs here
         carol = Person(CAROL.id, TEAM)
         click = Click("click-1", carol, stop["action_id"], stop["value"], "", "", ONCALL, running.ts)
-        await team.fleet.clicked(click)
+        await team.fleet.ask(click)
         stopped = await team.card("stopped after 1 of them")
         assert (stopped.ts, "Stopped by a person" in json.dumps(stopped.blocks)) == (running.ts, True)
         await team.idle()
         with pytest.raises(NothingProposed, match="no longer running"):
-            await team.fleet.clicked(replace(click, key="click-2"))
+            await team.fleet.ask(replace(click, key="click-2"))
         with pytest.raises(NothingProposed, match="no longer running"):
-            await team.fleet.clicked(replace(click, key="click-3", value="wave-0123456789abcdef"))
+            await team.fleet.ask(replace(click, key="click-3", value="wave-0123456789abcdef"))

@@ -14,9 +14,10 @@ from bot.demo.fleet import FLEET
 from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.demo.machine import changes
 from bot.demo.machine.state import Line
-from bot.domain.house_events import HOUSE, VerdictMarked
+from bot.extras.marks.marks import VerdictMarked
+from bot.extras.marks.store import Marks
 from bot.extras.waves.store import Waves
-from bot.ledger import Database, Ledger
+from bot.ledger import Database
 from tests.nodes.acting_fleet import POLICY, Site, site
 from tests.slack.replicas import replicas, until
 
@@ -147,7 +148,7 @@ async def test_doubt_a_policy_that_changes_and_a_brake_stop_it_before_anything_i
         wave = await started(here)
         with Database.open(f"sqlite:///{here.folder / 'state' / 'zombie.db'}") as database:
             for who in ("alice", "bob"):  # who may approve; there are no others
-                Ledger(database).append(HOUSE, None, VerdictMarked("i1", CAUSE, right=False), f"terminal:{who}")
+                Marks(database).append(VerdictMarked("i1", CAUSE, right=False), f"terminal:{who}")
         no = await yes(here, wave["id"], "bob")
         assert (no.status, no.err.split(": ")[1]) == (1, "CauseInDoubt")
         assert (

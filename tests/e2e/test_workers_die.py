@@ -10,16 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from bot.app.parts import library
-from bot.app.workers import elsewhere_of
 from bot.domain.errors import SchedulerError
 from bot.domain.node import Node
+from bot.extras.fleet.runner import Means
+from bot.extras.fleet.settings import WorkersSettings
+from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome, Sweep
 from bot.inventory import Inventory
-from bot.response.fleet.answer import NodeAnswer, NodeOutcome
-from bot.response.fleet.sweep import Sweep
 from bot.settings import Settings
 from tests.nodes.simulated_fleet import fleet_of
 from tests.nodes.workers import Program, Workshop, workshop
@@ -41,8 +42,10 @@ class Cluster:
 
     async def answers(self, heard: Callable[[NodeAnswer], None], told: Callable[[str], None] = print) -> None:
         sweep = Sweep.of(library().get("node-health"), ["leaked-memory-cgroups"])
-        settings = Settings(scheduler=self.shop.url)
-        reads = elsewhere_of(sweep, settings, DEADLINE, CHUNK, remark=told)
+        settings = Settings(members={"workers": WorkersSettings(scheduler=self.shop.url)}, deadline=DEADLINE)
+        nowhere: Any = None  # this machine reads no node
+        means = Means(settings, nowhere, parallel=CHUNK, remark=told)
+        reads = means.sweep(self.nodes, len(self.nodes), sweep).elsewhere
         assert reads is not None
         await reads.answers(self.nodes, heard)
 

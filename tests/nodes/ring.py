@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from bot.domain.node import Node
-from bot.domain.rolling import Places, RollingRequest, rolling_rights
+from bot.extras.captures.access import RingAccess
+from bot.extras.captures.control import RollingControl
+from bot.extras.captures.recorder import Places, RollingRequest, rolling_rights
+from bot.extras.captures.settings import CaptureSettings
+from bot.extras.captures.store import CaptureStore
+from bot.extras.captures.watch import RollingNews, RollingWatch
 from bot.ledger import Database, Ledger
 from bot.ledger.chat_requests import ChatRequestStore
-from bot.response.capture.ring_access import RingAccess
-from bot.response.capture.rolling_control import RollingControl, RollingLimits
-from bot.response.capture.rolling_watch import RollingNews, RollingWatch
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_script import SshScriptTransport
@@ -55,9 +57,9 @@ class Patient:
         self.ring = folder / "ring"
         self.places = Places(str(self.perf), str(run), (str(ctl),), str(self.ring))
         self.node = Node("real", sshd.address, sshd.port, sshd.user, sshd.client_key)
-        self.limits = RollingLimits()
+        self.limits = CaptureSettings()
         self.ahead = timedelta()  # by how much our clock is ahead of the record
-        self.database, self.ledger = database, Ledger(database)
+        self.database, self.ledger, self.store = database, Ledger(database), CaptureStore(database)
         self.ids = iter(f"capture{number:03}" for number in range(100))
         self.texts: dict[str, bytes] = {}
         self.before = set(sshd.processes())
@@ -75,7 +77,7 @@ class Patient:
         """Another program each time: nothing but the record is kept."""
         keyring = Keyring(self.sshd.known_hosts)
         access = RingAccess(SshTransport(keyring, nonce), SshScriptTransport(keyring), nonce, self.places)
-        ledger: Any = Asynchronous(self.ledger)
+        ledger: Any = Asynchronous(self.store)
         return RollingControl(
             access, ledger, self.limits, lambda: datetime.now(UTC) + self.ahead, lambda: next(self.ids), seconds
         )
@@ -103,7 +105,7 @@ class Patient:
         self.texts[name] = self.texts.get(name, b"") + text
 
     def kinds(self) -> list[str]:
-        return [entry.kind for entry in self.ledger.captures()]
+        return [entry.kind for entry in self.store.entries()]
 
     def plant(self, seconds: float, core: int = 39) -> None:
         """Put samples of a burst that began so long ago into what the recorder copies."""
@@ -132,7 +134,7 @@ class Patient:
 class Asynchronous:
     """A part of the record whose verbs can be awaited."""
 
-    def __init__(self, ledger: Ledger | ChatRequestStore) -> None:
+    def __init__(self, ledger: CaptureStore | ChatRequestStore) -> None:
         self._ledger = ledger
 
     def __getattr__(self, name: str) -> Any:

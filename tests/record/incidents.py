@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from bot.domain.action import Plan, Step
 from bot.domain.alert import BOT, Alert
-from bot.domain.entry import Entry, Event, body_of, kind_of, written
+from bot.domain.entry import Entry, Event, OwnEvent, body_of, kind_of, written
 from bot.domain.events import (
     AlertCleared,
     AlertJoined,
@@ -41,13 +41,6 @@ from bot.domain.growth import CountSample, Growth
 from bot.domain.house_events import (
     BrakePulled,
     BrakeReleased,
-    CaptureApproved,
-    CaptureAsked,
-    CaptureBegan,
-    CaptureEnded,
-    CaptureStarting,
-    CaptureStopping,
-    CauseLookedAt,
     CauseMuted,
     CauseUnmuted,
     EntryAnchored,
@@ -57,14 +50,22 @@ from bot.domain.house_events import (
     NodeReleased,
     OlderNoted,
     PolicyChanged,
-    SymptomCaught,
-    VerdictMarked,
     WishRefused,
 )
 from bot.domain.probe import Unread
 from bot.domain.relapse import Relapse
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
+from bot.extras.captures.events import (
+    CaptureApproved,
+    CaptureAsked,
+    CaptureBegan,
+    CaptureEnded,
+    CaptureStarting,
+    CaptureStopping,
+    SymptomCaught,
+)
+from bot.extras.marks.marks import CauseLookedAt, VerdictMarked
 from bot.extras.waves.events import (
     TurnEnded,
     TurnGiven,
@@ -195,10 +196,8 @@ HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     IncidentsPruned({"7k3m9x2qpv": f"9:{'ab' * 32}"}, BEGAN_AT),
     CauseMuted("io-stall", "kafka-*", BEGAN_AT + timedelta(days=7), "the old disks go in May", "ann"),
     CauseUnmuted("io-stall", "kafka-*", "they are gone", "ann"),
-    VerdictMarked(
-        "7k3m9x2qpv", "leaked-memory-cgroups", False, NODE, "ef" * 32, "click-1-2", "ann", ("slack:S012ONCALL",)
-    ),
-    CauseLookedAt("leaked-memory-cgroups", "the threshold was too low; it is 5,000 now", "ann"),
+)
+CAPTURE_EVENTS: tuple[OwnEvent, ...] = (
     CaptureAsked("c4p7t0re00", "node-7", 12, 2, ("nic-reset",), True, "ann"),
     CaptureApproved("c4p7t0re00", "bob", "it resets at night"),
     CaptureStarting("c4p7t0re00", "b" * 32, "m" * 32, "SHA256:key", 4321.5, "cycles"),
@@ -215,6 +214,13 @@ HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     ),
     CaptureStopping("c4p7t0re00", "ann", 12.5, 3600.0),
     CaptureEnded("c4p7t0re00", "ann stopped it", "its ring"),
+)
+
+MARK_EVENTS: tuple[OwnEvent, ...] = (
+    VerdictMarked(
+        "7k3m9x2qpv", "leaked-memory-cgroups", False, NODE, "ef" * 32, "click-1-2", "ann", ("slack:S012ONCALL",)
+    ),
+    CauseLookedAt("leaked-memory-cgroups", "the threshold was too low; it is 5,000 now", "ann"),
 )
 
 WAVE_PROPOSED = WaveProposed(

@@ -11,16 +11,19 @@ from functools import partial
 from typing import Any
 
 from bot.domain.command import Completed, Outputs
+from bot.domain.entry import Entry
 from bot.domain.errors import ConnectionLost, ConnectionRefused, StateChanged, UnknownNode, ZombieError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.node import Node
-from bot.domain.rolling import HERE, RollingRequest
-from bot.domain.rolling_record import RollingCapture, captures_of
+from bot.extras.captures.access import MachineIdentity
+from bot.extras.captures.control import RollingControl
+from bot.extras.captures.record import CaptureDecision, RollingCapture, captures_of
+from bot.extras.captures.recorder import HERE, RollingRequest
+from bot.extras.captures.settings import CaptureSettings
+from bot.extras.captures.status import RollingStatus, read_look
+from bot.extras.captures.store import CaptureStore
+from bot.extras.captures.watch import RollingWatch
 from bot.ledger import Database, Ledger
-from bot.response.capture.ring_access import MachineIdentity
-from bot.response.capture.rolling_control import RollingControl, RollingLimits
-from bot.response.capture.rolling_status import RollingStatus, read_look
-from bot.response.capture.rolling_watch import RollingWatch
 from tests.schedules.recorder import Recorder
 from tests.schedules.world import BEGAN_AT, World
 
@@ -154,11 +157,29 @@ class Access:
 
 
 @dataclass
+class CaptureRecorder:
+    """The record of captures in a scheduled world: as with the ledger, each of its verbs may fail."""
+
+    store: CaptureStore
+    recorder: Recorder
+
+    async def entries(self) -> tuple[Entry, ...]:
+        return await self.recorder.do(self.store.entries)  # type: ignore[no-any-return]
+
+    async def braked(self) -> Entry | None:
+        return await self.recorder.do(self.store.braked)  # type: ignore[no-any-return]
+
+    async def append(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
+        return await self.recorder.do(self.store.append, decide, by)  # type: ignore[no-any-return]
+
+
+@dataclass
 class PlayedCaptures:
     """A schedule that is over, and everything that must hold of it."""
 
     seed: int
     ledger: Ledger
+    store: CaptureStore
     before: int
     nodes: list[RecordingNode]
     captures: dict[str, RollingCapture]
@@ -199,7 +220,7 @@ class PlayedCaptures:
     def _owner(self, node: RecordingNode, run: Run) -> Any:
         for each in self.captures.values():
             if each.started is not None and (each.started.machine_id, each.started.uptime) == (node.machine_id, run.of):
-                ended = [entry for entry in self.ledger.captures() if entry.kind == "CaptureEnded"]
+                ended = [entry for entry in self.store.entries() if entry.kind == "CaptureEnded"]
                 at = next((entry.at for entry in ended if entry.body["capture"] == each.id), None)
                 return Owner(each.id, each.ended.because if each.ended else "", at)
         return None
@@ -217,9 +238,9 @@ class Owner:
 def played_captures(database: Database, seed: int) -> PlayedCaptures:
     """Some captures of three names of two or three machines, two programs that look, people who stop, and a brake."""
     world = World(seed, deadly=0.015)
-    ledger = Ledger(database, lambda: world.now)
+    ledger, store = Ledger(database, lambda: world.now), CaptureStore(database, lambda: world.now)
     before = ledger.head(HOUSE).seq
-    entries = ledger.captures()  # of earlier schedules in this record, whose times never go back
+    entries = store.entries()  # of earlier schedules in this record, whose times never go back
     world.now = world.began_at = max([BEGAN_AT, *(entry.at + timedelta(days=1) for entry in entries[-1:])])
     mute, up_since = world.random.choice((0.0, 0.0, 0.05)), world.now - timedelta(days=11)
     machines = [RecordingNode(world, f"{seed}-{number}", up_since=up_since, mute=mute) for number in range(3)]
@@ -235,8 +256,8 @@ def played_captures(database: Database, seed: int) -> PlayedCaptures:
             known.without, known.since = world.random.choice(("n0", "n1")), at
 
     def watch(most: int = AT_ONCE) -> RollingWatch:
-        recorder: Any = Recorder(world, ledger, 0.01)
-        limits = RollingLimits(most, 24, 100)
+        recorder = CaptureRecorder(store, Recorder(world, ledger, 0.01))
+        limits = CaptureSettings(at_once=most, most_hours=24, a_day=100)
         return RollingWatch(RollingControl(access, recorder, limits, world.clock, lambda: next(names)))
 
     deaths = iter(range(1, 1000))
@@ -288,8 +309,8 @@ def played_captures(database: Database, seed: int) -> PlayedCaptures:
     for _ in range(2):
         world.start("looks", looks)
     world.run(200_000)
-    ours = {name: each for name, each in captures_of(ledger.captures()).items() if name.startswith(f"{seed:08d}")}
-    return PlayedCaptures(seed, ledger, before, machines, ours)
+    ours = {name: each for name, each in captures_of(store.entries()).items() if name.startswith(f"{seed:08d}")}
+    return PlayedCaptures(seed, ledger, store, before, machines, ours)
 
 
 def once(brakes: Any) -> Any:

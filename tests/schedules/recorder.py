@@ -7,14 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 from bot.domain.action import Plan
-from bot.domain.claim import Claim, DecisionRecord, Hold, ProposalRecord
+from bot.domain.claim import Claim, DecisionRecord, Doubts, Hold, ProposalRecord
 from bot.domain.entry import Append, Entry, Event, Head
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.house_events import NodeReleased, WishRefused
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.post import CardRecord
-from bot.domain.rolling_record import CaptureDecision
 from bot.ledger import Ledger
 from tests.schedules.world import World
 
@@ -25,7 +24,7 @@ class Recorder:
     def __init__(self, world: World, ledger: Ledger, fails: float) -> None:
         self.world, self.ledger, self.fails = world, ledger, fails
 
-    async def _do(self, verb: Callable[..., Any], *args: Any) -> Any:
+    async def do(self, verb: Callable[..., Any], *args: Any) -> Any:
         await self.world.boundary()
         if self.world.chance(self.fails):
             raise LedgerUnavailable("The database is locked.")
@@ -34,7 +33,6 @@ class Recorder:
             "append",
             "append_all",
             "append_together",
-            "append_captures",
             "begin",
             "free",
             "refused",
@@ -46,97 +44,91 @@ class Recorder:
         return done
 
     async def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
-        return await self._do(self.ledger.append, stream, expected_seq, event, by)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.append, stream, expected_seq, event, by)  # type: ignore[no-any-return]
 
     async def append_all(
         self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str
     ) -> tuple[Entry, ...]:
-        return await self._do(self.ledger.append_all, stream, expected_seq, events, by)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.append_all, stream, expected_seq, events, by)  # type: ignore[no-any-return]
 
     async def append_together(self, appends: Sequence[Append]) -> tuple[Entry, ...]:
-        return await self._do(self.ledger.append_together, appends)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.append_together, appends)  # type: ignore[no-any-return]
 
     async def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
-        return await self._do(self.ledger.begin, stream, expected_seq, event, by, claim)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.begin, stream, expected_seq, event, by, claim)  # type: ignore[no-any-return]
 
     async def read(self, stream: str) -> tuple[Entry, ...]:
-        return await self._do(self.ledger.read, stream)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.read, stream)  # type: ignore[no-any-return]
 
     async def mutes(self) -> tuple[Entry, ...]:
-        return await self._do(self.ledger.mutes)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.mutes)  # type: ignore[no-any-return]
 
-    async def marks(self) -> tuple[Entry, ...]:
-        return await self._do(self.ledger.marks)  # type: ignore[no-any-return]
-
-    async def captures(self) -> tuple[Entry, ...]:
-        return await self._do(self.ledger.captures)  # type: ignore[no-any-return]
-
-    async def append_captures(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
-        return await self._do(self.ledger.append_captures, decide, by)  # type: ignore[no-any-return]
+    async def doubts(self) -> Doubts:
+        return await self.do(self.ledger.doubts)  # type: ignore[no-any-return]
 
     async def incident(self, stream: str) -> Incident | None:
-        return await self._do(self.ledger.incident, stream)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.incident, stream)  # type: ignore[no-any-return]
 
     async def head(self, stream: str) -> Head:
-        return await self._do(self.ledger.head, stream)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.head, stream)  # type: ignore[no-any-return]
 
     async def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
-        return await self._do(self.ledger.incidents, only_open, node)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.incidents, only_open, node)  # type: ignore[no-any-return]
 
     async def nodes(self, group: str) -> frozenset[str]:
-        return await self._do(self.ledger.nodes, group)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.nodes, group)  # type: ignore[no-any-return]
 
     async def policy(self) -> Entry | None:
-        return await self._do(self.ledger.policy)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.policy)  # type: ignore[no-any-return]
 
     async def changed(self, since: int | None = None) -> Changes:
-        return await self._do(self.ledger.changed, since)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.changed, since)  # type: ignore[no-any-return]
 
     async def together(self, card: str) -> tuple[str, ...]:
-        return await self._do(self.ledger.together, card)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.together, card)  # type: ignore[no-any-return]
 
     async def group(self, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
-        return await self._do(self.ledger.group, card)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.group, card)  # type: ignore[no-any-return]
 
     async def card(self, card: str, part: str, of_incident: bool = False) -> CardRecord:
-        return await self._do(self.ledger.card, card, part, of_incident)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.card, card, part, of_incident)  # type: ignore[no-any-return]
 
     async def hold(self, node: str, machine_id: str = "") -> Hold | None:
-        return await self._do(self.ledger.hold, node, machine_id)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.hold, node, machine_id)  # type: ignore[no-any-return]
 
     async def free(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
-        return await self._do(self.ledger.free, hold, event, by, end)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.free, hold, event, by, end)  # type: ignore[no-any-return]
 
     async def machines(self) -> Mapping[str, tuple[str, ...]]:
-        return await self._do(self.ledger.machines)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.machines)  # type: ignore[no-any-return]
 
     async def earlier(
         self, incident: Incident, cause: str, machine_id: str, within: timedelta, most: int
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
-        return await self._do(self.ledger.earlier, incident, cause, machine_id, within, most)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.earlier, incident, cause, machine_id, within, most)  # type: ignore[no-any-return]
 
     async def begun_for(
         self, incident: Incident, cause: str, machine_id: str, within: timedelta
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
-        return await self._do(self.ledger.begun_for, incident, cause, machine_id, within)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.begun_for, incident, cause, machine_id, within)  # type: ignore[no-any-return]
 
     async def refused(self, event: WishRefused, by: str) -> None:
-        await self._do(self.ledger.refused, event, by)
+        await self.do(self.ledger.refused, event, by)
 
     async def beat(self, incident: str, runner: str) -> None:
-        await self._do(self.ledger.beat, incident, runner)
+        await self.do(self.ledger.beat, incident, runner)
 
     async def braked(self) -> Entry | None:
-        return await self._do(self.ledger.braked)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.braked)  # type: ignore[no-any-return]
 
     async def pulled_by(self, request: str) -> Entry | None:
-        return await self._do(self.ledger.pulled_by, request)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.pulled_by, request)  # type: ignore[no-any-return]
 
     async def deciding(self, stream: str, within: timedelta) -> DecisionRecord | None:
-        return await self._do(self.ledger.deciding, stream, within)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.deciding, stream, within)  # type: ignore[no-any-return]
 
     async def proposing(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
-        return await self._do(self.ledger.proposing, plan, machine_id, group, within)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.proposing, plan, machine_id, group, within)  # type: ignore[no-any-return]
 
     async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
-        return await self._do(self.ledger.tried, plan, machine_id, within)  # type: ignore[no-any-return]
+        return await self.do(self.ledger.tried, plan, machine_id, within)  # type: ignore[no-any-return]

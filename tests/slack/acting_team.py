@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.extras import holders_of, shipped
+from bot.app.extras import doubters_of, holders_of, shipped
 from bot.app.json_log import JsonLog
 from bot.app.parts import library
-from bot.app.slack_acting import SlackActing, no_chats, slack_acting
+from bot.app.slack_acting import SlackActing, slack_acting
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, User
 from bot.demo.slack.server import SlackWorkspace
@@ -30,6 +31,10 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
+from bot.extras.marks.marker import VerdictMarker
+from bot.extras.marks.slack import QUESTION, MarkClicks
+from bot.extras.marks.store import Marks
+from bot.extras.profiles.slack_file import SketchFile
 from bot.extras.reports.report_maker import ReportMaker
 from bot.inventory import Inventory
 from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
@@ -42,17 +47,20 @@ from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import IncidentRecord, Opening
+from bot.seats import Chat
+from bot.settings import Settings
 from bot.surfaces.slack.connection import SlackConnection
+from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.listeners import Submission
-from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.message import Message as Posted
 from bot.surfaces.slack.parts import CARD, MessageTarget
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.report_file import ReportFile
 from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
-from bot.surfaces.slack.sketch_file import SketchFile
 from bot.surfaces.slack.thread_files import ThreadFiles
+from bot.surfaces.slack.tokens import SlackTokens
+from bot.surfaces.view.context import ViewContext
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import PLAYBOOK, Stage
 from tests.schedules.whole_look import WholeLook
@@ -97,6 +105,7 @@ class ActingTeam:
     acting: SlackActing = field(init=False)
     restarted: Callable[[str], SlackActing] = field(init=False)  # the same again, as another runner
     chat_requests: Any = None
+    marks: Any = None
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     fleet: Any = None  # the cards of sweeps and waves, where the test has some
     needed: int = 1  # how many have to say yes
@@ -278,7 +287,7 @@ async def acting_team(
     log = io.StringIO()
     json_log = JsonLog(log)
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(4, "ledger") as threads:
-        kept = Ledger(database, world.clock, holders=holders_of(shipped().on))
+        kept = Ledger(database, world.clock, holders=holders_of(shipped().on), doubters=doubters_of(shipped().on))
         ledger: Any = Gone(on_threads(kept, threads))
         outbox: Any = Gone(on_threads(Outbox(database), threads))
         machines = {f"node-{n}": CountingNode(world, f"node-{n}", endings) for n in range(1, nodes + 1)}
@@ -310,29 +319,37 @@ async def acting_team(
             files=sending if reports else None,
         )
         team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log)
+        team.marks = Gone(on_threads(Marks(database, world.clock), threads))
+
+        def chats(context: SlackContext) -> Sequence[Chat]:
+            others: Any = getattr(fleet, "chats", lambda _: [])
+            return [*others(context), MarkClicks(context, VerdictMarker(policy, team.marks, world.clock))]
+
+        view = ViewContext(absent=absent, asks=(QUESTION,))
 
         def runs(runner: str) -> SlackActing:
             team.chat_requests = Gone(on_threads(ChatRequestStore(database, Leases(database, runner)), threads))
-            team.fleet = fleet(team, connection, database, threads)
-            return slack_acting(
-                connection,
-                poster,
-                outbox,
-                ledger,
-                policy,
-                responder,
-                QUICK,
-                json_log.log,
-                team,  # type: ignore[arg-type]
-                team,
-                team,
-                deliveries=on_threads(Inbox(database, "runner-1"), threads),
+            fleet(team, connection, database, threads)
+            bot: Any = SimpleNamespace(
+                settings=Settings(),
+                stores=SimpleNamespace(
+                    outbox=outbox,
+                    ledger=ledger,
+                    inbox=on_threads(Inbox(database, "runner-1"), threads),
+                    chat_requests=team.chat_requests,
+                ),
+                posting=SimpleNamespace(connection=connection, poster=poster, work=team, view=view),
+                acting=SimpleNamespace(policy=policy, responder=responder),
+                checking=SimpleNamespace(scheduler=team),
+                timing=QUICK,
+                log=json_log.log,
+                notices=team,
                 known=Names(tuple(team.stage.nodes)),
-                chat_requests=team.chat_requests,
-                fleet=team.fleet,
-                absent=absent,
-                chats=getattr(fleet, "chats", no_chats),
+                alerts=None,
+                pagerduty=None,
+                seated=lambda seat, context: chats(context),
             )
+            return slack_acting(bot)
 
         team.restarted, team.acting = runs, runs("runner-1")
         connection.listeners.bind(team, team.acting.home, team.acting.clicks, team.acting.submissions)

@@ -37,7 +37,7 @@ from bot.sources.source import Source
 from bot.surfaces import SURFACES, member_settings
 from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack.calls import Timing
-from bot.surfaces.slack.member import SlackTokens
+from bot.surfaces.slack.tokens import SlackTokens
 from tests.unit.surfaces.verdicts import FOUNDING
 
 T = TypeVar("T")

@@ -7,14 +7,20 @@ import json
 import random
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 from bot.actions import ACTIONS
 from bot.app.parts import library
+from bot.domain.batch import Sampling
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
+from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.run import FleetRun, Hears
+from bot.extras.fleet.runner import FleetRunner
+from bot.extras.fleet.slack_cards import FleetCards
+from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome, Sweep
 from bot.extras.waves.slack_cards import WaveCards
 from bot.extras.waves.slack_decisions import WaveDecisions
 from bot.extras.waves.store import Waves as BlockingWaves
@@ -22,18 +28,11 @@ from bot.extras.waves.wave import Wave
 from bot.extras.waves.waves import WaveRequest, Waves
 from bot.extras.waves.waves_run import WaveRun
 from bot.ledger import Database, on_threads
-from bot.response.fleet.answer import Found, NodeAnswer, NodeOutcome
-from bot.response.fleet.ask import FleetAsk
-from bot.response.fleet.chunk import Hears
-from bot.response.fleet.fleet_runner import FleetRunner
-from bot.response.fleet.run import FleetRun
-from bot.response.fleet.sweep import Sweep
+from bot.seats import Chat, CureRequest
 from bot.surfaces.slack.approver_lookup import SlackApproverLookup
-from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.view.plan_words import PlanWords
 from tests.schedules.stage import PLAYBOOK
 from tests.slack.acting_team import ActingTeam
@@ -71,6 +70,14 @@ class House:
         return self._playbook
 
 
+class StagedFleet(FleetRunner):
+    """Asks the nodes of the stage."""
+
+    async def select(self, ask: FleetAsk) -> tuple[Node, ...]:
+        stage: Any = self.known
+        return tuple(stage.find(name) for name in (set(ask.words) & set(stage.nodes) or stage.nodes))
+
+
 class Fleet:
     """What makes the cards for `acting_team`; `reader` reads the nodes of every sweep."""
 
@@ -85,7 +92,7 @@ class Fleet:
 
     def __call__(
         self, team: ActingTeam, connection: SlackConnection, database: Database, threads: ThreadPoolExecutor
-    ) -> FleetCards:
+    ) -> None:
         people = connection.people(team.responder.policy.approver_groups)
         kept: Any = on_threads(BlockingWaves(database, team.world.clock), threads)
         lookup = SlackApproverLookup(people, team.responder.policy)
@@ -101,38 +108,30 @@ class Fleet:
             _log(team),
         )
         words, work, chat_requests = PlanWords(ACTIONS), self._work, team.chat_requests
-        self.cards = waves = WaveCards(
+        self.cards = WaveCards(
             self.desk, self._start, words, team.poster, work, self.watching, _log(team), chat_requests, SOON
         )
-        askers = Askers(connection, people, asyncio.get_running_loop().time)
-        opener: Any = None  # no check is begun from here
-        return FleetCards(self._fleet_desk(), team.poster, opener, askers, work, _log(team), chat_requests, waves, SOON)
 
-    def chats(self, context: SlackContext) -> list[WaveDecisions]:
-        """What takes clicks on the cards of waves."""
-        return [WaveDecisions(context, self.cards)]
+    def chats(self, context: SlackContext) -> list[Chat]:
+        """What takes clicks on the cards of sweeps and waves."""
+        cards = FleetCards(context, self._fleet_desk(), self.team.poster, self._work, self.cards, SOON)
+        self.team.fleet = cards
+        return [cards, WaveDecisions(context, self.cards)]
 
     @property
     def _work(self) -> Any:
         return self.team
 
     def _fleet_desk(self) -> FleetRunner:
-        async def meant(ask: FleetAsk) -> tuple[Node, ...]:
-            every = self.team.stage.nodes
-            return tuple(self.team.stage.find(name) for name in (set(ask.words) & set(every) or every))
-
         def run_of(nodes: Sequence[Node], selected: int, sweep: Sweep) -> FleetRun:
             triage: Any = None  # the reader stands in for it
             return FleetRun(tuple(nodes), selected, sweep, triage, elsewhere=self.reader)
 
-        def facts_of(_: Sequence[Node], __: Playbook) -> FleetRun:
-            raise AssertionError("nothing is compared here")
-
         stage: Any = self.team.stage
-        slots, window = asyncio.Semaphore(2), timedelta(seconds=5)
-        return FleetRunner(meant, stage, House(), run_of, facts_of, random.Random(7), window, slots)
+        means: Any = SimpleNamespace(sweep=run_of, sampling=Sampling(5))  # nothing is compared here
+        return StagedFleet(stage, House(), means, {}, asyncio.Semaphore(2), random.Random(7))
 
-    async def _start(self, name: str, ask: FleetAsk, nodes: Sequence[Node], by: str, channel: str) -> Wave:
+    async def _start(self, name: str, cure: CureRequest, nodes: Sequence[Node]) -> Wave:
         await self.checks.wait()
         for node in nodes:
             self.team.stage.propose(f"i{name[5:11]}{node.name}".replace("-", ""), node.name, name)
@@ -141,7 +140,7 @@ class Fleet:
             for incident in await self.team.ledger.incidents()
             if incident.id[0] == "i"
         ]
-        request = WaveRequest(ask.words, ask.causes, by, channel=channel)
+        request = WaveRequest(cure.selectors, cure.causes, cure.by, channel=cure.channel)
         return await self.desk.propose(name, request, found, PLAYBOOK.name)
 
     async def waves(self) -> list[Wave]:

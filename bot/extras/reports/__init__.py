@@ -8,6 +8,7 @@ EXTRA = Extra(
     "reports",
     "reports of incidents",
     needs=("cases",),
+    buttons=("report",),
     commands={"report": "bot.extras.reports.command"},
     thread_files="bot.extras.reports.report_maker:thread_files",
 )

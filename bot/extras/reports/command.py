@@ -90,4 +90,4 @@ def _report_data(arguments: argparse.Namespace) -> ReportData:
             return {}
 
     with record.existing(arguments.environ) as database:
-        return report_data(database, incident, playbooks, now(), labels)
+        return report_data(database, incident, playbooks, now(), labels, arguments.extras.on)

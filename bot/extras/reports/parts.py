@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from bot.seats import Picture
 from bot.surfaces.view.words import Sentence
 
 
@@ -45,14 +46,6 @@ class Lines:
     """Lines as a node printed them."""
 
     lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A picture as PNG; `alt` says in words what it shows."""
-
-    png: bytes
-    alt: str
 
 
 Part: TypeAlias = Paragraph | Points | Grid | Lines | Picture

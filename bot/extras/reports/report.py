@@ -13,7 +13,8 @@ from bot.domain.events import AlertJoined, AlertReceived
 from bot.domain.safe_text import one_line
 from bot.extras.reports import sections
 from bot.extras.reports.parts import Grid, Points, Report, Section, said
-from bot.extras.reports.report_data import Moment, ReportData
+from bot.extras.reports.report_data import ReportData
+from bot.seats import Moment
 from bot.surfaces.incidents import plan_of
 from bot.surfaces.incidents import said as entry_words
 from bot.surfaces.view.words import Instant, Person, Sentence

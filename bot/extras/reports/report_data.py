@@ -4,28 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bot.domain.case import Head
 from bot.domain.entry import Entry, kind_of
 from bot.domain.incident import Incident
-from bot.extras.reports.parts import Picture
+from bot.seats import Moment, Picture
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """What happened, when, and who says so.
-
-    Shape: `at` is on the record's clock; `error` is how far it may be off, None where nobody measured it, zero where it
-    comes from the record's own clock.
-    """
-
-    at: datetime
-    source: str
-    what: str
-    words: str
-    error: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +29,8 @@ class ReportData:
     `case` is the head of what the node said, None once that is no longer kept. `why` are the changes that would change
     the verdict, a sentence each; `no_why` says why there are none. `labels` are the node's, as far as known.
     `before_reboot` is what was kept before a step that destroys it. `others` are the incidents of the same alert.
-    `profiles` are pictures of profiles taken from its card, and of what captures caught.
-    `moments` happened outside the record: what the node's kernel logged, what captures caught.
+    `profiles` are pictures that extras add, such as of what a core ran.
+    `moments` happened outside the record: what the node's kernel logged, and what extras add.
     """
 
     incident: Incident

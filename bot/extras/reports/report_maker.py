@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
 from bot.app.check import PROGRAM
+from bot.app.extras import named_by
 from bot.app.parts import now
 from bot.domain.case import Case, read_case
 from bot.domain.core_heat import CoreHeat
@@ -26,13 +27,13 @@ from bot.extras.cases.explaining import is_as_shown, proven, why
 from bot.extras.cases.playbook_once import judging_once
 from bot.extras.cases.what_if_words import sentence
 from bot.extras.reports.page import page
-from bot.extras.reports.parts import Picture
 from bot.extras.reports.report import whole_report
 from bot.extras.reports.report_data import KeptAnswer, ReportData
-from bot.extras.reports.report_moments import capture_moments, kernel_moments, sketch_pictures
+from bot.extras.reports.report_moments import kernel_moments
 from bot.inventory import Inventory
 from bot.ledger import Database, KeptCases, Ledger
 from bot.ledger.excerpt import excerpt
+from bot.seats import Extra, Moment, Picture
 from bot.surfaces.slack.report_file import ReportFile
 from bot.surfaces.view.plan_words import PlanWords
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 WORDS = PlanWords(ACTIONS)
 MOST_CHANGES = 20
+MOST_PICTURES = 12  # that extras add: a profile has two
 
 
 def _unknown(node: str) -> Mapping[str, str]:
@@ -55,10 +57,11 @@ def report_data(
     playbooks: Playbooks,
     at: datetime,
     labels: Callable[[str], Mapping[str, str]] = _unknown,
+    extras: Sequence[Extra] = (),
 ) -> ReportData:
     """Return all data for a report about an incident.
 
-    Shape: `labels` returns a node's labels from the inventory; those in the stored case win.
+    Shape: `labels` returns a node's labels from the inventory; those in the stored case win. `extras` may add to it.
     Raises: UnknownIncident; LedgerUnavailable when the database cannot be read; UnreadableEntry, ImpossibleEvent when
     the entries form no incident that this program understands.
     """
@@ -73,7 +76,10 @@ def report_data(
         ((), no_case, None) if case is None or incident.verdict is None else _why(case, playbooks, incident.verdict)
     )
     together = ledger.together(incident.card)
-    captures, ended = ledger.captures(), incident.updated_at if incident.ended else None
+    ended = incident.updated_at if incident.ended else None
+    added = [
+        each for shown in named_by(extras, "reports").values() for each in shown(database, incident, entries, ended)
+    ]
     heat = (incident.verdict.heat if incident.verdict is not None else None) or (again.heat if again else None)
     return ReportData(
         incident,
@@ -88,10 +94,10 @@ def report_data(
         no_why,
         {**labels(incident.node), **(case.head.labels if case is not None else {})},
         pictures=tuple(_pictures(incident, heat)),
-        profiles=tuple(sketch_pictures(incident, entries, captures, ended, KeptCases(database), together)),
+        profiles=tuple(each for each in added if isinstance(each, Picture))[:MOST_PICTURES],
         before_reboot=tuple(_kept(database, incident)),
         others=tuple(name for name in together if name != incident_id),
-        moments=(*kernel_moments(incident, case), *capture_moments(incident, captures, ended)),
+        moments=(*kernel_moments(incident, case), *(each for each in added if isinstance(each, Moment))),
     )
 
 
@@ -103,13 +109,15 @@ class ReportMaker:
     threads: Executor
     playbooks: Playbooks
     known: Inventory
+    extras: Sequence[Extra] = ()
 
     async def page(self, incident_id: str) -> str:
         """Return an incident's page; raises as `report_data`."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, self._page, incident_id)
 
     def _page(self, incident_id: str) -> str:
-        return page(whole_report(report_data(self.database, incident_id, self.playbooks, now(), self._labels)))
+        data = report_data(self.database, incident_id, self.playbooks, now(), self._labels, self.extras)
+        return page(whole_report(data))
 
     def _labels(self, node: str) -> Mapping[str, str]:
         found = self.known.by_name.get(node)
@@ -156,7 +164,7 @@ def _kept(database: Database, incident: Incident) -> Iterator[KeptAnswer]:
 
 
 def _pictures(incident: Incident, heat: CoreHeat | None) -> Iterator[Picture]:
-    from bot.profile.core_picture import core_picture  # Pillow is loaded where a picture is drawn
+    from bot.surfaces.view.core_picture import core_picture  # Pillow is loaded where a picture is drawn
 
     if heat is not None:
         yield Picture(core_picture(heat, incident.node), heat.alt_text)
@@ -188,5 +196,5 @@ def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, .
 
 def thread_files(bot: Bot) -> tuple[ThreadFileKind, ...]:
     """Return the kind of file that brings an incident's report into its card's thread."""
-    maker = ReportMaker(bot.stores.database, bot.stores.threads, bot.playbooks, bot.known)
+    maker = ReportMaker(bot.stores.database, bot.stores.threads, bot.playbooks, bot.known, bot.extras)
     return (ReportFile(maker.page),)

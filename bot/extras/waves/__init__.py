@@ -14,6 +14,7 @@ EXTRA = Extra(
     holds="bot.extras.waves.store:may_begin",
     follows="bot.extras.waves.store:FOLLOWER",
     chat="bot.extras.waves.serving:chat",
+    counts="bot.extras.waves.serving:counts",
     cures="bot.extras.waves.serving:cures",
     thread_files="bot.extras.waves.serving:files",
 )

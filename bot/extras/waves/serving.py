@@ -15,6 +15,7 @@ from bot.engine.job_queue import JobQueue
 from bot.extras.waves.contracts import WaveLedger
 from bot.extras.waves.slack_cards import PlansFile, WaveCards
 from bot.extras.waves.slack_decisions import WaveDecisions
+from bot.extras.waves.store import WaveCounts
 from bot.extras.waves.store import Waves as BlockingWaves
 from bot.extras.waves.wave import Wave
 from bot.extras.waves.waves import WaveRequest
@@ -22,7 +23,7 @@ from bot.extras.waves.waves_run import WaveRun
 from bot.extras.waves.wiring import WaveParts, known_causes, start_wave, wave_parts
 from bot.extras.waves.words import WavePlans, wave_plans
 from bot.ledger import on_threads
-from bot.response.fleet.ask import FleetAsk
+from bot.seats import CureRequest
 from bot.surfaces.slack.approver_lookup import SlackApproverLookup
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.view.plan_words import PlanWords
@@ -57,17 +58,23 @@ def chat(bot: Bot, context: SlackContext) -> WaveDecisions:
     return WaveDecisions(context, _cards(bot, SlackApproverLookup(context.people, bot.acting.policy)))
 
 
+def counts(_: Bot) -> WaveCounts:
+    """Return what is counted for `/metrics`."""
+    return WaveCounts()
+
+
 def cures(bot: Bot) -> WaveCards:
-    """Return what proposes a wave from a sweep's card."""
+    """Return what proposes a wave for nodes that were found."""
     return _cards(bot)
 
 
 def _cards(bot: Bot, lookup: ApproverLookup | None = None) -> WaveCards:
     parts = _parts_of(bot, lookup)
 
-    async def start(name: str, ask: FleetAsk, nodes: Sequence[Node], by: str, channel: str) -> Wave:
+    async def start(name: str, cure: CureRequest, nodes: Sequence[Node]) -> Wave:
         playbook = parts.acting.playbooks.get("")
-        request = WaveRequest(ask.words, known_causes(playbook, ask.causes), by, channel=channel)
+        causes = known_causes(playbook, cure.causes)
+        request = WaveRequest(cure.selectors, causes, cure.by, channel=cure.channel)
         return await start_wave(parts, request, nodes, playbook, lambda _: None, wave_id=name)
 
     posting = bot.posting

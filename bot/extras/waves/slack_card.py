@@ -14,7 +14,6 @@ from bot.domain.errors import CannotTell
 from bot.domain.safe_text import one_line, safe
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.words import DIGEST, MOST_ENDS, NOT_SHOWN, ROW, SharedPlan, WavePlans, proposal_lines, wave_lines
-from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.blocks import (
     FEW_ENDS,
     asked_by,
@@ -57,10 +56,10 @@ MOST_IN_DIALOG = 150_000  # characters of its blocks; Slack takes views of 250 k
 IN_FILE = "Each node's address and boot, what ends there, and every plan: in the file in this card's thread."
 
 
-def checking_card(ask: FleetAsk, nodes: int, by: str) -> Message:
+def checking_card(causes: Iterable[str], nodes: int, by: str) -> Message:
     """Say that the nodes are being checked, before there is a wave."""
     count = f"{nodes:,} {'node is' if nodes == 1 else 'nodes are'}"
-    words = f"{count} being checked for {', '.join(ask.causes)}; then the wave is proposed here."
+    words = f"{count} being checked for {', '.join(causes)}; then the wave is proposed here."
     blocks = (header("A wave is being prepared"), paragraph(words), *asked_by(by))
     return Message(clipped(escaped(words), TEXT), blocks)
 

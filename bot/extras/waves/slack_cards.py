@@ -22,7 +22,7 @@ from bot.extras.waves.slack_card import IN_FILE, checking_card, no_wave_card, wa
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.waves import Waves
 from bot.extras.waves.words import WavePlans, wave_lines, wave_plans
-from bot.response.fleet.ask import FleetAsk
+from bot.seats import CureRequest
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.message import footnote
 from bot.surfaces.slack.parts import CARD, MessageTarget
@@ -33,7 +33,7 @@ from bot.surfaces.view.plan_words import PlanWords
 PREFIX = "wave-"
 PLANS_FILE = "plans-"
 LOOKS_EVERY = 1.0  # seconds
-Start: TypeAlias = Callable[[str, FleetAsk, Sequence[Node], str, str], Awaitable[Wave]]  # id, …, by, channel
+Start: TypeAlias = Callable[[str, CureRequest, Sequence[Node]], Awaitable[Wave]]  # by its id
 PlansOf: TypeAlias = Callable[[str], Awaitable[tuple[Wave, WavePlans]]]
 
 
@@ -69,14 +69,14 @@ class WaveCards:
     chat_requests: ChatRequests
     looks_every: float = LOOKS_EVERY
 
-    async def begin(self, ask: FleetAsk, nodes: Sequence[Node], key: str, channel: str, by: str) -> None:
+    async def begin(self, request: CureRequest, nodes: Sequence[Node]) -> None:
         """Check the nodes and propose the wave, on a new card. Raises: LedgerError."""
-        name = PREFIX + hashlib.sha256(f"{channel}/{key}".encode()).hexdigest()[:16]
-        if not await self.chat_requests.keep(name, json.dumps({"channel": channel, "by": by})):
+        name = PREFIX + hashlib.sha256(f"{request.channel}/{request.key}".encode()).hexdigest()[:16]
+        if not await self.chat_requests.keep(name, json.dumps({"channel": request.channel, "by": request.by})):
             return  # another delivery of the same click
-        spot = MessageTarget(channel)
-        await self.poster.enqueue(name, CARD, spot, checking_card(ask, len(nodes), by))
-        self.background.begin(self._propose(name, ask, nodes, spot, by), f"proposal of {name}")
+        spot = MessageTarget(request.channel)
+        await self.poster.enqueue(name, CARD, spot, checking_card(request.causes, len(nodes), request.by))
+        self.background.begin(self._propose(name, request, nodes), f"proposal of {name}")
 
     def takes(self, kept: ChatRequest) -> bool:
         """Go on with the card of a wave; False for any other request."""
@@ -94,11 +94,12 @@ class WaveCards:
         """Return the plans of all its members. Raises: LedgerError."""
         return wave_plans(wave, await self.desk.incidents(wave), self.words)
 
-    async def _propose(self, name: str, ask: FleetAsk, nodes: Sequence[Node], spot: MessageTarget, by: str) -> None:
+    async def _propose(self, name: str, request: CureRequest, nodes: Sequence[Node]) -> None:
+        spot = MessageTarget(request.channel)
         try:
-            await self.start(name, ask, nodes, by, spot.channel)
+            await self.start(name, request, nodes)
         except (UsageError, LedgerError) as no:
-            await self._end(name, spot, str(no), by)
+            await self._end(name, spot, str(no), request.by)
             return
         self.watching.begin(self._show(name, spot), name)
 

@@ -39,6 +39,8 @@ _IN = {
 class WaveDecisions:
     """Takes clicks on the cards of waves, and their dialogs."""
 
+    family = ""
+
     def __init__(self, context: SlackContext, cards: WaveCards) -> None:
         self._context = context
         self._cards = cards

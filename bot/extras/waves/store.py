@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, or_, select, union_all, update
+from sqlalchemy import Connection, bindparam, func, insert, or_, select, union_all, update
 
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
@@ -27,6 +27,7 @@ from bot.ledger.database import Database
 from bot.ledger.entries import append_entry, read_stream
 from bot.ledger.tables import ATTEMPTS, INCIDENTS, MACHINES, SIGNALS, WAVES
 
+_BY_STATE = select(WAVES.c.state, func.count()).group_by(WAVES.c.state)
 _UPDATE = update(WAVES).where(WAVES.c.id == bindparam("named"))
 _UNFIXED = (
     select(INCIDENTS.c.node)
@@ -189,3 +190,14 @@ class WaveFollower:
 
 
 FOLLOWER = WaveFollower()
+
+
+class WaveCounts:
+    """How many waves are in each state."""
+
+    gauges: Mapping[str, tuple[str, tuple[str, ...]]] = {"zombie_waves": ("Waves on record by state.", ("state",))}
+
+    def read(self, connection: Connection, /) -> Mapping[str, Mapping[tuple[str, ...], float]]:
+        """Return the present values by gauge and labels."""
+        found = {row[0]: row[1] for row in connection.execute(_BY_STATE)}
+        return {"zombie_waves": {(state.value,): found.get(state.value, 0) for state in WaveState}}

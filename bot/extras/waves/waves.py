@@ -209,7 +209,7 @@ class Waves:
     async def _may_run(self, wave: Wave) -> None:
         self._is_as_proposed(wave)
         guards.is_released(await self.ledger.braked())
-        guards.are_trusted(self.policy, wave.proposal.causes, await self.ledger.marks())
+        guards.are_trusted(self.policy, wave.proposal.causes, await self.ledger.doubts())
 
     async def stop(self, wave_id: str, approval: Approval, *, anybody: bool = False) -> Wave:
         """Let nothing more of the wave begin; a wave that is not approved yet is declined.

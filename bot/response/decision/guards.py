@@ -8,6 +8,7 @@ from datetime import datetime
 
 from bot.domain.action import Action, Facts, Plan
 from bot.domain.alert import TERMINAL
+from bot.domain.claim import Doubts
 from bot.domain.contracts import Ledger
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -29,7 +30,6 @@ from bot.domain.errors import (
     StateChanged,
 )
 from bot.domain.events import GIVE_UP, GO_ON, Declined, Expired, PlanProposed, QuestionAsked
-from bot.domain.feedback import score_of
 from bot.domain.incident import Decision, Incident
 from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.protected import is_protected
@@ -285,18 +285,16 @@ def is_released(pulled: Entry | None) -> None:
         raise Braked(f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC: {reason}", "zombie brake off")
 
 
-def is_trusted(policy: Policy, incident: Incident, marks: Sequence[Entry]) -> None:
-    """Raises: CauseInDoubt if so many who may approve have marked verdicts of its cause wrong since the proposal."""
+def is_trusted(policy: Policy, incident: Incident, doubts: Doubts) -> None:
+    """Raises: CauseInDoubt if its cause has come into doubt since the proposal."""
     cause = incident.verdict.cause if incident.verdict is not None else None
-    are_trusted(policy, (cause,) if cause is not None else (), marks)
+    are_trusted(policy, (cause,) if cause is not None else (), doubts)
 
 
-def are_trusted(policy: Policy, causes: Sequence[str], marks: Sequence[Entry]) -> None:
-    """Raises: CauseInDoubt for the first cause that so many who may approve call wrong."""
-    if not marks:  # most records have none
-        return
+def are_trusted(policy: Policy, causes: Sequence[str], doubts: Doubts) -> None:
+    """Raises: CauseInDoubt for the first cause that is in doubt."""
     for cause in causes:
-        if doubt := score_of(marks, cause, policy).doubt:
+        if doubt := doubts(policy, cause):
             raise CauseInDoubt(doubt)
 
 

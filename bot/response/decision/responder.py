@@ -10,7 +10,7 @@ from datetime import datetime
 from weakref import WeakValueDictionary
 
 from bot.domain.alert import BOT
-from bot.domain.claim import DecisionRecord, busy_with
+from bot.domain.claim import DecisionRecord, Doubts, busy_with
 from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -234,7 +234,7 @@ class Responder:
         incident: Incident,
         approval: Approval,
         pulled: Entry | None,
-        marks: Sequence[Entry],
+        doubts: Doubts,
         *,
         in_wave: bool = False,
     ) -> PlanProposed:
@@ -254,7 +254,7 @@ class Responder:
         guards.is_known(self.reach.actions.keys(), proposal.plan)
         guards.units_are_named(self.policy, proposal.plan, self.reach.actions)
         guards.is_released(pulled)
-        guards.is_trusted(self.policy, incident, marks)
+        guards.is_trusted(self.policy, incident, doubts)
         guards.is_not_quiet(self.policy, self._now(incident))
         return proposal
 
@@ -262,7 +262,7 @@ class Responder:
         incident = record.incident
         guards.reason_given(approval)
         try:
-            proposal = self.may_approve(incident, approval, record.pulled, record.marks, in_wave=in_wave)
+            proposal = self.may_approve(incident, approval, record.pulled, record.doubts, in_wave=in_wave)
         except ApprovalExpired as no:
             if not incident.ended:
                 await self._end(incident, Expired(no.sentence))

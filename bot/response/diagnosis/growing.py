@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bot.domain.case import Readings
 from bot.domain.errors import CannotRead
-from bot.domain.growth import CountedBefore, CountSample, Growth, growth
+from bot.domain.growth import CountedBefore, CountSample, Growth, Readings, growth
 from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading

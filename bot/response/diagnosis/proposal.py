@@ -19,7 +19,6 @@ from bot.domain.errors import (
     WouldStopProtected,
 )
 from bot.domain.events import Escalated, PlanProposed, PlanWithheld
-from bot.domain.feedback import score_of
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
@@ -74,7 +73,7 @@ class Proposer:
                 f"The same plan was carried out on {verdict.node} less than a day ago, in incident {record.tried}.",
                 "It did not last. Find out what starts it again, or replace the node.",
             )
-        if doubt := score_of(record.marks, verdict.cause or "", self.policy).doubt:
+        if doubt := record.doubts(self.policy, verdict.cause or ""):
             return PlanWithheld(doubt)
         strange = incident is not None and raised_by_stranger(self.policy, incident)
         needed = self.policy.approvals_needed(len(record.nodes), strange)

@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.domain.alert import BOT
-from bot.domain.case import KeptCases, Readings, RecordedVerdict
+from bot.domain.case import KeptCases
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import Conflict, ImpossibleEvent
 from bot.domain.events import Cancelled, IncidentEvent, PlanProposed, PlanWithheld, Triaged
 from bot.domain.fold import after
-from bot.domain.growth import CountedBefore
+from bot.domain.growth import CountedBefore, Readings
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
-from bot.domain.verdict import Verdict
+from bot.domain.verdict import Verdict, recorded
 from bot.probes.host import machine_id_of
 from bot.response.diagnosis.growing import grown
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
@@ -115,7 +115,7 @@ class VerdictRecorder:
         snapshot = verdict.snapshot
         kept = ""
         if self.cases is not None and snapshot is not None and snapshot.case is not None:
-            kept = await self.cases.keep(incident.id, replace(snapshot.case, judged=RecordedVerdict.of(verdict)))
+            kept = await self.cases.keep(incident.id, replace(snapshot.case, judged=recorded(verdict)))
         growth = None
         if self.readings is not None and snapshot is not None:
             growth = await grown(self.readings, verdict.node, snapshot, playbook, verdict.cause, self.before)

@@ -20,7 +20,8 @@ from bot.domain.conclude import conclude
 from bot.domain.contracts import Clock, Concluded, Listener, ProbeAnswered, ReadingStarted, Transport
 from bot.domain.errors import LedgerError, StoodStill, Unreachable
 from bot.domain.json_form import plain
-from bot.domain.mute import Mute, MuteRecord, in_force
+from bot.domain.mute import Mute
+from bot.domain.mute_record import MuteRecord, in_force
 from bot.domain.node import GPUS_LABEL, Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe, Snapshot, Unread

@@ -10,10 +10,8 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from bot.domain.action import Action
-from bot.domain.capture import SECURE_PATH, capture_rights
 from bot.domain.errors import UsageError
 from bot.domain.probe import Probe
-from bot.domain.rolling import rolling_rights
 from bot.domain.root_command import FOLDERS, SYSTEM_FOLDERS, in_folders, needs_secure_path, root_ways
 from bot.domain.safe_text import one_line
 from bot.probes import PROBES
@@ -25,6 +23,7 @@ _MEANINGFUL = re.compile(r"([\\,:=#!*?\[\]])")
 _ESCAPED = r"\\\1"
 TIMEOUT = "/usr/bin/timeout"
 _PLACES = {"systemctl": FOLDERS, "sysctl": SYSTEM_FOLDERS}  # other programs: by their full path
+SECURE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 UNIT = "unit"  # the argument that names a unit
 
 
@@ -52,8 +51,8 @@ def _lines_of(user: str, probes: Iterable[Probe], needs_path: bool) -> list[str]
     ]
 
 
-def capture_text(user: str) -> str:
-    """Return the lines for profiles, captures and bpftrace, after a line that says what they are.
+def capture_text(user: str, rights: Iterable[Sequence[str]]) -> str:
+    """Return the lines for these rights of extras and for bpftrace, after a line that says what they are.
 
     Shape: `secure_path` comes first, because perf searches the caller's PATH for commands that it does not know, and
     bpftrace for what unpacks the kernel's headers.
@@ -63,7 +62,7 @@ def capture_text(user: str) -> str:
     head = f"# Profiling: what {user} may record as root, exactly as written. Leave it out where nobody profiles.\n"
     path = _MEANINGFUL.sub(_ESCAPED, SECURE_PATH)
     lines = [f"Defaults:{user} secure_path={path}"]
-    for program, *arguments in (*capture_rights(), *rolling_rights()):
+    for program, *arguments in rights:
         words = _MEANINGFUL.sub(_ESCAPED, " ".join(arguments))
         lines.append(f"{user} ALL=(root) NOPASSWD: {TIMEOUT if program == 'timeout' else program} {words}")
     lines += _lines_of(user, PROBES.values(), needs_path=True)

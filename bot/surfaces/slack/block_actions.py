@@ -24,14 +24,11 @@ from bot.domain.transitions import State
 from bot.response.decision import guards
 from bot.response.decision.braking import stale
 from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, PROFILE, REPORT
+from bot.surfaces.slack.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, REPORT
 from bot.surfaces.slack.card_requests import CardRequests
 from bot.surfaces.slack.context import TOLD, CardClicks, SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
-from bot.surfaces.slack.feedback import FEEDBACK
-from bot.surfaces.slack.fleet_card import OF_FLEET, WHO_ELSE
-from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.message import Block
 from bot.surfaces.slack.people import Person
@@ -49,19 +46,12 @@ _NUMBERED = (ANSWER, CHECK_MEANT)  # a row may have several of these buttons, ea
 class BlockActions:
     """Handles clicks: opens the dialog, or says why not."""
 
-    def __init__(
-        self,
-        context: SlackContext,
-        background: Background,
-        fleet: FleetCards | None = None,
-        others: Sequence[CardClicks] = (),
-    ) -> None:
-        """`fleet` takes clicks on cards of sweeps, `others` on other cards."""
+    def __init__(self, context: SlackContext, background: Background, others: Sequence[CardClicks] = ()) -> None:
+        """`others` take clicks on other cards than incidents'."""
         self._context = context
         self._background = background
-        self._fleet = fleet
         self._others = others
-        self._requests = requests = CardRequests(context, fleet)
+        requests = CardRequests(context)
         handlers = {
             APPROVE: self._decision,
             DECLINE: self._decision,
@@ -70,13 +60,11 @@ class BlockActions:
             ANSWER: self._answer,
             PICK: requests.pick,
             REPORT: requests.report,
-            **({WHO_ELSE: requests.who_else} if fleet is not None else {}),
-            PROFILE: requests.profile,
             CHECK_AGAIN: requests.check_again,
             CHECK_MEANT: requests.meant,
             FIND_NODE: requests.found,
         }
-        absent = context.surface.absent
+        absent = context.surface.view.absent
         self._handlers = {kind: handler for kind, handler in handlers.items() if kind not in absent}
 
     def clicked(self, click: Click) -> None:
@@ -107,12 +95,6 @@ class BlockActions:
 
     async def _answered(self, click: Click, action: str) -> None:
         self._context.people.check_workspace(click.person)
-        if self._fleet is not None and click.action.startswith(OF_FLEET):
-            await self._fleet.clicked(click)
-            return
-        if click.action.startswith(FEEDBACK):
-            await self._requests.feedback(click)
-            return
         for other in self._others:
             if other.is_about(click.action, click.value):
                 await other.ask(click)
@@ -124,7 +106,8 @@ class BlockActions:
 
     def _action_of(self, click: Click) -> str:
         """Return what a click asks for, as a word from a fixed list: refusals are counted by it."""
-        begins = (*(f"{kind}-" for kind in _NUMBERED), OF_FLEET, FEEDBACK)
+        families = (other.family for other in self._others if other.family)
+        begins = (*(f"{kind}-" for kind in _NUMBERED), *families)
         if kind := next((word for word in begins if click.action.startswith(word)), ""):
             return kind.rstrip("-")
         is_known = click.action in self._handlers or any(
@@ -166,7 +149,7 @@ class BlockActions:
         found, approval = {}, await self._context.likely_approval(person)
         for incident in plans:
             try:
-                self._context.responder.may_approve(incident, approval, card.pulled, card.marks)
+                self._context.responder.may_approve(incident, approval, card.pulled, card.doubts)
             except Refused as no:
                 found[incident.id] = refusal_words(no)
         return found

@@ -183,7 +183,7 @@ def _step(step: StepView) -> list[Block]:
     return [*pieces, *(piece for seen in step.seen for piece in (text(". "), code(seen)))]
 
 
-BRAKE, REPORT = "brake", "report"
+BRAKE, REPORT, WHO_ELSE = "brake", "report", "who-else"
 BUTTON = 75
 OPTION = 75
 MOST_ANSWERS = 5
@@ -196,6 +196,7 @@ AMONG = "/"  # between the name of a card and the id of its incident
 
 
 PROFILE = "profile"  # the action of the button that samples a node's cores
+OF_EXTRAS = frozenset((REPORT, PROFILE, WHO_ELSE))  # there with an extra whose door names it
 CHECK_AGAIN, CHECK_MEANT = "check_again", "check_meant"
 
 

@@ -12,10 +12,11 @@ import contextlib
 import itertools
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol, TypeAlias
+from urllib.parse import urlsplit
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
@@ -25,6 +26,7 @@ from bot.domain.contracts import Log, Outbox, Seconds
 from bot.domain.errors import CannotTell, LedgerError
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
+from bot.sources.addresses import is_loopback
 from bot.surfaces.slack.message import Message
 
 # Slack never accepts this wording, however often it is sent.
@@ -35,6 +37,23 @@ PASSING = frozenset({"ratelimited", "internal_error", "fatal_error", "service_un
 GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "thread_not_found"})
 # The bot may not write in that channel.
 NO_ACCESS = frozenset({"channel_not_found", "not_in_channel", "is_archived", "restricted_action", "no_permission"})
+
+
+def web_client(token: str, api_url: str) -> AsyncWebClient:
+    """Return a client of Slack's Web API, without a session yet."""
+    client = AsyncWebClient(token=token or None, base_url=api_url)
+    if is_loopback(urlsplit(api_url).hostname or ""):
+        client.proxy = None  # a proxy from the environment cannot reach this machine
+    return client
+
+
+@contextlib.asynccontextmanager
+async def short_client(token: str, api_url: str, seconds: float) -> AsyncIterator[AsyncWebClient]:
+    """Yield a client with a session of its own, in which each call ends within so many seconds."""
+    client = web_client(token, api_url)
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=seconds)) as session:
+        client.session = session
+        yield client
 
 
 @dataclass(frozen=True, slots=True)

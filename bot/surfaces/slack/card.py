@@ -16,6 +16,7 @@ from bot.surfaces.slack.blocks import (
     PROFILE,
     REPORT,
     SUMMARY,
+    WHO_ELSE,
     again_button,
     bold,
     button,
@@ -34,8 +35,6 @@ from bot.surfaces.slack.blocks import (
     undo_buttons,
 )
 from bot.surfaces.slack.drawings import heat_block
-from bot.surfaces.slack.feedback import feedback_block
-from bot.surfaces.slack.fleet_card import WHO_ELSE
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
     TEXT,
@@ -53,7 +52,7 @@ from bot.surfaces.slack.message import (
     record_line,
     titled,
 )
-from bot.surfaces.slack.newer_blocks import table_block
+from bot.surfaces.slack.newer_blocks import question_blocks, table_block
 from bot.surfaces.view.before_after import MOST_CHANGES, change_words, changes
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.standing import APPROVE
@@ -121,8 +120,7 @@ def _single(group: GroupView, view: IncidentView) -> Message:
     blocks = _verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)
     # The buttons come before the picture: people look for them first.
     last = [*blocks, *_decision(group), *heat, *_further(group, view)]
-    if group.ended:
-        last += feedback_block(group)
+    last += (block for question in group.asks for block in question_blocks(group, question))
     if view.verdict is not None and view.state in (State.TRIAGED, State.PROPOSED):
         last += _remainder(view.verdict)
     last += _closing(group)
@@ -176,7 +174,7 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
     offered = _is_offered(group, view)
     row = [*undo_buttons(group.choices), *_who_else(group)]
     found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_HEAT else ()
-    if any(_is_about_a_core(item) for item in found):
+    if any(_is_about_a_core(item) for item in found) and PROFILE not in group.absent:
         row.append(button("Profile", PROFILE, view.id))
     if view.ended and view.state is not State.TRIAGED and REPORT not in group.absent:
         row.append(button("Report", REPORT, view.id))
@@ -197,7 +195,7 @@ def _who_else(group: GroupView) -> Iterator[Block]:
     causes = {
         view.verdict.cause: view.id for view in reversed(found) if view.verdict is not None and view.verdict.cause
     }
-    if len(causes) == 1:
+    if len(causes) == 1 and WHO_ELSE not in group.absent:
         yield button("Who else?", WHO_ELSE, *causes.values())
 
 
@@ -212,8 +210,7 @@ def _table(group: GroupView) -> Message:
     """A row for each node, the worst first; the rest is counted, and complete in the thread."""
     first: list[Block] = [header(group.headline)]
     last = [*_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group)]
-    if group.ended:
-        last += feedback_block(group)
+    last += (block for question in group.asks for block in question_blocks(group, question))
     last += _closing(group)
     room = ALL_BLOCKS - sum(length(block) for block in (*first, *last)) - 500
     rows = [_row(group, view) for view in group.incidents]

@@ -1,31 +1,24 @@
-"""Clicks on cards that decide nothing: check a node, name it, profile it, send the report, look who else has it."""
+"""Clicks on cards that decide nothing: check a node, name it, send the report."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain.capture import CaptureRequest
-from bot.domain.errors import AlreadyDecided, CannotTell, NothingProposed
+from bot.domain.errors import AlreadyDecided, NothingProposed
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import HOME
-from bot.surfaces.slack.feedback import said_of, thanks
-from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.requests import MOST_NODES
 from bot.surfaces.view.standing import options_of
 
-RECORDED_SECONDS = 5.0
-
 
 @dataclass(frozen=True, slots=True)
 class CardRequests:
-    """Does them; `fleet` asks about other nodes, None where that is not offered."""
+    """Does them."""
 
     context: SlackContext
-    fleet: FleetCards | None = None
 
     async def meant(self, click: Click) -> None:
         """Check the node that a person meant but mistyped, as if they had typed it right."""
@@ -71,41 +64,6 @@ class CardRequests:
             raise NothingProposed("The report comes once it is over.", f"zombie report {incident.id}")
         outcome = await self.context.surface.report(incident)
         await self.context.ephemeral.tell(click.person.by, click.channel, click.thread, outcome)
-
-    async def feedback(self, click: Click) -> None:
-        """Record whether a person says that a verdict was right; whoever may ask for checks may say so."""
-        if (said := said_of(click.value)) is None:
-            raise NothingProposed(UNKNOWN_BUTTON)
-        incident = await self.context.clicked(click, said[0])
-        await self.context.askers.admit(click.person)
-        groups = (await self.context.people.membership(click.person.user)).groups
-        marked = await self.context.marker.mark(incident, said[1], click.person.by, request=click.key, groups=groups)
-        await self.context.ephemeral.tell(click.person.by, click.channel, click.thread, thanks(incident, marked))
-
-    async def who_else(self, click: Click) -> None:
-        """Ask which other nodes have the card's cause; it only looks, and whoever may ask for checks may do this."""
-        incident = await self.context.clicked(click, click.value)
-        try:
-            async with asyncio.timeout(RECORDED_SECONDS):  # a verdict is shown a moment before it is on record
-                while incident.verdict is None:
-                    await asyncio.sleep(0.1)
-                    incident = await self.context.find(incident.id)
-        except TimeoutError as no:
-            raise CannotTell("The verdict is not on record yet.", "Click again.") from no
-        if self.fleet is not None:
-            await self.fleet.who_else(click, incident)
-
-    async def profile(self, click: Click) -> None:
-        """Profile the node of a card and show the result in its thread; it decides nothing."""
-        incident = await self.context.clicked(click, click.value)
-        profiles = self.context.profiles
-        if profiles is None or not incident.node:
-            raise NothingProposed(UNKNOWN_BUTTON)
-        await self.context.askers.admit(click.person)
-        self.context.askers.count(click.person)
-        node = self.context.responder.nodes.find(incident.node)
-        target = MessageTarget(click.channel, click.thread_ts or click.ts)
-        await profiles.ask(node, CaptureRequest(), target, click.key, click.person.by, incident.id)
 
     async def check_again(self, click: Click) -> None:
         """Check every node of a card again, on a new card; this card and its plan stay as they are."""

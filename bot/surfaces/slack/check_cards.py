@@ -6,8 +6,8 @@ questions, on the same card.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
@@ -24,7 +24,6 @@ from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.thread import details
 from bot.surfaces.slack.why_replies import WhyReplies
 from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.view import group_view, is_alarm
 
 REMEMBERED = 5000  # cards with a known wording, and requests with a known place
@@ -38,9 +37,7 @@ class _Board:
 
     group: tuple[Incident, ...]
     spot: MessageTarget
-    words: PlanWords
-    links: Mapping[str, str]
-    absent: frozenset[str]
+    view: ViewContext
     reading: set[str] = field(default_factory=set)  # ids of incidents
     progress: dict[str, Underway] = field(default_factory=dict)
     live: dict[str, Verdict] = field(default_factory=dict)  # with the snapshot, which the record does not keep
@@ -52,10 +49,7 @@ class _Board:
 
     def message(self) -> Message:
         """Return the card."""
-        context = ViewContext(
-            words=self.words, progress=self.progress, fresh=self.live, links=self.links, absent=self.absent
-        )
-        return incident_card(group_view(self.group, context))
+        return incident_card(group_view(self.group, replace(self.view, progress=self.progress, fresh=self.live)))
 
     def shows(self, group: tuple[Incident, ...]) -> None:
         """Take a group from the record; incidents being read that are not in it yet stay."""
@@ -68,16 +62,14 @@ class CheckCards:
     """Keeps the cards of checks: a `Follower` of diagnoses, and a `Surface`.
 
     Shape: `why` adds to the details what would have changed a verdict; None: nobody does. `pictures` get ready while
-    nodes are read. `absent` are buttons of extras that are left out.
+    nodes are read. `view` is what all cards have in common.
     """
 
     poster: Poster
     storms: StormBoard
-    words: PlanWords
-    links: Mapping[str, str] = field(default_factory=dict)
+    view: ViewContext
     why: WhyReplies | None = None
     pictures: Pictures | None = None
-    absent: frozenset[str] = frozenset()
     _boards: dict[str, _Board] = field(default_factory=dict)
     _asked_at: Remembered[str, MessageTarget] = field(default_factory=lambda: Remembered(REMEMBERED))
     _shown: Remembered[str, str] = field(default_factory=lambda: Remembered(REMEMBERED))
@@ -107,7 +99,7 @@ class CheckCards:
         if board is not None and not has_grown:
             self.poster.show(name, board.spot, board.message)
         elif spot is not None and all(member.triage is not None for member in ours):
-            view = group_view(ours, ViewContext(words=self.words, links=self.links, absent=self.absent))
+            view = group_view(ours, self.view)
             if view.shows_verdicts:  # `surface.py` shows everything else
                 await self.poster.adopt(name, spot)
                 await self._owe(name, spot, incident_card(view), once=True)
@@ -130,7 +122,7 @@ class CheckCards:
         if board is None:
             stands = await self.poster.adopt(name, spot)
             if (board := self._boards.get(name)) is None:
-                board = self._boards[name] = _Board(tuple(group), spot, self.words, self.links, self.absent)
+                board = self._boards[name] = _Board(tuple(group), spot, self.view)
                 self.poster.hold(name)  # `surface.py` may be done with the card before its nodes are read
         board.reading |= {member.id for member in reading}
         board.shows(tuple(group))

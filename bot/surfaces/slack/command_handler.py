@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from bot.domain.chat_request import ChatRequests
 from bot.domain.errors import LedgerError, Refused, UsageError
 from bot.domain.safe_text import redacted_text
-from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.remembered import Seen
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import meant_blocks
-from bot.surfaces.slack.capture_cards import CaptureCards
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.ephemeral import Ephemeral
-from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.kept_checks import kept_text
 from bot.surfaces.slack.message import markup
-from bot.surfaces.slack.profile_requests import CapturesRequest, ProfileRequest, RecordRequest
-from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.requests import (
-    HELP,
     CheckRequest,
     CommandRequest,
     HelpRequest,
     KnownNodes,
+    Question,
     Request,
     Subcommand,
+    Typed,
+    WorkRequest,
+    help_text,
     not_here,
     parse,
     unknown_words,
@@ -47,8 +45,8 @@ class CommandHandler:
     """Takes what people type, each delivery once.
 
     Shape: `channels` is where checks may be asked for, anywhere if empty, and always in a direct message, because they
-    only look. `opener` begins them; `fleet` takes requests about many nodes at once. `chat_requests` know what any
-    program has taken before.
+    only look. `opener` begins them; `others` take what extras are asked. `chat_requests` know what any program has
+    taken before.
     """
 
     known: KnownNodes
@@ -59,9 +57,7 @@ class CommandHandler:
     channels: Collection[str]
     askers: Askers
     chat_requests: ChatRequests
-    fleet: FleetCards
-    profiles: SlackProfiles
-    captures: CaptureCards
+    others: Sequence[Typed] = ()
     _seen: Seen = field(default_factory=lambda: Seen(REQUESTS_REMEMBERED))
 
     def take(self, request: CommandRequest) -> None:
@@ -70,7 +66,8 @@ class CommandHandler:
             self.background.begin(self._once(request), f"request {request.key}")
 
     async def _once(self, request: CommandRequest) -> None:
-        asked = await asyncio.to_thread(parse, request.text, self.known)  # the search for near names takes time
+        # The search for near names takes time.
+        asked = await asyncio.to_thread(parse, request.text, self.known, self.others)
         try:
             body = self._kept(request, asked)
             if not await self.chat_requests.keep(request.key, body):
@@ -95,22 +92,18 @@ class CommandHandler:
 
     async def _handle(self, request: CommandRequest, asked: Request) -> None:
         if isinstance(asked, HelpRequest):
+            says = help_text(self.others)
             if asked.sentence:  # it may quote what was typed
-                await self.ephemeral.quote(request, asked.sentence, [markup(HELP)])
+                await self.ephemeral.quote(request, asked.sentence, [markup(says)])
             else:
-                await self.ephemeral.say(request, HELP)
-        elif isinstance(asked, Subcommand | CapturesRequest):
+                await self.ephemeral.say(request, says)
+        elif isinstance(asked, Subcommand | Question):
             await self.replies.reply(request, asked)
         elif not self._is_here(request.channel):
             await self.ephemeral.say(request, not_here(self.channels))
-        elif isinstance(asked, FleetAsk):
-            await self._sweep(request, asked)
-        elif isinstance(asked, ProfileRequest):
-            if await self._may_ask(request, (asked.node,)):
-                await self.profiles.ask(asked.node, asked.capture, request.target, request.key, request.by)
-        elif isinstance(asked, RecordRequest):
-            if await self._may_ask(request, (asked.node,)):
-                await self.captures.begin(asked.node, asked.rolling, request.target, request.key, request.by)
+        elif isinstance(asked, WorkRequest):
+            if await self._may_ask(request, True):
+                await self._begin(request, asked)
         elif await self._may_ask(request, asked.nodes):
             if asked.asks:
                 await self.ephemeral.quote(request, ASKS, [find_node_block()])
@@ -135,11 +128,8 @@ class CommandHandler:
             return False
         return True
 
-    async def _sweep(self, request: CommandRequest, ask: FleetAsk) -> None:
-        """Begin a request about many nodes; a person who may not ask learns no node's name."""
-        if not await self._may_ask(request, ask.words):
-            return
+    async def _begin(self, request: CommandRequest, asked: WorkRequest) -> None:
         try:
-            await self.fleet.ask(ask, request.key, request.target, request.by)
+            await asked.begin(request)
         except UsageError as no:  # it may quote what was typed
             await self.ephemeral.quote(request, redacted_text(str(no)))

@@ -11,12 +11,10 @@ from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.response.decision.braking import said
 from bot.response.decision.guards import is_named
-from bot.surfaces.slack.capture_clicks import CaptureClicks
 from bot.surfaces.slack.context import TOLD, SlackContext, brake_words
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.profile_requests import CapturesRequest
-from bot.surfaces.slack.requests import CommandRequest, Subcommand
+from bot.surfaces.slack.requests import CommandRequest, Question, Subcommand
 from bot.surfaces.view.words import node_words, urgency, utc
 
 MOST_LISTED = 30
@@ -34,24 +32,21 @@ class Subscription(Protocol):
 class CommandReplies:
     """Does what a subcommand asks for, and answers in private.
 
-    Shape: `pagerduty` is None where the bot does not talk to PagerDuty, `captures` where nothing is recorded.
+    Shape: `pagerduty` is None where the bot does not talk to PagerDuty.
     """
 
     context: SlackContext
     pagerduty: Subscription | None = None
-    captures: CaptureClicks | None = None
 
-    async def reply(self, request: CommandRequest, asked: Subcommand | CapturesRequest) -> None:
+    async def reply(self, request: CommandRequest, asked: Subcommand | Question) -> None:
         """Do what was asked, and answer the person in private."""
         person = request.person
-        about = asked.capture if isinstance(asked, CapturesRequest) else asked.incident
+        about = asked.about if isinstance(asked, Question) else asked.incident
         try:
             if isinstance(asked, Subcommand):
                 words = await self._words(request, person, asked)
-            elif self.captures is not None:
-                words = await self.captures.typed(asked.verb, asked.capture, person)
             else:
-                words = "This bot records no captures."
+                words = await asked.answer(person)
         except (_OnRecord, UnknownIncident) as no:
             words = refusal_words(no.refusal if isinstance(no, _OnRecord) else no)
         except TOLD as no:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import ipaddress
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import timedelta
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
@@ -20,18 +18,18 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import SettingsError
 from bot.domain.safe_text import one_line
+from bot.sources.addresses import is_loopback
 from bot.surfaces.hooks import Counted
-from bot.surfaces.slack.calls import FAILURES, PASSING, Calls, Timing, error_name
+from bot.surfaces.slack.calls import FAILURES, PASSING, Calls, Timing, error_name, web_client
 from bot.surfaces.slack.dialog import MetadataSigner
 from bot.surfaces.slack.listeners import Listeners
-from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.people import People, Workspace
 from bot.surfaces.slack.socket_mode import SocketMode
+from bot.surfaces.slack.tokens import SlackTokens
 from bot.surfaces.slack.uploads import Uploads
 from bot.surfaces.web_limits import UNREAD, body_of
 
@@ -107,7 +105,7 @@ class SlackConnection:
             str(who.get("team_id") or ""),
             str(who.get("enterprise_id") or ""),
             bool(who.get("is_enterprise_install")),
-            url if url.startswith("https://") or is_loopback(url) else "",
+            url if url.startswith("https://") or is_loopback(urlsplit(url).hostname or "") else "",
         )
         self.listeners.authorized = AuthorizeResult.from_auth_test_response(
             bot_token=self._tokens.bot, auth_test_response=who
@@ -178,32 +176,6 @@ class SlackConnection:
             url, data=content, headers=kind, proxy=self._client.proxy, allow_redirects=False
         ) as answered:
             return answered.status, answered.headers
-
-
-def web_client(token: str, api_url: str) -> AsyncWebClient:
-    """Return a client of Slack's Web API, without a session yet."""
-    client = AsyncWebClient(token=token or None, base_url=api_url)
-    if is_loopback(api_url):
-        client.proxy = None  # a proxy from the environment cannot reach this machine
-    return client
-
-
-@asynccontextmanager
-async def short_client(token: str, api_url: str, seconds: float) -> AsyncIterator[AsyncWebClient]:
-    """Yield a client with a session of its own, in which each call ends within so many seconds."""
-    client = web_client(token, api_url)
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=seconds)) as session:
-        client.session = session
-        yield client
-
-
-def is_loopback(url: str) -> bool:
-    """True when a URL leads to this machine."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 async def _accepted(name: str, call: Awaitable[T]) -> T:

@@ -30,7 +30,6 @@ from bot.domain.policy import Approval, Policy, person_of
 from bot.domain.safe_text import one_line
 from bot.response.decision.guards import is_named
 from bot.response.decision.responder import Responder
-from bot.response.decision.verdict_marker import VerdictMarker
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.connection import SlackConnection
@@ -38,7 +37,6 @@ from bot.surfaces.slack.dialog import Intent
 from bot.surfaces.slack.ephemeral import Ephemeral, refusal_words
 from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.people import People, Person
-from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.suggestions import NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
 
@@ -62,7 +60,11 @@ class NodePicker(Protocol):
 
 
 class CardClicks(Protocol):
-    """Takes clicks on cards without an incident, of waves and captures."""
+    """Takes clicks on cards of its own, such as captures', or on buttons of its own."""
+
+    @property
+    def family(self) -> str:
+        """Return what the actions of its buttons begin with that are counted as one where a click is refused, or ""."""
 
     def is_about(self, action: str, value: str) -> bool:
         """True for a button or a dialog of this kind of card."""
@@ -82,8 +84,8 @@ class CardDecisions(CardClicks, Protocol):
 class SlackContext:
     """The parts of the bot that decisions made in Slack use.
 
-    Shape: `picker` is None where no alert asks which node it means, `profiles` where nodes are not profiled, `opener`
-    where no check begins here. `chat_requests` know each delivery.
+    Shape: `picker` is None where no alert asks which node it means, `opener` where no check begins here.
+    `chat_requests` know each delivery.
     """
 
     responder: Responder
@@ -99,13 +101,7 @@ class SlackContext:
     chat_requests: ChatRequests
     suggestions: NodeSuggestions
     picker: NodePicker | None = None
-    profiles: SlackProfiles | None = None
     opener: CheckOpener | None = None
-
-    @property
-    def marker(self) -> VerdictMarker:
-        """Records whether people say that verdicts were right."""
-        return VerdictMarker(self.policy, self.ledger, self.responder.clock)
 
     async def find(self, incident_id: str) -> Incident:
         """Return an incident from the record. Raises: UnknownIncident, LedgerError."""

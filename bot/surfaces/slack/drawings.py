@@ -40,7 +40,7 @@ def of_kept(content: Mapping[str, Any]) -> CoreHeat:
 
 def png_of(heat: CoreHeat, node: str) -> bytes:
     """Draw it. The first call loads Pillow."""
-    from bot.profile.core_picture import core_picture
+    from bot.surfaces.view.core_picture import core_picture
 
     return core_picture(heat, node)
 

@@ -17,9 +17,8 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.domain.contracts import Clock
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import FAILURES, error_name
-from bot.surfaces.slack.connection import short_client
-from bot.surfaces.slack.member import SlackTokens
+from bot.surfaces.slack.calls import FAILURES, error_name, short_client
+from bot.surfaces.slack.tokens import SlackTokens
 
 T = TypeVar("T")
 CALL_SECONDS = 8.0

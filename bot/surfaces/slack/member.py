@@ -1,4 +1,4 @@
-"""Slack as a member of the surfaces: its people, its posts, its tokens. The rest is imported on use."""
+"""Slack as a member of the surfaces: its people, its posts, what doctor looks at there."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from bot.domain.contracts import Clock
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import SettingsError
 from bot.surfaces.member import DoctorChecks, SurfaceMember
+from bot.surfaces.slack.tokens import SlackTokens
 
 if TYPE_CHECKING:
     from bot.domain.policy import Policy
-from dataclasses import dataclass, field
-
-from bot.sources.addresses import is_guarded
 
 SLACK = "slack"
 _PEOPLE = f"{SLACK}:"
@@ -38,7 +36,6 @@ def _told(examined: DoctorFinding) -> DoctorChecks:
 
 def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     from bot.surfaces.slack.examination import SlackExamination
-    from bot.surfaces.slack.member import SlackTokens
 
     bot, app, signing, _ = settings.slack.access
     if not (bot or app or signing):
@@ -57,36 +54,3 @@ def _looks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
 
 
 SURFACE = SurfaceMember(SLACK, "in Slack", has_people=True, looks=_looks)
-
-
-@dataclass(frozen=True, slots=True)
-class SlackTokens:
-    """The app's tokens from Slack; never shown, not even by repr."""
-
-    bot: str = field(repr=False)
-    app: str = field(repr=False)
-    signing_secret: str = field(repr=False)
-    api_url: str
-
-    @classmethod
-    def of(cls, bot: str, app: str, signing_secret: str, api_url: str) -> SlackTokens:
-        """Return the tokens in force; an empty text means not set.
-
-        Raises: SettingsError when a token is missing, or the API's base is neither https nor loopback.
-        """
-        if not bot:
-            raise SettingsError(
-                "SLACK_BOT_TOKEN is not set.",
-                "Set it to the xoxb-… token of “OAuth & Permissions”: SLACK_BOT_TOKEN=xoxb-1234-… zombie serve. "
-                "Without a Slack at hand: zombie demo",
-            )
-        if not (app or signing_secret):
-            raise SettingsError(
-                "Slack cannot reach the bot: neither SLACK_APP_TOKEN nor SLACK_SIGNING_SECRET is set.",
-                "Set SLACK_APP_TOKEN=xapp-1-… for Socket Mode, which needs no inbound port, or "
-                "SLACK_SIGNING_SECRET=8f74… for HTTP.",
-            )
-        if not is_guarded(api_url):
-            raise SettingsError("SLACK_API_URL is neither https nor on loopback.", "Leave it out for Slack itself.")
-        base = api_url if api_url.endswith("/") else f"{api_url}/"
-        return cls(bot, app, signing_secret, base)

@@ -19,8 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.entry import NotedHead
 from bot.domain.errors import UsageError
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import error_name
-from bot.surfaces.slack.connection import short_client
+from bot.surfaces.slack.calls import error_name, short_client
 from bot.surfaces.slack.message import record_heads
 
 PAGE = 200  # messages per answer, as Slack recommends

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line, redacted_text
 from bot.domain.selector import Kind, Selector
-from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.parts import MessageTarget
 from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.profile_requests import (
-    CapturesRequest,
-    ProfileRequest,
-    RecordRequest,
-    captures_of,
-    record_of,
-    seconds_of,
-)
 
 MOST_NODES = 100
 MOST_UNKNOWN = 8  # unknown names that get a sentence; the rest is counted
@@ -38,16 +29,11 @@ USAGE = {
     "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
     "pagerduty": "Say `/zombie pagerduty on` to enable a disabled webhook subscription again.",
 }
-VERBS = ("check", "fleet", "profile", "capture", "captures", *SUBCOMMANDS, "help")
+VERBS = ("check", *SUBCOMMANDS, "help")
 
-HELP = """*What I can do*
+_HELP = """*What I can do*
 `/zombie check NODE…` — log in to each node, read what matters, and post one verdict
-`/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and where
-`/zombie profile NODE [SECONDS]` — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60
-`/zombie capture NODE 12h` — record it for 1, 6, 12 or 24 h, and keep what its cores ran before a reset or a lockup
-`/zombie capture list`, `show ID`, `stop ID` — what was recorded, what it caught, and how to end it early
-A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`
-`/zombie status` — what is open, what is being done, and whether the brake is on
+{MORE}`/zombie status` — what is open, what is being done, and whether the brake is on
 `/zombie cancel ID [reason]` — cancel an incident before its first step begins
 `/zombie undo ID [reason]` — propose to undo what an incident did; another person approves it
 `/zombie brake on|off [#PULL] [reason]` — stop anything new from beginning, or allow it again
@@ -131,6 +117,25 @@ class HelpRequest:
     sentence: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class WorkRequest:
+    """A request for something that an extra begins for whoever may ask for checks; `begin` raises UsageError."""
+
+    begin: Callable[[CommandRequest], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to an extra, answered in private; `answer` raises Refused, UsageError or LedgerError.
+
+    Shape: `verb` and `about` say on record what was refused.
+    """
+
+    verb: str
+    answer: Callable[[Person], Awaitable[str]]
+    about: str = ""
+
+
 class KnownNodes(Protocol):
     """The nodes that may be asked for."""
 
@@ -143,13 +148,34 @@ class KnownNodes(Protocol):
         ...
 
 
-Request: TypeAlias = (
-    CheckRequest | FleetAsk | ProfileRequest | RecordRequest | CapturesRequest | HelpRequest | Subcommand
-)
+Request: TypeAlias = CheckRequest | WorkRequest | Question | HelpRequest | Subcommand
 
 
-def parse(text: str, known: KnownNodes) -> Request:
-    """Parse what follows `/zombie` or the mention."""
+@runtime_checkable
+class Typed(Protocol):
+    """Takes what people type of an extra's."""
+
+    @property
+    def verbs(self) -> Mapping[str, str]:
+        """Return its own words, each with its lines of the help; empty for a second name of one."""
+        ...
+
+    def typed(self, verb: str, words: list[str], /) -> Request | None:
+        """Return what is asked by its own words, or by `check`; None for what is not its own.
+
+        Raises: UsageError, which says how to write it.
+        """
+        ...
+
+
+def help_text(others: Sequence[Typed] = ()) -> str:
+    """Return what the bot can do, with what extras add."""
+    more = "".join(f"{lines}\n" for other in others for lines in other.verbs.values() if lines)
+    return _HELP.replace("{MORE}", more)
+
+
+def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request:
+    """Parse what follows `/zombie` or the mention; `others` take what extras are asked."""
     if len(text) > LONGEST_REQUEST:
         return HelpRequest(f"That was {len(text)} characters long; I read at most {LONGEST_REQUEST}.")
     words = text.split()
@@ -158,22 +184,24 @@ def parse(text: str, known: KnownNodes) -> Request:
     verb, names = words[0].lower(), list(dict.fromkeys(words[1:]))
     if verb == "policy":
         return HelpRequest("`/zombie policy` is gone. A button that would refuse you says so, and why.")
-    if verb not in VERBS:
-        near = difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)
+    verbs = (*VERBS, *(word for other in others for word in other.verbs))
+    if verb not in verbs:
+        near = difflib.get_close_matches(verb, verbs, n=1, cutoff=0.5)
         meant = f" Did you mean `{near[0]}`?" if near else ""
         return HelpRequest(f"I do not know the command `{_quoted(words[0])}`.{meant}")
     if verb == "help":
         return HelpRequest()
-    if verb in ("profile", "capture", "captures"):
-        return _profile(verb, words[1:], known)
     if verb in SUBCOMMANDS:
         asked = subcommand_of(verb, words[1:])
         return HelpRequest(asked) if isinstance(asked, str) else asked
-    if verb == "fleet" or any(map(_means_several, names)):
-        try:
-            return FleetAsk.typed(words[1:], verb)
-        except UsageError as no:
-            return HelpRequest(_quoted_sentence(no))
+    try:
+        for other in others:
+            if (found := other.typed(verb, words[1:])) is not None:
+                return found
+    except UsageError as no:
+        return HelpRequest(_quoted_sentence(no))
+    if several := next(filter(means_several, names), ""):
+        return HelpRequest(f"Name each node: what reads `{_quoted(several)}`, which may mean many, is left out here.")
     if not names:
         return CheckRequest((), asks=True)
     if len(names) > MOST_NODES:
@@ -183,24 +211,6 @@ def parse(text: str, known: KnownNodes) -> Request:
     lines = [_not_known(name, known) for name in missing[:MOST_UNKNOWN]]
     offered = dict.fromkeys(node for _, others in lines for node in others if node not in names)
     return CheckRequest(nodes, tuple(sentence for sentence, _ in lines), len(missing), tuple(offered))
-
-
-def _profile(verb: str, words: list[str], known: KnownNodes) -> Request:
-    """Parse what follows `profile` or `capture`; an unknown node is answered as in a check."""
-    if verb == "captures":
-        verb, words = "capture", words or ["list"]
-    if verb == "capture" and (asked := captures_of(words)) is not None:
-        return HelpRequest(asked) if isinstance(asked, str) else asked
-    if not 1 <= len(words) <= 2:
-        example = "profile NODE 10" if verb == "profile" else "capture NODE 12h"
-        return HelpRequest(f"Say which node, and if you like for how long: `/zombie {example}`.")
-    if not known.knows(words[0]):
-        return CheckRequest((), (_not_known(words[0], known)[0],), 1)
-    if verb == "profile":
-        capture = seconds_of(words[1:])
-        return HelpRequest(capture) if isinstance(capture, str) else ProfileRequest(known.find(words[0]), capture)
-    rolling = record_of(words[1:])
-    return HelpRequest(rolling) if isinstance(rolling, str) else RecordRequest(known.find(words[0]), rolling)
 
 
 def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:
@@ -222,6 +232,11 @@ def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:
         reason = " ".join(said[1:] if number else said)[:LONGEST_REASON]
         return Subcommand(verb, reason=reason, on=on, pull=int(number[1]) if number else 0)
     return Subcommand(verb, on=True) if [word.lower() for word in words] == ["on"] else USAGE[verb]
+
+
+def unknown_node(name: str, known: KnownNodes) -> CheckRequest:
+    """Return the request about a node that is not known, which is answered with what may have been meant."""
+    return CheckRequest((), (_not_known(name, known)[0],), 1)
 
 
 def _not_known(name: str, known: KnownNodes) -> tuple[str, tuple[str, ...]]:
@@ -248,7 +263,7 @@ def not_here(channels: Collection[str]) -> str:
     return f"Checks may not be asked for in this channel. Ask in {places}, or me in a direct message."
 
 
-def _means_several(word: str) -> bool:
+def means_several(word: str) -> bool:
     """True for a word that is a selector, not a node's name."""
     try:
         return Selector.of(word).kind is not Kind.NAME

@@ -31,7 +31,7 @@ from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.report_file import REPORT
 from bot.surfaces.slack.thread import ThreadReplies
 from bot.surfaces.slack.thread_files import FileRequest
-from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.context import NOTHING, ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.standing import needs_a_person
 
@@ -59,8 +59,8 @@ class SlackSurface:
     """Shows groups of incidents in Slack: a `Surface`.
 
     Shape: `notices` says why an approved plan does not begin yet, `actions` whether what was done can be taken back;
-    `usual` says how long a reboot takes, `on_call` who is told of on cards that need a person. `absent` are buttons of
-    extras that are left out.
+    `usual` says how long a reboot takes, `on_call` who is told of on cards that need a person. `view` is what all
+    cards have in common.
     """
 
     def __init__(
@@ -72,10 +72,9 @@ class SlackSurface:
         log: Log,
         notices: Notices,
         actions: Mapping[str, Action],
-        links: Mapping[str, str] | None = None,
+        view: ViewContext = NOTHING,
         usual: UsualTimes | None = None,
         on_call: OnCallSource | None = None,
-        absent: frozenset[str] = frozenset(),
     ) -> None:
         self._poster = poster
         self._outbox = outbox
@@ -84,11 +83,10 @@ class SlackSurface:
         self._log = log
         self._notices = notices
         self._actions = actions
-        self._links = links or {}
         self._usual = usual
         self._on_call = on_call
-        self.absent = absent
         self.words = PlanWords(actions)
+        self.view = replace(view, policy=policy, words=self.words)
         self._thread = ThreadReplies(poster, outbox, ledger, self.words)
         self._cards: Remembered[str, _Shown] = Remembered(REMEMBERED)
         self._checking: dict[str, str] = {}
@@ -256,17 +254,14 @@ class SlackSurface:
         waits = {
             incident.id: self._notices.waits_for(incident.id) for incident in group if self._may_be_held_up(incident)
         }
-        return ViewContext(
-            self._policy,
-            self.words,
+        return replace(
+            self.view,
             checking={each.id: self._checking[each.id] for each in group if each.id in self._checking},
             waits_for=waits,
             undoable=frozenset(each.id for each in group if each.ended and undoable(each, self._actions)),
-            links=self._links,
             usual=await self._usual.under_way(rebooting) if self._usual is not None and rebooting else {},
             now=shown.seconds_at,
             on_call=await self._on_call.read() if self._on_call is not None and needs_a_person(group) else None,
-            absent=self.absent,
         )
 
     def _may_be_held_up(self, incident: Incident) -> bool:

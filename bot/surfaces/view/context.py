@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -16,6 +16,20 @@ from bot.surfaces.view.plan_words import PlanWords
 
 
 @dataclass(frozen=True, slots=True)
+class ClosingQuestion:
+    """What an extra asks about each verdict of a closed card, with two answers.
+
+    Shape: `action` names the buttons. An answer is the word with which its button's value begins, before a dash and the
+    incident, and its label. `is_about` says about which verdicts it is asked.
+    """
+
+    action: str
+    yes: tuple[str, str]
+    no: tuple[str, str]
+    is_about: Callable[[Verdict], bool]
+
+
+@dataclass(frozen=True, slots=True)
 class ViewContext:
     """All inputs of a view except the incidents, so that making a view is a pure function.
 
@@ -24,7 +38,8 @@ class ViewContext:
     `waits_for` why an approved plan has not begun; `undoable` are incidents whose steps can be undone; `usual` is
     how long the running step usually takes; with `now` the view also says how long it has run. By node: `progress`
     says how far the reading is, `fresh` is a verdict that is not on record yet. `links` are the templates of
-    `[links]` by name; `on_call` is told where a person is needed. `absent` are buttons of extras that are left out.
+    `[links]` by name; `on_call` is told where a person is needed. `absent` are buttons of extras that are left out;
+    `asks` are their questions on a closed card.
     """
 
     policy: Policy | None = None
@@ -40,6 +55,7 @@ class ViewContext:
     now: datetime | None = None
     on_call: OnCall | None = None
     absent: frozenset[str] = frozenset()
+    asks: tuple[ClosingQuestion, ...] = ()
 
     def decides_until(self, incident: Incident) -> datetime | None:
         """Return until when the incident's plan can be decided."""
@@ -56,3 +72,6 @@ class ViewContext:
     def _later(self, since: datetime | None) -> datetime | None:
         expires: timedelta | None = self.policy.approval_expires if self.policy is not None else None
         return since + expires if since is not None and expires is not None else None
+
+
+NOTHING = ViewContext()

@@ -19,7 +19,7 @@ from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response.diagnosis.progress import Underway
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces import PEOPLE
-from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.context import ClosingQuestion, ViewContext
 from bot.surfaces.view.growth_words import growth_words
 from bot.surfaces.view.plan_words import SAID, PlanView, with_times
 from bot.surfaces.view.standing import (
@@ -141,7 +141,7 @@ class GroupView:
     Shape: `shows_verdicts`: it shows the findings, because nothing is decided or done yet. `choices` are what a person
     can choose now, `needs` and `approvers` what a decision needs; `on_call` is told where a person is needed. `about`
     is what the alerts said, `askers` are those who asked, as the record names them; `head` is set once all have ended.
-    `absent` are buttons of extras that are left out.
+    `absent` are buttons of extras that are left out, `asks` their questions about verdicts, once all have ended.
     """
 
     incidents: tuple[IncidentView, ...]
@@ -155,6 +155,7 @@ class GroupView:
     askers: tuple[str, ...] = ()
     head: str = ""
     absent: frozenset[str] = frozenset()
+    asks: tuple[ClosingQuestion, ...] = ()
 
     @property
     def ended(self) -> bool:
@@ -226,6 +227,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         askers=tuple(dict.fromkeys(asker for incident in group for asker in incident.askers)),
         head=context.head if view.ended else "",
         absent=context.absent,
+        asks=context.asks if view.ended else (),
     )
 
 

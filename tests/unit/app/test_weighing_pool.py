@@ -16,9 +16,8 @@ import pytest
 
 from bot.app.check import Check, brief, check
 from bot.app.parts import library
-from bot.app.pooled_reader import PooledReader
 from bot.app.weighing_pool import WeighingPool, check_in_pool, open_pool
-from bot.app.weighing_worker import WeighedNode, WeighingTask
+from bot.app.weighing_worker import WeighedNode, WeighingTask, WeighingWorker
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed
 from bot.domain.contracts import Concluded, ProbeAnswered, Progress
@@ -26,9 +25,6 @@ from bot.domain.errors import ConnectionLost, MissingFile
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
-from bot.response.fleet.answer import NodeAnswer, NodeOutcome
-from bot.response.fleet.chunk import ChunkReader
-from bot.response.fleet.sweep import Sweep
 from bot.surfaces.document import node_document
 from bot.transport import case_file
 
@@ -132,7 +128,7 @@ async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeyp
     asked = what(NAMES)
     task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1")
-    async with open_pool(asked, task, 2) as pool:
+    async with open_pool(asked, WeighingWorker(task, PLAYBOOK), 2) as pool:
         await pool.started()
         for each in pool.processes:
             assert "SLACK_BOT_TOKEN" not in environment_of(each.pid), "they need no secret of ours"
@@ -155,7 +151,7 @@ async def test_process_that_reads_helps_once_nothing_is_left_to_read(
     monkeypatch.setattr("bot.app.weighing_pool.AHEAD", ahead)
     asked = what(NAMES)
     task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
-    async with open_pool(asked, task, 1) as pool:
+    async with open_pool(asked, WeighingWorker(task, PLAYBOOK), 1) as pool:
         await pool.started()
         (process,) = pool.processes
         os.kill(process.pid, signal.SIGSTOP)
@@ -182,7 +178,7 @@ async def test_process_that_reads_helps_with_what_waits_while_a_node_says_nothin
     monkeypatch.setattr("bot.app.weighing_pool.AHEAD", 1)
     asked = replace(what(NAMES[:4]), transport=Silent())
     task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
-    async with open_pool(asked, task, 1) as pool:
+    async with open_pool(asked, WeighingWorker(task, PLAYBOOK), 1) as pool:
         await pool.started()
         (process,) = pool.processes
         os.kill(process.pid, signal.SIGSTOP)  # it was given one of them, and answers nothing
@@ -209,7 +205,7 @@ async def test_what_a_node_has_said_so_far_is_practised_on_and_told_to_nobody() 
     asked = replace(what(NAMES[:2]), transport=Halting())
     task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=True)
     found = list[Progress]()
-    pool = WeighingPool(asked, task, 1)
+    pool = WeighingPool(asked, WeighingWorker(task, PLAYBOOK), 1)
     judging = [asyncio.create_task(pool.judged(node, found.append, {})) for node in asked.nodes]
     await told.wait()
     assert pool.practice() is not None, "there is something to practise on"
@@ -224,32 +220,8 @@ async def test_what_a_node_has_said_so_far_is_practised_on_and_told_to_nobody() 
     }
 
 
-async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.app.pooled_reader.how_many", lambda nodes, cores: 2)
-    sweep, asked = Sweep.of(PLAYBOOK, full=True), what(NAMES)
-    reader = PooledReader.of(asked, sweep)
-    assert reader is not None
-    heard: list[NodeAnswer] = []
-    there = await reader.answers(asked.nodes, heard.append)
-    here = await ChunkReader(asked.triage(), sweep, 4).answers(asked.nodes)
-
-    def shown(answers: Sequence[NodeAnswer]) -> dict[str, NodeAnswer]:
-        return {answer.node: replace(answer, seconds=0.0) for answer in answers}
-
-    assert shown(there) == shown(here)
-    assert sorted(answer.node for answer in heard) == sorted(NAMES)
-    assert {answer.outcome for answer in there} == set(NodeOutcome)
-    assert all(answer.seconds > 0 for answer in there)
-
-
-def test_single_look_is_not_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.app.pooled_reader.how_many", lambda nodes, cores: 2)
-    assert PooledReader.of(what(NAMES), Sweep.of(PLAYBOOK)) is None
-    assert PooledReader.of(what(NAMES), Sweep.of(PLAYBOOK, ["io-stall"])) is not None
-
-
 async def test_where_no_process_can_be_started_all_is_thought_about_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.app.pool_process.sys.executable", "/nowhere/python")
+    monkeypatch.setattr("bot.app.weighing_pool.sys.executable", "/nowhere/python")
     there, _ = await thought_beside(tells_json=True)
     assert sorted(there) == sorted(NAMES)
 
@@ -257,7 +229,7 @@ async def test_where_no_process_can_be_started_all_is_thought_about_here(monkeyp
 async def test_another_playbook_of_the_same_name_is_not_judged_by() -> None:
     asked = what(NAMES[:1])
     task = WeighingTask(PLAYBOOK.name, "0" * 64, (), asked.sampling, asked.draining, tells_json=False)
-    async with open_pool(asked, task, 1) as pool:
+    async with open_pool(asked, WeighingWorker(task, PLAYBOOK), 1) as pool:
         await pool.started()
         (process,) = pool.processes
         assert await process.wait() == 2

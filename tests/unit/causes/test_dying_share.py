@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bot.causes import _dying_share
+from bot.causes import _leaker
 from bot.domain.verdict import Confidence, Finding, Status
 from bot.probes.cgroups import CgroupsReading
 from tests.unit.causes import builders as b
@@ -92,7 +92,7 @@ def test_cgroups_directly_under_a_slice_are_told_by_nobody_and_the_loop_decides(
 def test_nothing_told_below_is_no_zero() -> None:
     looping = b.units(b.between_tries(restarts=7_500))
     assert found(LEAK, b.cgroups(DYING, mode="v2"), looping).suspects == ("ecs.service",)
-    assert _dying_share.find(b.cgroups(DYING), DYING, 0.5) is None
+    assert _leaker.largest_share(b.cgroups(DYING), DYING, 0.5) is None
 
 
 @pytest.mark.parametrize("name", ["containerd.service", "docker.service", "kubelet.service"])
@@ -167,19 +167,19 @@ def test_pods_image_that_ends_in_proportion_is_named_for_what_lies_below_the_pod
     ],
 )
 def test_only_a_name_that_systemd_allows_below_slices_is_a_unit(path: str, unit: str) -> None:
-    largest = _dying_share.find(below({path: DYING}), DYING, 0.5)
+    largest = _leaker.largest_share(below({path: DYING}), DYING, 0.5)
     assert largest is not None
     assert largest.unit == unit
 
 
 def test_later_look_counts_and_one_look_gives_no_growth() -> None:
     moved = below({ECS: 7_000}, 500)
-    largest = _dying_share.find(moved, DYING, 0.5)
+    largest = _leaker.largest_share(moved, DYING, 0.5)
     assert largest is not None
     assert (largest.dying, largest.growth) == (7_000, 500)
     gone = b.cgroups(DYING, mode="v2", dying_below={ECS: 7_000})
-    assert _dying_share.find(gone, DYING, 0.5) is None
+    assert _leaker.largest_share(gone, DYING, 0.5) is None
     once = CgroupsReading("v2", DYING, 36, "c", dying_below={ECS: 7_700})
-    largest = _dying_share.find(once, DYING, 0.5)
+    largest = _leaker.largest_share(once, DYING, 0.5)
     assert largest is not None
     assert (largest.dying, largest.of, largest.growth) == (7_700, 7_700, None)

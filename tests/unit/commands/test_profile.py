@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.__main__ import main
-from tests.unit.profile.making import event
+from tests.unit.extras.profiles.making import event
 
 SHAPES = Path(__file__).parents[2] / "captures" / "profile" / "shapes.txt"
 FOLDED = SHAPES.with_suffix(".folded").read_text()

@@ -15,10 +15,10 @@ from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.machine.machine import Machine
 from bot.demo.machine.state import State
 from bot.demo.ssh_server import ADDRESS, USER, NodeServer
-from bot.domain.capture import CaptureRequest
 from bot.domain.errors import CannotRead
 from bot.domain.node import Node
-from bot.response.capture.profiler import Captured, Profiler
+from bot.extras.profiles.perf_command import CaptureRequest
+from bot.extras.profiles.profiler import Captured, Profiler
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_script import SshScriptTransport
 from tests.contract.ways import nonce

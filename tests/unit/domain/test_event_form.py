@@ -10,24 +10,40 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.entry import EVENTS, OF_EXTRAS, Event, body_of, event_of, kind_of, written
+from bot.domain.entry import EVENTS, Event, body_of, event_of, kind_of, written
 from bot.domain.errors import UnreadableEntry
 from bot.domain.events import AlertReceived, Triaged
 from bot.domain.json_form import MOST_LINES, MOST_TEXT
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Evidence, Verdict
-from bot.extras.waves.events import wave_event
-from tests.record.incidents import BEGAN_AT, HOUSE_EVENTS, INCIDENT_EVENTS, PLAN, TRIAGED, VERDICT, WAVE_EVENTS
+from bot.extras.captures.events import KINDS as CAPTURE_KINDS
+from bot.extras.marks.marks import KINDS as MARK_KINDS
+from bot.extras.waves.events import KINDS
+from tests.record.incidents import (
+    BEGAN_AT,
+    CAPTURE_EVENTS,
+    HOUSE_EVENTS,
+    INCIDENT_EVENTS,
+    MARK_EVENTS,
+    PLAN,
+    TRIAGED,
+    VERDICT,
+    WAVE_EVENTS,
+)
 from tests.unit.surfaces import verdicts
+
+ALL_KINDS = {**KINDS, **CAPTURE_KINDS, **MARK_KINDS}
 
 
 def kept(event: Event) -> Event:
     """The event as it comes back from the text that is kept."""
-    read = wave_event if kind_of(event) in OF_EXTRAS else event_of
-    return read(kind_of(event), json.loads(written(body_of(event))))
+    return event_of(kind_of(event), json.loads(written(body_of(event))), events=ALL_KINDS)
 
 
-@pytest.mark.parametrize("event", [*INCIDENT_EVENTS, *HOUSE_EVENTS, *WAVE_EVENTS], ids=kind_of)
+OF_OTHERS = (*WAVE_EVENTS, *CAPTURE_EVENTS, *MARK_EVENTS)
+
+
+@pytest.mark.parametrize("event", [*INCIDENT_EVENTS, *HOUSE_EVENTS, *OF_OTHERS], ids=kind_of)
 def test_event_is_read_back_as_what_it_was(event: Event) -> None:
     # An example that leaves a field at its default would not show that the field is kept.
     defaults = {field.name for field in fields(event) if getattr(event, field.name) in (field.default, "", ())}
@@ -128,7 +144,7 @@ _json = st.recursive(
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.sampled_from((*INCIDENT_EVENTS, *HOUSE_EVENTS)), st.data())
+@given(st.sampled_from((*INCIDENT_EVENTS, *HOUSE_EVENTS, *MARK_EVENTS)), st.data())
 def test_damaged_body_is_read_or_said_to_be_unreadable(event: Event, data: st.DataObject) -> None:
     body = json.loads(written(body_of(event)))
     place: Any = body
@@ -141,4 +157,4 @@ def test_damaged_body_is_read_or_said_to_be_unreadable(event: Event, data: st.Da
         place[key] = data.draw(_json)
         break
     with contextlib.suppress(UnreadableEntry):
-        assert isinstance(event_of(kind_of(event), body), type(event))
+        assert isinstance(event_of(kind_of(event), body, events=ALL_KINDS), type(event))

@@ -38,10 +38,12 @@ from tests.record.incidents import (
     APPROVER,
     ASKER,
     BEGAN_AT,
+    CAPTURE_EVENTS,
     HEALTHY,
     HOLDS,
     HOUSE_EVENTS,
     INCIDENT_EVENTS,
+    MARK_EVENTS,
     OPENING,
     PLAN,
     PROPOSED,
@@ -93,7 +95,8 @@ LEADS_TO = {
     for kind, *cells in map(str.split, GRID.strip().split("\n")[1:])
     for column, cell in zip(COLUMNS, cells, strict=True)
 }
-EXAMPLES: dict[str, Event] = {kind_of(event): event for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS, *WAVE_EVENTS)}
+OTHERS: tuple[Event, ...] = (*HOUSE_EVENTS, *WAVE_EVENTS, *CAPTURE_EVENTS, *MARK_EVENTS)  # in no incident
+EXAMPLES: dict[str, Event] = {kind_of(event): event for event in (*INCIDENT_EVENTS, *OTHERS)}
 KINDS = {*EVENTS, *OF_EXTRAS}
 
 
@@ -144,7 +147,7 @@ def test_every_event_and_every_state_have_their_place_in_the_grid() -> None:
     assert set(EXAMPLES) == KINDS
     assert set(WAYS) == set(State)
     assert {state for state, _ in LEADS_TO} == {state for state in State if not fold(entries(WAYS[state])).ended}
-    assert {kind for _, kind in LEADS_TO} | {kind_of(event) for event in (*HOUSE_EVENTS, *WAVE_EVENTS)} == KINDS
+    assert {kind for _, kind in LEADS_TO} | {kind_of(event) for event in OTHERS} == KINDS
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

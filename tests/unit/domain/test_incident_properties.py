@@ -32,6 +32,7 @@ from bot.domain.verdict import Confidence
 from tests.record.incidents import (
     APPROVER,
     ASKER,
+    CAPTURE_EVENTS,
     HEALTHY,
     HOUSE_EVENTS,
     INCIDENT_EVENTS,
@@ -67,7 +68,7 @@ NEARLY = (
     ValidationStarted(timedelta(0), waiting=1),
     SampleTaken(False),
 )
-EVENTS: tuple[Event, ...] = (*INCIDENT_EVENTS, *NEARLY, *HOUSE_EVENTS)
+EVENTS: tuple[Event, ...] = (*INCIDENT_EVENTS, *NEARLY, *HOUSE_EVENTS, *CAPTURE_EVENTS)
 # Most steps go on by something that does not end the story, or few stories would come to a second chapter; the rest
 # are anything at all.
 ON, ANYTHING = True, False

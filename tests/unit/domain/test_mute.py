@@ -10,7 +10,8 @@ import pytest
 from bot.domain.entry import Entry, body_of, kind_of
 from bot.domain.errors import UsageError
 from bot.domain.house_events import HOUSE, CauseMuted, CauseUnmuted
-from bot.domain.mute import Mute, in_force, valid_selector
+from bot.domain.mute import Mute, valid_selector
+from bot.domain.mute_record import in_force
 from bot.domain.node import Node
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)

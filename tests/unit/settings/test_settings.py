@@ -10,6 +10,7 @@ import pytest
 
 from bot.domain.errors import SettingsError
 from bot.domain.setting import Kind, row, secret
+from bot.extras.captures.settings import CaptureSettings
 from bot.settings import Settings, all_rows, database_url
 from bot.sources import settings_of
 
@@ -19,7 +20,7 @@ HOME = Path("/home/someone")
 def load(folder: Path, text: str | None = None, flags: Mapping[str, Any] | None = None, **environment: str) -> Settings:
     if text is not None:
         (folder / "zombie.toml").write_text(text)
-    return Settings.load(flags or {}, environment, folder, HOME, settings_of())
+    return Settings.load(flags or {}, environment, folder, HOME, {**settings_of(), "capture": CaptureSettings})
 
 
 def origins(settings: Settings) -> dict[str, str]:
@@ -203,7 +204,7 @@ def test_secret_is_never_shown(tmp_path: Path) -> None:
 def test_no_secret_is_in_a_repr(tmp_path: Path) -> None:
     rows = [setting for of_table in all_rows(settings_of()).values() for setting in of_table.values() if setting.secret]
     environment = {setting.environment: f"hunter-{setting.name}" for setting in rows}
-    settings = Settings.load({}, environment, tmp_path, HOME, settings_of())
+    settings = Settings.load({}, environment, tmp_path, HOME, {**settings_of(), "capture": CaptureSettings})
     assert len(settings.secrets) == len(rows)
     assert "hunter" not in repr(settings)
 

@@ -12,6 +12,7 @@ from bot.domain.events import IncidentEvent
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
+from bot.extras.marks.slack import QUESTION
 from bot.surfaces.slack.blocks import PROFILE
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import Message, without_blocks
@@ -27,7 +28,7 @@ POLICY = Policy(
     approval_expires=timedelta(minutes=15),
 )
 WORDS = PlanWords(ACTIONS)
-CONTEXT = ViewContext(POLICY, WORDS, head="ab12cd34ef56")
+CONTEXT = ViewContext(POLICY, WORDS, head="ab12cd34ef56", asks=(QUESTION,))
 
 
 def told(*events: IncidentEvent, stream: str = "7k3m9x2qpv") -> Incident:

@@ -14,7 +14,8 @@ from bot.settings import Settings
 from bot.sources import settings_of
 from bot.surfaces.doctor_report import examination_document, examination_text
 from bot.surfaces.slack.examination import SCOPES
-from bot.surfaces.slack.member import SURFACE, SlackTokens
+from bot.surfaces.slack.member import SURFACE
+from bot.surfaces.slack.tokens import SlackTokens
 from tests.readings.secrets import seeded
 
 ROOT = Path(__file__).parents[3]

@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
 from bot.extras.waves.events import TurnOutcome
+from bot.extras.waves.store import WaveCounts
 from bot.extras.waves.wave import WaveState
 from bot.surfaces.metrics import Gauges, Metrics
 
@@ -98,13 +99,14 @@ def test_events_that_a_bug_makes_up_do_not_fill_the_scraper() -> None:
 
 
 def test_waves_are_told_by_state_and_their_turns_by_what_came_of_them() -> None:
-    metrics = Metrics("1")
-    before = samples(metrics, Gauges(incidents={}))
+    metrics = Metrics("1", of_extras=WaveCounts.gauges)
+    none: dict[tuple[str, ...], float] = {(state.value,): 0.0 for state in WaveState}
+    before = samples(metrics, Gauges(incidents={}, of_extras={"zombie_waves": none}))
     assert {counted("zombie_wave_turns_total", before, outcome=outcome.value) for outcome in TurnOutcome} == {0}
     assert {counted("zombie_waves", before, state=state.value) for state in WaveState} == {0}
     for change in ({"change": "TurnGiven"}, *[{"change": "TurnEnded", "outcome": "cured"}] * 2):
         metrics.heard("wave", {"wave": "wave-abcd", **change})
-    found = samples(metrics, Gauges(incidents={}, waves={"stopped": 1}))
+    found = samples(metrics, Gauges(incidents={}, of_extras={"zombie_waves": none | {("stopped",): 1.0}}))
     assert counted("zombie_wave_turns_total", found, outcome="cured") == 2
     assert counted("zombie_waves", found, state="stopped") == 1
     assert not [name for name, _ in samples(metrics, Gauges()) if name == "zombie_waves"], "not asked is not none"

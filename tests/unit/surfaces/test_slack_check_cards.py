@@ -25,6 +25,7 @@ from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.why_replies import WhyReplies
+from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import BY_NAME
 from tests.record.incidents import HEALTHY, NODE, VERDICT, entries
 
@@ -54,7 +55,9 @@ class Wall:
     drawn: list[str] = field(default_factory=list)
 
     def cards(self, why: WhyReplies | None = None, pictures: Any = None) -> CheckCards:
-        return CheckCards(cast("Poster", self), cast("StormBoard", self), BY_NAME, why=why, pictures=pictures)
+        return CheckCards(
+            cast("Poster", self), cast("StormBoard", self), ViewContext(words=BY_NAME), why=why, pictures=pictures
+        )
 
     async def adopt(self, card: str, spot: MessageTarget) -> bool:
         return self.stands

@@ -10,6 +10,8 @@ import pytest
 
 from bot.domain.json_form import read
 from bot.domain.node import Node
+from bot.extras.captures.slack_chat import CaptureChat
+from bot.extras.fleet.slack_cards import FleetCards
 from bot.inventory.inventory import Inventory
 from bot.surfaces.slack.calls import Delivered, MessageGone, Timing
 from bot.surfaces.slack.command_handler import CommandHandler
@@ -17,7 +19,7 @@ from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.kept_checks import KeptCheck, kept_text
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.parts import MessageTarget
-from bot.surfaces.slack.requests import HELP, CheckRequest, CommandRequest, HelpRequest, parse, unknown_words
+from bot.surfaces.slack.requests import CheckRequest, CommandRequest, HelpRequest, help_text, parse, unknown_words
 
 SECRET = "k7Qw" * 6
 ADDRESS = "https://hooks.example/commands/T1/1/abc"
@@ -100,8 +102,9 @@ COMMANDS = (
 )  # fmt: skip
 
 
+@pytest.mark.parametrize("has_extras", [True, False])
 @pytest.mark.parametrize("command", COMMANDS)
-async def test_no_answer_makes_markup_of_what_was_typed(command: str) -> None:
+async def test_no_answer_makes_markup_of_what_was_typed(command: str, has_extras: bool) -> None:
     """Every answer that can be made from the words alone, sent as the handler sends it: to the response address."""
     told: list[Message] = []
 
@@ -123,10 +126,14 @@ async def test_no_answer_makes_markup_of_what_was_typed(command: str) -> None:
     handler.askers = SimpleNamespace(admit=admits, count=counts)
     handler.background = SimpleNamespace(begin=lambda work, _: begun.append(work))
     known = Inventory({"n1": Node("n1", "10.0.0.1")}, "nodes.toml")
+    nothing: Any = None
+    of_extras = (FleetCards(nothing, nothing, nothing, nothing), CaptureChat(nothing, nothing, known))
+    handler.others = of_extras if has_extras else ()
+    says = help_text(handler.others)
     for form in FORMS:
         told.clear()
         begun: list[Any] = []
-        asked = parse(command.format(form), known)
+        asked = parse(command.format(form), known, handler.others)
         if isinstance(asked, HelpRequest) or (isinstance(asked, CheckRequest) and asked.unknown and not asked.nodes):
             request = CommandRequest("1", "T1", "U1", "D1", command.format(form), answer_at=ADDRESS)
             await handler._handle(request, asked)
@@ -135,6 +142,6 @@ async def test_no_answer_makes_markup_of_what_was_typed(command: str) -> None:
             (message,) = told
             for block in message.blocks:
                 if block["type"] == "section" and block["text"]["type"] == "mrkdwn":
-                    assert block["text"]["text"] == HELP, "markup works in our own words alone"
-            assert message.blocks or message.text == HELP, "without blocks its text is shown, with markup"
-            assert "<" not in message.text.replace(HELP, ""), "what a notification shows mentions nobody"
+                    assert block["text"]["text"] == says, "markup works in our own words alone"
+            assert message.blocks or message.text == says, "without blocks its text is shown, with markup"
+            assert "<" not in message.text.replace(says, ""), "what a notification shows mentions nobody"

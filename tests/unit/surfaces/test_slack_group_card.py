@@ -21,7 +21,7 @@ from bot.domain.events import (
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
-from bot.domain.verdict import Status
+from bot.domain.verdict import Evidence, Status
 from bot.extras.waves.slack_card import wave_dialog
 from bot.surfaces.incidents import entry_line
 from bot.surfaces.slack.block_actions import left_out
@@ -137,6 +137,16 @@ def test_card_offers_no_report_where_its_extra_is_left_out() -> None:
         assert without is not None
         assert '"report"' in json.dumps(offered.blocks)
         assert '"report"' not in json.dumps(without.blocks)
+
+
+def test_card_offers_no_profile_where_its_extra_is_left_out() -> None:
+    busy = replace(VERDICT, evidence=(Evidence("steal", "cpu", "core 39 is busy"),))
+    found = group((OPENING, replace(TRIAGED, verdict=busy), *WAYS[State.PROPOSED][2:]))
+    offered, without = (acting_card(found, replace(CONTEXT, absent=frozenset(gone))) for gone in ((), ("profile",)))
+    assert offered is not None
+    assert without is not None
+    assert '"profile"' in json.dumps(offered.blocks)
+    assert '"profile"' not in json.dumps(without.blocks)
 
 
 def test_dialog_names_every_node_and_every_command_whole() -> None:

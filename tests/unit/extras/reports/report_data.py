@@ -27,8 +27,8 @@ from bot.domain.fold import fold
 from bot.domain.probe import Unread
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, RuledOut, Undecided
-from bot.extras.reports.parts import Picture
-from bot.extras.reports.report_data import KeptAnswer, Moment, ReportData
+from bot.extras.reports.report_data import KeptAnswer, ReportData
+from bot.seats import Moment, Picture
 from bot.surfaces.view.plan_words import PlanWords
 from tests.record.incidents import BEGAN_AT, EVIDENCE, OPENING, PLAN, STARTED, TRIAGED, WAYS, entries
 

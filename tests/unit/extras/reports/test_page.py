@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.extras.reports.page import page
-from bot.extras.reports.parts import Picture
 from bot.extras.reports.report import whole_report
 from bot.extras.reports.report_data import KeptAnswer
+from bot.seats import Picture
 from tests.record.incidents import APPROVER, PROPOSED, VERDICT, WAYS
 from tests.unit.extras.reports.report_data import of, told_all
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from bot.__main__ import parser
-from bot.app.extras import extras_in_force, followers_of, holders_of, shipped
+from bot.app.extras import extras_in_force, holders_of, named_by, shipped
 from bot.domain.action import Plan, Step
 from bot.domain.claim import Claim
 from bot.domain.contracts import Clock
@@ -33,6 +33,8 @@ from bot.domain.events import (
     Triaged,
 )
 from bot.domain.policy import Limits
+from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.slack_cards import FleetCards
 from bot.extras.waves import command
 from bot.extras.waves.events import (
     TurnEnded,
@@ -49,9 +51,7 @@ from bot.extras.waves.store import Waves
 from bot.extras.waves.wave import stages_of
 from bot.ledger import Database, Ledger, audit
 from bot.ledger.entries import insert_entry, sealed
-from bot.response.fleet.ask import FleetAsk
 from bot.seats import Extra, Rules
-from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.parts import MessageTarget
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 
@@ -289,18 +289,18 @@ class BrandNew(OwnEvent):
 def test_only_known_kinds_are_stepped_over(database: Database, without: tuple[Extra, ...]) -> None:
     ledger = Ledger(database)
     running(database, "one", approved(ledger, "one", WAVE))
-    found = audit(database, (), followers_of(without))
+    found = audit(database, (), named_by(without, "follows"))
     assert (found.broken, found.unread, found.stepped_over) == ((), (), 1)
     with database.writing() as connection:
         forged = sealed("wave-0000000000", Head(), "2027-01-01T00:00:00.000Z", BrandNew(), "bot")
         insert_entry(connection, forged)
-    unread = audit(database, (), followers_of(without)).unread
+    unread = audit(database, (), named_by(without, "follows")).unread
     assert [(each.stream, "kind 'BrandNew'" in each.says) for each in unread] == [("wave-0000000000", True)]
 
 
 def test_plan_is_no_button_where_nothing_cures_many() -> None:
     nothing: Any = None
-    cards = FleetCards(nothing, nothing, nothing, nothing, nothing, nothing, nothing)
+    cards = FleetCards(nothing, nothing, nothing, nothing)
     plan = FleetAsk(("*",), ("leaked-memory-cgroups",), kind="wave")
     with pytest.raises(UsageError, match="does not know that button"):
         asyncio.run(cards.propose(plan, "key", MessageTarget("C1"), ASKER))

@@ -1,0 +1,125 @@
+"""Access to a node's ring: looks, single fenced commands, and text of its segments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from bot.domain.batch import Batch, Sampling
+from bot.domain.command import Command, Completed, Outputs
+from bot.domain.contracts import ActingTransport, Fresh, TakesBytes
+from bot.domain.errors import CannotRead, ConnectionLost, MissingRight, StateChanged
+from bot.domain.fence import SENT_WITHIN, Fence, refusal_of
+from bot.domain.node import Node
+from bot.domain.safe_text import one_line
+from bot.domain.script_session import ScriptTransport
+from bot.extras.captures.events import CaptureStarting
+from bot.extras.captures.recorder import HERE, READ_SECONDS, TEXT_SECONDS, Places, segments_script
+from bot.extras.captures.status import RollingStatus, look_commands, read_look
+from bot.extras.profiles.profiler import RIGHTS
+from bot.extras.profiles.wire import CaptureEnd, CaptureWire
+from bot.response.execution.node_access import IDENTITY, identity, uptime
+
+_LOOK_LIMIT = timedelta(seconds=25)
+_COMMAND_LIMIT = timedelta(seconds=15)
+_BEYOND_LIMIT = timedelta(seconds=10)
+_LATER = 8.0  # seconds between the script's own end and the bot's deadline
+
+
+@dataclass(frozen=True, slots=True)
+class MachineIdentity:
+    """Which machine answered, in which boot, behind which host key. Units: `uptime` in seconds."""
+
+    boot_id: str
+    machine_id: str
+    host_key: str
+    uptime: float
+
+    def is_that_of(self, started: CaptureStarting) -> bool:
+        """True if it is the machine and boot on which a capture was started."""
+        return (self.boot_id, self.machine_id) == (started.boot_id, started.machine_id)
+
+    @property
+    def fence(self) -> Fence:
+        """The fence for a command sent now."""
+        until = math.ceil(self.uptime + SENT_WITHIN.total_seconds())
+        return Fence(self.boot_id, self.machine_id, self.host_key, until)
+
+
+@dataclass(frozen=True, slots=True)
+class RingAccess:
+    """Reaches rings. `nonce` makes a new secret for each session; `places` are the paths of programs on nodes."""
+
+    transport: ActingTransport
+    scripts: ScriptTransport
+    nonce: Fresh
+    places: Places = HERE
+
+    async def look(self, node: Node) -> tuple[MachineIdentity, RollingStatus]:
+        """Look once, over a single connection.
+
+        Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say which machine it is.
+        """
+        asked = [("identity", IDENTITY), *(("ring", command) for command in look_commands(self.places))]
+        runs = await self._runs(node, asked, _LOOK_LIMIT)
+        outputs = Outputs(*runs.get("identity", ()))
+        boot_id, machine_id = identity(node, outputs)
+        if (up := uptime(outputs)) is None:
+            raise CannotRead(f"{node.name} does not say how long it is up.")
+        whom = MachineIdentity(boot_id, machine_id, self.transport.host_key(node), up)
+        return whom, read_look(Outputs(*runs.get("ring", ())))
+
+    async def run(self, node: Node, whom: MachineIdentity, line: str) -> Completed:
+        """Run a command on exactly that machine, in that boot, in time; otherwise nothing is run.
+
+        Raises: Unreachable when the connection broke: then it may have run or not. HostKeyRejected, or StateChanged if
+        the fence refused it: then it did not. MissingRight when sudo refused.
+        """
+        command = Command("run", ("sh", "-c", whom.fence.around(line)), limit=_COMMAND_LIMIT, output_limit_bytes=8192)
+        runs = await self._runs(node, [("run", command)], _COMMAND_LIMIT + _BEYOND_LIMIT, whom.host_key)
+        ended = next(iter(runs.get("run", ())), None)
+        if ended is None:
+            raise ConnectionLost(f"{node.name} did not say how the command ended.")
+        if (why := refusal_of(ended)) is not None:
+            raise StateChanged(f"{node.name} is not as it was a moment ago ({why.name.lower()}): nothing was run.")
+        said = ended.stderr.lower()
+        if ended.exit_status and "sudo:" in said and ("password" in said or "not allowed" in said):
+            raise MissingRight(f"The login on {node.name} may not run captures.", RIGHTS)
+        return ended
+
+    async def text(
+        self,
+        node: Node,
+        names: Sequence[str],
+        between: tuple[float, float] | None,
+        hand_on: TakesBytes,
+    ) -> CaptureEnd:
+        """Pass on perf's text of these segments; `between` are seconds of the node's CLOCK_MONOTONIC.
+
+        Raises: Unreachable; CannotRead, with the reason, when there is no text.
+        """
+        nonce = self.nonce()
+        lasts = TEXT_SECONDS + READ_SECONDS + _LATER
+        script = segments_script(names, between, nonce, timedelta(seconds=lasts - _LATER), self.places)
+        wire, taken = CaptureWire(nonce), 0
+        async with self.scripts.run_script(node, script, timedelta(seconds=lasts)) as session:
+            while not (wire.ended or wire.cut) and (chunk := await session.read()):
+                for text in wire.feed(chunk):
+                    taken += len(text)
+                    hand_on(text)
+        end = wire.end()
+        if not taken:
+            raise CannotRead(f"no text of the segments came ({one_line(end.said, 160) or 'perf printed none'})", RIGHTS)
+        return replace(end, said="" if wire.ended else "It is cut: there was more text than the limit.")
+
+    async def _runs(
+        self, node: Node, asked: Sequence[tuple[str, Command]], deadline: timedelta, host_key: str | None = None
+    ) -> dict[str, list[Completed]]:
+        runs: dict[str, list[Completed]] = {}
+        async with aclosing(self.transport.read(node, Batch.of(asked, Sampling(1)), deadline, host_key)) as arriving:
+            async for run in arriving:
+                runs.setdefault(run.probe, []).append(run)
+        return runs

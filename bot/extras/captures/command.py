@@ -1,0 +1,211 @@
+"""`zombie capture`: record on a node for hours, and keep what its cores did just before a symptom."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gzip
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bot.commands import approvals, options
+from bot.domain.errors import Refused, Unreachable, UsageError
+
+if TYPE_CHECKING:
+    from bot.domain.node import Node
+    from bot.extras.captures.record import RollingCapture
+    from bot.extras.captures.watch import Keep, RollingNews, RollingWatch
+
+_EXAMPLES = """examples:
+  zombie capture start node-123 --for 12h                what the cores did just before a reset or a lockup
+  zombie capture start node-123 --for 6h --around core-held
+                                                            each core that a process held for 2 s in the kernel
+  zombie capture list
+  zombie capture show 7k3m9x2qpv --out segments/         look now; write perf's text around symptoms there
+  zombie capture stop 7k3m9x2qpv
+
+The recorder is a systemd unit on the node, with low priority and limits. It ends by itself, even without this program.
+Its sudoers lines: zombie sudoers --profile
+
+exit status:
+  0  done; who asked, and the outcome, is on record
+  1  refused; the refusal's name is on stderr
+  2  the command line, or a file it names, is wrong; no such capture
+  3  perf, systemd, disk space or rights are missing on the node, or it is overloaded
+  4  the node could not be reached
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "capture",
+        "record on a node for hours, and keep what its cores did before a symptom",
+        "Let perf record every core of a node into a ring of short segments. When the network card is reset, a core "
+        "locks up, or a process holds a core in the kernel, the segments around that second are read, and a sentence "
+        "about what the core ran goes on record.",
+        _EXAMPLES,
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="start|list|show|stop")
+    start = options.add_parser(verbs, "start", "begin to record", "Begin to record on a node.", "")
+    start.add_argument("node", metavar="NODE", help="the node's name")
+    start.add_argument("--for", dest="lasts", default="12h", metavar="TIME", help="1h, 6h, 12h or 24h (default 12h)")
+    start.add_argument("--segment", default="2m", metavar="TIME", help="how long a segment is: 1m or 2m (default 2m)")
+    start.add_argument(
+        "--around",
+        action="append",
+        choices=("nic-reset", "lockup", "core-held"),
+        help="what to look for (default: nic-reset and lockup); more than once for several",
+    )
+    options.add_parser(verbs, "list", "list what was recorded", "List captures, the newest first.", "").add_argument(
+        "--json", action="store_true", help="print the list as JSON"
+    )
+    for name, says in (("show", "look at a capture now"), ("stop", "end it")):
+        verb = options.add_parser(verbs, name, says, f"{says.capitalize()}.", "")
+        verb.add_argument("capture", metavar="ID", help="its id, or the beginning of it")
+        if name == "show":
+            verb.add_argument("--json", action="store_true", help="print it as JSON")
+        verb.add_argument("--out", type=Path, metavar="DIR", help="write perf's text around symptoms to DIR")
+    for verb in verbs.choices.values():
+        options.add_files(verb)
+        verb.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status.
+
+    Raises: UsageError for values that no sudoers line can allow, and for an unknown capture.
+    """
+    from bot.commands import record
+    from bot.domain.errors import CannotRead
+    from bot.ledger import is_there
+    from bot.settings import database_url
+
+    if arguments.verb == "list" and not is_there(database_url(arguments.environ)):
+        _print_list(arguments, [])
+        return 0
+    verbs: dict[str, Callable[[argparse.Namespace, RollingWatch], Coroutine[Any, Any, int]]] = {
+        "start": _start,
+        "list": _list,
+        "show": _show,
+        "stop": _stop,
+    }
+    try:
+        with record.stores(arguments.environ, create=arguments.verb == "start") as stores:
+            from bot.app.check import PROGRAM
+            from bot.app.parts import now
+            from bot.extras.captures.control import rolling_control
+            from bot.extras.captures.watch import RollingWatch
+            from bot.extras.profiles.sketches import Sketches
+            from bot.response.record import unheard
+
+            settings = options.settings(arguments)
+            control = rolling_control(settings, stores.database, stores.threads, arguments.environ)
+            watch = RollingWatch(control, Sketches(stores.cases, now, PROGRAM, unheard))
+            return asyncio.run(verbs[arguments.verb](arguments, watch))
+    except Refused as no:
+        return approvals.say_refused(no)
+    except (CannotRead, Unreachable) as no:
+        print(f"zombie: {no.sentence.rstrip('.')}. {no.try_next}".rstrip(), file=sys.stderr)
+        return 4 if isinstance(no, Unreachable) else 3
+
+
+def _node(arguments: argparse.Namespace, name: str) -> Node:
+    inventory = options.inventory(arguments, options.settings(arguments))
+    return inventory.find(name)
+
+
+async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> int:
+    from bot.commands.login import terminal_user
+    from bot.extras.captures.recorder import RollingRequest, hours_of, minutes_of
+
+    try:
+        hours, minutes = hours_of(arguments.lasts), minutes_of(arguments.segment)
+        around = tuple(dict.fromkeys(arguments.around or RollingRequest().around))
+        request = RollingRequest(hours, minutes, around)
+    except ValueError as no:
+        raise UsageError(
+            f"{str(no).capitalize()}.", "The sudoers lines allow exactly these: zombie sudoers --profile"
+        ) from no
+    by = terminal_user(arguments.environ)
+    rolling = await watch.control.ask(_node(arguments, arguments.node), request, by, by.removeprefix("terminal:"))
+    print(f"Capture {rolling.id} records on {rolling.node} until {rolling.until:%Y-%m-%d %H:%M} UTC.")
+    print(options.to_type(arguments, f"  zombie capture show {rolling.id}"))
+    return 0
+
+
+async def _list(arguments: argparse.Namespace, watch: RollingWatch) -> int:
+    _print_list(arguments, list(reversed((await watch.control.all()).values())))
+    return 0
+
+
+def _print_list(arguments: argparse.Namespace, captures: list[RollingCapture]) -> None:
+    from bot.extras.captures.words import document, line
+
+    if arguments.json:
+        print(options.as_json({"captures": [document(rolling) for rolling in captures]}))
+        return
+    for rolling in captures:
+        print(line(rolling))
+    if not captures:
+        print(options.to_type(arguments, "Nothing was captured. To begin: zombie capture start NODE --for 12h"))
+
+
+async def _show(arguments: argparse.Namespace, watch: RollingWatch) -> int:
+    from bot.extras.captures.words import document, lines
+
+    news = await _looked(arguments, watch)
+    if arguments.json:
+        print(options.as_json({"schema": 1, **document(news.rolling, news)}))
+    else:
+        print("\n".join(lines(news)))
+    return 0
+
+
+async def _stop(arguments: argparse.Namespace, watch: RollingWatch) -> int:
+    """Stop it, then look: the last samples are read before the ring is removed."""
+    from bot.extras.captures.words import lines
+
+    print("\n".join(lines(await _looked(arguments, watch, stops=True))))
+    return 0
+
+
+async def _looked(arguments: argparse.Namespace, watch: RollingWatch, stops: bool = False) -> RollingNews:
+    from bot.commands.login import terminal_user
+    from bot.extras.captures.watch import RollingNews
+
+    rolling = await watch.control.find(arguments.capture)
+    if rolling.is_over:
+        return RollingNews(rolling)
+    known = options.inventory(arguments, options.settings(arguments))
+    if arguments.out is not None:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+    with _kept_in(arguments.out) as (keep, files):
+        if stops:
+            by = terminal_user(arguments.environ)
+            news = await watch.stopped(known, rolling, by, by.removeprefix("terminal:"), keep)
+        else:
+            news = await watch.seen(known, rolling, keep)
+        for path in files():
+            print(f"kept: {path}", file=sys.stderr)
+    return news
+
+
+@contextmanager
+def _kept_in(folder: Path | None) -> Iterator[tuple[Keep, Callable[[], list[Path]]]]:
+    """Write perf's text as gzip files of a folder; return the function that takes it, and a list of the files."""
+    with ExitStack() as opened:
+        files: dict[str, gzip.GzipFile] = {}
+
+        def keep(name: str, text: bytes) -> None:
+            if folder is None:
+                return
+            if name not in files:
+                files[name] = opened.enter_context(gzip.open(folder / name, "wb", compresslevel=1))
+            files[name].write(text)
+
+        yield keep, lambda: [folder / name for name in files] if folder is not None else []

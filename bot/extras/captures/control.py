@@ -1,0 +1,379 @@
+"""Starts and stops rolling captures: each is recorded, limited, and fenced like an action."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.app.parts import incident_id, nonce, now, ssh_scripts, ssh_transport
+from bot.domain.alert import BOT
+from bot.domain.contracts import Clock, Fresh
+from bot.domain.entry import Entry
+from bot.domain.errors import (
+    Braked,
+    BudgetSpent,
+    CannotRead,
+    CannotTell,
+    ConnectionLost,
+    LedgerError,
+    MissingRight,
+    NodeBusy,
+    NotAllowedToAsk,
+    StateChanged,
+    Unreachable,
+    UsageError,
+    ZombieError,
+)
+from bot.domain.fence import SENT_WITHIN
+from bot.domain.node import Node
+from bot.domain.root_command import root_argv, root_line
+from bot.domain.safe_text import one_line
+from bot.extras.captures.access import MachineIdentity, RingAccess
+from bot.extras.captures.events import (
+    CaptureAsked,
+    CaptureBegan,
+    CaptureEnded,
+    CaptureEvent,
+    CaptureStarting,
+    CaptureStopping,
+    SymptomCaught,
+)
+from bot.extras.captures.record import STARTS_WITHIN, CaptureLedger, CaptureRecord, RollingCapture, captures_of
+from bot.extras.captures.recorder import (
+    ROOM_KIB,
+    ROOT_SECONDS,
+    SYSTEMD_LEAST,
+    RollingRequest,
+    forget_ways,
+    make_folder_argv,
+    remove_argv,
+    start_argv,
+    stop_ways,
+    unit_is_free,
+)
+from bot.extras.captures.settings import CaptureSettings
+from bot.extras.captures.status import RollingStatus
+from bot.extras.captures.store import CaptureStore
+from bot.extras.profiles.profiler import perf_missing, too_starved
+from bot.ledger import Database, on_threads
+from bot.settings import Settings
+
+_SETTLES = 45.0  # seconds from the fence until systemd has started the unit: what runs before it takes 10 s each
+_ENDED_BY_TIME = (None, 124, 137)  # what it asked systemd for may still be done
+
+
+@dataclass(frozen=True, slots=True)
+class RollingControl:
+    """Starts and stops captures. `new_id` makes a capture's id; `seconds` replaces its hours in tests."""
+
+    access: RingAccess
+    ledger: CaptureLedger
+    limits: CaptureSettings
+    now: Clock
+    new_id: Fresh
+    seconds: int = 0
+
+    async def all(self) -> dict[str, RollingCapture]:
+        """Return every capture on record, by its id, the oldest first."""
+        return captures_of(await self.ledger.entries())
+
+    async def find(self, capture: str) -> RollingCapture:
+        """Return the capture whose id begins like this. Raises: UsageError for none or several."""
+        found = [rolling for name, rolling in (await self.all()).items() if capture and name.startswith(capture)]
+        if len(found) != 1:
+            several = f"{len(found)} captures begin with" if found else "There is no capture"
+            raise UsageError(f"{several} {one_line(capture, 40)}.", "zombie capture list")
+        return found[0]
+
+    async def ask(
+        self, node: Node, request: RollingRequest, by: str, os_user: str = "", capture: str = ""
+    ) -> RollingCapture:
+        """Record a request, and start it; `capture` is its id, where known.
+
+        Raises: Refused, by its name, when not allowed; Unreachable; CannotRead, with what to do. Where it is not known
+        whether the recorder started, the error says so, and a later look finds out.
+        """
+        if request.hours > self.limits.most_hours:
+            raise BudgetSpent(f"[capture] most_hours allows {self.limits.most_hours} hours, not {request.hours}.")
+        around, minutes = request.around, request.segment_minutes
+        asked = CaptureAsked(capture or self.new_id(), node.name, request.hours, minutes, around, os_user=os_user)
+        await self.ledger.append(lambda record: self._asked(record, asked, by), by)
+        try:
+            return await self._begin(node, await self.find(asked.capture))
+        except (Exception, asyncio.CancelledError) as no:
+            with contextlib.suppress(LedgerError):  # then its place is free some minutes later
+                await self.not_begun(asked.capture, str(getattr(no, "sentence", "")) or type(no).__name__)
+            raise
+
+    async def stop(self, node: Node, rolling: RollingCapture, by: str, os_user: str = "") -> RollingCapture:
+        """Stop the recorder. Its ring stays for the next look, which reads the last samples and removes it.
+
+        Raises: Unreachable; CannotTell when another machine answers; MissingRight; StateChanged while it is not known
+        whether the recorder has started; CannotRead when systemd does not stop it.
+        """
+        if rolling.is_over or rolling.started is None:
+            return rolling
+        whom, look = await self.access.look(node)
+        same_machine(node, rolling, whom)
+        if not owns(rolling, whom, look):
+            if not rolling.since_usec and not has_arrived(rolling.started, whom):
+                raise StateChanged(f"Capture {rolling.id} is just being started.", "Stop it in half a minute.")
+            return rolling  # it ended by itself: the next look says why
+        recorded = max(0.0, whom.uptime - look.since_usec / 1e6)
+        stopping = CaptureStopping(rolling.id, os_user, look.spent_seconds, recorded)
+        await self._append(stopping, by, lambda now, _: now.stopping is None)
+        await self.halt(node, whom)
+        return await self.find(rolling.id)
+
+    async def halt(self, node: Node, whom: MachineIdentity) -> None:
+        """Stop the recorder on the node. Raises: Unreachable, StateChanged, MissingRight; CannotRead if it runs on."""
+        ended = await self.access.run(node, whom, _first(stop_ways(self.access.places)))
+        if ended.exit_status != 0:
+            said = one_line(ended.stderr, 160) or f"exit status {ended.exit_status}"
+            raise CannotRead(f"systemd did not stop the recorder ({said})", "It ends by itself at its time.")
+
+    async def not_begun(self, capture: str, said: str) -> RollingCapture | None:
+        """End a capture of which nothing was sent to its node, and say why; return its state, None if it has none."""
+        await self._append(CaptureEnded(capture, f"it was not started: {one_line(said, 200)}"), BOT, _is_unsent)
+        return (await self.all()).get(capture)
+
+    async def called_off(self, rolling: RollingCapture, by: str) -> RollingCapture:
+        """End a capture of which nothing was sent to its node, because a person says so; return its state."""
+        await self._append(CaptureEnded(rolling.id, f"{by} called it off"), by, _is_unsent)
+        return await self.find(rolling.id)
+
+    async def lapsed(self, rolling: RollingCapture) -> RollingCapture:
+        """End a capture whose program ended before it sent anything to the node; return its state."""
+        ended = CaptureEnded(rolling.id, "its program ended before it began, so nothing was started")
+        await self._append(ended, BOT, lambda now, at: _is_unsent(now, at) and now.is_overdue(at))
+        return await self.find(rolling.id)
+
+    async def lost(self, rolling: RollingCapture, said: str, by: str = "") -> RollingCapture:
+        """End a capture that has ended by itself on a node that cannot be looked at; return its state.
+
+        Shape: `said` is why not. A person (`by`) may end it as soon as its time is over, the bot a day after.
+        """
+        because = f"its time was over, and its node could not be looked at ({one_line(said, 160).rstrip('.')})"
+        ended = CaptureEnded(rolling.id, because, f"its ring in {self.access.places.folder}, if that node still exists")
+        await self._append(
+            ended, by or BOT, lambda now, at: now.is_on_node and (now.is_overdue(at) if by else now.is_lost(at))
+        )
+        return await self.find(rolling.id)
+
+    async def began(self, rolling: RollingCapture, since_usec: int) -> RollingCapture:
+        """Record that its recorder runs, and since when; return its state."""
+        await self._append(CaptureBegan(rolling.id, since_usec), BOT, lambda now, _: not now.since_usec)
+        return await self.find(rolling.id)
+
+    async def caught(self, event: SymptomCaught) -> None:
+        """Record a symptom, unless it is on record: several programs may see it."""
+        await self._append(event, BOT, lambda now, _: not now.knows(event.symptom, event.at_mono))
+
+    async def over(self, rolling: RollingCapture, because: str, left: str) -> RollingCapture:
+        """Record the end, and return the capture's new state."""
+        await self._append(CaptureEnded(rolling.id, because, left), BOT, lambda now, _: True)
+        return await self.find(rolling.id)
+
+    async def cleaned(self, node: Node, whom: MachineIdentity, look: RollingStatus) -> str:
+        """Remove the ring of an ended recorder; return what is left, empty if nothing is.
+
+        While an unknown recorder runs, the ring is its own and is left alone: the command looks for one itself.
+        """
+        if look.is_active:
+            return "a recorder that this record does not know"
+        places = self.access.places
+        forget = _first(forget_ways(places))  # it fails where no unit had failed
+        line = f"{unit_is_free(places)} && {root_line(remove_argv(places), ROOT_SECONDS)} && {{ {forget}; true; }}"
+        try:
+            ended = await self.access.run(node, whom, line)
+        except MissingRight:
+            return f"what is in {places.folder}, which the login may not remove"
+        return "" if ended.exit_status == 0 else f"its ring ({one_line(ended.stderr, 160)})"
+
+    async def _begin(self, node: Node, rolling: RollingCapture) -> RollingCapture:
+        """Check the node's resources, record the intent, start the recorder, and look whether it runs.
+
+        Raises: as `ask`.
+        """
+        whom, look = await self.access.look(node)
+        can_keep_ring(node, look)
+        starting = CaptureStarting(rolling.id, whom.boot_id, whom.machine_id, whom.host_key, whom.uptime, look.event)
+        await self.ledger.append(lambda record: _starting(record, starting, whom), BOT)
+        rolling = await self.find(rolling.id)
+        if (pulled := await self.ledger.braked()) is not None:
+            await self.over(rolling, "the brake was pulled before anything was sent to the node", "")
+            raise _braked(pulled)
+        failed, has_ended = await self._sent(node, whom, rolling, look)
+        try:
+            whom, look = await self.access.look(node)
+        except (Unreachable, CannotRead) as no:
+            raise _not_known(rolling, failed or no) from no
+        if owns(rolling, whom, look):
+            return await self.began(rolling, look.since_usec)
+        if look.is_active or (not has_ended and not has_arrived(starting, whom)):
+            raise _not_known(rolling, failed or CannotRead("its command did not end"))
+        said = f"the recorder ended at once ({look.reason or 'no reason was given'})"
+        because = said if failed is None else f"it did not start: {one_line(failed.sentence, 200)}"
+        await self.over(rolling, because, await self.cleaned(node, whom, look))
+        raise failed or CannotRead(said, "Does perf record run there? journalctl -u zombie-capture says more.")
+
+    async def _sent(
+        self, node: Node, whom: MachineIdentity, rolling: RollingCapture, look: RollingStatus
+    ) -> tuple[ZombieError | None, bool]:
+        """Send the command that starts the recorder; return what went wrong, and whether the command has ended."""
+        places = self.access.places
+        steps = (
+            unit_is_free(places),
+            root_line(remove_argv(places), ROOT_SECONDS),  # what an earlier capture may have left
+            f"{{ {_first(forget_ways(places))} 2>/dev/null; true; }}",  # an older systemd starts no failed unit anew
+            shlex.join(root_argv(make_folder_argv(places), ROOT_SECONDS)),
+            shlex.join(
+                root_argv(start_argv(rolling.request, look.event, look.systemd, places, self.seconds), ROOT_SECONDS)
+            ),
+        )
+        try:
+            ended = await self.access.run(node, whom, " && ".join(steps))
+        except (MissingRight, StateChanged) as no:
+            return no, True
+        except Unreachable as no:  # it may still arrive
+            return no, False
+        if ended.exit_status == 0:
+            return None, True
+        said = one_line(ended.stderr, 200) or f"exit status {ended.exit_status}"
+        failed = CannotRead(f"the recorder did not start ({said})", "systemctl status zombie-capture says more.")
+        return failed, ended.exit_status not in _ENDED_BY_TIME
+
+    def _asked(self, record: CaptureRecord, asked: CaptureAsked, by: str) -> Sequence[CaptureEvent]:
+        """Return the request, if it may go on record now.
+
+        Raises: Braked, StateChanged, NodeBusy, BudgetSpent or NotAllowedToAsk.
+        """
+        if record.pulled is not None:
+            raise _braked(record.pulled)
+        if asked.capture in record.captures:
+            raise StateChanged(f"Capture {asked.capture} is on record already.")
+        alive = [rolling for rolling in record.captures.values() if rolling.takes_place(record.now)]
+        if same := [rolling for rolling in alive if rolling.node.lower() == asked.node.lower()]:
+            raise NodeBusy(f"{asked.node} has capture {same[0].id} already.", f"zombie capture show {same[0].id}")
+        if len(alive) >= self.limits.at_once:
+            raise BudgetSpent(f"{len(alive)} captures run, and [capture] at_once allows no more.")
+        most = self.limits.a_day
+        lately = (rolling for rolling in record.captures.values() if rolling.was_asked_lately(record.now))
+        if sum(rolling.by == by for rolling in lately) >= most:
+            raise NotAllowedToAsk(f"{by} asked for {most} captures within a day; [capture] a_day allows no more.")
+        return (asked,)
+
+    async def _append(self, event: CaptureEvent, by: str, may: Callable[[RollingCapture, datetime], bool]) -> None:
+        """Append it where its capture is not over, and where `may` says so of the capture at the ledger's time."""
+
+        def decide(record: CaptureRecord) -> Sequence[CaptureEvent]:
+            rolling = record.captures.get(event.capture)
+            return () if rolling is None or rolling.is_over or not may(rolling, record.now) else (event,)
+
+        await self.ledger.append(decide, by)
+
+
+def _starting(record: CaptureRecord, starting: CaptureStarting, whom: MachineIdentity) -> Sequence[CaptureEvent]:
+    """Return what goes on record before the command is sent; `whom` is the machine, which was seen without a recorder.
+
+    Raises: Braked, StateChanged or NodeBusy where it may not be sent.
+    """
+    if record.pulled is not None:
+        raise _braked(record.pulled)
+    rolling = record.captures.get(starting.capture)
+    if rolling is None or not _is_unsent(rolling) or record.now > rolling.asked_at + STARTS_WITHIN:
+        raise StateChanged(f"Capture {starting.capture} was called off, or took too long to begin.", "Ask again.")
+    before = []
+    for other in record.captures.values():  # a machine may have two names
+        # Copied images share a machine-id, and never a boot. A capture of an earlier boot is ended by its own look.
+        if other.is_over or other.started is None or not whom.is_that_of(other.started):
+            continue
+        if not (other.is_overdue(record.now) and has_arrived(other.started, whom)):
+            raise NodeBusy(
+                f"The machine has capture {other.id} already, as {other.node}.", f"zombie capture show {other.id}"
+            )
+        before.append(other)
+    because = f"its time was over, and capture {starting.capture} began there"
+    return (*(CaptureEnded(other.id, because) for other in before), starting)
+
+
+def _is_unsent(rolling: RollingCapture, _: datetime | None = None) -> bool:
+    """True where nothing was sent to the node."""
+    return rolling.started is None and not rolling.is_over
+
+
+def _braked(pulled: Entry) -> Braked:
+    return Braked(
+        f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "An approver releases it: zombie brake off"
+    )
+
+
+def _not_known(rolling: RollingCapture, no: ZombieError) -> ConnectionLost:
+    said = one_line(no.sentence, 200).rstrip(".")
+    return ConnectionLost(
+        f"Whether a recorder started on {rolling.node} is not known ({said}).",
+        f"A later look finds out: zombie capture show {rolling.id}",
+    )
+
+
+def has_arrived(started: CaptureStarting, whom: MachineIdentity) -> bool:
+    """True once the command that starts a recorder has done what it ever will; `whom` is what the node says now."""
+    latest = started.uptime + SENT_WITHIN.total_seconds() + _SETTLES
+    return whom.boot_id != started.boot_id or whom.uptime > latest
+
+
+def owns(rolling: RollingCapture, whom: MachineIdentity, look: RollingStatus) -> bool:
+    """True if this capture started the unit that runs there: same machine, boot and start time."""
+    started = rolling.started
+    if started is None or not look.is_active or not whom.is_that_of(started):
+        return False
+    if rolling.since_usec:
+        return look.since_usec == rolling.since_usec
+    since = look.since_usec / 1e6  # whether the command arrived is not known
+    return started.uptime - 1 <= since <= started.uptime + SENT_WITHIN.total_seconds() + _SETTLES
+
+
+def same_machine(node: Node, rolling: RollingCapture, whom: MachineIdentity) -> None:
+    """Raises: CannotTell when another machine answers than the recording machine; nothing is sent to it."""
+    if rolling.started is not None and rolling.started.machine_id != whom.machine_id:
+        raise CannotTell(f"Another machine than that of capture {rolling.id} answers as {node.name}.")
+
+
+def _first(ways: tuple[tuple[str, ...], ...]) -> str:
+    folders = tuple(way[0].rpartition("/")[0] for way in ways)
+    return root_line((ways[0][0].rpartition("/")[2], *ways[0][1:]), ROOT_SECONDS, folders)
+
+
+def can_keep_ring(node: Node, look: RollingStatus) -> None:
+    """Raises: CannotRead or NodeBusy when no recorder can be started there."""
+    if look.systemd < SYSTEMD_LEAST:
+        runs = f"runs systemd {look.systemd}" if look.systemd else "runs no systemd"
+        raise CannotRead(f"{node.name} {runs}, and a capture needs {SYSTEMD_LEAST}", "zombie profile needs none.")
+    if look.is_active:
+        raise NodeBusy(
+            f"A recorder that this record does not know runs on {node.name} already.",
+            "It ends by itself within 24 h; to stop it on the node: systemctl stop zombie-capture",
+        )
+    if (missing := perf_missing(look.facts)) is not None:
+        raise missing
+    if not look.keeps_ring:
+        raise CannotRead("its perf keeps no ring (--switch-max-files, Linux 5.1)", "zombie profile needs none.")
+    if look.room_kib is None or look.room_kib < ROOM_KIB:
+        free = "an unknown amount" if look.room_kib is None else f"{look.room_kib / 1024:.0f} MB"
+        raise CannotRead(f"not started: /var/lib has {free} free, and 2 GB are wanted", "Make room there first.")
+    if why := too_starved(look.facts):
+        raise CannotRead(f"not started: {why}", "zombie profile --anyway profiles it for some seconds all the same.")
+
+
+def rolling_control(
+    settings: Settings, database: Database, threads: ThreadPoolExecutor, environment: Mapping[str, str]
+) -> RollingControl:
+    """Return what starts and stops captures, with the limits of the settings."""
+    access = RingAccess(ssh_transport(environment), ssh_scripts(environment), nonce)
+    ledger: CaptureLedger = on_threads(CaptureStore(database), threads)
+    return RollingControl(access, ledger, settings.of(CaptureSettings), now, incident_id)

@@ -1,0 +1,108 @@
+"""The events of rolling captures, named by past participles: entries of the stream `house`.
+
+A field added later has a default, so that older entries can still be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias, get_args
+
+from bot.domain.entry import FORMS, LIFTS, Entry, OwnEvent, event_of
+from bot.domain.errors import UnreadableEntry
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureAsked(OwnEvent):
+    """A person asked for a rolling capture of a node. `needs_approval`: in older records, it waited for a yes."""
+
+    capture: str
+    node: str
+    hours: int
+    segment_minutes: int
+    around: tuple[str, ...] = ()
+    needs_approval: bool = False
+    os_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureApproved(OwnEvent):
+    """Another person approved a rolling capture; only in older records."""
+
+    capture: str
+    os_user: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureStarting(OwnEvent):
+    """The recorder is about to be started, on that machine and in that boot; `uptime` is the node's, in seconds."""
+
+    capture: str
+    boot_id: str
+    machine_id: str
+    host_key: str
+    uptime: float
+    event: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureBegan(OwnEvent):
+    """The recorder runs. `since_usec` is when systemd started it, by the node's CLOCK_MONOTONIC."""
+
+    capture: str
+    since_usec: int
+
+
+@dataclass(frozen=True, slots=True)
+class SymptomCaught(OwnEvent):
+    """A symptom came during a capture; `sentence` says what the segments around it show, or `unread` why they cannot.
+
+    Shape: `at` is the symptom's time of day, `at_mono` the same by the node's CLOCK_MONOTONIC, in seconds. `error` is
+    how far that may be off, None if not known. `sketch` is the content hash of the sketch of the core in question, kept
+    under the capture's id; empty if there is none.
+    """
+
+    capture: str
+    symptom: str
+    at: datetime
+    at_mono: float
+    sentence: str
+    unread: str = ""
+    error: float | None = None
+    sketch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureStopping(OwnEvent):
+    """A person stops the recorder. Units: the CPU seconds that it used, and the seconds that it recorded."""
+
+    capture: str
+    os_user: str = ""
+    spent_seconds: float = 0.0
+    recorded_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureEnded(OwnEvent):
+    """A capture is over, and why; `left` says what may still be on the node, empty if nothing is."""
+
+    capture: str
+    because: str
+    left: str = ""
+
+
+CaptureEvent: TypeAlias = CaptureAsked | CaptureStarting | CaptureBegan | SymptomCaught | CaptureStopping | CaptureEnded
+CAPTURE_EVENTS: tuple[type[Any], ...] = (*get_args(CaptureEvent), CaptureApproved)
+KINDS: Mapping[str, type[Any]] = {event.__name__: event for event in CAPTURE_EVENTS}
+
+
+def capture_event(entry: Entry) -> OwnEvent | None:
+    """Return what happened to a capture; None where this program cannot know it."""
+    try:
+        found = event_of(entry.kind, entry.body, FORMS, LIFTS, KINDS)
+    except UnreadableEntry:
+        return None
+    return found if isinstance(found, OwnEvent) else None

@@ -1,0 +1,197 @@
+"""Rolling captures as the ledger has them: each is a fold of its entries in `house`."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from bot.domain.incident import IncidentSummary
+from bot.extras.captures.events import (
+    CaptureApproved,
+    CaptureAsked,
+    CaptureBegan,
+    CaptureEnded,
+    CaptureEvent,
+    CaptureStarting,
+    CaptureStopping,
+    SymptomCaught,
+    capture_event,
+)
+from bot.extras.captures.recorder import RollingRequest
+
+if TYPE_CHECKING:
+    from bot.domain.entry import Entry
+
+SAME_SECONDS = 10.0  # symptoms of the same kind closer together than this are the same
+STARTS_WITHIN = timedelta(minutes=5)  # from the request to the command: one look at the node, and one connection
+ENDS_WITHIN = timedelta(minutes=5)  # after its time: `timeout` and systemd end the recorder within two minutes
+LOST_AFTER = timedelta(days=1)  # after its time, without an answer of its node
+LED_TO = timedelta(minutes=30)  # a symptom this long before an alert may be its cause
+_CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
+WAITED_FOR_A_YES = "it waited for another person's yes, which captures no longer need: ask for it again"
+
+
+class RollingState(enum.StrEnum):
+    """The state of a capture."""
+
+    ASKED = "asked"  # nothing was sent to the node yet
+    STARTING = "starting"  # the command may have reached the node or not
+    RUNNING = "running"
+    STOPPING = "stopping"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class RollingCapture:
+    """A rolling capture, as far as the ledger knows it.
+
+    Shape: `by` is who asked; `started` is the machine and boot it was started on, `since_usec` the time by the node's
+    clock, 0 if it was never read; `stopping` and `ended` say how it ended.
+    """
+
+    id: str
+    node: str
+    request: RollingRequest
+    by: str
+    asked_at: datetime
+    os_user: str = ""
+    state: RollingState = RollingState.ASKED
+    started: CaptureStarting | None = None
+    started_at: datetime | None = None
+    since_usec: int = 0
+    caught: tuple[SymptomCaught, ...] = ()
+    stopped_by: str = ""
+    stopping: CaptureStopping | None = None
+    ended: CaptureEnded | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """True when it is done, and nothing of it is left on the node."""
+        return self.state is RollingState.ENDED
+
+    @property
+    def is_on_node(self) -> bool:
+        """True while its recorder or its ring may be on the node."""
+        return self.started is not None and not self.is_over
+
+    @property
+    def until(self) -> datetime | None:
+        """When it ends by itself; None before it was started."""
+        return None if self.started_at is None else self.started_at + self.request.lasts
+
+    def knows(self, symptom: str, at_mono: float) -> bool:
+        """True when this symptom was caught before: several programs may see it, each with its own clock error."""
+        return any(caught.symptom == symptom and abs(caught.at_mono - at_mono) < SAME_SECONDS for caught in self.caught)
+
+    def takes_place(self, now: datetime) -> bool:
+        """True while its node, and a place within the limits, is taken by it."""
+        return not self.is_over and not self.is_overdue(now)
+
+    def was_asked_lately(self, now: datetime) -> bool:
+        """True when it counts among those that its person asked for within a day."""
+        return now - timedelta(days=1) < self.asked_at <= now + _CLOCK_TOLERANCE
+
+    def is_overdue(self, now: datetime) -> bool:
+        """True when it takes no place any more: its recorder has ended by itself, or its program never began it.
+
+        Also where the ledger's clock was set back since, so that its age is not known: what runs on the node is seen
+        there, and nothing begins beside it. `now` is the ledger's time.
+        """
+        since, lasts = self.asked_at, STARTS_WITHIN
+        if self.started_at is not None:
+            since, lasts = self.started_at, self.request.lasts + ENDS_WITHIN
+        return not since - _CLOCK_TOLERANCE <= now <= since + lasts
+
+    def is_lost(self, now: datetime) -> bool:
+        """True when its time is over for so long that its node need not be waited for."""
+        return self.until is not None and now > self.until + LOST_AFTER
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRecord:
+    """The captures by id, the pull of the brake that is on, and the ledger's time, all read in one transaction."""
+
+    captures: Mapping[str, RollingCapture]
+    pulled: Entry | None
+    now: datetime
+
+
+# What to append, as it follows from the record: nothing, or events that go in together. It may raise, and is pure.
+CaptureDecision: TypeAlias = Callable[[CaptureRecord], Sequence[CaptureEvent]]
+
+
+class CaptureLedger(Protocol):
+    """The record of captures, as `store.py` has it; every method raises LedgerUnavailable without the database."""
+
+    async def entries(self) -> tuple[Entry, ...]:
+        """Return every entry of captures, the oldest first."""
+
+    async def braked(self) -> Entry | None:
+        """Return the pull of the brake that is on."""
+
+    async def append(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
+        """Append what `decide` says about the captures on record; whatever it raises appends nothing."""
+
+
+def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
+    """Return the captures by id, in the order of their requests; entries of newer programs are left out.
+
+    In older records a capture may wait for another person's yes: nobody is asked any more, so it is over.
+    """
+    found: dict[str, RollingCapture] = {}
+    waiting: set[str] = set()
+    for entry in entries:
+        event = capture_event(entry)
+        if isinstance(event, CaptureAsked):
+            if event.capture not in found and (asked := _asked(event, entry)) is not None:
+                found[event.capture] = asked
+                waiting |= {event.capture} if event.needs_approval else set()
+            continue
+        if isinstance(event, CaptureApproved):
+            waiting.discard(event.capture)
+        before = found.get(getattr(event, "capture", ""))
+        if before is not None and not before.is_over:
+            found[before.id] = _after(before, event, entry)
+    for name in waiting:
+        if found[name].state is RollingState.ASKED:
+            found[name] = replace(found[name], state=RollingState.ENDED, ended=CaptureEnded(name, WAITED_FOR_A_YES))
+    return found
+
+
+def _asked(event: CaptureAsked, entry: Entry) -> RollingCapture | None:
+    try:
+        request = RollingRequest(event.hours, event.segment_minutes, event.around)
+    except ValueError:
+        return None
+    return RollingCapture(event.capture, event.node, request, entry.by, entry.at, event.os_user)
+
+
+def _after(before: RollingCapture, event: object, entry: Entry) -> RollingCapture:
+    match event:
+        case CaptureStarting():
+            return replace(before, state=RollingState.STARTING, started=event, started_at=entry.at)
+        case CaptureBegan():
+            state = RollingState.RUNNING if before.stopping is None else before.state
+            return replace(before, state=state, since_usec=event.since_usec)
+        case SymptomCaught():
+            if before.knows(event.symptom, event.at_mono):
+                return before
+            return replace(before, caught=(*before.caught, event))
+        case CaptureStopping():
+            return replace(before, state=RollingState.STOPPING, stopped_by=entry.by, stopping=event)
+        case CaptureEnded():
+            return replace(before, state=RollingState.ENDED, ended=event)
+    return before
+
+
+def incident_of(summaries: Iterable[IncidentSummary], node: str, at: datetime) -> IncidentSummary | None:
+    """Return the node's incident that it belongs to; None where there is none."""
+    of_node = [
+        summary
+        for summary in summaries
+        if summary.node == node and summary.opened_at - LED_TO <= at and (not summary.ended or at <= summary.updated_at)
+    ]
+    return max(of_node, key=lambda summary: summary.opened_at, default=None)

@@ -1,0 +1,127 @@
+"""Looks at every rolling capture once a minute while the bot serves, whichever machine it was started from.
+
+Only one of the programs that share a record looks at a capture: each look is a login, and costs the node some CPU.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bot.app.check import PROGRAM
+from bot.app.parts import now
+from bot.domain.contracts import Log, NodeDirectory, Sleep
+from bot.domain.errors import ZombieError
+from bot.domain.safe_text import one_line
+from bot.extras.captures.control import rolling_control
+from bot.extras.captures.record import RollingCapture
+from bot.extras.captures.slack_cards import CaptureCards, SymptomReplies
+from bot.extras.captures.slack_chat import CaptureChat
+from bot.extras.captures.watch import LookTurns, RollingNews, RollingWatch
+from bot.extras.profiles.sketches import Sketches
+from bot.surfaces.slack.context import SlackContext
+
+if TYPE_CHECKING:
+    from bot.app.bot import Bot
+
+EVERY_SECONDS = 60.0
+_LOOKS_FOR = 900.0  # a look that reads many segments is stopped after this, and continued by the next
+
+
+def serving(bot: Bot) -> RollingKeeper:
+    """Return what looks at captures while the bot serves."""
+    cards, stores, posting = bot.once(capture_cards), bot.stores, bot.posting
+    beside = SymptomReplies(
+        cards.sketches,
+        stores.ledger,
+        posting.poster,
+        stores.outbox,
+        stores.leases,
+        stores.chat_requests,
+        posting.work,
+        bot.log,
+    )
+    return RollingKeeper(cards.watch, bot.known, cards.turns, bot.log, (cards.news, beside.news))
+
+
+def chat(bot: Bot, context: SlackContext) -> CaptureChat:
+    """Return what takes clicks on captures' cards, and what people type about captures."""
+    return CaptureChat(context, bot.once(capture_cards), bot.known)
+
+
+def capture_cards(bot: Bot) -> CaptureCards:
+    """Return what shows captures in Slack."""
+    stores, sketches = bot.stores, Sketches(bot.stores.kept_cases, now, PROGRAM, bot.log)
+    control = rolling_control(bot.settings, stores.database, stores.threads, bot.environment)
+    return CaptureCards(bot, RollingWatch(control, sketches), LookTurns(stores.chat_requests), sketches)
+
+
+@dataclass(slots=True)
+class RollingKeeper:
+    """Keeps looking. What it finds is recorded; what it cannot read is logged once for each reason."""
+
+    watch: RollingWatch
+    known: NodeDirectory
+    turns: LookTurns
+    log: Log
+    hears: Sequence[Callable[[RollingNews], None]] = ()
+    sleep: Sleep = asyncio.sleep
+    _said: dict[str, str] = field(default_factory=dict)
+    _task: asyncio.Task[None] | None = None
+
+    @property
+    def posts(self) -> Sequence[tuple[str, Any]]:
+        """None: nobody posts to it."""
+        return ()
+
+    async def start(self) -> None:
+        """Begin to look."""
+        self._task = asyncio.create_task(self.run(), name="captures")
+
+    async def stop(self) -> None:
+        """Look no more; a look that is broken off is made again by the next program."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await self.sleep(EVERY_SECONDS)
+            await self.once()
+
+    async def once(self) -> None:
+        """Look at each capture that is not over and that nobody else looks at, in turn."""
+        try:
+            captures = await self.watch.control.all()
+            ours = [
+                rolling for rolling in captures.values() if not rolling.is_over and await self.turns.take(rolling.id)
+            ]
+        except ZombieError as error:
+            self.log("captures_unread", error=one_line(str(error)))
+            return
+        for rolling in ours:
+            await self._look(rolling)
+
+    async def _look(self, rolling: RollingCapture) -> None:
+        try:
+            async with asyncio.timeout(_LOOKS_FOR):
+                news = await self.watch.seen(self.known, rolling)
+        except Exception as error:  # noqa: BLE001 - whatever a node answers, the others are looked at
+            said = one_line(str(error)) or type(error).__name__
+            if self._said.get(rolling.id) != said:
+                self.log("capture_unread", capture=rolling.id, node=rolling.node, error=said)
+            self._said[rolling.id] = said
+            return
+        self._said.pop(rolling.id, None)
+        for hears in self.hears:
+            hears(news)
+        for caught in news.rolling.caught[len(rolling.caught) :]:
+            self.log("capture_caught", capture=rolling.id, node=rolling.node, says=one_line(caught.sentence, 400))
+        if news.rolling.ended is not None:
+            self.log("capture_ended", capture=rolling.id, node=rolling.node, because=news.rolling.ended.because)
+            with contextlib.suppress(ZombieError):  # what is over is looked at by nobody, noted or not
+                await self.turns.over(rolling.id)

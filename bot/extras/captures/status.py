@@ -1,0 +1,302 @@
+"""A look at a rolling capture: whose recorder runs on a node, which segments there are, what the kernel logged."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bot.domain.clock_offset import ClockOffset, clock_offset
+from bot.domain.command import Command, Completed, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.root_command import in_folders, root_line
+from bot.domain.safe_text import one_line
+from bot.extras.captures.recorder import UNIT, Places
+from bot.extras.profiles.perf_command import JOURNAL_SECONDS, READS_JOURNAL
+from bot.extras.profiles.wire import Facts
+from bot.probes.formats.ena_events import ena_event
+from bot.probes.formats.kernel_events import kernel_event
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
+from bot.probes.formats.kernel_line import KernelLine
+
+_SEGMENT = re.compile(r"(perf\.data(?:\.\d{10,20})?) (\d{1,15}) (\d{1,12})\Z")
+_FIELD = re.compile(r"(MESSAGE|__MONOTONIC_TIMESTAMP|_SOURCE_MONOTONIC_TIMESTAMP)=(.*)\Z")
+_UPTIME_STEP = 0.01  # seconds: /proc/uptime counts hundredths
+_MOST = 1e15  # of any number that a node says
+_LAST = 1e11  # seconds: the year 5138
+_MOST_DIGITS = 18  # of microseconds
+_RUNS = ("active", "activating", "reloading", "deactivating")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A file of the ring: `ended` is the wall-clock second in which it was closed, None while perf writes it."""
+
+    name: str
+    size_bytes: int
+    ended: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A kernel log line. Units: printk's own stamp, in seconds; None where the journal has none."""
+
+    stamp: float | None
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class RollingStatus:
+    """What the node said; `log_unread` is why its kernel log is not known, empty where it was read.
+
+    Shape: `systemd` is its version, 0 without systemd; `since_usec` is the main process's start, by CLOCK_MONOTONIC,
+    0 where no unit runs; `keeps_ring`: perf supports it. `wall_minus_mono` is None where the node did not say, and then
+    so is `wall_error`, the possible error. Units: seconds.
+    """
+
+    facts: Facts
+    systemd: int = 0
+    is_active: bool = False
+    since_usec: int = 0
+    result: str = ""
+    spent_seconds: float = 0.0
+    keeps_ring: bool = False
+    segments: tuple[Segment, ...] = ()
+    room_kib: int | None = None
+    has_pmu: bool = False
+    wall_minus_mono: float | None = None
+    wall_error: float | None = None
+    kernel_log: ClockOffset | None = None
+    lines: tuple[LogLine, ...] = ()
+    log_unread: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why the recorder ended, in systemd's word; empty where it says none, as for a unit that it has forgotten."""
+        return "" if self.result == "success" else self.result
+
+    @property
+    def event(self) -> str:
+        """The event that perf should count."""
+        return "cycles" if self.has_pmu else "cpu-clock"
+
+    @property
+    def ring_bytes(self) -> int:
+        """The ring's size on disk."""
+        return sum(segment.size_bytes for segment in self.segments)
+
+    def wall(self, mono: float) -> datetime | None:
+        """Return the wall-clock time of a CLOCK_MONOTONIC value of the node."""
+        if self.wall_minus_mono is None:
+            return None
+        return datetime.fromtimestamp(0, UTC) + timedelta(seconds=mono + self.wall_minus_mono)
+
+
+def look_commands(places: Places) -> tuple[Command, ...]:
+    """Return the commands; only the kernel log may need root, by a sudoers line that profiles need too."""
+    return (
+        Command("unit", ("sh", "-c", _unit(places)), lane="unit", output_limit_bytes=8192),
+        Command("node", ("sh", "-c", _node(places)), lane="node", output_limit_bytes=32 * 1024),
+        Command(
+            "log",
+            ("sh", "-c", _log()),
+            lane="log",
+            limit=timedelta(seconds=2 * JOURNAL_SECONDS + 2),
+            sudo=in_folders(READS_JOURNAL),
+        ),
+    )
+
+
+def read_look(outputs: Outputs) -> RollingStatus:
+    """Parse the answers; a missing answer about the node counts as absent.
+
+    Raises: CannotRead where systemd did not say how the recorder is: that is never "it does not run".
+    """
+    unit, node = _pairs(outputs.text("unit")), _pairs(outputs.text("node"))
+    if unit.get("systemctl") == "there" and not unit.get("ActiveState"):
+        raise CannotRead("systemd does not say whether the recorder runs", "systemctl status zombie-capture says more.")
+    facts = Facts({name: node.get(name, "") for name in ("memory", "stall", "load", "cores", "system", "perf")})
+    systemd = re.match(r"systemd (\d{1,4})", unit.get("version", ""))
+    is_active = unit.get("ActiveState", "") in _RUNS
+    since = unit.get("ExecMainStartTimestampMonotonic", "")
+    found = (_SEGMENT.match(line) for line in outputs.text("node").splitlines())
+    segments = [Segment(part[1], int(part[2]), int(part[3]) if "." in part[1][5:] else None) for part in found if part]
+    wall, before, after = (_number(node.get("clock", ""), place, _LAST) for place in range(3))
+    log = outputs.get("log")
+    pairs, lines = _lines(log.stdout if log is not None else "")
+    return RollingStatus(
+        facts=facts,
+        systemd=int(systemd[1]) if systemd else 0,
+        is_active=is_active,
+        since_usec=int(since) if is_active and since.isdecimal() and len(since) <= _MOST_DIGITS else 0,
+        result=unit.get("Result", ""),
+        spent_seconds=_number(unit.get("spent", "")) or 0.0,
+        keeps_ring=node.get("ring", "0") not in ("", "0"),
+        segments=tuple(sorted(segments, key=lambda segment: (segment.ended is None, segment.ended or 0, segment.name))),
+        room_kib=None if (room := _number(node.get("room", ""))) is None else int(room),
+        has_pmu=node.get("pmu") == "yes",
+        wall_minus_mono=None if wall is None or before is None or after is None else wall - (before + after) / 2,
+        wall_error=None if wall is None or before is None or after is None else (after - before) / 2 + _UPTIME_STEP,
+        kernel_log=clock_offset(pairs, after),
+        lines=tuple(lines),
+        log_unread="" if lines else _why_unread(log),
+    )
+
+
+def _unit(places: Places) -> str:
+    show = f"$p show -p ActiveState -p MainPID -p ExecMainStartTimestampMonotonic -p Result {UNIT}.service"
+    # The recorder is `timeout`, and perf below it: both count.
+    spent = (
+        '{ pid = $1; sub(/^.*\\) /, ""); if (p > 0 && (pid == p || $2 == p)) s += $12 + $13 + $14 + $15 } '
+        'END { print "spent=" s / t }'
+    )
+    return (
+        f"for p in {' '.join(map(shlex.quote, places.systemctl))}; do [ -x $p ] && break; done; "
+        f'[ -x $p ] && echo systemctl=there; echo "version=$($p --version | head -n 1)"; {show}; '
+        f"m=$($p show -p MainPID {UNIT}.service); "
+        f'cat /proc/[0-9]*/stat | awk -v p="${{m#*=}}" -v t="$(getconf CLK_TCK)" {shlex.quote(spent)}'
+    )
+
+
+def _node(places: Places) -> str:
+    perf, folder = shlex.quote(places.perf), shlex.quote(places.folder)
+    memory = "awk '/^(MemTotal|MemAvailable):/ { print $2 }' /proc/meminfo"
+    stall = "awk -F'[= ]' '/^full/ { print $3 }' /proc/pressure/memory"
+    units = "cpu cpu_core armv8_pmuv3 armv8_pmuv3_0"
+    pmu = f"for u in {units}; do [ -e /sys/bus/event_source/devices/$u ] && echo pmu=yes; done"
+    return "; ".join(
+        (
+            f"echo memory=$({memory})",
+            f"echo stall=$({stall})",
+            'echo "load=$(cat /proc/loadavg)"',
+            "echo cores=$(grep -c ^processor /proc/cpuinfo)",
+            "echo system=$(sed -n s/^ID=//p /etc/os-release | tr -d '\"')",
+            # A node that is too slow to answer still has perf, which is taken for a new version.
+            f'told() {{ {{ timeout -k 1 5 {perf} "$@" 2>&1; echo "ended $?"; }} | tail -c 20000; }}',
+            'in_time() { case $1 in *"ended 124"|*"ended 137") return 1;; esac; }',
+            "late='perf version not told within 5 s'",
+            f"if [ -x {perf} ]; then v=$(told version); h=$(told record -h)",
+            "first() { printf '%s\\n' \"$v\" | grep -v '^ended ' | head -n 1; }",
+            'if in_time "$v"; then echo "perf=$(first)"; else echo "perf=$late"; fi',
+            "options() { printf '%s\\n' \"$h\" | grep -c switch-max-files; }",
+            'if in_time "$h"; then echo ring=$(options); else echo ring=1; fi; fi',
+            pmu,
+            f"echo room=$(df -Pk $(dirname {folder}) | awk 'END {{ print $4 }}')",
+            f'cd {folder} && for f in perf.data*; do [ -f "$f" ] && stat -c "%n %s %Y" "$f"; done',
+            "read -r b _ </proc/uptime; w=$(date +%s.%N); read -r a _ </proc/uptime; echo clock=$w $b $a",
+        )
+    )
+
+
+def _log() -> str:
+    wanted = "^(MESSAGE|__MONOTONIC_TIMESTAMP|_SOURCE_MONOTONIC_TIMESTAMP)="
+    read = f"timeout -k 1 {JOURNAL_SECONDS:g} {shlex.join(READS_JOURNAL)}"
+    take = f"grep -aE {shlex.quote(wanted)}"
+    # A login that sees only its own journal gets no lines and no error.
+    return f"{read} | {take} || {root_line(READS_JOURNAL, JOURNAL_SECONDS)} | {take}"
+
+
+def _why_unread(log: Completed | None) -> str:
+    """Say why there is no kernel line: a node logs thousands at boot, so an empty answer means unread."""
+    if log is None:
+        return "the answer never came"
+    return log.failure or one_line(log.stderr, 120) or "the journal had no line of the kernel"
+
+
+def _pairs(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        name, sign, value = line.partition("=")
+        if sign:
+            found.setdefault(name, value.strip())
+    return found
+
+
+def _number(text: str, place: int = 0, most: float = _MOST) -> float | None:
+    """Read a number; None for what no clock, no time and no disk has, such as `nan`."""
+    try:
+        found = float(text.split()[place])
+    except (IndexError, ValueError):
+        return None
+    return found if abs(found) < most else None
+
+
+def _lines(text: str) -> tuple[Sequence[tuple[float, float]], Sequence[LogLine]]:
+    """Read journal entries: `__MONOTONIC_TIMESTAMP` begins each (journal-export format)."""
+    pairs: list[tuple[float, float]] = []
+    lines: list[LogLine] = []
+    entry: dict[str, str] = {}
+
+    def ended() -> None:
+        stamp, mono = (_micros(entry.get(name, "")) for name in (_FIELD_SOURCE, _FIELD_MONO))
+        if stamp is not None and mono is not None:
+            pairs.append((stamp, mono))
+        if says := entry.get("MESSAGE", ""):
+            lines.append(LogLine(stamp, says))
+
+    for line in text.splitlines():
+        if (found := _FIELD.match(line)) is None:
+            continue
+        if found[1] == _FIELD_MONO and entry:
+            ended()
+            entry = {}
+        entry.setdefault(found[1], found[2])
+    ended()
+    return pairs, lines
+
+
+_FIELD_SOURCE, _FIELD_MONO = "_SOURCE_MONOTONIC_TIMESTAMP", "__MONOTONIC_TIMESTAMP"
+
+
+def _micros(text: str) -> float | None:
+    return int(text) / 1e6 if text.isdecimal() and len(text) < 19 else None
+
+
+# --- Symptoms in the kernel log, around which a capture keeps what the cores did
+
+_OF: dict[Kind, tuple[str, str]] = {
+    Kind.NIC_RESET: ("nic-reset", "reset"),
+    Kind.NIC_RESET_FAILED: ("nic-reset", "failed reset"),
+    Kind.SOFT_LOCKUP: ("lockup", "soft lockup"),
+    Kind.HARD_LOCKUP: ("lockup", "hard lockup"),
+    Kind.RCU_STALL: ("lockup", "RCU stall"),
+}
+_SAME_SYMPTOM_SECONDS = 10.0  # a reset logs several lines, and a lockup repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """A symptom: `at_mono` is CLOCK_MONOTONIC in seconds, corrected by the kernel log clock's distance from it."""
+
+    name: str
+    words: str
+    at_mono: float
+    line: str
+
+
+def symptoms(look: RollingStatus, wanted: Collection[str], since_mono: float) -> list[Symptom]:
+    """Return the wanted symptoms in the kernel log after `since_mono`, with the earliest line of each."""
+    found: list[Symptom] = []
+    for symptom in sorted(_all(look), key=lambda symptom: symptom.at_mono):
+        is_same = any(
+            symptom.name == other.name and symptom.at_mono - other.at_mono < _SAME_SYMPTOM_SECONDS for other in found
+        )
+        if symptom.name in wanted and symptom.at_mono >= since_mono and not is_same:
+            found.append(symptom)
+    return found
+
+
+def _all(look: RollingStatus) -> Iterator[Symptom]:
+    offset = look.kernel_log.seconds if look.kernel_log is not None else 0.0
+    for line in look.lines:
+        if line.stamp is None:
+            continue
+        words = KernelLine(line.says, line.says)
+        event = kernel_event(words)
+        if event is None and (ena := ena_event(words, "")) is not None:
+            event = ena[0]
+        if event is not None and event.kind in _OF:
+            name, called = _OF[event.kind]
+            yield Symptom(name, called, line.stamp + offset, one_line(line.says, 160))

@@ -1,0 +1,349 @@
+"""Looks at a rolling capture: does it still run, which symptoms came, and what the cores did just before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from bot.domain.chat_request import ChatRequests
+from bot.domain.contracts import NodeDirectory
+from bot.domain.errors import (
+    CannotRead,
+    CannotTell,
+    InventoryError,
+    MissingRight,
+    ProfileError,
+    StateChanged,
+    Unreachable,
+)
+from bot.domain.node import Node
+from bot.domain.safe_text import one_line
+from bot.extras.captures.access import MachineIdentity
+from bot.extras.captures.control import RollingControl, has_arrived, owns, same_machine
+from bot.extras.captures.events import SymptomCaught
+from bot.extras.captures.held_cores import HELD_SECONDS, HeldCores, HeldStretch
+from bot.extras.captures.record import RollingCapture
+from bot.extras.captures.status import RollingStatus, Segment, Symptom, symptoms
+from bot.extras.profiles.by_core import CoreRuns
+from bot.extras.profiles.reader import Reader, Sample
+from bot.extras.profiles.sketch import sketch
+from bot.extras.profiles.sketches import Sketches
+
+BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # around a symptom: the text that is copied to the bot
+_NEAR_SECONDS = 1.5  # a core released this shortly before a symptom counts as held until then
+_MOST_HELD = 5  # stretches of a look that are recorded
+_LOOKS = "look-"
+Keep = Callable[[str, bytes], None]  # a name for a file, and the next piece of perf's text
+
+
+@dataclass(frozen=True, slots=True)
+class RollingNews:
+    """The result of a look at a capture: its state, its cost, and what is not known yet.
+
+    Units: `spent_seconds` of CPU for `recorded_seconds`.
+    """
+
+    rolling: RollingCapture
+    spent_seconds: float = 0.0
+    recorded_seconds: float = 0.0
+    ring_bytes: int = 0
+    segments: int = 0
+    clock_error: float | None = None
+    waits: tuple[str, ...] = ()
+
+    @property
+    def load_percent(self) -> float | None:
+        """What recording costs, in percent of one core; None before anything is recorded."""
+        return 100 * self.spent_seconds / self.recorded_seconds if self.recorded_seconds > 0 else None
+
+
+def _keep_nothing(name: str, text: bytes) -> None:
+    pass
+
+
+@dataclass(slots=True)
+class RollingWatch:
+    """Looks at captures; remembers which segments were searched for held cores.
+
+    Shape: without `sketches` nothing is stored for pictures.
+    """
+
+    control: RollingControl
+    sketches: Sketches | None = None
+    _through: dict[str, set[str]] = field(default_factory=dict)
+
+    async def seen(
+        self, known: NodeDirectory, rolling: RollingCapture, keep: Keep = _keep_nothing, deep: bool = True
+    ) -> RollingNews:
+        """Look once, as `look`; one that never began, or whose node has not answered since its time, is over.
+
+        Raises: as `look`; InventoryError where the node is not in the inventory.
+        """
+        if rolling.started is None:  # whatever became of its node
+            rolling = await self.control.lapsed(rolling)
+        if not rolling.is_on_node:
+            return RollingNews(rolling)
+        try:
+            return await self.look(known.find(rolling.node), rolling, keep, deep)
+        except (InventoryError, Unreachable, CannotRead, CannotTell) as no:
+            rolling = await self.control.lost(rolling, no.sentence)
+            if not rolling.is_over:
+                raise
+            return RollingNews(rolling)
+
+    async def stopped(
+        self,
+        known: NodeDirectory,
+        rolling: RollingCapture,
+        by: str,
+        os_user: str = "",
+        keep: Keep = _keep_nothing,
+    ) -> RollingNews:
+        """Stop it, then look: the last samples are read before the ring is removed.
+
+        Raises: as `RollingControl.stop` and `seen`, unless its time is over: then its recorder has ended by itself.
+        """
+        rolling = await self.control.called_off(rolling, by)
+        try:
+            if not rolling.is_over:
+                rolling = await self.control.stop(known.find(rolling.node), rolling, by, os_user)
+        except (InventoryError, Unreachable, CannotTell) as no:
+            rolling = await self.control.lost(rolling, no.sentence, by)
+            if not rolling.is_over:
+                raise
+        return await self.seen(known, rolling, keep)
+
+    async def look(
+        self, node: Node, rolling: RollingCapture, keep: Keep = _keep_nothing, deep: bool = True
+    ) -> RollingNews:
+        """Look once: record what was caught, and close a capture that has ended on the node.
+
+        Shape: `keep` takes perf's text around each symptom; without `deep` segments are not searched for held cores,
+        which costs the node some seconds of CPU for each segment.
+        Raises: Unreachable; CannotRead; CannotTell when another machine answers: nothing is sent to it.
+        """
+        if not rolling.is_on_node or rolling.started is None:
+            return RollingNews(rolling)
+        whom, look = await self.control.access.look(node)
+        same_machine(node, rolling, whom)
+        if whom.boot_id != rolling.started.boot_id:
+            return await self._over(node, rolling, "the node rebooted, and what was recorded before it is lost")
+        ours = owns(rolling, whom, look)
+        if not ours and not rolling.since_usec and not has_arrived(rolling.started, whom):
+            return RollingNews(rolling, waits=("whether its recorder has started: the command may still arrive",))
+        if ours and not rolling.since_usec:
+            rolling = await self.control.began(rolling, look.since_usec)
+        waits = await self._halted(node, whom) if ours and rolling.stopping is not None else []
+        waits += await self._catch(node, rolling, look, ours, keep)
+        if (ours or not look.is_active) and deep and "core-held" in rolling.request.around:
+            waits += await self._held(node, rolling, look, keep)
+        rolling = await self.control.find(rolling.id)
+        if not ours and look.is_active and not rolling.is_overdue(self.control.now()):
+            # It may be ours: a node that was suspended counts its time anew. It ends by itself in the end.
+            return RollingNews(rolling, waits=(*waits, "whether it is over: a recorder runs there, by another start"))
+        if not ours:
+            return await self._over(node, rolling, self._why(rolling, look), waits)
+        error = look.kernel_log.error if look.kernel_log is not None else None
+        recorded = max(0.0, whom.uptime - rolling.since_usec / 1e6)
+        ring = (look.ring_bytes, len(look.segments))
+        return RollingNews(rolling, look.spent_seconds, recorded, *ring, error, tuple(waits))
+
+    async def _halted(self, node: Node, whom: MachineIdentity) -> list[str]:
+        """Stop a recorder that somebody has stopped on record: their program may have ended before it did so."""
+        try:
+            await self.control.halt(node, whom)
+        except (CannotRead, MissingRight, StateChanged, Unreachable) as no:
+            return [f"its recorder was told to stop, and runs: {one_line(no.sentence, 160)}"]
+        return []
+
+    def _why(self, rolling: RollingCapture, look: RollingStatus) -> str:
+        if rolling.stopped_by:
+            return f"{rolling.stopped_by} stopped it"
+        if not rolling.since_usec and not look.segments:
+            return "it did not start: the node shows no recorder of it, and no segment"
+        if look.is_active:
+            return "its recorder ended, and a recorder that this record does not know runs there"
+        if rolling.until is not None and self.control.now() >= rolling.until:
+            return "its time was over"
+        if look.room_kib is not None and look.room_kib < 64 * 1024:
+            return f"its recorder ended early: {look.room_kib / 1024:.0f} MB are free on its disk"
+        return f"its recorder ended early ({look.reason or 'systemd does not say why'})"
+
+    async def _over(self, node: Node, rolling: RollingCapture, because: str, waits: Sequence[str] = ()) -> RollingNews:
+        whom, look = await self.control.access.look(node)  # again: reading segments takes longer than a fence lasts
+        same_machine(node, rolling, whom)
+        if owns(rolling, whom, look):
+            return RollingNews(rolling, waits=(*waits, "whether it is over: its recorder runs"))
+        left = await self.control.cleaned(node, whom, look)
+        rolling = await self.control.over(rolling, because, left)
+        return RollingNews(rolling, waits=tuple(waits))
+
+    async def _catch(
+        self, node: Node, rolling: RollingCapture, look: RollingStatus, runs: bool, keep: Keep
+    ) -> list[str]:
+        """Record new symptoms of the kernel log; return those whose segments are still being written."""
+        waits: list[str] = []
+        if look.log_unread and set(rolling.request.around) - {"core-held"}:
+            waits.append(f"the kernel's log is unread ({look.log_unread}), so resets and lockups are not seen")
+        since = rolling.since_usec / 1e6 if rolling.since_usec else (rolling.started.uptime if rolling.started else 0.0)
+        for symptom in symptoms(look, rolling.request.around, since):
+            if rolling.knows(symptom.name, symptom.at_mono):
+                continue
+            at = look.wall(symptom.at_mono)
+            if at is None:
+                waits.append(f"{symptom.words}: the node did not say its time of day")
+                continue
+            names, is_whole = _around(look, rolling, at.timestamp(), runs)
+            if not is_whole:
+                minutes = rolling.request.segment_minutes
+                waits.append(f"{symptom.words} at {_clock(at)}: its segment is written for up to {minutes} min more")
+                continue
+            caught = SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, "", error=_error(look))
+            await self.control.caught(await self._before(node, rolling, symptom, caught, names, keep))
+        return waits
+
+    async def _before(
+        self,
+        node: Node,
+        rolling: RollingCapture,
+        symptom: Symptom,
+        caught: SymptomCaught,
+        names: Sequence[str],
+        keep: Keep,
+    ) -> SymptomCaught:
+        """Return a symptom with a sentence about the cores just before it, or with why that is not known."""
+        head = f"{symptom.words} at {_clock(caught.at)} UTC"
+        if not names:
+            return replace(
+                caught, sentence=head, unread="the ring no longer reaches back to it, or recorded nothing then"
+            )
+        between = (symptom.at_mono - BEFORE_SECONDS, symptom.at_mono + AFTER_SECONDS)
+        try:
+            held, runs = await self._text(node, rolling, names, between, f"{symptom.name}-{caught.at:%H%M%S}", keep)
+        except CannotRead as no:
+            return replace(caught, sentence=head, unread=one_line(no.sentence, 200))
+        before = [stretch for stretch in held if stretch.begins < symptom.at_mono]
+        if not before:
+            nobody = f"in the {BEFORE_SECONDS:.0f} s before it no process held a core in the kernel"
+            return replace(caught, sentence=f"{head}; {nobody}")
+        sentence = f"{head}; {_said(before[0], symptom.at_mono)}"
+        return replace(caught, sentence=sentence, sketch=await self._sketched(rolling, before[0], runs, sentence))
+
+    async def _held(self, node: Node, rolling: RollingCapture, look: RollingStatus, keep: Keep) -> list[str]:
+        """Search the newly closed segments for held cores."""
+        through = self._through.setdefault(rolling.id, set())
+        waits: list[str] = []
+        for segment in look.segments:
+            if segment.ended is None or segment.name in through:
+                continue
+            try:
+                held, runs = await self._text(node, rolling, [segment.name], None, segment.name, keep)
+            except CannotRead as no:
+                waits.append(f"{segment.name}: {one_line(no.sentence, 160)}")
+                continue
+            through.add(segment.name)
+            for stretch in [stretch for stretch in held if stretch.seconds >= HELD_SECONDS][:_MOST_HELD]:
+                at = look.wall(stretch.begins)
+                if at is None or (await self.control.find(rolling.id)).knows("core-held", stretch.begins):
+                    continue
+                said = f"core held for {stretch.seconds:.1f} s from {_clock(at)} UTC: {stretch.says}"
+                drawn = await self._sketched(rolling, stretch, runs, said)
+                event = SymptomCaught(
+                    rolling.id, "core-held", at, stretch.begins, said, error=look.wall_error, sketch=drawn
+                )
+                await self.control.caught(event)
+        return waits
+
+    async def _text(
+        self,
+        node: Node,
+        rolling: RollingCapture,
+        names: Sequence[str],
+        between: tuple[float, float] | None,
+        called: str,
+        keep: Keep,
+    ) -> tuple[list[HeldStretch], CoreRuns]:
+        """Read the text; return who held cores, the longest first, and what each core ran.
+
+        Raises: CannotRead when there is no text.
+        """
+        found, runs = HeldCores(), CoreRuns()
+
+        def taken(sample: Sample) -> None:
+            found(sample)
+            runs(sample)
+
+        reader = Reader(each=taken)
+
+        def hand_on(text: bytes) -> None:
+            reader.feed(text)
+            keep(f"{rolling.node}-{called}.perf.txt.gz", text)
+
+        await self.control.access.text(node, names, between, hand_on)
+        try:
+            reader.finish()
+        except ProfileError as no:
+            raise CannotRead(f"there is no text from perf ({one_line(no.sentence, 120)})") from no
+        return found.finish(), runs
+
+    async def _sketched(self, rolling: RollingCapture, held: HeldStretch, runs: CoreRuns, says: str) -> str:
+        """Store a sketch of the held core; return its content hash, empty where none is stored."""
+        if self.sketches is None or held.core not in runs.cores:
+            return ""
+        drawn = await asyncio.to_thread(sketch, rolling.node, held.core, runs.cores[held.core], says)
+        return await self.sketches.keep(rolling.id, drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class LookTurns:
+    """Takes the looks at captures for this program. It spares nodes a second look, and no more than that.
+
+    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    """
+
+    chat_requests: ChatRequests
+    _mine: set[str] = field(default_factory=set)
+
+    async def take(self, capture: str) -> bool:
+        """Look at it from now on; False while another program that is alive does."""
+        if capture not in self._mine and await self.chat_requests.keep(_LOOKS + capture):
+            self._mine.add(capture)
+        return capture in self._mine
+
+    async def over(self, capture: str) -> None:
+        """Say that nobody has to look at it any more."""
+        self._mine.discard(capture)
+        await self.chat_requests.done(_LOOKS + capture)
+
+
+def _around(look: RollingStatus, rolling: RollingCapture, at: float, runs: bool) -> tuple[list[str], bool]:
+    """Return the closed segments around a wall-clock second, and whether all of them are closed."""
+    closed: list[tuple[Segment, int]] = [(part, part.ended) for part in look.segments if part.ended is not None]
+    lasts = 60 * rolling.request.segment_minutes + 2  # file times are whole seconds
+    names = [part.name for part, end in closed if end >= at - BEFORE_SECONDS and end - lasts <= at + AFTER_SECONDS]
+    is_whole = not runs or any(end >= at + AFTER_SECONDS for _, end in closed)
+    return names, is_whole
+
+
+def _said(held: HeldStretch, at_mono: float) -> str:
+    """Say who held a core before a symptom.
+
+    Example:
+    >>> _said(HeldStretch(39, "kubelet", 77, "f", 0.97, 300, 1.0, 7.6), 7.6)
+    'in the 6.6 s before it core 39 ran kubelet (77) in f for 97 % of samples'
+    """
+    if at_mono - held.ends <= _NEAR_SECONDS:
+        return f"in the {at_mono - held.begins:.1f} s before it {held.says}"
+    return f"from {at_mono - held.begins:.1f} s to {at_mono - held.ends:.1f} s before it {held.says}"
+
+
+def _error(look: RollingStatus) -> float | None:
+    """Possible error of a symptom's time, in seconds: kernel log against perf's clock, and that to the bot's."""
+    log = look.kernel_log.error if look.kernel_log is not None else None
+    return None if log is None or look.wall_error is None else log + look.wall_error
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%H:%M:%S}.{at.microsecond // 1000:03d}"

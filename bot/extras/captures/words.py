@@ -1,0 +1,96 @@
+"""Rolling captures in words, and as JSON values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.domain.entry import instant_text
+from bot.domain.safe_text import one_line
+from bot.extras.captures.record import RollingCapture, RollingState
+from bot.extras.captures.watch import RollingNews
+
+
+def line(rolling: RollingCapture) -> str:
+    """Return a capture's state as a line."""
+    caught = f", {len(rolling.caught)} caught" if rolling.caught else ""
+    return (
+        f"{rolling.id}  {one_line(rolling.node, 60)}  {_standing(rolling)}{caught}, asked by {one_line(rolling.by, 60)}"
+    )
+
+
+def lines(news: RollingNews) -> list[str]:
+    """Return what a look found, as lines."""
+    rolling = news.rolling
+    found = [f"Capture {rolling.id} of {one_line(rolling.node, 60)}: {_standing(rolling)}."]
+    found.append(f"Looks for {', '.join(rolling.request.around)}; asked by {one_line(rolling.by, 80)}.")
+    ended, load = rolling.ended, news.load_percent
+    if (cost := _cost(news)) is not None and (rolling.stopping is not None or rolling.is_over):
+        found.append(f"It recorded {cost[0]:.0f} s and cost {cost[1]:.2f} % of one core.")
+    elif load is not None:
+        found.append(
+            f"It has recorded {news.recorded_seconds:.0f} s and costs {load:.2f} % of one core; its ring holds "
+            f"{news.segments} segments, {news.ring_bytes / 1e6:.1f} MB."
+        )
+    if ended is not None and ended.left:
+        found.append(f"Left on the node: {one_line(ended.left, 200)}.")
+    if news.clock_error is not None:
+        found.append(f"Times of the kernel's log and perf's agree within {news.clock_error:.3f} s.")
+    for caught in rolling.caught:
+        unread = f"; not read: {one_line(caught.unread, 200)}" if caught.unread else ""
+        found.append(f"* {one_line(caught.sentence, 400)}{unread}.")
+    found += [f"{'Not read' if rolling.is_over else 'Not yet'}: {one_line(waits, 200)}." for waits in news.waits]
+    if not rolling.caught and not news.waits and rolling.started is not None:
+        found.append("Nothing was caught." if rolling.is_over else "Nothing was caught so far.")
+    return found
+
+
+def _cost(news: RollingNews) -> tuple[float, float] | None:
+    """Seconds recorded and percent of one core: when it was stopped, or at the last look that saw it run."""
+    stopping = news.rolling.stopping
+    if stopping is not None and stopping.recorded_seconds:
+        return stopping.recorded_seconds, 100 * stopping.spent_seconds / stopping.recorded_seconds
+    return None if news.load_percent is None else (news.recorded_seconds, news.load_percent)
+
+
+def document(rolling: RollingCapture, news: RollingNews | None = None) -> dict[str, Any]:
+    """Return it as JSON values; the node's figures are null where nobody looked."""
+    running = news is not None and news.load_percent is not None
+    return {
+        "id": rolling.id,
+        "node": rolling.node,
+        "state": rolling.state.value,
+        "because": rolling.ended.because if rolling.ended is not None else "",
+        "left": rolling.ended.left if rolling.ended is not None else "",
+        "by": rolling.by,
+        "hours": rolling.request.hours,
+        "segment_minutes": rolling.request.segment_minutes,
+        "around": list(rolling.request.around),
+        "asked_at": instant_text(rolling.asked_at),
+        "until": None if rolling.until is None else instant_text(rolling.until),
+        "caught": [
+            {
+                "symptom": caught.symptom,
+                "at": instant_text(caught.at),
+                "sentence": caught.sentence,
+                "unread": caught.unread,
+            }
+            for caught in rolling.caught
+        ],
+        "waits": list(news.waits) if news is not None else [],
+        "recorded_seconds": round(news.recorded_seconds, 1) if running and news is not None else None,
+        "load_percent": round(news.load_percent or 0.0, 3) if running and news is not None else None,
+        "ring_bytes": news.ring_bytes if running and news is not None else None,
+    }
+
+
+def _standing(rolling: RollingCapture) -> str:
+    match rolling.state:
+        case RollingState.ASKED:
+            return "was asked for; nothing was sent to the node yet"
+        case RollingState.ENDED:
+            because = rolling.ended.because if rolling.ended is not None else ""
+            return f"ended: {one_line(because, 200).rstrip('.')}" if because else "ended"
+        case RollingState.STARTING:
+            return "is being started; a look says whether it runs"
+    until = f" until {rolling.until:%Y-%m-%d %H:%M} UTC" if rolling.until is not None else ""
+    return f"{rolling.state.value}{until}"

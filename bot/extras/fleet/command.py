@@ -1,0 +1,125 @@
+"""`zombie fleet`: which nodes have a cause, and how common it is."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.commands import options
+
+if TYPE_CHECKING:
+    from bot.extras.fleet.run import FleetRun
+    from bot.extras.fleet.sweep import NodeAnswer
+
+EXAMPLES = """examples:
+  zombie fleet role=gpu                                  which GPU nodes have a cause that shows in a single look
+  zombie fleet 'ray-gpu-1a-*' --cause leaked-memory-cgroups   a single cause: two files on each node
+  zombie fleet role=gpu --sample 5% --json               how common it is, from a sample, with its interval
+  zombie fleet az=us-east-1a --full                      a whole check of each node, with verdicts
+  zombie fleet job/train-llm -n ray                      the nodes on which a Kubernetes job runs
+  zombie fleet role=gpu --scheduler tcp://127.0.0.1:8786 read by the workers of a scheduler: zombie worker --help
+
+A cause is found by its signature: a single look at the few files where it shows, without the window of a check. Such a
+hit is possible, not proven; `zombie check NODE` or --full gives the verdict. A cause that needs a window (--cause
+io-stall) is judged by all its probes.
+
+exit status:
+  0  every node answered, and no node has any of the causes
+  1  a node has such a cause
+  2  the command line, or a file it names, is wrong, or a selector matches no node
+  3  for some node it is not known
+  4  a node could not be reached
+  1 wins over 4, and 4 over 3; 4 too when no node could be reached. Ctrl-C: 130, and the answers so far are printed.
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "fleet",
+        "say which nodes have a cause, how common it is, and where",
+        "Ask many nodes at once for the signatures of causes, and count: by zone, role, kernel and image, with the "
+        "interval in which the share of all nodes lies.",
+        EXAMPLES,
+    )
+    options.add_selection(parser, "+")
+    parser.add_argument(
+        "--cause", nargs="+", action="extend", default=[], metavar="SLUG", help="count these causes (default: all)"
+    )
+    parser.add_argument("--full", action="store_true", help="check each node as `zombie check` does")
+    parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: node-health)")
+    options.add_files(parser)
+    parser.add_argument("--parallel", type=options.positive, metavar="N", help="ask N nodes at once (default 50)")
+    parser.add_argument("--deadline", type=options.seconds, metavar="S", help="give up on a node after S seconds")
+    parser.add_argument("--samples", type=options.window, metavar="N", help="the window of --full, in seconds")
+    add_scheduler(parser)
+    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
+    parser.set_defaults(run=run)
+
+
+def add_scheduler(parser: argparse.ArgumentParser) -> None:
+    """Add the options for a scheduler whose workers read the nodes."""
+    group = parser.add_argument_group("several machines")
+    group.add_argument("--scheduler", metavar="URL", help="tls://HOST:PORT, or tcp:// on this machine")
+    for name, what in (("ca", "the authority of all certificates"), ("cert", "this program's own"), ("key", "its key")):
+        group.add_argument(f"--scheduler-{name}", type=Path, metavar="PEM", help=f"for tls://: {what}")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    from bot.extras.fleet.report import fleet_body, fleet_text
+    from bot.extras.fleet.runner import exit_status
+
+    what = _what(arguments)
+    interrupted = False
+    try:
+        try:
+            asyncio.run(_sweep(what, options.redraws(arguments)))
+        except KeyboardInterrupt:
+            interrupted = True
+            print(f"zombie: interrupted, {len(what.answers)} of {len(what.nodes)} nodes are done", file=sys.stderr)
+    finally:
+        if arguments.json:
+            print(options.as_json(fleet_body(what.report, verdicts=what.sweep.is_full)))
+        else:
+            print(fleet_text(what.report, options.width()), end="")
+    return 130 if interrupted else exit_status(what.report)
+
+
+def _what(arguments: argparse.Namespace) -> FleetRun:
+    from bot.app.many_nodes import collect_garbage_less_often, room_for
+    from bot.app.parts import ssh_transport
+    from bot.commands import record
+    from bot.extras.fleet.run import MOST_AT_ONCE
+    from bot.extras.fleet.runner import Means
+    from bot.extras.fleet.sweep import Sweep
+
+    settings = options.settings(arguments)
+    sweep = Sweep.of(options.library(settings).get(), arguments.cause, full=arguments.full)
+    meant, asked = options.selection(arguments, options.inventory(arguments, settings), settings)
+    mutes = record.mutes(arguments.environ) if sweep.is_full else None
+    collect_garbage_less_often(len(asked))
+    at_once = room_for(min(arguments.parallel or MOST_AT_ONCE, len(asked)))
+    means = Means(settings, ssh_transport(arguments.environ), mutes, at_once, options.remarked)
+    return means.sweep(asked, len(meant), sweep)
+
+
+async def _sweep(what: FleetRun, shows: bool) -> None:
+    def heard(answer: NodeAnswer) -> None:
+        from bot.extras.fleet.report import answer_line
+
+        if answer.found or answer.unreachable_class:
+            clear = "\r\x1b[K" if shows else ""
+            print(f"{clear}{answer_line(answer)}", file=sys.stderr, flush=True)
+        if shows:
+            print(f"\r\x1b[K{len(what.answers)} of {len(what.nodes)} done", end="", file=sys.stderr, flush=True)
+
+    try:
+        await what.run(heard)
+    finally:
+        if shows:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,97 @@
+"""`zombie diff`: how sick nodes differ from their healthy peers."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from bot.commands import options
+from bot.domain.errors import UsageError
+from bot.extras.fleet.command import add_scheduler
+
+if TYPE_CHECKING:
+    from bot.extras.fleet.difference import Comparison
+    from bot.extras.fleet.run import FleetRun
+
+EXAMPLES = """examples:
+  zombie diff ray-gpu-1a-0417 --against role=gpu          a sick node beside the other GPU nodes
+  zombie diff 'ray-gpu-1a-*' --against 'ray-gpu-1c-*'     one zone beside another
+  zombie diff node-1 node-2 --against az=us-east-1a --json
+
+Facts are what a single look shows: units, versions, kernel flags, file systems, counts by their power of ten, and the
+inventory's labels. Peers that have what the nodes have are left out. Facts are ordered by Fisher's exact test; a
+difference is marked as unlikely by chance if that holds for all facts compared. With a single sick node hardly any is:
+name several. A peer that is healthy only because something else kept the culprit from starting is marked.
+
+exit status:
+  0  compared, with any result
+  2  the command line, or a file it names, is wrong, or a selector matches no node
+  3  there is nothing to compare with: no peer is healthy as far as read
+  4  none of the nodes could be reached
+  130  interrupted: nothing was compared
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "diff",
+        "say how sick nodes differ from their healthy peers",
+        "Read nodes and their peers once, and list the differences, the most surprising first.",
+        EXAMPLES,
+    )
+    options.add_selection(parser, "+")
+    parser.add_argument("--against", nargs="+", required=True, metavar="SELECTOR", help="the peers, written like NODE")
+    parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: node-health)")
+    options.add_files(parser)
+    parser.add_argument("--parallel", type=options.positive, metavar="N", help="read N nodes at once (default 50)")
+    parser.add_argument("--deadline", type=options.seconds, metavar="S", help="give up on a node after S seconds")
+    add_scheduler(parser)
+    parser.add_argument("--json", action="store_true", help="print the differences as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    from bot.extras.fleet.difference import difference_body, difference_text
+
+    what, here = _what(arguments)
+    try:
+        asyncio.run(what.run(lambda answer: None))
+    except KeyboardInterrupt:
+        done = f"{len(what.answers)} of {len(what.nodes)} nodes were read"
+        print(f"zombie: interrupted, {done}; nothing was compared, and nothing changed on any of them", file=sys.stderr)
+        return 130
+    comparison: Comparison = what.comparison(here)
+    if not comparison.here:
+        print(f"zombie: {comparison.left_out[0].because}", file=sys.stderr)
+        return 4
+    text = difference_text(comparison, options.width()).rstrip()
+    print(options.as_json(difference_body(comparison)) if arguments.json else text)
+    return 0 if comparison.there else 3
+
+
+def _what(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
+    """Return the run, and the names of the sick nodes. `--sample` takes some of the peers."""
+    from bot.app.parts import ssh_transport
+    from bot.app.selecting import drawn, selected
+    from bot.extras.fleet.run import MOST_AT_ONCE
+    from bot.extras.fleet.runner import Means
+
+    settings = options.settings(arguments)
+    inventory = options.inventory(arguments, settings)
+    sick = selected(arguments.nodes, inventory, settings, arguments.environ, arguments.namespace)
+    peers = selected(arguments.against, inventory, settings, arguments.environ, arguments.namespace)
+    names = {node.name for node in sick}
+    others = drawn([node for node in peers if node.name not in names], arguments.sample)
+    if not others:
+        raise UsageError(
+            "There is nothing to compare with: --against names the same nodes.", "Name more of them, such as role=gpu."
+        )
+    at_once = arguments.parallel or MOST_AT_ONCE
+    means = Means(settings, ssh_transport(arguments.environ), parallel=at_once, remark=options.remarked)
+    run = means.facts((*sick, *others), options.library(settings).get())
+    return run, tuple(node.name for node in sick)

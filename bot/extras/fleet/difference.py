@@ -1,0 +1,533 @@
+"""How sick nodes differ from their healthy peers: every fact compared, the most surprising first.
+
+Each value of each fact is a two by two table (here or there, has it or not) and is judged by Fisher's exact test. The
+result is corrected for the number of tables tried (Bonferroni). Ties are ordered by log-odds.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from bot.domain.probe import CustomReading, Snapshot, Unread
+from bot.domain.safe_text import listed, one_line, redacted_text, safe
+from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
+from bot.surfaces.text import wrapped
+
+FEW_PEERS = 4  # with this many peers, a fact with nearly a different value for each peer is left out
+OWN_SHARE = 0.75
+MOST_TOLD = 40
+CERTAIN = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A fact that differs.
+
+    Shape: `here` and `there` count the values among nodes with the fact, the most common first. `p` is Fisher's for a
+    single table; `corrected` bounds the chance that any table tried is this extreme if nothing differs. `remark` says
+    why it is no evidence, where that is so.
+    """
+
+    fact: str
+    here: Mapping[str, int]
+    there: Mapping[str, int]
+    p: float
+    corrected: float
+    log_odds: float
+    remark: str = ""
+
+    @property
+    def surprise(self) -> float:
+        """How surprising a single table is: 1 for a chance of 1 in 10, 2 for 1 in 100, and so on."""
+        return -math.log10(max(self.p, 1e-300))
+
+    @property
+    def is_telling(self) -> bool:
+        """True if chance would rarely do this among so many facts."""
+        return self.corrected < CERTAIN
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A node that is not compared, and why."""
+
+    node: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The sick beside their healthy peers. `tried` tables were made; `differences` begin with the most surprising.
+
+    Shape: `without` are those of `here` of which no cause is found, nor any left open; somebody named them.
+    Where `causes` is empty, peers were left out for no cause, and are not known to be healthy.
+    """
+
+    here: tuple[str, ...]
+    there: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+    causes: tuple[str, ...]
+    tried: int
+    differences: tuple[Difference, ...]
+    accidents: tuple[Accident, ...] = ()
+    without: tuple[str, ...] = ()
+
+
+def compare(
+    here: Sequence[NodeAnswer], peers: Sequence[NodeAnswer], signatures: Mapping[str, Sequence[str]] | None = None
+) -> Comparison:
+    """Compare nodes with their healthy peers.
+
+    Shape: a peer is left out if it has a cause that a node here has, if that is not known, or if it did not answer.
+    `signatures` are the probes of causes: their counts are the cause itself, not a difference. A peer that is healthy
+    only by accident is left out too, as long as another peer is there.
+    """
+    signatures = signatures or {}
+    sick = [answer for answer in here if answer.outcome is not NodeOutcome.UNREACHABLE]
+    left_out = [LeftOut(answer.node, f"unreachable: {answer.because}") for answer in here if answer not in sick]
+    causes = tuple(dict.fromkeys(cause for answer in sick for cause in answer.causes))
+    named, healthy = {answer.node for answer in here}, list[NodeAnswer]()
+    for peer in peers:
+        if peer.node in named:
+            continue
+        if because := _not_healthy(peer, causes):
+            left_out.append(LeftOut(peer.node, because))
+        else:
+            healthy.append(peer)
+    found = accidents(sick, healthy)
+    by_accident = {node for accident in found for node in accident.nodes}
+    true_peers = [peer for peer in healthy if peer.node not in by_accident]
+    if true_peers:
+        left_out += [LeftOut(name, "healthy only by accident") for name in sorted(by_accident)]
+        healthy = true_peers
+    symptoms = frozenset(probe for name in causes for probe in signatures.get(name, ()))
+    tried, differences = _differences(sick, healthy, symptoms)
+    return Comparison(
+        tuple(answer.node for answer in sick),
+        tuple(peer.node for peer in healthy),
+        tuple(left_out),
+        causes,
+        tried,
+        tuple(_remarked(difference, healthy, found) for difference in differences[:MOST_TOLD]),
+        found,
+        tuple(answer.node for answer in sick if not answer.causes and not answer.undecided),
+    )
+
+
+def fisher(a: int, b: int, c: int, d: int) -> float:
+    """Return the two-sided p of a table [[a, b], [c, d]] by Fisher's exact test.
+
+    Example:
+    >>> round(fisher(3, 1, 1, 3), 4), fisher(0, 5, 0, 7), round(fisher(10, 0, 0, 10), 8)
+    (0.4857, 1.0, 1.083e-05)
+    """
+    row, column, whole = a + b, a + c, a + b + c + d
+    ways = _log_choose(whole, column)
+    chances = [
+        math.exp(_log_choose(row, x) + _log_choose(whole - row, column - x) - ways)
+        for x in range(max(0, row + column - whole), min(row, column) + 1)
+    ]
+    seen = chances[a - max(0, row + column - whole)]
+    return min(1.0, sum(chance for chance in chances if chance <= seen * (1 + 1e-9)))
+
+
+def _log_choose(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def _not_healthy(peer: NodeAnswer, causes: Sequence[str]) -> str:
+    """Why a peer does not count; empty if it has none of the causes of the sick."""
+    if peer.outcome is NodeOutcome.UNREACHABLE:
+        return f"unreachable: {peer.because}"
+    if has := [cause for cause in causes if cause in peer.causes]:
+        return f"has {', '.join(has)} too"
+    if open_ := [cause for cause in causes if cause in peer.undecided]:
+        return f"{open_[0]} is not known for it: {peer.undecided[open_[0]]}"
+    return ""
+
+
+def _differences(
+    sick: Sequence[NodeAnswer], healthy: Sequence[NodeAnswer], symptoms: AbstractSet[str]
+) -> tuple[int, list[Difference]]:
+    tried, found = 0, list[Difference]()
+    facts = {fact for answer in (*sick, *healthy) for fact in answer.facts}
+    for fact in sorted(facts):
+        here, there = _counted(fact, sick), _counted(fact, healthy)
+        if not here or not there or (set(here) == set(there) and len(here) == 1) or _is_own(there):
+            continue
+        if fact.partition(".")[0] in symptoms and all(map(is_band, (*here, *there))):
+            continue
+        tables = [_table(value, here, there) for value in {**here, **there}]
+        tried += len(tables) if len(tables) > 2 else 1  # two values make a single table, seen from either side
+        p, log_odds = min(tables, key=lambda table: (table[0], -table[1]))
+        found.append(Difference(fact, here, there, p, 1.0, log_odds))
+    found = [replace(difference, corrected=min(1.0, difference.p * tried)) for difference in found]
+    found.sort(key=lambda told: (told.p, -told.log_odds, _counts(told), -_agreed(told.there), told.fact))
+    return tried, [told for told in found if told.p < 1.0]
+
+
+def _counted(fact: str, answers: Sequence[NodeAnswer]) -> Counter[str]:
+    """The values of a fact among the nodes that have it: an unread probe gives no value."""
+    values = Counter[str]()
+    probe, entry = fact.partition(".")[0], fact.rpartition("]")[0] + "]" if "]." in fact else ""
+    for answer in answers:
+        if fact in answer.facts:
+            values[answer.facts[fact]] += 1
+        elif answer.facts.get(probe) == READ and not (entry and entry not in answer.facts):
+            values[ABSENT] += 1  # a missing entry has its own fact; its parts add nothing
+    return Counter(dict(values.most_common()))
+
+
+def _is_own(there: Mapping[str, int]) -> bool:
+    """True for a fact that is different on nearly every peer."""
+    count = sum(there.values())
+    return count >= FEW_PEERS and len(there) > OWN_SHARE * count
+
+
+def _table(value: str, here: Mapping[str, int], there: Mapping[str, int]) -> tuple[float, float]:
+    """Fisher's p of having this value, and how far the log-odds are from even."""
+    a, c = here.get(value, 0), there.get(value, 0)
+    b, d = sum(here.values()) - a, sum(there.values()) - c
+    odds = math.log((a + 0.5) * (d + 0.5) / ((b + 0.5) * (c + 0.5)))
+    return fisher(a, b, c, d), abs(odds)
+
+
+def _counts(told: Difference) -> bool:
+    """True for a count: among equal surprise settings come first, because they may cause the counts."""
+    return all(map(is_band, (*told.here, *told.there)))
+
+
+def _agreed(values: Mapping[str, int]) -> float:
+    return max(values.values()) / sum(values.values())
+
+
+def _remarked(difference: Difference, peers: Sequence[NodeAnswer], found: Sequence[Accident]) -> Difference:
+    """Add the reason to a difference that is no evidence of health."""
+    usual = next(iter(difference.there))
+    having = {peer.node for peer in peers if peer.facts.get(difference.fact, ABSENT) == usual}
+    for accident in found:
+        if not {peer.node for peer in peers} & set(accident.nodes):
+            continue  # they are left out
+        of_unit = f"[{accident.unit}]" in difference.fact
+        if of_unit or (having and len(having & set(accident.nodes)) * 2 > len(having)):
+            return replace(difference, remark=accident.says)
+    return difference
+
+
+# --- Peers that are healthy by accident: the unit that makes others sick is enabled there too, but did not start
+#
+# This happened in the first case: a zone had no zombies, and it was tempting to look for what was right there. Nothing
+# was: another fault kept the agent from starting. Such a node is no evidence of health, and falls ill once that is
+# mended.
+
+
+_ENTRY = re.compile(r"(?P<where>(?:units|agents)\.[a-z_]+)\[(?P<name>[^\[\]]+)\]\.(?P<field>sub|used)\Z")
+_DOWN = frozenset({"inactive", "failed"})
+_AT_BOOT = frozenset({"enabled", "enabled-runtime", "linked", "linked-runtime", "alias", "generated"})
+NAMED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Accident:
+    """A unit that is suspected on sick nodes, and enabled but down on these peers; `result` is how it ended."""
+
+    unit: str
+    nodes: tuple[str, ...]
+    result: str = ""
+
+    @property
+    def says(self) -> str:
+        """What this means, in a sentence."""
+        named = listed(self.nodes, NAMED)
+        how = f" ({self.result})" if self.result and self.result != "success" else ""
+        return (
+            f"Not evidence of health: {self.unit} is enabled on {named} too, and is down there{how}. "
+            "Once it starts, they may get the same fault."
+        )
+
+
+def accidents(sick: Sequence[NodeAnswer], healthy: Sequence[NodeAnswer]) -> tuple[Accident, ...]:
+    """Return units that are suspected or loop on sick nodes, and are enabled but down on healthy peers."""
+    found = []
+    for unit in sorted(_suspected(sick)):
+        down = [peer for peer in healthy if _is_down(peer.facts, unit)]
+        if down:
+            results = {peer.facts.get(f"units.services[{unit}].result", "") for peer in down}
+            found.append(Accident(unit, tuple(peer.node for peer in down), results.pop() if len(results) == 1 else ""))
+    return tuple(found)
+
+
+def _suspected(sick: Sequence[NodeAnswer]) -> set[str]:
+    """The units that causes suspect on sick nodes, unused agents, and units that start over and over."""
+    units = {suspect for answer in sick for found in answer.found for suspect in found.suspects}
+    for answer in sick:
+        for fact, value in answer.facts.items():
+            entry = _ENTRY.match(fact)
+            if entry is None:
+                continue
+            if entry["field"] == "sub" and value == "auto-restart":
+                units.add(entry["name"])
+            elif entry["field"] == "used" and value == "no":
+                units.add(answer.facts.get(f"{entry['where']}[{entry['name']}].unit", ""))
+    return {unit for unit in units if unit.endswith(".service")}
+
+
+def _is_down(facts: Mapping[str, str], unit: str) -> bool:
+    """True if the next boot or a repair would start it."""
+    agents = [
+        entry.rpartition(".")[0] for entry, value in facts.items() if entry.startswith("agents.") and value == unit
+    ]
+    for entry in (f"units.services[{unit}]", *agents):
+        if f"{entry}.active" in facts:
+            return facts[f"{entry}.active"] in _DOWN and facts.get(f"{entry}.enabled") in _AT_BOOT
+    # Only active and failed services are listed.
+    return f"boot_units.enabled[{unit}]" in facts and "units" in facts
+
+
+# --- facts: what a node's readings say, in words that can be compared between peers
+#
+# A fact is named by its path, like `units.services[ecs.service].enabled`; a probe that was read is a fact under its own
+# name. So an entry that is missing is absent on a node whose probe was read, and unknown on any other node.
+
+
+READ = "read"  # the value of the fact named like its probe
+ABSENT = "none"
+MOST_FACTS = 3_000  # of a node
+LONGEST = 80  # characters of a value or of an entry's name; longer text is prose, not a fact
+# These differ on every node, or only say how it was read.
+_OWN = frozenset(
+    {"hostname", "boot_id", "machine_id", "uptime", "node_time_at", "pid", "tid", "id", "address", "mac", "serial"}
+)
+_PROSE = frozenset({"source", "raw", "lines", "line", "text", "says", "because", "counter", "walked", "stack", "label"})
+_NAMES = ("name", "path", "image", "kind", "unit", "device", "mount", "target")  # fields that name an entry of a list
+_BAND = re.compile(r"0|below 0|[\d,]+ to [\d,]+|none")
+_ENDS = ("_later", "_usec", "_seconds", "_at", "_since_boot", "_ms", "_id")
+
+
+def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
+    """Return the facts of everything that was read, by path.
+
+    Shape: numbers become bands (`10 to 99`), so that healthy nodes have equal facts.
+    """
+    facts: dict[str, str] = {}
+    for probe, reading in snapshot.readings.items():
+        if isinstance(reading, Unread):
+            continue
+        facts[probe] = READ
+        for where, value in _of_fields(probe, reading):
+            if len(facts) >= MOST_FACTS:
+                break
+            facts[where] = value
+    return facts
+
+
+def band(number: float) -> str:
+    """Return the power of ten within which a number lies.
+
+    Example:
+    >>> [band(number) for number in (0, 7, 68_440, -3)]
+    ['0', '1 to 9', '10,000 to 99,999', 'below 0']
+    """
+    if number < 0:
+        return "below 0"
+    if number < 1:
+        return "0"
+    digits = len(str(int(number)))
+    return f"{10 ** (digits - 1):,} to {10**digits - 1:,}"
+
+
+def is_band(value: str) -> bool:
+    """True for a result of `band`, and for an absent count.
+
+    Example:
+    >>> is_band(band(12)), is_band("enabled"), is_band(ABSENT)
+    (True, False, True)
+    """
+    return _BAND.fullmatch(value) is not None
+
+
+def _of_fields(where: str, record: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(record, CustomReading):
+        for name, value in record.fields.items():
+            yield from _of_value(f"{where}.{name}", value)
+        return
+    if not is_dataclass(record):
+        return
+    for field in fields(record):
+        if field.name in _OWN | _PROSE or field.name.startswith("source") or field.name.endswith(_ENDS):
+            continue
+        yield from _of_value(f"{where}.{field.name}", getattr(record, field.name))
+
+
+def _of_value(where: str, value: Any) -> Iterator[tuple[str, str]]:
+    match value:
+        case bool():
+            yield where, "yes" if value else "no"
+        case int() | float():
+            yield where, band(value)
+        case str():
+            if value and len(value) <= LONGEST:
+                yield where, one_line(redacted_text(value), LONGEST)
+        case Mapping():
+            for key, held in value.items():
+                if isinstance(key, str) and len(key) <= LONGEST:
+                    yield from _of_value(f"{where}[{one_line(key, LONGEST)}]", held)
+        case tuple() | frozenset():
+            for held in value:
+                yield from _of_entry(where, held)
+        case datetime() | None:
+            return
+        case _ if is_dataclass(value):
+            yield from _of_fields(where, value)
+
+
+def _of_entry(where: str, entry: Any) -> Iterator[tuple[str, str]]:
+    """A named entry: that it is there, and its values."""
+    name = entry if isinstance(entry, str) else _name_of(entry)
+    if not name or len(name) > LONGEST or any(character in name for character in "\n[]"):
+        return
+    inner = f"{where}[{one_line(redacted_text(name), LONGEST)}]"
+    yield inner, "there"
+    if is_dataclass(entry):
+        yield from _of_fields(inner, entry)
+
+
+def _name_of(entry: Any) -> str:
+    for name in _NAMES:
+        held = getattr(entry, name, "")
+        if isinstance(held, str) and held:
+            return held
+    return ""
+
+
+# --- as JSON for scripts, and as text for a terminal
+
+
+SCHEMA_VERSION = 1
+NODES_NAMED = 8
+TOLD = 12  # in text; the JSON has all
+
+
+def difference_body(comparison: Comparison) -> dict[str, Any]:
+    """Return the document. Shape: `surprise` is -log10 of Fisher's p; `corrected` is p times the tables tried."""
+    return {
+        "schema": SCHEMA_VERSION,
+        "here": list(comparison.here),
+        "there": list(comparison.there),
+        "causes": list(comparison.causes),
+        "without_cause": list(comparison.without),
+        "left_out": [{"node": out.node, "because": safe(out.because)} for out in comparison.left_out],
+        "not_evidence_of_health": [
+            {"unit": safe(accident.unit), "nodes": list(accident.nodes), "says": safe(accident.says)}
+            for accident in comparison.accidents
+        ],
+        "tried": comparison.tried,
+        "differences": [_difference(difference) for difference in comparison.differences],
+    }
+
+
+def _difference(difference: Difference) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "fact": safe(difference.fact),
+        "here": values(difference.here),
+        "there": values(difference.there),
+        "surprise": round(difference.surprise, 3),
+        "corrected": float(f"{difference.corrected:.3g}"),
+        "telling": difference.is_telling,
+    }
+    return body | ({"remark": safe(difference.remark)} if difference.remark else {})
+
+
+def values(counts: Mapping[str, int]) -> str:
+    """Return the values as words: a value alone where all nodes share it, else each with its count.
+
+    Example:
+    >>> values({"enabled": 3}), values({"enabled": 3, "none": 1})
+    ('enabled', 'enabled (3 of 4), none (1 of 4)')
+    """
+    whole = sum(counts.values())
+    if len(counts) == 1:
+        return safe(next(iter(counts)))
+    return listed([f"{safe(value)} ({count} of {whole})" for value, count in counts.items()], NODES_NAMED)
+
+
+def difference_text(comparison: Comparison, width: int = 80) -> str:
+    """Return the comparison as text."""
+    return "\n".join(_lines(comparison, max(40, width))) + "\n"
+
+
+def _lines(comparison: Comparison, width: int) -> Iterator[str]:
+    yield from wrapped(f"{listed(comparison.here, NODES_NAMED)} beside {peers(comparison)}", width, "  ", first="")
+    if comparison.causes:
+        yield from wrapped(
+            f"healthy: without {', '.join(comparison.causes)}, by its signature", width, "    ", first="  "
+        )
+    if said := without_cause(comparison):
+        yield from wrapped(said, width, "    ", first="  ! ")
+    for accident in comparison.accidents:
+        yield ""
+        yield from wrapped(accident.says, width, "    ", first="  ! ")
+    yield ""
+    if not comparison.differences:
+        yield f"  {nothing(comparison)}"
+    for difference in comparison.differences[:TOLD]:
+        yield f"  {safe(difference.fact)}"
+        yield from wrapped(
+            f"here {values(difference.here)}; there {values(difference.there)}", width, "      ", first="    "
+        )
+        yield f"    {strength(difference)}"
+        if difference.remark:
+            yield from wrapped(difference.remark, width, "      ", first="    ! ")
+    if more := len(comparison.differences) - TOLD:
+        yield f"  … and {more} more: --json" if more > 0 else ""
+    if comparison.left_out:
+        yield ""
+        yield from wrapped(left_out(comparison), width, "    ", first="  ")
+
+
+def peers(comparison: Comparison) -> str:
+    """Return how many peers there are. They are called healthy only if a cause could have left some of them out."""
+    count = len(comparison.there)
+    return f"{count:,} {'healthy ' if comparison.causes else ''}{'peer' if count == 1 else 'peers'}"
+
+
+def without_cause(comparison: Comparison) -> str:
+    """Return which of the nodes have no cause themselves, and what then becomes of the peers; empty if each has one."""
+    if not comparison.without:
+        return ""
+    if not comparison.causes:
+        return (
+            "No cause shows on these nodes in a single look. So no peer was left out for one, and none need be healthy."
+        )
+    of_these = "has none of these causes itself" if len(comparison.without) == 1 else "have none of these causes"
+    return f"{listed(comparison.without, NODES_NAMED)} {of_these}, and blurs the comparison: name the sick alone."
+
+
+def nothing(comparison: Comparison) -> str:
+    """Return why there is no difference: none was found, or nobody is left to compare with."""
+    if not comparison.there:
+        return "There is nothing to compare with: every peer is left out."
+    return "Nothing that was read differs."
+
+
+def strength(difference: Difference) -> str:
+    """Return in words how likely chance explains it."""
+    if difference.is_telling:
+        return f"surprise {difference.surprise:.1f}: unlikely by chance, even among all facts compared"
+    return f"surprise {difference.surprise:.1f}: may be chance, with so many facts compared"
+
+
+def left_out(comparison: Comparison) -> str:
+    """Return the nodes that were not compared, grouped by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for out in comparison.left_out:
+        by_reason.setdefault(out.because, []).append(out.node)
+    said = [f"{listed(nodes, NODES_NAMED)} ({because})" for because, nodes in by_reason.items()]
+    return f"Left out: {listed(said, NODES_NAMED, '; ')}"

@@ -1,0 +1,223 @@
+"""A sweep, from its nodes to their answers, however it ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias
+
+from bot.domain.errors import Unreachable, UsageError
+from bot.domain.node import Node
+from bot.domain.probe import Snapshot
+from bot.domain.safe_text import one_line, redacted_text, safe
+from bot.domain.verdict import Finding, Status, Undecided, Verdict
+from bot.extras.fleet.difference import Comparison, compare, facts_of
+from bot.extras.fleet.report import NAMES, FleetReport, report
+from bot.extras.fleet.sweep import Counted, Found, NodeAnswer, NodeOutcome, Sweep
+from bot.probes.host import HostReading
+from bot.response.diagnosis.triage import Triage
+
+MOST_AT_ONCE = 50
+
+
+class Reads(Protocol):
+    """Reads the nodes of a sweep, here or on other machines."""
+
+    async def answers(self, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
+        """Return an answer for each node, passed on as they come. Raises: UsageError, once all others are done."""
+
+
+@dataclass(slots=True)
+class FleetRun:
+    """A running sweep. `answers` grow as they come, and stay when it is stopped.
+
+    Shape: of `selected` nodes, `nodes` are asked. `triage` reads and judges a node; `elsewhere`
+    lets workers read them instead.
+    """
+
+    nodes: tuple[Node, ...]
+    selected: int
+    sweep: Sweep
+    triage: Triage
+    parallel: int = MOST_AT_ONCE
+    wants_facts: bool = False
+    elsewhere: Reads | None = None
+    answers: list[NodeAnswer] = field(default_factory=list)
+    seconds: float = 0.0
+
+    async def run(self, heard: Hears = lambda answer: None) -> None:
+        """Ask every node; each answer is kept and passed on as it comes.
+
+        Raises: UsageError of any node, once all others are done.
+        """
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+
+        def came(answer: NodeAnswer) -> None:
+            self.answers.append(answer)
+            self.seconds = loop.time() - began
+            heard(answer)
+
+        try:
+            reader = self.elsewhere or ChunkReader(self.triage, self.sweep, self.parallel, self.wants_facts)
+            await reader.answers(self.nodes, came)
+        finally:
+            self.seconds = loop.time() - began
+
+    @property
+    def report(self) -> FleetReport:
+        """The report of the answers so far."""
+        return report(self.nodes, self.answers, self.sweep.judged, selected=self.selected, seconds=self.seconds)
+
+    def comparison(self, here: Sequence[str]) -> Comparison:
+        """Compare the nodes of these names with the others, by readings and labels."""
+        labels = {node.name: node.labels for node in self.nodes}
+        answers = [
+            replace(
+                answer,
+                facts={
+                    **answer.facts,
+                    **{f"label.{name}": said for name, said in labels[answer.node].items() if name not in NAMES},
+                },
+            )
+            for answer in sorted(self.answers, key=lambda answer: answer.node)
+        ]
+        names = set(here)
+        return compare(
+            [answer for answer in answers if answer.node in names],
+            [answer for answer in answers if answer.node not in names],
+            {used.cause.name: used.cause.signature for used in self.sweep.playbook.causes},
+        )
+
+
+# --- nodes in, answers out: the same in this process and in a worker
+
+
+Hears: TypeAlias = Callable[[NodeAnswer], None]
+Answers: TypeAlias = Callable[[Node], Awaitable[NodeAnswer]]
+LONGEST = 300  # characters of a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkReader:
+    """Reads the nodes of a chunk, a limited number at once.
+
+    Shape: with `wants_facts` each answer has what cohorts are compared by.
+    """
+
+    triage: Triage
+    sweep: Sweep
+    parallel: int
+    wants_facts: bool = False
+
+    async def answers(self, nodes: Sequence[Node], heard: Hears = lambda answer: None) -> list[NodeAnswer]:
+        """Return an answer for each node, each passed on as it comes; an unreachable node is an answer too.
+
+        Raises: UsageError (a missing key or known_hosts file) of any node, once all others are done.
+        """
+        return await answers_of(nodes, self.parallel, self.answer, heard)
+
+    async def answer(self, node: Node) -> NodeAnswer:
+        """Return a node's answer; an unreachable node is an answer too.
+
+        Raises: UsageError when a key or known_hosts file is missing.
+        """
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            snapshot = await self.triage.snapshot(node, self.sweep.playbook)
+        except Unreachable as no:
+            return NodeAnswer(
+                node.name,
+                NodeOutcome.UNREACHABLE,
+                Status.UNREACHABLE.value,
+                because=_shown(no.sentence),
+                unreachable_class=no.kind,
+                seconds=loop.time() - began,
+            )
+        verdict = await self._verdict(node, snapshot)
+        return self._told(verdict, snapshot, loop.time() - began)
+
+    async def _verdict(self, node: Node, snapshot: Snapshot) -> Verdict:
+        if self.sweep.is_full:
+            return await self.triage.judged(node, self.sweep.playbook, snapshot)
+        async with self.triage.cpu_lock:
+            verdict = self.sweep.verdict(snapshot)
+            await asyncio.sleep(0)  # other work on this event loop gets a turn
+            return verdict
+
+    def _told(self, verdict: Verdict, snapshot: Snapshot, seconds: float) -> NodeAnswer:
+        weighings, muted = self.sweep.weighings(snapshot), {mute.cause for mute in verdict.muted}
+        host = snapshot.get(HostReading)
+        return NodeAnswer(
+            node=verdict.node,
+            outcome=NodeOutcome.UNKNOWN if verdict.status is Status.UNKNOWN else NodeOutcome.ANSWERED,
+            status=verdict.status.value,
+            cause=verdict.cause or "",
+            confidence=verdict.confidence.value if verdict.confidence is not None else "",
+            because=_shown(verdict.summary),
+            found=tuple(
+                Found(
+                    weighing.cause or "",
+                    weighing.status.value,
+                    weighing.confidence.value if weighing.confidence is not None else "",
+                    _shown(weighing.summary),
+                    tuple(map(_shown, weighing.suspects)),
+                    weighing.cause in muted,
+                )
+                for weighing in weighings
+                if isinstance(weighing, Finding)
+            ),
+            undecided={
+                weighing.cause: _shown(weighing.because) for weighing in weighings if isinstance(weighing, Undecided)
+            },
+            machine_id=host.machine_id.lower() if isinstance(host, HostReading) else "",
+            traits=_traits(snapshot, host if isinstance(host, HostReading) else None),
+            facts=facts_of(snapshot) if self.wants_facts else {},
+            counted=tuple(_counted(self.sweep, snapshot, host.boot_id if isinstance(host, HostReading) else "")),
+            seconds=seconds,
+        )
+
+
+async def answers_of(nodes: Sequence[Node], parallel: int, answer: Answers, heard: Hears) -> list[NodeAnswer]:
+    """Return an answer for each node, so many at once, each passed on as it comes.
+
+    Raises: UsageError of any node, once all others are done.
+    """
+    waiting, answers, wrong = list(reversed(nodes)), list[NodeAnswer](), list[UsageError]()
+
+    async def reader() -> None:
+        while waiting:
+            node = waiting.pop()
+            try:
+                came = await answer(node)
+            except UsageError as error:
+                wrong.append(error)
+                continue
+            answers.append(came)
+            heard(came)
+
+    async with asyncio.TaskGroup() as group:  # as many tasks as may read at once, however many nodes wait
+        for _ in range(min(parallel, len(nodes))):
+            group.create_task(reader())
+    if wrong:
+        raise wrong[0]
+    return answers
+
+
+def _counted(sweep: Sweep, snapshot: Snapshot, boot: str) -> Iterator[Counted]:
+    for used in sweep.playbook.causes:
+        grows = used.cause.grows
+        if grows is not None and used.cause.name in sweep.judged and (value := grows.read(snapshot)) is not None:
+            yield Counted(used.cause.name, value, boot, grows.harm(snapshot, used.tuning))
+
+
+def _traits(snapshot: Snapshot, host: HostReading | None) -> Mapping[str, str]:
+    """What fleets are compared by, beside labels: kernel, image and the like; nothing that differs for each node."""
+    shown = {name: _shown(said) for name, said in snapshot.traits.items() if name not in ("up", "kernel")}
+    return ({"kernel": _shown(host.kernel)} if host is not None else {}) | shown
+
+
+def _shown(text: str) -> str:
+    return one_line(safe(redacted_text(text)), LONGEST)

@@ -1,0 +1,262 @@
+"""Sweeps put together: for a terminal, and for a serving bot, which runs a few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from bot.actions import ACTIONS
+from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM, Check
+from bot.app.kubernetes import draining
+from bot.app.many_nodes import cores, how_many
+from bot.app.parts import library, now, randomness
+from bot.app.selecting import meant
+from bot.app.weighing_pool import open_pool
+from bot.app.weighing_worker import WeighingJob, WeighingTask, WeighingWorker
+from bot.domain.batch import Sampling
+from bot.domain.contracts import Transport
+from bot.domain.errors import UsageError
+from bot.domain.mute_record import MuteRecord
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook, Playbooks
+from bot.domain.sample import Randomness, Sample
+from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.chunks import Question
+from bot.extras.fleet.difference import Comparison
+from bot.extras.fleet.report import FleetReport
+from bot.extras.fleet.run import MOST_AT_ONCE, ChunkReader, FleetRun, Hears, Reads, answers_of
+from bot.extras.fleet.scheduler import address_of, not_installed
+from bot.extras.fleet.settings import WorkersSettings
+from bot.extras.fleet.sweep import NodeAnswer, Sweep
+from bot.inventory import Inventory
+from bot.response.diagnosis.planning import DrainSettings
+from bot.response.diagnosis.triage import Triage
+from bot.settings import Settings
+
+NODES_A_CHUNK = 200  # at most, however many are asked at once
+SECONDS_A_LOOK = 2.0  # for connecting and a look, with many at once
+EVERYBODY = "*"
+MANY_LOOKS, MANY_CHECKS = 200, 20  # more nodes than this need a person's yes first
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What sweeps need here.
+
+    Shape: `parallel` nodes are read at once. `mutes` say which causes are accepted, for full judgements. `remark` takes
+    remarks about the workers of a scheduler.
+    """
+
+    settings: Settings
+    transport: Transport
+    mutes: MuteRecord | None = None
+    parallel: int = MOST_AT_ONCE
+    remark: Callable[[str], None] = lambda says: None
+
+    @property
+    def sampling(self) -> Sampling:
+        """The window of whole checks."""
+        return Sampling(self.settings.samples)
+
+    def sweep(self, nodes: Sequence[Node], selected: int, sweep: Sweep) -> FleetRun:
+        """Return the run of a sweep. Raises: SchedulerError when its scheduler may not be used."""
+        mutes = self.mutes if sweep.is_full else None
+        triage = self._triage(sweep, draining(self.settings), mutes)
+        elsewhere = self.elsewhere(sweep, triage) or self._beside(nodes, sweep, triage)
+        return FleetRun(tuple(nodes), selected, sweep, triage, self.parallel, elsewhere=elsewhere)
+
+    def facts(self, nodes: Sequence[Node], playbook: Playbook) -> FleetRun:
+        """Return the run that reads facts for comparing nodes. Raises: SchedulerError, as `sweep`."""
+        sweep = Sweep.of_facts(playbook)
+        triage = self._triage(sweep)
+        elsewhere = self.elsewhere(sweep, triage, facts=True)
+        return FleetRun(tuple(nodes), len(nodes), sweep, triage, self.parallel, wants_facts=True, elsewhere=elsewhere)
+
+    def elsewhere(self, sweep: Sweep, triage: Triage, *, facts: bool = False) -> Reads | None:
+        """Return the reader that uses a scheduler's workers; None without a scheduler: then nodes are read here.
+
+        Raises: SchedulerError when its address may not be used, or the package distributed is not installed.
+        """
+        said = self.settings.of(WorkersSettings)
+        if not said.scheduler:
+            return None
+        address = address_of(said)
+        try:
+            from bot.extras.fleet.dask_reader import DaskReader
+        except ImportError as no:
+            raise not_installed() from no
+        asked = self._question(sweep, triage.deadline, facts=facts)
+        size = min(self.parallel, NODES_A_CHUNK)
+        return DaskReader(address, asked, sweep, size, now, self.remark, triage.mutes)
+
+    def _question(self, sweep: Sweep, deadline: timedelta, *, facts: bool = False) -> Question:
+        return Question.of(sweep, program=PROGRAM, facts=facts, samples=self.settings.samples, deadline=deadline)
+
+    def _triage(self, sweep: Sweep, drains: DrainSettings | None = None, mutes: MuteRecord | None = None) -> Triage:
+        window = self.sampling.window if sweep.needs_window else timedelta(0)
+        deadline = self.settings.deadline or DEADLINE_BEYOND_WINDOW + window
+        draining = drains or DrainSettings()
+        return Triage(self.transport, ACTIONS, now, self.sampling, deadline, draining=draining, mutes=mutes)
+
+    def _beside(self, nodes: Sequence[Node], sweep: Sweep, triage: Triage) -> PooledReader | None:
+        """Return the reader with processes beside; None where these would not pay.
+
+        A single look says so little that handing it over costs as much as judging it.
+        """
+        several = how_many(len(nodes), cores()) if sweep.needs_window else 0
+        if not several:
+            return None
+        folders = tuple(self.settings.playbooks)
+        what = Check(
+            tuple(nodes),
+            sweep.playbook,
+            self.transport,
+            triage.sampling,
+            triage.deadline,
+            self.parallel,
+            triage.draining,
+            triage.mutes,
+            folders=folders,
+        )
+        return PooledReader(what, sweep, self._question(sweep, triage.deadline), several)
+
+
+# --- whole checks of many nodes: processes beside parse and weigh what they answered
+
+
+@dataclass(frozen=True, slots=True)
+class SweepTask(WeighingTask):
+    """What all nodes of a sweep are asked; what comes of a job is a node's answer."""
+
+    question: Question | None = None
+
+    def worker(self) -> SweepWorker:
+        """Return what thinks about the jobs in this process. Raises: UsageError, as a check's."""
+        assert self.question is not None
+        sweep = self.question.sweep(library(self.folders).get(self.playbook))
+        self.same(sweep.playbook)
+        return SweepWorker(self, sweep)
+
+
+class SweepWorker(WeighingWorker):
+    """Thinks about jobs exactly like a sweep within a process."""
+
+    def __init__(self, task: SweepTask, sweep: Sweep) -> None:
+        super().__init__(task, sweep.playbook)
+        self._sweep = sweep
+
+    async def outcome(self, triage: Triage, job: WeighingJob) -> NodeAnswer:
+        """Return the node's answer."""
+        return await ChunkReader(triage, self._sweep, 1).answer(job.node)
+
+
+@dataclass(frozen=True, slots=True)
+class PooledReader:
+    """Reads the nodes of a sweep here; so many processes judge them."""
+
+    what: Check
+    sweep: Sweep
+    question: Question
+    several: int
+
+    async def answers(self, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
+        """Return an answer for each node; see `Reads`."""
+        what, sampling, playbook = self.what, self.what.sampling, self.sweep.playbook
+        task = SweepTask(playbook.name, playbook.digest, what.folders, sampling, what.draining, question=self.question)
+        loop = asyncio.get_running_loop()
+        async with open_pool(what, SweepWorker(task, self.sweep), self.several, sampling.window / 2) as pool:
+
+            async def answer(node: Node) -> NodeAnswer:
+                began = loop.time()
+                found: NodeAnswer = await pool.weigh(node)
+                return replace(found, seconds=loop.time() - began)
+
+            return await answers_of(nodes, what.parallel, answer, heard)
+
+
+# --- for a serving bot
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRunner:
+    """Takes people's questions about a fleet, finds the nodes, and runs sweeps. `slots` is how many run at once."""
+
+    known: Inventory
+    playbooks: Playbooks
+    means: Means
+    environment: Mapping[str, str]
+    slots: asyncio.Semaphore
+    chance: Randomness = field(default_factory=randomness)
+
+    async def select(self, ask: FleetAsk) -> tuple[Node, ...]:
+        """Return the nodes that are asked for. Raises: UsageError when a selector matches no node."""
+        return await meant(ask.words, self.known, self.means.settings, self.environment, ask.namespace)
+
+    @property
+    def cured(self) -> frozenset[str]:
+        """The causes that a remedy is offered for."""
+        return frozenset(used.cause.name for used in self.playbooks.get("").causes if used.remedy)
+
+    async def prepared(self, ask: FleetAsk) -> FleetRun:
+        """Return the run for a request; nothing is read yet.
+
+        Raises: UsageError when a selector matches no node, or a cause is not weighed.
+        """
+        playbook = self.playbooks.get("")
+        sweep = Sweep.of(playbook, ask.causes, full=ask.full)
+        meant = await self.select(ask)
+        drawn = Sample.of(ask.sample).draw(meant, self.chance) if ask.sample else meant
+        return self.means.sweep(drawn, len(meant), sweep)
+
+    async def run(self, run: FleetRun, heard: Hears) -> None:
+        """Run it once there is room. Raises: UsageError of any node, once all others are done."""
+        async with self.slots:
+            await run.run(heard)
+
+    async def compared(self, ask: FleetAsk) -> Comparison:
+        """Read the nodes once, and compare those that have the first cause with the others.
+
+        Raises: UsageError when no node or every node has it.
+        """
+        run = self.means.facts(await self.select(ask), self.playbooks.get(""))
+        async with self.slots:
+            await run.run()
+        sick = [answer.node for answer in run.answers if set(ask.causes) & set(answer.causes)]
+        if not sick:
+            raise UsageError(f"No node has {', '.join(ask.causes)} now, so there is nothing to compare.")
+        if len(sick) == len(run.answers):
+            raise UsageError(f"Every node that was asked has {', '.join(ask.causes)}, so there is nothing to compare.")
+        return run.comparison(sick)
+
+    def peers(self, node: str, cause: str) -> FleetAsk:
+        """Return the request for which other nodes have a cause: nodes of the same role, or all if no selector fits.
+
+        Raises: InventoryError when the node is gone.
+        """
+        role = self.known.find(node).labels.get("role", "")
+        try:
+            return FleetAsk((f"role={role}" if role else EVERYBODY,), (cause,)).checked()
+        except UsageError:  # a cloud tag may be any text, or several roles together
+            return FleetAsk((EVERYBODY,), (cause,))
+
+    def is_many(self, run: FleetRun) -> bool:
+        """True for so many nodes that a person has to say yes first."""
+        return len(run.nodes) > (MANY_CHECKS if run.sweep.needs_window else MANY_LOOKS)
+
+    def takes(self, run: FleetRun) -> float:
+        """About how many seconds it takes."""
+        each = SECONDS_A_LOOK + (self.means.sampling.window.total_seconds() if run.sweep.needs_window else 0.0)
+        return each * -(-len(run.nodes) // MOST_AT_ONCE)
+
+
+def exit_status(report: FleetReport) -> int:
+    """Return 4 when every node was unreachable, else as `check`: 1 found, 4 any unreachable, 3 any unknown, 0."""
+    if report.answers and len(report.unreachable) == len(report.answers):
+        return 4
+    if any(status.rank > 0 for status in report.statuses) or any(count.nodes for count in report.causes):
+        return 1
+    if report.unreachable:
+        return 4
+    return 3 if report.unknown or not report.is_whole else 0

@@ -1,0 +1,70 @@
+"""The scheduler whose workers read for sweeps, and the sweeps that run by themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from bot.domain.setting import Kind, Several, day_spans, option, row, text_or_texts
+from bot.domain.toml_table import TomlTable
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersSettings:
+    """The scheduler, and the certificates by which it is reached."""
+
+    scheduler: str = row(
+        Kind.TEXT,
+        "The scheduler whose workers read the nodes of `fleet` and `diff`; without it this machine reads them.",
+        "",
+        flag="--scheduler",
+        environment="ZOMBIE_SCHEDULER",
+        key="workers.scheduler",
+        name="scheduler",
+    )
+    ca: Path | None = row(
+        Kind.PATH,
+        "The authority that signed the scheduler's and the workers' certificates, PEM.",
+        flag="--scheduler-ca",
+        environment="ZOMBIE_SCHEDULER_CA",
+        key="workers.ca",
+        name="scheduler_ca",
+    )
+    cert: Path | None = row(
+        Kind.PATH,
+        "This program's own certificate for the scheduler, PEM.",
+        flag="--scheduler-cert",
+        environment="ZOMBIE_SCHEDULER_CERT",
+        key="workers.cert",
+        name="scheduler_cert",
+    )
+    key: Path | None = row(
+        Kind.PATH,
+        "The key of that certificate, PEM.",
+        flag="--scheduler-key",
+        environment="ZOMBIE_SCHEDULER_KEY",
+        key="workers.key",
+        name="scheduler_key",
+    )
+
+
+def _every(table: TomlTable, name: str) -> timedelta | None:
+    every = table.duration(name)
+    if every is not None and not timedelta(minutes=1) <= every <= timedelta(days=31):
+        table.wrong(name, 'should be from "1m" to "31d"')
+        return None
+    return every
+
+
+@dataclass(frozen=True, slots=True)
+class SweepSettings(Several):
+    """A [[sweep]]: which nodes are read how often, for which causes, and where its news goes."""
+
+    needed = ("select", "channel")
+
+    every: timedelta = option(_every, timedelta(hours=6))
+    select: tuple[str, ...] = option(text_or_texts, ())
+    cause: tuple[str, ...] = option(text_or_texts, ())
+    channel: str = option(TomlTable.text, "")
+    quiet: tuple[tuple[int, int], ...] = option(day_spans, ())

@@ -1,0 +1,323 @@
+"""Sweeps that people ask for in Slack: a card for each, from the question to its counts, with its buttons.
+
+A sweep is stored with the chat requests until its counts are posted: after a crash or a restart the next program begins
+it again on the same card, because a sweep only reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bot.domain.chat_request import ChatRequest
+from bot.domain.errors import CannotTell, LedgerError, NothingProposed, UsageError
+from bot.domain.safe_text import one_line
+from bot.extras.fleet import slack_card
+from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.run import FleetRun
+from bot.extras.fleet.runner import MANY_CHECKS, FleetRunner
+from bot.extras.fleet.slack_card import OF_FLEET
+from bot.extras.fleet.sweep import NodeAnswer
+from bot.seats import CureRequest, Cures
+from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.blocks import WHO_ELSE
+from bot.surfaces.slack.check_opener import CheckOpener
+from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.listeners import UNKNOWN_BUTTON
+from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.parts import CARD, MessageTarget, request_id
+from bot.surfaces.slack.people import Person
+from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.requests import CommandRequest, Request, WorkRequest, means_several
+
+if TYPE_CHECKING:
+    from bot.surfaces.slack.listeners import Click
+
+HELP = """\
+`/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and where
+A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`"""
+RECORDED_SECONDS = 5.0
+SECONDS_A_CHECK = 8.0  # per node, with its window
+LOOKS_EVERY = 1.0  # seconds between looks for a stop made in another program
+STOPPED = "Stopped by a person; the answers until then are counted."
+
+
+@dataclass(slots=True, eq=False)
+class FleetCards:
+    """Takes requests and clicks; a click counts as a request.
+
+    Shape: `cure` begins what *Plan* asks for; without it there is no such button.
+    Units: `looks_every` is in seconds, between looks for a stop.
+    """
+
+    family: ClassVar[str] = OF_FLEET
+    verbs: ClassVar[Mapping[str, str]] = {"fleet": HELP}
+
+    context: SlackContext
+    desk: FleetRunner
+    poster: Poster
+    background: Background
+    cure: Cures | None = None
+    looks_every: float = LOOKS_EVERY
+    _running: dict[str, tuple[asyncio.Task[None], list[str]]] = field(default_factory=dict, init=False)
+
+    def typed(self, verb: str, words: list[str]) -> Request | None:
+        """Return the request of `fleet`, or of `check` with a selector; None for anything else. Raises: UsageError."""
+        if verb not in self.verbs and not (verb == "check" and any(map(means_several, words))):
+            return None
+        return WorkRequest(partial(self._typed, FleetAsk.typed(words, verb)))
+
+    async def _typed(self, ask: FleetAsk, request: CommandRequest) -> None:
+        await self.start(ask, request.key, request.target, request.by)
+
+    def is_about(self, action: str, value: str) -> bool:
+        """True for a button of its cards, and for *Who else?* on an incident's."""
+        return action == WHO_ELSE or action.startswith(OF_FLEET)
+
+    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> None:
+        """Its cards open no dialog. Raises: NothingProposed."""
+        raise NothingProposed(UNKNOWN_BUTTON)
+
+    async def start(self, ask: FleetAsk, key: str, spot: MessageTarget, by: str) -> None:
+        """Begin what a person asked for; for very many nodes they have to confirm first.
+
+        Raises: UsageError when a selector matches no node or a cause is unknown.
+        """
+        run = await self.desk.prepared(ask)
+        if ask.kind == "check":
+            if len(run.nodes) <= MANY_CHECKS:
+                await self._check(ask, run, key, spot, by)
+            else:
+                await self._confirm(ask, run, SECONDS_A_CHECK * len(run.nodes) / 10, key, spot, by)
+        elif self.desk.is_many(run):
+            await self._confirm(ask, run, self.desk.takes(run), key, spot, by)
+        else:
+            name = _named(spot, key)
+            await self._keep(name, ask, spot, by)
+            self._begin(name, ask, run, spot, by)
+
+    async def ask(self, click: Click) -> None:
+        """Do what a button on a sweep's card, or *Who else?*, asks for.
+
+        Raises: NotAllowedToAsk, TooManyRequests, UsageError, CannotTell.
+        """
+        if click.action == WHO_ELSE:
+            await self._who_else(click)
+            return
+        await self.context.askers.admit(click.person)
+        if click.action == slack_card.STOP:
+            await self._stop(click.value, click.person)
+            return
+        self.context.askers.count(click.person)
+        spot = MessageTarget(click.channel, click.thread_ts or click.ts)
+        by = click.person.by
+        if click.action == slack_card.CHECK:
+            node = self.desk.known.find(click.value).name
+            await self._opener.begin(click.key, spot, by, f"check {node}", [node])
+        elif click.action == slack_card.DIFF:
+            ask = FleetAsk.of(click.value)
+            if not ask.causes:
+                raise UsageError("There is no cause to compare by.")
+            self.background.begin(self._compare(ask, click.key, spot), "comparison")
+        else:
+            ask = FleetAsk.of(click.value)
+            run = await self.desk.prepared(ask)
+            if ask.kind == "check":
+                await self._check(ask, run, click.key, spot, by)
+                return
+            if click.action == slack_card.PLAN:
+                await self.propose(ask, click.key, spot, by)
+                return
+            if ask.kind == "wave":  # confirmed
+                await self._cures.begin(CureRequest(ask.words, ask.causes, click.key, click.channel, by), run.nodes)
+                return
+            name, spot = await self._card_of(click)
+            await self._keep(name, ask, spot, by)
+            self._begin(name, ask, run, spot, by)
+
+    async def _who_else(self, click: Click) -> None:
+        """Ask which other nodes have an incident's cause, in the thread of its card.
+
+        Raises: NotAllowedToAsk, TooManyRequests, UsageError; NothingProposed where no cause was found; CannotTell.
+        """
+        incident = await self.context.clicked(click, click.value)
+        try:
+            async with asyncio.timeout(RECORDED_SECONDS):  # a verdict is shown a moment before it is on record
+                while incident.verdict is None:
+                    await asyncio.sleep(0.1)
+                    incident = await self.context.find(incident.id)
+        except TimeoutError as no:
+            raise CannotTell("The verdict is not on record yet.", "Click again.") from no
+        await self.context.askers.admit(click.person)
+        if incident.verdict.cause is None:
+            raise NothingProposed("No cause was found on this node, so there is nothing to look for on others.")
+        self.context.askers.count(click.person)
+        ask = self.desk.peers(incident.node, incident.verdict.cause)
+        await self.start(ask, click.key, MessageTarget(click.channel, click.thread_ts or click.ts), click.person.by)
+
+    def takes(self, kept: ChatRequest) -> bool:
+        """Go on with a stored sweep; False for any other request."""
+        if not kept.key.startswith(OF_FLEET):
+            return False
+        self.background.begin(self._again(kept), "sweep carried on")
+        return True
+
+    async def _again(self, kept: ChatRequest) -> None:
+        try:
+            body = json.loads(kept.body)
+            ask = FleetAsk.of(body["ask"])
+            spot = MessageTarget(str(body["channel"]), str(body["thread_ts"]))
+            run = await self.desk.prepared(ask)
+        except (ValueError, KeyError, TypeError, UsageError) as no:
+            self.context.log("sweep_unreadable", key=one_line(kept.key, 80), error=one_line(str(no)))
+            await self._done(kept.key)
+            return
+        self.context.log("sweep_carried_on", key=one_line(kept.key, 80))
+        self._begin(kept.key, ask, run, spot, str(body.get("by", "")))
+
+    async def _card_of(self, click: Click) -> tuple[str, MessageTarget]:
+        """Return the name and place of the clicked card. Raises: NothingProposed for a copy of it."""
+        place = await self.poster.place(click.block) if click.block.startswith(OF_FLEET) else None
+        if place is None or (place.channel, place.ts) != (click.channel, click.ts) or click.block in self._running:
+            raise NothingProposed("This is not the card that asked, or it has been answered.")
+        return click.block, MessageTarget(click.channel, click.thread)
+
+    async def propose(self, ask: FleetAsk, key: str, spot: MessageTarget, by: str) -> None:
+        """Propose a wave, on a card that the whole channel sees; for very many nodes the person has to confirm first.
+
+        Raises: UsageError where a selector matches no node; LedgerError.
+        """
+        cures, run = self._cures, await self.desk.prepared(ask)
+        if len(run.nodes) <= MANY_CHECKS:
+            await cures.begin(CureRequest(ask.words, ask.causes, key, spot.channel, by), run.nodes)
+        else:
+            await self._confirm(ask, run, SECONDS_A_CHECK * len(run.nodes) / 10, key, spot, by)
+
+    @property
+    def _cures(self) -> Cures:
+        if self.cure is None:
+            raise UsageError("The bot does not know that button.")
+        return self.cure
+
+    @property
+    def _opener(self) -> CheckOpener:
+        if self.context.opener is None:
+            raise NothingProposed(UNKNOWN_BUTTON)
+        return self.context.opener
+
+    async def _confirm(
+        self, ask: FleetAsk, run: FleetRun, seconds: float, key: str, spot: MessageTarget, by: str
+    ) -> None:
+        """Ask whether so many nodes are meant."""
+        name = _named(spot, key)
+        await self._post(name, spot, slack_card.many_card(ask, len(run.nodes), seconds, name, by))
+
+    async def _post(self, name: str, spot: MessageTarget, message: Message) -> None:
+        """Post what does not change any more."""
+        await self.poster.enqueue(name, CARD, spot, message)
+        self.poster.finished(name)
+
+    async def _check(self, ask: FleetAsk, run: FleetRun, key: str, spot: MessageTarget, by: str) -> None:
+        await self._opener.begin(key, spot, by, f"check {ask.says}", [node.name for node in run.nodes])
+
+    async def _keep(self, name: str, ask: FleetAsk, spot: MessageTarget, by: str) -> None:
+        body = {"ask": ask.text, "channel": spot.channel, "thread_ts": spot.thread_ts, "by": by}
+        if ask.text:
+            with contextlib.suppress(LedgerError):  # a failure only means that a crash ends it
+                await self.context.chat_requests.keep(name, json.dumps(body))
+
+    def _begin(self, name: str, ask: FleetAsk, run: FleetRun, spot: MessageTarget, by: str) -> None:
+        stopped: list[str] = []
+        task = asyncio.create_task(self._sweep(name, ask, run, spot, by, stopped), name=f"sweep {name}")
+        self._running[name] = task, stopped
+        self.background.begin(self._until(name, task), f"sweep {name}")
+
+    async def _until(self, name: str, task: asyncio.Task[None]) -> None:
+        """Wait for a sweep; if this is cancelled first, the bot is stopping, and the next run continues it."""
+        try:
+            while not (await asyncio.wait({task}, timeout=self.looks_every))[0]:
+                if await self._is_stopped_elsewhere(name):
+                    self._stop_here(name)
+        finally:
+            self._running.pop(name, None)
+            if not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+            elif not task.cancelled() and (error := task.exception()) is not None:
+                self.context.log("sweep_failed", card=name, error=repr(error))
+
+    async def _sweep(
+        self, name: str, ask: FleetAsk, run: FleetRun, spot: MessageTarget, by: str, stopped: list[str]
+    ) -> None:
+        if not await self.poster.adopt(name, spot):
+            # Stored, so that the card is found again after a restart; updates until the end are progress.
+            await self.poster.enqueue(name, CARD, spot, slack_card.running_card(ask, run.report, name, by))
+
+        def heard(_: NodeAnswer) -> None:
+            self.poster.show(name, spot, lambda: slack_card.running_card(ask, run.report, name, by))
+
+        ended = ""
+        try:
+            await self.desk.run(run, heard)
+        except asyncio.CancelledError:
+            if not stopped:
+                raise  # the bot is stopping
+            ended = stopped[0]
+        except UsageError as no:
+            ended = str(no)
+        self.context.log("swept", sweep=ask.says, kind="asked", **run.report.figures)
+        card = slack_card.report_card(ask, run.report, by, ended, self.desk.cured if self.cure is not None else ())
+        await self._post(name, spot, card)
+        await self._done(name)
+
+    async def _compare(self, ask: FleetAsk, key: str, spot: MessageTarget) -> None:
+        name = _named(spot, f"diff {key}")
+        try:
+            message = slack_card.comparison_message(await self.desk.compared(ask))
+        except UsageError as no:
+            message = slack_card.broken_off_card(ask, str(no), "")
+        await self._post(name, spot, message)
+
+    async def _stop(self, name: str, person: Person) -> None:
+        """Stop a sweep here, or tell the program that runs it to stop. Raises: NothingProposed, LedgerError."""
+        if not self._stop_here(name):
+            if not (name.startswith(OF_FLEET) and await self.context.chat_requests.is_open(name)):
+                raise NothingProposed("That is no longer running.")
+            await self.context.chat_requests.keep(_stop_of(name))
+        self.context.log("sweep_stopped", card=one_line(name, 80), by=person.by)
+
+    def _stop_here(self, name: str) -> bool:
+        running = self._running.get(name)
+        if running is None:
+            return False
+        task, stopped = running
+        if not stopped:
+            stopped.append(STOPPED)
+            task.cancel()
+        return True
+
+    async def _is_stopped_elsewhere(self, name: str) -> bool:
+        with contextlib.suppress(LedgerError):
+            return await self.context.chat_requests.is_open(_stop_of(name))
+        return False
+
+    async def _done(self, name: str) -> None:
+        with contextlib.suppress(LedgerError):
+            await self.context.chat_requests.done(name)
+            await self.context.chat_requests.done(_stop_of(name))
+
+
+def _stop_of(name: str) -> str:
+    """The request to stop a sweep, which the program that runs it reads."""
+    return f"{slack_card.STOP} {name}"
+
+
+def _named(spot: MessageTarget, key: str) -> str:
+    """The name of a sweep's card: the same for every delivery of a request."""
+    return OF_FLEET + hashlib.sha256(request_id(spot.channel, spot.thread_ts, key).encode()).hexdigest()[:24]

@@ -1,0 +1,283 @@
+"""Scheduled sweeps: what is new since the last digest, when to post it, and what runs them while the bot serves."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias
+
+from bot.causes import CAUSES
+from bot.domain.chat_request import ChatRequests
+from bot.domain.contracts import Clock, Log
+from bot.domain.duration import span
+from bot.domain.errors import LedgerError, UsageError
+from bot.domain.growth import CountSample, Growth, Readings, growth
+from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.playbook import Playbook
+from bot.domain.safe_text import listed, one_line
+from bot.extras.fleet.ask import FleetAsk
+from bot.extras.fleet.report import FleetReport, headline
+from bot.extras.fleet.runner import FleetRunner
+from bot.extras.fleet.settings import SweepSettings
+from bot.extras.fleet.store import SweepStore
+from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome, Sweep
+from bot.surfaces.slack.message import TEXT, Block, Message, bullets, clipped, escaped, footnote, header, paragraph
+from bot.surfaces.view.growth_words import harm_words, sparkline
+
+NEAR = timedelta(days=7)  # harm that is farther away is not reported
+URGENT = timedelta(hours=12)  # harm this near is posted in quiet hours too
+NEARER = 2  # posted again once the time left is the last posted time divided by this
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledSweep:
+    """A [[sweep]]: what is asked how often, where its digest goes, and its quiet hours (minutes of the day, UTC)."""
+
+    name: str
+    every: timedelta
+    ask: FleetAsk
+    channel: str
+    quiet: tuple[tuple[int, int], ...] = ()
+
+    def is_quiet(self, now: datetime) -> bool:
+        """True in quiet hours, when only urgent news is posted."""
+        minute = now.hour * 60 + now.minute
+        return any(
+            begin <= minute < end if begin <= end else (minute >= begin or minute < end) for begin, end in self.quiet
+        )
+
+    def slot(self, now: datetime) -> int:
+        """The number of the sweep that is due; the same for every program that shares the database."""
+        return int(now.timestamp() // self.every.total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
+class SweepTold:
+    """What was posted last: the nodes of each cause, and by `NODE CAUSE` the time that was left until harm."""
+
+    nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    harm_in: Mapping[str, timedelta] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A sweep compared with the last digest that was posted.
+
+    Shape: `new` and `gone` are nodes by cause; a node that did not answer is neither. `nearer` are nodes nearer
+    to harm, the nearest first. `told` replaces the stored digest once this is posted.
+    """
+
+    report: FleetReport
+    new: Mapping[str, tuple[str, ...]]
+    gone: Mapping[str, tuple[str, ...]]
+    nearer: tuple[tuple[str, Growth], ...]
+    told: SweepTold
+
+    @property
+    def is_news(self) -> bool:
+        """True if it should be posted: recovered nodes alone are no reason."""
+        return bool(self.new or self.nearer)
+
+    @property
+    def is_urgent(self) -> bool:
+        """True if harm is hours away, or there already."""
+        return any(
+            growth.is_harmful or (growth.harm_in is not None and growth.harm_in[1] < URGENT)
+            for _, growth in self.nearer
+        )
+
+
+def digest(before: SweepTold, report: FleetReport, growths: Mapping[tuple[str, str], Growth]) -> Digest:
+    """Compare a sweep with what was posted last; `growths` are by node and cause."""
+    silent = {answer.node for answer in report.answers if answer.outcome is NodeOutcome.UNREACHABLE}
+    silent |= {node for node in report.labels if node not in {answer.node for answer in report.answers}}
+    new: dict[str, tuple[str, ...]] = {}
+    gone: dict[str, tuple[str, ...]] = {}
+    nodes: dict[str, tuple[str, ...]] = {}
+    for count in report.causes:
+        earlier, open_ = before.nodes.get(count.cause, ()), {*count.undecided, *silent}
+        if outcome := tuple(node for node in count.nodes if node not in earlier):
+            new[count.cause] = outcome
+        if left := tuple(node for node in earlier if node not in count.nodes and node not in open_):
+            gone[count.cause] = left
+        # A node that did not answer has not recovered: it is not new when it answers again.
+        nodes[count.cause] = (*count.nodes, *(node for node in earlier if node in open_ and node not in count.nodes))
+    nearer: list[tuple[timedelta, str, Growth]] = []
+    harm_in: dict[str, timedelta] = {
+        key: left for key, left in before.harm_in.items() if key.partition(" ")[0] in silent
+    }
+    for (node, cause), trend in growths.items():
+        left_now = timedelta(0) if trend.is_harmful else trend.harm_in[1] if trend.harm_in is not None else None
+        if left_now is None or left_now > NEAR:
+            continue
+        key = f"{node} {cause}"
+        earlier_left = before.harm_in.get(key)
+        if earlier_left is None or left_now * NEARER <= earlier_left != timedelta(0):
+            nearer.append((left_now, node, trend))
+            harm_in[key] = left_now
+        else:
+            harm_in[key] = earlier_left
+    nearer.sort(key=lambda each: each[:2])
+    return Digest(report, new, gone, tuple((node, growth) for _, node, growth in nearer), SweepTold(nodes, harm_in))
+
+
+# --- running them: each by a single program at a time, and posted if there is news
+
+
+LOOKS_EVERY = 10.0  # seconds between looks for due sweeps
+Tells: TypeAlias = Callable[[str, ScheduledSweep, Digest], Awaitable[None]]
+
+
+def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[ScheduledSweep, ...]:
+    """Return the sweeps that the settings name.
+
+    Raises: UsageError where a selector is meaningless, or the playbook does not weigh a cause.
+    """
+    found = []
+    for number, said in enumerate(settings, 1):
+        try:
+            ask = FleetAsk.typed([*said.select, *(word for cause in said.cause for word in ("--cause", cause))])
+            Sweep.of(playbook, ask.causes)
+        except UsageError as no:
+            raise UsageError(f"[[sweep]] {number} in zombie.toml: {no.sentence}", no.try_next) from no
+        name = hashlib.sha256(json.dumps([ask.text, said.channel]).encode()).hexdigest()[:16]
+        found.append(ScheduledSweep(name, said.every, ask, said.channel, said.quiet))
+    return tuple(found)
+
+
+@dataclass(slots=True, eq=False)
+class Sweeps:
+    """Runs due sweeps.
+
+    Shape: a sweep's slot is a chat request, which only one live program can take; those of a dead program are redone.
+    `tells` posts a digest in its channel, once for each key.
+    """
+
+    sweeps: Sequence[ScheduledSweep]
+    desk: FleetRunner
+    chat_requests: ChatRequests
+    readings: Readings
+    store: SweepStore
+    tells: Tells
+    now: Clock
+    log: Log
+    _running: asyncio.Task[None] | None = field(default=None, init=False)
+
+    @property
+    def posts(self) -> Sequence[tuple[str, Any]]:
+        """None: nobody posts to them."""
+        return ()
+
+    async def start(self) -> None:
+        """Begin to run due sweeps."""
+        self._running = asyncio.create_task(self._run(), name="scheduled sweeps")
+
+    async def stop(self) -> None:
+        """End; the next program runs a sweep anew that has not ended."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            await self.due()
+            await asyncio.sleep(LOOKS_EVERY)
+
+    async def due(self) -> None:
+        """Run each due sweep that no other program runs or ran."""
+        for sweep in self.sweeps:
+            key = f"sweep-{sweep.name}-{sweep.slot(self.now())}"
+            try:
+                if await self.chat_requests.keep(key):
+                    await self._swept(sweep, key)
+                    await self.chat_requests.done(key)
+            except LedgerError as no:
+                self.log("ledger_unavailable", error=str(no))
+
+    async def _swept(self, sweep: ScheduledSweep, key: str) -> None:
+        try:
+            run = await self.desk.prepared(sweep.ask)
+        except UsageError as no:
+            self.log("sweep_failed", sweep=sweep.ask.says, error=str(no))
+            return
+        try:
+            await self.desk.run(run, lambda answer: None)
+        except UsageError as no:  # of some nodes: what the others said is no less worth a warning
+            self.log("sweep_failed", sweep=sweep.ask.says, error=str(no))
+            if not run.answers:
+                return
+        found = digest(_of(await self.store.told(sweep.name)), run.report, await self._growths(run.answers))
+        is_told = found.is_news and (found.is_urgent or not sweep.is_quiet(self.now()))
+        self.log(
+            "swept",
+            sweep=sweep.ask.says,
+            kind="scheduled",
+            **found.report.figures,
+            new=sum(map(len, found.new.values())),
+            nearer=len(found.nearer),
+            told=is_told,
+        )
+        if is_told:
+            await self.tells(key, sweep, found)
+        if is_told or not found.is_news:  # in quiet hours news waits
+            await self.store.tell(sweep.name, json.dumps(plain(found.told)))
+
+    async def _growths(self, answers: Sequence[NodeAnswer]) -> Mapping[tuple[str, str], Growth]:
+        found: dict[tuple[str, str], Growth] = {}
+        at: datetime = self.now()
+        for answer in answers:
+            for counted in answer.counted:
+                cause = CAUSES.get(counted.cause)
+                if cause is None or cause.grows is None:
+                    continue
+                await self.readings.keep(answer.node, counted.cause, CountSample(at, counted.value, counted.boot))
+                looks = await self.readings.looks(answer.node, counted.cause)
+                if (trend := growth(counted.cause, cause.grows, looks, counted.harm)) is not None:
+                    found[answer.node, counted.cause] = trend
+        return found
+
+
+def _of(text: str) -> SweepTold:
+    try:
+        return read(SweepTold, json.loads(text)) if text else SweepTold()
+    except (ValueError, NotOfForm, RecursionError):
+        return SweepTold()
+
+
+# --- the message
+
+
+SAID = 400
+MOST = 10  # of a list
+NAMED = 8  # nodes by name
+
+
+def digest_card(sweep: ScheduledSweep, digest: Digest) -> Message:
+    """Return the message: it asks for nothing, `/zombie check NODE` gives the verdict."""
+    new = sum(len(nodes) for nodes in digest.new.values())
+    parts = [f"{new} new" if new else "", f"{len(digest.nearer)} nearer to harm" if digest.nearer else ""]
+    title = f"Sweep of {one_line(' '.join(sweep.ask.words), 60)}: {', '.join(filter(None, parts)) or 'nothing new'}"
+    blocks: list[Block] = [header(title), paragraph(clipped(f"{headline(digest.report)}.", SAID))]
+    if digest.nearer:
+        near = [(node, f"{sparkline(growth, 16)} {harm_words(growth)}") for node, growth in digest.nearer[:MOST]]
+        blocks.append(bullets([(one_line(node, 60), clipped(words, SAID)) for node, words in near]))
+    rows = [(f"new: {cause}", _named(nodes)) for cause, nodes in digest.new.items()]
+    rows += [(f"gone: {cause}", _named(nodes)) for cause, nodes in digest.gone.items()]
+    if rows:
+        blocks.append(bullets([(about, clipped(words, SAID)) for about, words in rows[:MOST]]))
+    blocks.append(
+        footnote(
+            f"Every {span(sweep.every)}: zombie fleet {one_line(sweep.ask.says, 200)}. A single look finds what is "
+            "possible; /zombie check NODE gives the verdict."
+        )
+    )
+    says = [f"{node}: {harm_words(growth)}" for node, growth in digest.nearer[:3]]
+    return Message(clipped(escaped(" ".join([f"{title}.", *says])), TEXT), tuple(blocks))
+
+
+def _named(nodes: tuple[str, ...]) -> str:
+    return listed([one_line(node, 60) for node in nodes], NAMED)

@@ -1,0 +1,79 @@
+"""`zombie mark`: say whether the verdict of a closed incident was right."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from bot.commands import approvals, options
+from bot.domain.errors import Refused
+
+_EXAMPLES = """examples:
+  zombie mark 7k3m9x2qpv right
+  zombie mark 7k3m9x2qpv wrong      then keep it as a test: zombie playbooks keep 7k3m9x2qpv --dir DIR --expect CAUSE
+  zombie playbooks stats            how often each cause was right
+
+exit status:
+  0  it is on record; the cause's score is on stdout
+  1  refused (the refusal's name is on stderr): it is not closed, has no verdict, or you marked too many lately
+  2  the command line is wrong, or there is no such incident
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "mark",
+        "say whether the verdict of a closed incident was right",
+        "Record whether a verdict was right, like the two buttons on a closed card. Each person has a single mark for "
+        "an incident: a later mark replaces it. Where three people who may approve (or all, if they are fewer) last "
+        "said wrong, and fewer than 80 % of them right, the cause is still diagnosed, but offers no plan until one who "
+        "may approve has looked at it (zombie playbooks looked-at). Where [policy] names approvers, a mark counts if "
+        "terminal_approvers names your login.",
+        _EXAMPLES,
+    )
+    parser.add_argument("id", metavar="ID", help="the incident's id, or the beginning of it")
+    parser.add_argument("said", choices=("right", "wrong"), metavar="right|wrong", help="what the verdict was")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status.
+
+    Raises: UnknownIncident, UsageError when no id, or several, begin like this; LedgerUnavailable.
+    """
+    from bot.app.parts import now
+    from bot.app.policy_settings import rules_of_acting
+    from bot.commands import record
+    from bot.commands.login import terminal_user
+    from bot.domain.safe_text import one_line
+    from bot.extras.marks.marker import VerdictMarker
+    from bot.extras.marks.store import Marks
+    from bot.ledger import on_threads
+    from bot.response.record import IncidentRecord
+
+    by = terminal_user(arguments.environ)
+    policy = rules_of_acting(options.settings(arguments))
+    incident_id = record.whole_id(arguments.environ, arguments.id)
+    with record.stores(arguments.environ) as stores:
+        incident = asyncio.run(IncidentRecord(stores.ledger).find(incident_id))
+        marker = VerdictMarker(policy, on_threads(Marks(stores.database), stores.threads), now)
+        try:
+            done = asyncio.run(
+                marker.mark(incident, arguments.said == "right", by, os_user=by.removeprefix("terminal:"))
+            )
+        except Refused as no:
+            return approvals.say_refused(no)
+    score = done.score
+    print(
+        f"{'On record' if done.is_new else 'You said so already'}: the verdict on {one_line(incident.node, 80)} was "
+        f"{arguments.said}. {one_line(score.cause, 80)}: {score.right} of {score.right + score.wrong} right."
+    )
+    if not done.counts:
+        print(f"It does not count: [policy] terminal_approvers does not name {by.removeprefix('terminal:')}.")
+    if score.doubt:
+        print(one_line(score.doubt, 400))
+    return 0

@@ -1,0 +1,48 @@
+"""`zombie playbooks looked-at`: say that a cause in doubt was looked at."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+
+from bot.commands import approvals, options
+from bot.domain.errors import Refused, UsageError
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb to `zombie playbooks`."""
+    looked = options.verbs_of(commands, "playbooks").add_parser(
+        "looked-at", help="say that a cause in doubt was looked at; its plans are offered again"
+    )
+    looked.add_argument("cause", metavar="CAUSE", help="the cause, as zombie playbooks stats names it")
+    looked.add_argument("--reason", metavar="TEXT", help="what was found or changed, for the record")
+    options.add_files(looked)
+    looked.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Record that a cause in doubt was looked at.
+
+    Raises: UsageError without a reason; LedgerUnavailable when there is no record.
+    """
+    from bot.app.parts import now
+    from bot.app.policy_settings import rules_of_acting
+    from bot.commands import record
+    from bot.commands.login import terminal_user
+    from bot.extras.marks.marker import VerdictMarker
+    from bot.extras.marks.store import Marks
+    from bot.ledger import on_threads
+
+    if not (arguments.reason or "").strip():
+        raise UsageError("What was found? It goes on record.", "zombie playbooks looked-at CAUSE --reason TEXT")
+    by = terminal_user(arguments.environ)
+    policy = rules_of_acting(options.settings(arguments))
+    with record.stores(arguments.environ) as stores:
+        marker = VerdictMarker(policy, on_threads(Marks(stores.database), stores.threads), now)
+        try:
+            was = asyncio.run(marker.look(arguments.cause, arguments.reason, by, by.removeprefix("terminal:")))
+        except Refused as no:
+            return approvals.say_refused(no)
+    said = f"{was.against} of {was.voices} people who may approve said that {was.cause} was wrong."
+    print(f"{said} Counting starts again; its plans are offered again.")
+    return 0

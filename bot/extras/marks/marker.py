@@ -1,0 +1,116 @@
+"""Records whether people say that a verdict was right, and that a person looked at a cause in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Protocol
+
+from bot.domain.allowance import Allowance
+from bot.domain.contracts import Clock
+from bot.domain.duration import span
+from bot.domain.entry import Entry
+from bot.domain.errors import NothingToMark, TooManyRequests
+from bot.domain.incident import Incident
+from bot.domain.policy import Approval, Policy
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Status, Verdict
+from bot.extras.marks.marks import CauseLookedAt, Score, VerdictMarked, named, score_of
+from bot.response.decision.guards import is_named
+
+PER_PERSON = Allowance(30, timedelta(minutes=10))
+
+
+class MarkLedger(Protocol):
+    """The marks on record; `store.py` implements it. Raises: every method raises LedgerUnavailable."""
+
+    async def read(self) -> tuple[Entry, ...]:
+        """Return every mark and every look at a cause, oldest first."""
+
+    async def append(self, event: VerdictMarked | CauseLookedAt, by: str) -> Entry:
+        """Append it and return its entry; for a mark that says nothing new, the entry that said so before."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkResult:
+    """What stands on record after a mark: whether that is new, whether it counts, and the cause's score."""
+
+    mark: VerdictMarked
+    is_new: bool
+    score: Score
+    counts: bool = True
+
+
+def has_said(verdict: Verdict) -> bool:
+    """True for a verdict that can be right or wrong: the node was reached."""
+    return verdict.status is not Status.UNREACHABLE
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictMarker:
+    """Takes marks. The surface has checked before whether the person may mark."""
+
+    policy: Policy
+    marks: MarkLedger
+    clock: Clock
+
+    async def mark(
+        self,
+        incident: Incident,
+        right: bool,
+        by: str,
+        *,
+        request: str = "",
+        os_user: str = "",
+        groups: Collection[str] = (),
+    ) -> MarkResult:
+        """Record whether the verdict of a closed incident was right.
+
+        Shape: a person has one mark for each incident: the later mark replaces the earlier. A repeated `request` and a
+        repeated mark add nothing. `groups` are those that the person is in now.
+        Raises: NothingToMark while it is not closed, or has no verdict; TooManyRequests; LedgerError.
+        """
+        event = self._event(incident, right, request, os_user)
+        event = replace(event, groups=tuple(sorted(self.policy.approver_groups.intersection(groups))))
+        before = await self.marks.read()
+        self._is_in_time(before, by)
+        entry = await self.marks.append(event, by)
+        is_new = all(entry.seq != earlier.seq for earlier in before)
+        score = score_of(await self.marks.read(), event.cause, self.policy)
+        return MarkResult(event, is_new, score, bool(self.policy.counted(by)))
+
+    async def look(self, cause: str, reason: str, by: str, os_user: str = "") -> Score:
+        """Record that a person looked at a cause in doubt, and return the score that this resets.
+
+        Raises: NotAnApprover for who may not approve; NothingToMark where it is not in doubt; LedgerError.
+        """
+        is_named(self.policy, Approval(by, reason, os_user=os_user))
+        score = score_of(await self.marks.read(), cause, self.policy)
+        if not score.in_doubt:
+            words = f"{score.against} wrong among {score.voices} since the last look; it takes {score.needed}"
+            raise NothingToMark(
+                f"{one_line(cause, 60)} is not in doubt: the latest words of people who may approve are {words}.",
+                "zombie playbooks stats",
+            )
+        await self.marks.append(CauseLookedAt(cause, one_line(reason.strip(), 500), os_user), by)
+        return score
+
+    def _event(self, incident: Incident, right: bool, request: str, os_user: str) -> VerdictMarked:
+        verdict = incident.verdict
+        if not incident.ended:
+            raise NothingToMark("It is not over yet.", "Mark it once the card is closed.")
+        if verdict is None or not has_said(verdict):
+            raise NothingToMark("The node was not reached, so there is no verdict to mark.")
+        kept = incident.triage.case if incident.triage is not None else ""
+        return VerdictMarked(incident.id, named(verdict), right, incident.node, kept, request[:200], os_user)
+
+    def _is_in_time(self, marks: tuple[Entry, ...], by: str) -> None:
+        """Count by the record, so that it holds in all programs and after a restart. Raises: TooManyRequests."""
+        person, kind = self.policy.person, VerdictMarked.__name__
+        own = [entry for entry in marks if entry.kind == kind and person(entry.by) == person(by)]
+        if len(own) >= PER_PERSON.most and self.clock() - own[-PER_PERSON.most].at < PER_PERSON.within:
+            raise TooManyRequests(
+                f"You marked {PER_PERSON.most} verdicts within {span(PER_PERSON.within)}, which is the limit.",
+                "Mark this verdict later.",
+            )

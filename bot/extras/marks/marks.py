@@ -1,0 +1,211 @@
+"""Was a verdict right? People's marks on closed incidents, counted by cause; and when a cause is in doubt.
+
+They are entries of `house`. A field added later has a default, so that older entries can still be read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bot.domain.entry import Entry, OwnEvent, event_of
+from bot.domain.errors import UnreadableEntry
+from bot.domain.policy import Policy
+from bot.domain.verdict import Verdict
+
+ENOUGH = 3  # people; fewer may be one person's mistake, or one stolen login
+TRUSTED = 0.8  # the share of people who say right below which a cause offers no plans
+_NOBODY = Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictMarked(OwnEvent):
+    """A person said whether the verdict of a closed incident was right; a later mark of theirs replaces this.
+
+    Shape: `cause` is the verdict's, or its status if it has no cause. `case` is the content hash of what the node said,
+    if that is kept. `request` is the request's id, so that a repeated delivery adds nothing; `os_user` is the login
+    that typed the command. `groups` are the person's groups at that moment that may approve.
+    """
+
+    incident: str
+    cause: str
+    right: bool
+    node: str = ""
+    case: str = ""
+    request: str = ""
+    os_user: str = ""
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CauseLookedAt(OwnEvent):
+    """A person looked at a cause in doubt: its plans are offered again, and marks are counted from zero."""
+
+    cause: str
+    reason: str
+    os_user: str = ""
+
+
+KINDS: Mapping[str, type[Any]] = {event.__name__: event for event in (VerdictMarked, CauseLookedAt)}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A person's present mark on a verdict.
+
+    Shape: `seq` is the number of its entry. `person` is the one name that they count under; `may_approve` says whether
+    they may approve by the policy.
+    """
+
+    incident: str
+    cause: str
+    right: bool
+    by: str
+    at: datetime
+    seq: int
+    case: str = ""
+    person: str = ""
+    may_approve: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How often verdicts of a cause were marked right and wrong.
+
+    Shape: `right` and `wrong` count the marks since somebody last looked at the cause (`looked_at`, None for never);
+    `ever_right` and `ever_wrong` count all marks. `against` are the people who may approve whose latest word since then
+    is wrong, among `voices` of them with a latest word; `needed` is how many of them put it in doubt, 0 for nobody can.
+    """
+
+    cause: str
+    right: int = 0
+    wrong: int = 0
+    ever_right: int = 0
+    ever_wrong: int = 0
+    looked_at: datetime | None = None
+    against: int = 0
+    voices: int = 0
+    needed: int = 0
+
+    @property
+    def precision(self) -> float | None:
+        """The share of right verdicts since the last look at the cause; None without marks."""
+        marks = self.right + self.wrong
+        return self.right / marks if marks else None
+
+    @property
+    def in_doubt(self) -> bool:
+        """True when so many people who may approve say wrong that its plans are no longer offered.
+
+        Example:
+        >>> Score("io-stall", against=3, voices=14, needed=3).in_doubt
+        True
+        >>> Score("io-stall", against=3, voices=15, needed=3).in_doubt
+        False
+        >>> Score("io-stall", wrong=99, against=2, voices=2, needed=3).in_doubt
+        False
+        """
+        is_heard = self.needed > 0 and self.against >= self.needed
+        return is_heard and self.voices - self.against < TRUSTED * self.voices
+
+    @property
+    def doubt(self) -> str:
+        """Why its plans are not offered, and what would change that; empty if they are offered."""
+        if not self.in_doubt:
+            return ""
+        return (
+            f"{self.cause} was wrong by the latest word of {self.against} of {self.voices} people who may approve: "
+            f"it offers nothing until one who may approve has looked at it "
+            f"(zombie playbooks looked-at {self.cause} --reason TEXT)."
+        )
+
+
+def named(verdict: Verdict) -> str:
+    """Return the name a verdict is counted under: its cause, or its status if it has no cause."""
+    return verdict.cause or verdict.status.value
+
+
+def marks_of(entries: Iterable[Entry], policy: Policy = _NOBODY) -> tuple[Mark, ...]:
+    """Return each person's present mark on each verdict, oldest first; a later mark replaces an earlier mark.
+
+    Nobody counts twice under two names, and whom the policy does not count is left out.
+    """
+    found: dict[tuple[str, str], Mark] = {}
+    for entry, event in _told(entries):
+        if isinstance(event, VerdictMarked) and (person := policy.counted(entry.by)):
+            key = event.incident, person
+            found.pop(key, None)  # so that it moves to its latest position
+            may = policy.may_approve(entry.by, event.groups)
+            found[key] = Mark(
+                event.incident, event.cause, event.right, entry.by, entry.at, entry.seq, event.case, person, may
+            )
+    return tuple(found.values())
+
+
+def uncounted(entries: Iterable[Entry], policy: Policy) -> int:
+    """Return how many words on verdicts stand on record and do not count."""
+    marked = {(event.incident, entry.by) for entry, event in _told(entries) if isinstance(event, VerdictMarked)}
+    return sum(not policy.counted(by) for _, by in marked)
+
+
+def scores(entries: Sequence[Entry], policy: Policy = _NOBODY) -> tuple[Score, ...]:
+    """Return the score of every cause that was marked or looked at, sorted by name."""
+    looked = {
+        event.cause: entry for entry, event in _told(entries) if isinstance(event, CauseLookedAt)
+    }  # the latest entry stays
+    found: dict[str, list[Mark]] = {cause: [] for cause in looked}
+    for mark in marks_of(entries, policy):
+        found.setdefault(mark.cause, []).append(mark)
+    return tuple(_score(cause, marks, looked.get(cause), policy) for cause, marks in sorted(found.items()))
+
+
+def score_of(entries: Sequence[Entry], cause: str, policy: Policy = _NOBODY) -> Score:
+    """Return the score of a cause."""
+    return next((score for score in scores(entries, policy) if score.cause == cause), Score(cause))
+
+
+def said_before(entries: Sequence[Entry], event: VerdictMarked, by: str) -> Entry | None:
+    """Return the earlier entry that makes a mark redundant: of the same request, or the same mark of the same person.
+
+    Shape: one who is in other groups now may count now, so the same mark says something new. A request that is
+    delivered again adds nothing, whatever the person marked in between.
+    """
+    last: Entry | None = None
+    for entry, earlier in _told(entry for entry in entries if entry.by == by):
+        if not isinstance(earlier, VerdictMarked):
+            continue
+        if event.request and earlier.request == event.request:
+            return entry
+        if earlier.incident == event.incident:
+            says = (earlier.right, earlier.cause, earlier.groups)
+            last = entry if says == (event.right, event.cause, event.groups) else None
+    return last
+
+
+def _score(cause: str, marks: Sequence[Mark], looked: Entry | None, policy: Policy) -> Score:
+    late = [mark for mark in marks if looked is None or mark.seq > looked.seq]
+    right, ever = sum(mark.right for mark in late), sum(mark.right for mark in marks)
+    latest = {mark.person: mark for mark in late}
+    words = [mark.right for mark in latest.values() if mark.may_approve]
+    several = policy.most_approvers
+    return Score(
+        cause,
+        right,
+        len(late) - right,
+        ever,
+        len(marks) - ever,
+        looked.at if looked is not None else None,
+        against=len(words) - sum(words),
+        voices=len(words),
+        needed=ENOUGH if several is None else min(ENOUGH, several),
+    )
+
+
+def _told(entries: Iterable[Entry]) -> Iterator[tuple[Entry, object]]:
+    for entry in entries:
+        if entry.kind in KINDS:
+            with contextlib.suppress(UnreadableEntry):  # a newer program wrote it
+                yield entry, event_of(entry.kind, entry.body, events=KINDS)

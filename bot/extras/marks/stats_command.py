@@ -1,0 +1,38 @@
+"""`zombie playbooks stats`: how often each cause's verdicts were right, as people marked them."""
+
+from __future__ import annotations
+
+import argparse
+
+from bot.commands import options
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb to `zombie playbooks`."""
+    stats = options.verbs_of(commands, "playbooks").add_parser(
+        "stats", help="how often each cause was right, as people marked its verdicts"
+    )
+    stats.add_argument("--json", action="store_true", help="print it as JSON")
+    options.add_files(stats)
+    stats.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print how often each cause was right.
+
+    Raises: LedgerUnavailable when the record cannot be read.
+    """
+    from bot.app.policy_settings import rules_of_acting
+    from bot.commands import record
+    from bot.extras.marks.marks import scores, uncounted
+    from bot.extras.marks.stats import stats_document, stats_text
+    from bot.extras.marks.store import Marks
+
+    policy = rules_of_acting(options.settings(arguments))
+    with record.if_there(arguments.environ) as database:
+        entries = Marks(database).read() if database is not None else ()
+    found, others = scores(entries, policy), uncounted(entries, policy)
+    print(
+        stats_document(found, others) + "\n" if arguments.json else stats_text(found, others, options.width()), end=""
+    )
+    return 0

@@ -1,0 +1,87 @@
+"""Marks in the ledger: entries of `house`, each written once; the doubts and the gauges that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from bot.app.policy_settings import rules_of_acting
+from bot.domain.claim import Doubts
+from bot.domain.contracts import Clock
+from bot.domain.entry import Entry, instant_text, is_who
+from bot.domain.house_events import HOUSE
+from bot.domain.policy import Policy
+from bot.extras.marks.marks import KINDS, CauseLookedAt, VerdictMarked, said_before, score_of, scores
+from bot.ledger.database import Database
+from bot.ledger.entries import HouseEntries, append_entry
+
+if TYPE_CHECKING:
+    from bot.app.bot import Bot
+
+
+class Marks:
+    """Reads and appends marks. Each method is a blocking transaction.
+
+    Shape: `time` replaces the database's clock in tests.
+    """
+
+    def __init__(self, database: Database, time: Clock | None = None) -> None:
+        self._database = database
+        self._time = time
+        self._marks = HouseEntries(tuple(KINDS))
+
+    def read(self) -> tuple[Entry, ...]:
+        """Return every entry that says whether a verdict was right, or that a cause was looked at, the oldest first."""
+        with self._database.reading() as connection:
+            return self._marks.read(connection)
+
+    def append(self, event: VerdictMarked | CauseLookedAt, by: str) -> Entry:
+        """Append it and return its entry; for a mark that says nothing new, return the entry that said so before."""
+        if not is_who(by):
+            raise ValueError(f"{by!r} cannot be the author of an entry")
+        with self._database.writing() as connection:
+            if isinstance(event, VerdictMarked) and (said := said_before(self._marks.read(connection), event, by)):
+                return said
+            now = instant_text(self._time()) if self._time is not None else self._database.now(connection)
+            return append_entry(connection, HOUSE, None, event, by, now)
+
+
+class MarkDoubts:
+    """Says of a record, as it stands, which causes offer no plans."""
+
+    def __init__(self) -> None:
+        self._marks = HouseEntries(tuple(KINDS))
+
+    def __call__(self, connection: Connection, /) -> Doubts:
+        """Return why the plans of a cause are not offered, by a policy."""
+        marks = self._marks.read(connection)
+        return lambda policy, cause: score_of(marks, cause, policy).doubt
+
+
+class MarkCounts:
+    """How often the verdicts of each cause were right; a person under two names counts once."""
+
+    gauges: Mapping[str, tuple[str, tuple[str, ...]]] = {
+        "zombie_verdict_marks": ("Verdicts as people marked them, by cause.", ("cause", "said")),
+        "zombie_cause_in_doubt": ("1 for a cause marked wrong too often to offer a plan.", ("cause",)),
+    }
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._marks = HouseEntries(tuple(KINDS))
+
+    def read(self, connection: Connection, /) -> Mapping[str, Mapping[tuple[str, ...], float]]:
+        """Return the present values by gauge and labels."""
+        said: dict[tuple[str, ...], float] = {}
+        doubted: dict[tuple[str, ...], float] = {}
+        for score in scores(self._marks.read(connection), self._policy):
+            said |= {(score.cause, "right"): score.right, (score.cause, "wrong"): score.wrong}
+            doubted[(score.cause,)] = score.in_doubt
+        return {"zombie_verdict_marks": said, "zombie_cause_in_doubt": doubted}
+
+
+def counts(bot: Bot) -> MarkCounts:
+    """Return what is counted for `/metrics`."""
+    return MarkCounts(rules_of_acting(bot.settings))

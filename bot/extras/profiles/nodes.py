@@ -1,0 +1,145 @@
+"""Profiles of nodes, for the terminal: captured at the same time, read as they arrive, a document for each."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.app.parts import nonce, ssh_scripts
+from bot.domain.errors import CannotRead, StoodStill, Unreachable, UsageError, ZombieError
+from bot.domain.node import Node
+from bot.extras.profiles.perf_command import CaptureRequest
+from bot.extras.profiles.profile import Profile
+from bot.extras.profiles.profiler import Captured, Profiler, profiled
+from bot.extras.profiles.selection import Selection
+from bot.extras.profiles.words import says
+
+EXIT_UNREAD, EXIT_UNREACHABLE = 3, 4
+
+
+@dataclass(frozen=True, slots=True)
+class NodeProfile:
+    """The result of profiling a node: a capture and its profile, or why there is none."""
+
+    node: str
+    captured: Captured | None = None
+    profile: Profile | None = None
+    why: ZombieError | None = None
+    kept: Path | None = None
+
+    @property
+    def exit_status(self) -> int:
+        """0 for a whole profile that names a function, 3 where something is unread, 4 for an unreachable node."""
+        if self._is_unreachable:
+            return EXIT_UNREACHABLE
+        if self.captured is None or self.profile is None or self.captured.incomplete:
+            return EXIT_UNREAD
+        return EXIT_UNREAD if says(self.captured, self.profile).unread else 0
+
+    @property
+    def _is_unreachable(self) -> bool:
+        return isinstance(self.why, Unreachable) and not isinstance(self.why, StoodStill)
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON values: `node`, the profile's document, and how it was captured."""
+        body: dict[str, Any] = {"node": self.node}
+        if self.why is not None:
+            kind = "unreachable" if self._is_unreachable else "unread"
+            return body | {"status": kind, "reason": self.why.sentence, "try": self.why.try_next}
+        assert self.captured is not None
+        assert self.profile is not None
+        said = says(self.captured, self.profile)
+        body |= self.profile.document()
+        return body | {
+            "status": "unread" if said.unread or self.captured.incomplete else "read",
+            "reason": said.unread or self.captured.incomplete,
+            "capture": _capture(self.captured),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Profiling:
+    """What a `profile` does. `kept_in` is a folder for each node's text, as gzip."""
+
+    request: CaptureRequest
+    selection: Selection
+    anyway: bool = False
+    parallel: int = 8
+    kept_in: Path | None = None
+
+
+async def profile_nodes(
+    nodes: Sequence[Node],
+    what: Profiling,
+    environment: Mapping[str, str],
+    heard: Callable[[NodeProfile], None],
+) -> list[NodeProfile]:
+    """Profile the nodes, a limited number at once; pass on each when done. Returns them in the order of the request.
+
+    Raises: UsageError (a missing key or known_hosts file, an unknown core) once all others are done.
+    """
+    gate, wrong = asyncio.Semaphore(what.parallel), list[UsageError]()
+    profiler = Profiler(ssh_scripts(environment), nonce)
+
+    async def profiled(node: Node) -> NodeProfile | None:
+        async with gate:
+            try:
+                found = await profile_node(profiler, node, what)
+            except UsageError as error:
+                wrong.append(error)
+                return None
+            heard(found)
+            return found
+
+    found = await asyncio.gather(*map(profiled, nodes))
+    if wrong:
+        raise wrong[0]
+    return [node for node in found if node is not None]
+
+
+async def profile_node(profiler: Profiler, node: Node, what: Profiling) -> NodeProfile:
+    """Profile a node.
+
+    Raises: UsageError when a key or known_hosts file is missing, or the selected core does not exist.
+    """
+    kept = None if what.kept_in is None else what.kept_in / f"{node.name}.perf.txt.gz"
+    with ExitStack() as opened:
+        copy = None if kept is None else opened.enter_context(gzip.open(kept, "wb", compresslevel=1))
+        try:
+            captured, profile = await profiled(
+                profiler,
+                node,
+                what.request,
+                what.selection,
+                copy=copy.write if copy is not None else None,
+                anyway=what.anyway,
+            )
+        except (CannotRead, Unreachable) as why:
+            if kept is not None and copy is not None and not copy.tell():
+                kept.unlink(missing_ok=True)  # an empty file would look like a profile
+            return NodeProfile(node.name, why=why)
+        return NodeProfile(node.name, captured, profile, kept=kept)
+
+
+def _capture(captured: Captured) -> dict[str, Any]:
+    end = captured.end
+    offset = end.kernel_log
+    return {
+        "event": captured.event,
+        "hertz": captured.request.hertz,
+        "asked_seconds": captured.request.seconds,
+        "kernel": captured.facts.text("kernel"),
+        "load_percent": round(captured.load_percent, 2),
+        "wall_minus_mono": end.wall_minus_mono,
+        "wall_error": round(end.wall_error, 3),
+        "kernel_log": None
+        if offset is None
+        else {"seconds": round(offset.seconds, 6), "error": round(offset.error, 6), "pairs": offset.pairs},
+        "incomplete": captured.incomplete,
+        "remarks": list(captured.remarks),
+    }

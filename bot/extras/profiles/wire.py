@@ -1,0 +1,180 @@
+"""Reads what a capture's script sends, as it arrives: facts, then gzip, then how it ended."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from bot.domain.clock_offset import ClockOffset, clock_offset
+from bot.domain.errors import ConnectionLost
+from bot.domain.safe_text import decode, one_line
+from bot.extras.profiles.perf_command import MARK
+
+PACKED_LIMIT_BYTES = 128 * 1024 * 1024
+TEXT_LIMIT_BYTES = 4 * 1024 * 1024 * 1024
+_CHATTER_LIMIT_BYTES = 4 * 1024 * 1024  # output of a login's start-up files, and facts
+_AT_ONCE = 1 << 20
+_GZIP = 16 + zlib.MAX_WBITS
+_SPENT = re.compile(r"(\d+)m([\d.]+)s (\d+)m([\d.]+)s\Z")
+_PAIR = re.compile(r"(\d{1,18}):(\d{1,18})\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a node said before it recorded; a missing fact is an empty text."""
+
+    told: dict[str, str] = field(default_factory=dict)
+    rooms: dict[str, int] = field(default_factory=dict)  # free KiB by folder
+
+    def text(self, name: str) -> str:
+        """Return a fact as the node said it, safe to show."""
+        return self.told.get(name, "")
+
+    def number(self, name: str, place: int = 0) -> float | None:
+        """Return the number at that position of a fact; None if it is missing."""
+        words = self.text(name).split()
+        try:
+            return float(words[place])
+        except (IndexError, ValueError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureEnd:
+    """How a capture ended.
+
+    Shape: exit statuses of perf's recording and of its text, None if missing; `spent_seconds` is the CPU time of both.
+    Units: `wall_minus_mono` are the seconds to add to perf's times to get the time of day, and `wall_error` the seconds
+    by which that may be wrong.
+    """
+
+    record_status: int | None = None
+    text_status: int | None = None
+    said: str = ""
+    spent_seconds: float = 0.0
+    text_spent_seconds: float = 0.0
+    wall_minus_mono: float | None = None
+    wall_error: float = 0.0
+    kernel_log: ClockOffset | None = None
+
+
+class CaptureWire:
+    """Reads the wire. `feed` yields perf's text; `ready` and `ended` say how far it has got."""
+
+    def __init__(self, nonce: str) -> None:
+        self._mark = f"{MARK} {nonce} ".encode()
+        self._rest = b""
+        self._chatter = 0
+        self._gzip: zlib._Decompress | None = None
+        self._packed = self._unpacked = 0
+        self._told: dict[str, str] = {}
+        self._rooms: dict[str, int] = {}
+        self._section = ""
+        self._spent: dict[str, list[float]] = {}
+        self.ready = False
+        self.ended = False
+        self.cut = False  # more data came than is accepted
+
+    @property
+    def facts(self) -> Facts:
+        """The facts received so far."""
+        return Facts(dict(self._told), dict(self._rooms))
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Take the bytes that arrived and yield the text in them, in pieces of at most a megabyte.
+
+        Raises: ConnectionLost when the bytes are not a capture.
+        """
+        while chunk:
+            if self._gzip is not None and not self._gzip.eof:
+                yield from self._unpack(self._gzip, chunk)
+                chunk = self._gzip.unused_data
+            else:
+                chunk = self._lines(chunk)
+
+    def end(self) -> CaptureEnd:
+        """Return how it ended, as far as the node said."""
+        told = self._told
+        wall, before, after = (self.facts.number("clock", place) for place in range(3))
+        offset = error = None
+        if wall is not None and before is not None and after is not None:
+            offset, error = wall - (before + after) / 2, (after - before) / 2 + 0.01  # /proc/uptime has hundredths
+        return CaptureEnd(
+            _status(told.get("record")),
+            _status(told.get("text")),
+            self._errors(),
+            sum(self._spent.get("record", [])[-1:]),
+            sum(self._spent.get("text", [])[-1:]),
+            offset,
+            error or 0.0,
+            clock_offset(_pairs(told.get("pairs", "")), after),
+        )
+
+    def _unpack(self, packed: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
+        self._packed += len(chunk)
+        if self._packed > PACKED_LIMIT_BYTES or self._unpacked > TEXT_LIMIT_BYTES:
+            self.cut = True
+            return
+        while chunk and not packed.eof:  # at its end, bytes after the stream may also be in the unconsumed tail
+            try:
+                text = packed.decompress(chunk, _AT_ONCE)
+            except zlib.error as error:
+                raise ConnectionLost(
+                    "What the node sent for a capture is damaged.", one_line(str(error), 80)
+                ) from error
+            self._unpacked += len(text)
+            if text:
+                yield text
+            chunk = packed.unconsumed_tail
+
+    def _lines(self, chunk: bytes) -> bytes:
+        """Take lines until the data begins, and return what comes after."""
+        line, found, rest = chunk.partition(b"\n")
+        self._chatter += len(chunk) - len(rest)
+        if self._chatter > _CHATTER_LIMIT_BYTES:
+            raise ConnectionLost("The node sent far more than was asked for.", "Look at its login's start-up files.")
+        line = self._rest + line
+        if not found:
+            self._rest = line
+            return b""
+        self._rest = b""
+        if line.startswith(self._mark):
+            self._word(decode(line.removeprefix(self._mark)).strip())
+        return rest
+
+    def _word(self, said: str) -> None:
+        word, _, rest = said.partition(" ")
+        if word == "data" and self._gzip is None:
+            self._gzip = zlib.decompressobj(_GZIP)
+        elif word == "room":
+            folder, _, free = rest.partition(" ")
+            if free.isdecimal():
+                self._rooms[folder] = int(free)
+        elif spent := _SPENT.match(said):
+            minutes, seconds, more_minutes, more_seconds = map(float, spent.groups())
+            self._spent.setdefault(self._section, []).append(60 * (minutes + more_minutes) + seconds + more_seconds)
+        elif word:
+            self._section = word
+            self._told.setdefault(word, rest)
+            self.ready = self.ready or word == "ready"
+            self.ended = self.ended or word == "end"
+
+    def _errors(self) -> str:
+        try:
+            return decode(base64.b64decode(self._told.get("errors", ""), validate=True))
+        except (binascii.Error, ValueError):
+            return ""
+
+
+def _status(text: str | None) -> int | None:
+    first = (text or "").split(" ")[0]
+    return int(first) if first.isdecimal() and len(first) < 4 else None
+
+
+def _pairs(text: str) -> list[tuple[float, float]]:
+    found = (_PAIR.match(word) for word in text.split()[:2000])
+    return [(int(pair[1]) / 1e6, int(pair[2]) / 1e6) for pair in found if pair]

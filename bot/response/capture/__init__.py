@@ -1,1 +1,0 @@
-"""Captures: a node profiled while it runs, or why it could not be."""

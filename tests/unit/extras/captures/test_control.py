@@ -1,0 +1,424 @@
+"""What may go on record about captures, and what it takes to say that one did not start."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Coroutine, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bot.domain.command import Completed, Outputs
+from bot.domain.errors import (
+    Braked,
+    BudgetSpent,
+    CannotRead,
+    ConnectionLost,
+    NodeBusy,
+    NotAllowedToAsk,
+    StateChanged,
+    Unreachable,
+)
+from bot.domain.house_events import HOUSE, BrakePulled
+from bot.domain.node import Node
+from bot.extras.captures.access import MachineIdentity
+from bot.extras.captures.control import RollingControl
+from bot.extras.captures.events import CaptureAsked, CaptureStarting, CaptureStopping
+from bot.extras.captures.record import RollingState
+from bot.extras.captures.recorder import Places, RollingRequest, unit_is_free
+from bot.extras.captures.serving import RollingKeeper
+from bot.extras.captures.settings import CaptureSettings
+from bot.extras.captures.status import read_look
+from bot.extras.captures.store import CaptureStore
+from bot.extras.captures.watch import RollingWatch
+from bot.ledger import Database, Ledger
+from tests.schedules.captures import Access, CaptureRecorder, Known, RecordingNode, printed
+from tests.schedules.recorder import Recorder
+from tests.schedules.world import World
+
+ONE = Node("n0", "n0.example")
+
+
+def through(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Drive a coroutine of the world to its end, on its own."""
+    while True:
+        try:
+            coroutine.send(None)
+        except StopIteration as over:
+            return over.value
+
+
+class Stage:
+    """One machine with two names, another one, and a program for each that asks."""
+
+    def __init__(self, database: Database) -> None:
+        self.world = World(1)
+        self.ledger = Ledger(database, lambda: self.world.now)
+        self.store = CaptureStore(database, lambda: self.world.now)
+        self.machine, other = RecordingNode(self.world, "m0"), RecordingNode(self.world, "m1")
+        self.nodes = {"n0": self.machine, "alias": self.machine, "n1": other}
+        self.access = Access(self.world, self.nodes, 0.0)
+        self.known = Known(self.world, self.nodes)
+        self.names = iter(f"capture{number:03}" for number in range(100))
+        self.limits = CaptureSettings(at_once=2, most_hours=24, a_day=9)
+
+    def watch(self, access: Any = None) -> RollingWatch:
+        recorder = CaptureRecorder(self.store, Recorder(self.world, self.ledger, 0.0))
+        way: Any = access or self.access
+        control = RollingControl(way, recorder, self.limits, self.world.clock, lambda: next(self.names))
+        return RollingWatch(control)
+
+    def ask(self, name: str = "n0", access: Any = None) -> Any:
+        return through(self.watch(access).control.ask(self.known.find(name), RollingRequest(1), "terminal:ann"))
+
+    def find(self, capture: str = "capture000") -> Any:
+        return through(self.watch().control.find(capture))
+
+    def seen(self, capture: str = "capture000") -> Any:
+        return through(self.watch().seen(self.known, self.find(capture))).rolling
+
+    def stopped(self, capture: str = "capture000") -> Any:
+        return through(self.watch().stopped(self.known, self.find(capture), "terminal:bob")).rolling
+
+    def kinds(self) -> list[str]:
+        return [entry.kind for entry in self.store.entries()]
+
+    def asked(self, name: str = "n0") -> None:
+        """What a program leaves that died before it looked at the node."""
+        decided = (CaptureAsked(next(self.names), name, 1, 2, ("lockup",)),)
+        self.store.append(lambda _: decided, "terminal:ann")
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with Database.open(f"sqlite:///{tmp_path}/zombie.db") as database:
+        yield Stage(database)
+
+
+class Between:
+    """An access between whose look and command something happens, or after whose command nothing is heard."""
+
+    def __init__(
+        self, access: Access, happens: Any = None, breaks: bool = False, exit_status: int | None = None
+    ) -> None:
+        self.access, self.happens, self.breaks, self.exit_status = access, happens, breaks, exit_status
+        self.places = access.places
+        self.looks = 0
+
+    async def look(self, node: Node) -> Any:
+        self.looks += 1
+        found = await self.access.look(node)
+        if self.happens is not None and self.looks == 1:
+            self.happens()
+        return found
+
+    async def run(self, node: Node, whom: MachineIdentity, line: str) -> Completed:
+        ended = await self.access.run(node, whom, line)
+        if self.breaks:
+            raise ConnectionLost("The connection broke.")
+        if self.exit_status is not None:
+            return Completed("run", "run", 0, "", "Failed to start", self.exit_status)
+        return ended
+
+
+def test_brake_that_is_pulled_while_the_node_is_looked_at_stops_the_start(stage: Stage) -> None:
+    def pull() -> None:
+        stage.ledger.append(HOUSE, None, BrakePulled("stop"), "terminal:eve")
+
+    with pytest.raises(Braked):
+        stage.ask(access=Between(stage.access, pull))
+    assert (stage.machine.runs, stage.kinds()) == ([], ["CaptureAsked", "CaptureEnded"])
+    with pytest.raises(Braked):
+        stage.ask()
+    assert len(stage.kinds()) == 2, "and nothing is asked for while it is on"
+
+
+def test_brake_that_is_pulled_before_the_command_is_sent_stops_it(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts = CaptureStore.append
+
+    def pulled_after(self: CaptureStore, decide: Any, by: str) -> Any:
+        entries = starts(self, decide, by)
+        if any(entry.kind == "CaptureStarting" for entry in entries):
+            stage.ledger.append(HOUSE, None, BrakePulled("stop"), "terminal:eve")
+        return entries
+
+    monkeypatch.setattr(CaptureStore, "append", pulled_after)
+    with pytest.raises(Braked):
+        stage.ask()
+    assert stage.machine.runs == []
+    assert stage.find().is_over
+
+
+def test_of_two_who_ask_at_once_one_begins(stage: Stage) -> None:
+    with pytest.raises(NodeBusy):
+        stage.ask(access=Between(stage.access, lambda: stage.ask()))
+    assert stage.kinds() == ["CaptureAsked", "CaptureEnded"], "the second was refused before it was on record"
+    assert stage.machine.runs == []
+
+
+def test_one_machine_with_two_names_is_recorded_once(stage: Stage) -> None:
+    with pytest.raises(NodeBusy, match="as alias"):
+        stage.ask(access=Between(stage.access, lambda: stage.ask("alias")))
+    assert len(stage.machine.runs) == 1
+    assert stage.machine.run is not None
+    assert stage.machine.robbed == 0
+
+
+def test_one_that_is_called_off_while_it_begins_is_not_started(stage: Stage) -> None:
+    with pytest.raises(StateChanged, match="called off"):
+        stage.ask(access=Between(stage.access, lambda: stage.stopped()))
+    assert stage.machine.runs == []
+    assert stage.find().ended.because == "terminal:bob called it off"
+
+
+def test_whoever_calls_it_off_too_late_stops_its_recorder(stage: Stage) -> None:
+    stage.asked()
+    before = stage.find()
+    stage.store.append(lambda _: (_starting(stage),), "bot")
+    stage.machine.does(stage.machine.identity(), "systemd-run")
+    through(stage.watch().stopped(stage.known, before, "terminal:bob"))
+    assert stage.machine.run is None
+    assert stage.find().stopped_by == "terminal:bob"
+
+
+def _starting(stage: Stage) -> Any:
+    whom = stage.machine.identity()
+    return CaptureStarting("capture000", whom.boot_id, whom.machine_id, "key", whom.uptime, "cycles")
+
+
+@pytest.mark.parametrize("status", [1, 124], ids=["refused", "timed out"])
+def test_recorder_that_runs_though_its_command_failed_is_on_record_as_running(stage: Stage, status: int) -> None:
+    rolling = stage.ask(access=Between(stage.access, exit_status=status))
+    assert (rolling.state, stage.machine.run is not None) == (RollingState.RUNNING, True)
+
+
+def test_command_that_may_still_arrive_is_not_said_to_have_started_nothing(stage: Stage) -> None:
+    class Late(Between):
+        async def run(self, node: Node, whom: MachineIdentity, line: str) -> Completed:
+            self.line, self.whom = line, whom
+            raise ConnectionLost("The connection broke.")
+
+    access = Late(stage.access)
+    with pytest.raises(Unreachable, match="Whether a recorder started on n0 is not known"):
+        stage.ask(access=access)
+    assert stage.seen().state is RollingState.STARTING
+    with pytest.raises(StateChanged, match="just being started"):
+        stage.stopped()
+    stage.world.now += timedelta(seconds=9)
+    stage.machine.does(access.whom, access.line)
+    assert stage.seen().state is RollingState.RUNNING
+
+
+def test_command_that_never_arrived_is_said_so_once_it_cannot_any_more(stage: Stage) -> None:
+    stage.asked()
+    stage.store.append(lambda _: (_starting(stage),), "bot")
+    assert not stage.seen().is_over
+    stage.world.now += timedelta(seconds=61)
+    assert stage.seen().ended.because == "it did not start: the node shows no recorder of it, and no segment"
+
+
+def test_one_whose_program_died_before_it_began_takes_its_place_for_minutes(stage: Stage) -> None:
+    stage.limits = CaptureSettings(at_once=1, most_hours=24, a_day=9)
+    stage.asked()
+    with pytest.raises(NodeBusy):
+        stage.ask()
+    with pytest.raises(BudgetSpent):
+        stage.ask("n1")
+    stage.world.now += timedelta(minutes=6)
+    stage.known.without = "n0"  # which needs no node
+    assert stage.seen().ended.because == "its program ended before it began, so nothing was started"
+    stage.known.without = ""
+    assert stage.ask().state is RollingState.RUNNING
+
+
+def test_program_that_froze_while_it_began_one_does_not_begin_it_later(stage: Stage) -> None:
+    def later() -> None:
+        stage.world.now += timedelta(minutes=7)
+
+    with pytest.raises(StateChanged, match="took too long"):
+        stage.ask(access=Between(stage.access, later))
+    assert stage.machine.runs == []
+
+
+@pytest.mark.parametrize("how", ["away", "removed"])
+def test_node_that_is_gone_does_not_keep_its_capture(stage: Stage, how: str) -> None:
+    stage.ask()
+    if how == "away":
+        stage.machine.leave()
+    else:
+        stage.known.without = "n0"
+    stage.world.now += timedelta(hours=1, minutes=6)
+    assert stage.ask("n1").state is RollingState.RUNNING
+    with pytest.raises(Exception, match="n0"):
+        stage.seen()
+    stage.world.now += timedelta(days=1)
+    ended = stage.seen().ended
+    assert ended.because.startswith("its time was over, and its node could not be looked at (")
+    assert "if that node still exists" in ended.left
+
+
+def test_person_may_end_one_on_record_whose_time_is_over_and_whose_node_is_gone(stage: Stage) -> None:
+    stage.ask()
+    stage.machine.leave()
+    with pytest.raises(Unreachable):
+        stage.stopped()
+    stage.world.now += timedelta(hours=1, minutes=6)
+    assert stage.stopped().is_over
+
+
+def test_clock_that_was_set_back_blocks_nothing_and_counts_against_nobody(stage: Stage) -> None:
+    stage.limits = CaptureSettings(at_once=1, most_hours=24, a_day=1)
+    stage.world.now += timedelta(days=400)
+    stage.ask()
+    stage.machine.leave()
+    stage.world.now -= timedelta(days=400)
+    assert stage.ask("n1").state is RollingState.RUNNING
+
+
+def lies(node: RecordingNode, unit: str, says: str) -> None:
+    """Have the node answer its looks with these lines of its own."""
+    assert node.run is not None
+    since = round((node.run.began - node.up_since).total_seconds() * 1e6)
+    of_unit = [
+        "systemctl=there",
+        "version=systemd 252",
+        "ActiveState=active",
+        f"ExecMainStartTimestampMonotonic={since}",
+    ]
+    outputs = Outputs(printed("unit", [*of_unit, unit]), printed("node", ["perf=perf version 6.1", "ring=1", says]))
+    answers: Any = node
+    answers.status = lambda: read_look(outputs)
+
+
+@pytest.mark.parametrize("unit", ["spent=nan", "spent=1e300"])
+@pytest.mark.parametrize("says", ["room=nan", "room=-inf", "clock=nan 1 1", "clock=1e18 1 1", "clock=1e13 1 1"])
+def test_figures_that_no_node_has_are_unread_and_keep_nobody_from_being_looked_at(
+    stage: Stage, unit: str, says: str
+) -> None:
+    stage.ask("n0")
+    stage.ask("n1")
+    lies(stage.nodes["n0"], unit, says)
+    status: Any = stage.machine.status()
+    assert (status.room_kib, status.wall(5.0), status.spent_seconds) == (None, None, 0.0)
+    assert not stage.seen("capture000").is_over
+    assert stage.stopped("capture001").is_over
+
+
+def test_start_of_more_digits_than_a_number_may_have_is_unread() -> None:
+    unit = ["systemctl=there", "ActiveState=active", "ExecMainStartTimestampMonotonic=" + "9" * 5000]
+    assert read_look(Outputs(printed("unit", unit), printed("node", ["ring=1"]))).since_usec == 0
+
+
+def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
+    class Watch:
+        control: Any
+
+        async def all(self) -> dict[str, Any]:
+            return {name: SimpleNamespace(id=name, node=name, is_over=False, caught=()) for name in ("a", "b")}
+
+        async def seen(self, _: Any, rolling: Any) -> Any:
+            if rolling.id == "a":
+                raise ArithmeticError("no such number")
+            return SimpleNamespace(rolling=SimpleNamespace(caught=(), ended=None))
+
+    class Turns:
+        async def take(self, _: str) -> bool:
+            return True
+
+    logged: list[tuple[str, Any]] = []
+    heard: list[Any] = []
+    watch: Any = Watch()
+    watch.control = watch
+    known: Any = None
+    turns: Any = Turns()
+    hears: Any = (heard.append,)
+    keeper = RollingKeeper(watch, known, turns, lambda event, **fields: logged.append((event, fields)), hears)
+    asyncio.run(keeper.once())
+    assert logged == [("capture_unread", {"capture": "a", "node": "a", "error": "no such number"})]
+    assert len(heard) == 1
+
+
+def test_captures_of_a_person_within_a_day_are_limited(stage: Stage) -> None:
+    stage.limits = CaptureSettings(at_once=9, most_hours=24, a_day=1)
+    stage.ask()
+    with pytest.raises(NotAllowedToAsk):
+        stage.ask("n1")
+
+
+def test_stop_whose_program_died_before_its_command_is_carried_out_by_the_next_look(stage: Stage) -> None:
+    stage.ask()
+    stage.store.append(lambda _: (CaptureStopping("capture000"),), "terminal:bob")
+    stage.seen()
+    assert stage.machine.run is None
+    assert stage.seen().ended.because == "terminal:bob stopped it"
+
+
+def test_recorder_is_never_said_to_have_ended_while_systemd_says_nothing(stage: Stage) -> None:
+    stage.ask()
+    stage.machine.is_mute = True
+    with pytest.raises(CannotRead, match="systemd does not say"):
+        stage.seen()
+    with pytest.raises(CannotRead, match="systemd does not say"):
+        stage.stopped()
+    assert not stage.find().is_over
+    assert stage.machine.run is not None
+    stage.machine.is_mute = False
+    assert stage.stopped().is_over
+    assert stage.machine.run is None
+
+
+def test_one_whose_recorder_is_seen_at_the_last_look_goes_on(stage: Stage) -> None:
+    stage.ask()
+    run, looks = stage.machine.run, list[bool]()
+
+    class Flickers(Between):
+        async def look(self, node: Node) -> Any:
+            whom, status = await self.access.look(node)
+            looks.append(True)
+            return whom, status if len(looks) > 1 else replace(status, is_active=False, since_usec=0)
+
+    rolling = stage.find()
+    news = through(stage.watch(Flickers(stage.access)).look(ONE, rolling))
+    assert (len(looks), news.rolling.is_over, stage.machine.run) == (2, False, run)
+
+
+def test_copies_of_an_image_are_recorded_each_for_itself(stage: Stage) -> None:
+    stage.nodes["n1"].machine_id, stage.nodes["n1"].boot = stage.machine.machine_id, 7
+    stage.ask("n0")
+    stage.ask("n1")
+    assert [node.run is not None for node in (stage.machine, stage.nodes["n1"])] == [True, True]
+    stage.world.now += timedelta(hours=2)
+    stage.limits = CaptureSettings(at_once=3, most_hours=24, a_day=9)
+    stage.ask("n1")
+    assert not stage.find("capture000").is_over, "its own look ends it, and says what is left there"
+
+
+def test_ends_and_stops_are_on_record_once(stage: Stage) -> None:
+    stage.ask()
+    rolling, watch = stage.find(), stage.watch()
+    for _ in range(2):
+        through(watch.control.stop(ONE, rolling, "terminal:bob"))
+        stage.machine.runs[0].until += timedelta(hours=1)
+    stage.machine.end()
+    for _ in range(2):
+        through(watch.control.over(rolling, "its time was over", ""))
+    assert stage.kinds().count("CaptureStopping") == stage.kinds().count("CaptureEnded") == 1
+
+
+@pytest.mark.parametrize(("says", "is_free"), [("inactive", True), ("failed", True), ("active", False), ("", False)])
+def test_ring_is_only_removed_where_systemd_says_that_nothing_runs(tmp_path: Path, says: str, is_free: bool) -> None:
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text(
+        f'#!/bin/sh\n[ "$*" = "show -p ActiveState zombie-capture.service" ] && echo ActiveState={says}\n'
+    )
+    systemctl.chmod(0o755)
+    line = f"{unit_is_free(Places(systemctl=(str(systemctl),)))} && echo removed"
+    ended = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, timeout=30)
+    assert (ended.stdout == "removed\n") is is_free

@@ -1,0 +1,97 @@
+"""Where captures are left out nobody can ask for one, what is on record of them stays, and everything else goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.app.extras import extras_in_force, rights_of, shipped
+from bot.domain.house_events import HOUSE
+from bot.domain.node import Node
+from bot.extras.captures.events import CaptureAsked, CaptureEnded
+from bot.extras.captures.slack_chat import CaptureChat
+from bot.extras.captures.store import CaptureStore
+from bot.inventory import Inventory
+from bot.ledger import Database
+from bot.ledger.entries import append_entry
+from bot.surfaces.slack.requests import HelpRequest, Question, WorkRequest, parse
+from tests.record.audits import audit
+from tests.record.incidents import ASKER
+
+ROOT = Path(__file__).parents[4]
+CAPTURE = "c4p7t0re00"
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """A folder whose record has a capture, and whose settings leave captures out."""
+    (tmp_path / "state").mkdir()
+    with Database.open(f"sqlite:///{tmp_path / 'state' / 'zombie.db'}") as database:
+        store = CaptureStore(database)
+        store.append(lambda _: (CaptureAsked(CAPTURE, "n1", 1, 2, ("lockup",)),), ASKER)
+        store.append(lambda _: (CaptureEnded(CAPTURE, "it was not started"),), "bot")
+    (tmp_path / "zombie.toml").write_text('[extras]\noff = ["captures"]\n')
+    return tmp_path
+
+
+def zombie(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    state = {"ZOMBIE_STATE_DIR": str(folder / "state"), "HOME": str(folder), "COLUMNS": "200"}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "bot", *words],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **state},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_record_with_a_capture_is_whole_and_shown_as_what_it_is(older: Path) -> None:
+    verified = zombie(older, "audit", "verify")
+    assert (verified.returncode, "left out" in verified.stdout) == (0, False), verified
+    exported = [json.loads(line) for line in zombie(older, "audit", "export").stdout.splitlines()]
+    kinds = {entry["kind"]: entry["body"].get("capture") for entry in exported if "kind" in entry}
+    assert (kinds["CaptureAsked"], kinds["CaptureEnded"]) == (CAPTURE, CAPTURE)
+    assert zombie(older, "capture", "list").returncode == 2
+    (older / "zombie.toml").write_text("")
+    assert CAPTURE in zombie(older, "capture", "list").stdout
+
+
+@pytest.mark.parametrize(("stream", "says"), [(HOUSE, ""), ("7k3m9x2qpv", "is not a valid incident")])
+def test_entry_of_a_capture_belongs_into_house_alone(tmp_path: Path, stream: str, says: str) -> None:
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        with database.writing() as connection:
+            now = database.now(connection)
+            append_entry(connection, stream, None, CaptureAsked(CAPTURE, "n1", 1, 2), ASKER, now)
+        found = " ".join(each.says for each in audit(database).broken)
+    assert (says in found, bool(found)) == (True, bool(says))
+
+
+def test_login_needs_no_right_of_it(older: Path) -> None:
+    without = zombie(older, "sudoers", "--profile").stdout
+    assert "zombie-capture" not in without
+    assert "/usr/bin/perf record" in without
+    (older / "zombie.toml").write_text("")
+    assert "zombie-capture" in zombie(older, "sudoers", "--profile").stdout
+
+
+def test_nobody_asks_for_one_in_a_chat(tmp_path: Path) -> None:
+    known = Inventory({"n1": Node("n1", "10.0.0.1")}, "nodes.toml")
+    nothing: Any = None
+    chat = CaptureChat(nothing, nothing, known)
+    for words, kind in (("capture n1 12h", WorkRequest), ("captures", Question), ("capture stop 7k3m9x2qpv", Question)):
+        assert isinstance(parse(words, known, [chat]), kind)
+        without = parse(words, known)
+        assert isinstance(without, HelpRequest)
+        assert "I do not know the command" in without.sentence
+    (tmp_path / "zombie.toml").write_text('[extras]\noff = ["captures"]\n')
+    with_all, left = shipped().on, extras_in_force((), {}, tmp_path).on
+    assert {extra.name for extra in with_all} - {extra.name for extra in left} == {"captures"}
+    assert set(rights_of(left)) < set(rights_of(with_all))

@@ -1,0 +1,45 @@
+"""Answers of whole checks in a sweep that processes beside this one make are those that this one makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bot.extras.fleet.run import ChunkReader, Reads
+from bot.extras.fleet.runner import Means
+from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome, Sweep
+from bot.settings import Settings
+from tests.unit.app.test_weighing_pool import NAMES, PLAYBOOK, Recorded, what
+
+
+def beside(sweep: Sweep) -> Reads | None:
+    nodes = what(NAMES).nodes
+    means = Means(Settings(deadline=timedelta(seconds=20)), Recorded(), parallel=4)
+    return means.sweep(nodes, len(nodes), sweep).elsewhere
+
+
+async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.extras.fleet.runner.how_many", lambda nodes, cores: 2)
+    sweep, asked = Sweep.of(PLAYBOOK, full=True), what(NAMES)
+    reader = beside(sweep)
+    assert reader is not None
+    heard: list[NodeAnswer] = []
+    there = await reader.answers(asked.nodes, heard.append)
+    here = await ChunkReader(asked.triage(), sweep, 4).answers(asked.nodes)
+
+    def shown(answers: Sequence[NodeAnswer]) -> dict[str, NodeAnswer]:
+        return {answer.node: replace(answer, seconds=0.0) for answer in answers}
+
+    assert shown(there) == shown(here)
+    assert sorted(answer.node for answer in heard) == sorted(NAMES)
+    assert {answer.outcome for answer in there} == set(NodeOutcome)
+    assert all(answer.seconds > 0 for answer in there)
+
+
+def test_single_look_is_not_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.extras.fleet.runner.how_many", lambda nodes, cores: 2)
+    assert beside(Sweep.of(PLAYBOOK)) is None
+    assert beside(Sweep.of(PLAYBOOK, ["io-stall"])) is not None

@@ -1,0 +1,106 @@
+"""Where marks are left out nothing of them is there, and no cause is in doubt; one that cannot be loaded doubts all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.app.extras import doubters_of, extras_in_force, shipped
+from bot.domain.claim import Doubts
+from bot.domain.entry import OwnEvent, event_of
+from bot.domain.errors import CauseInDoubt, UsageError
+from bot.domain.house_events import HOUSE
+from bot.domain.policy import Policy
+from bot.extras.marks.marks import KINDS, CauseLookedAt, VerdictMarked
+from bot.extras.marks.store import Marks
+from bot.extras.waves.events import WaveProposed
+from bot.ledger import Database, Ledger, audit
+from bot.ledger.entries import append_entry, read_stream
+from bot.response.decision.guards import are_trusted
+from bot.seats import Extra
+from tests.record.incidents import MARK_EVENTS, PLAN, WAVE_EVENTS
+from tests.unit.commands.test_keep import ENDED, recorded
+
+CAUSE = "io-stall"
+POLICY = Policy(approvers=frozenset(f"slack:U{number}" for number in range(3)), acting=True)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with Database.open(f"sqlite:///{tmp_path / 'marked.db'}") as opened:
+        yield opened
+
+
+@pytest.fixture
+def without(tmp_path: Path) -> tuple[Extra, ...]:
+    """The extras with marks off."""
+    (tmp_path / "zombie.toml").write_text('[extras]\noff = ["marks"]\n')
+    found = extras_in_force((), {}, tmp_path)
+    assert "marks" in found.left_out
+    return found.serving
+
+
+def doubted(database: Database) -> None:
+    for number in range(3):
+        Marks(database).append(VerdictMarked(f"i{number}", CAUSE, right=False), f"slack:T0/U{number}")
+
+
+def doubts(database: Database, extras: tuple[Extra, ...]) -> Doubts:
+    return Ledger(database, doubters=doubters_of(extras)).proposing(PLAN, "", "", timedelta(days=1)).doubts
+
+
+def test_cause_in_doubt_is_not_trusted_until_somebody_looks_and_not_doubted_without_marks(
+    database: Database, without: tuple[Extra, ...]
+) -> None:
+    ledger = Ledger(database, doubters=doubters_of(shipped().serving))
+    are_trusted(POLICY, (CAUSE,), ledger.doubts())
+    doubted(database)
+    with pytest.raises(CauseInDoubt, match="3 of 3 people who may approve"):
+        are_trusted(POLICY, ("lockup", CAUSE), ledger.doubts())
+    assert doubts(database, shipped().serving)(POLICY, CAUSE)
+    assert ledger.card("one", "card").doubts(POLICY, CAUSE)
+    assert doubts(database, without)(POLICY, CAUSE) == ""
+    Marks(database).append(CauseLookedAt(CAUSE, "the threshold was too low"), "slack:T0/U1")
+    are_trusted(POLICY, (CAUSE,), ledger.doubts())
+
+
+def test_extra_that_cannot_be_loaded_doubts_every_cause(database: Database) -> None:
+    wrecked = Extra("tides", "tides", doubts="bot.no_such_module:doubts")
+    with pytest.raises(CauseInDoubt, match="for the extra tides to say, which does not: it cannot be loaded"):
+        are_trusted(POLICY, (CAUSE,), doubts(database, (*shipped().serving, wrecked)))
+
+
+def test_record_with_marks_is_whole_and_one_with_another_extras_entry_in_house_is_not(database: Database) -> None:
+    doubted(database)
+    assert (audit(database).broken, audit(database).unread) == ((), ())
+    assert {type(event_of(kind, {"form": 1})) for kind in KINDS} == {OwnEvent}, "the core only steps over them"
+    proposed = next(event for event in WAVE_EVENTS if isinstance(event, WaveProposed))
+    with database.writing() as connection:
+        append_entry(connection, HOUSE, None, proposed, "bot", "2027-01-01T00:00:00.000Z")
+    assert [each.says for each in audit(database).broken] == ["holds WaveProposed, which belongs to an incident"]
+
+
+def test_mark_in_the_stream_of_a_wave_is_broken_also_where_waves_are_left_out(database: Database) -> None:
+    with database.writing() as connection:
+        append_entry(connection, "wave-0000000000", 0, MARK_EVENTS[0], "bot", "2027-01-01T00:00:00.000Z")
+        assert len(read_stream(connection, "wave-0000000000")) == 1
+    says = [each.says for each in audit(database).broken if each.stream != HOUSE]
+    assert says == ["is not a valid wave: VerdictMarked is not an entry of a wave."]
+
+
+def test_commands_and_verbs_are_gone_and_keep_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], without: tuple[Extra, ...]
+) -> None:
+    from bot.__main__ import main
+
+    recorded(tmp_path, monkeypatch)
+    for words in (["mark", ENDED, "wrong"], ["playbooks", "stats"], ["playbooks", "looked-at", CAUSE]):
+        with pytest.raises((SystemExit, UsageError)) as no:
+            main(words)
+        assert no.value.args == (2,)
+    assert "marks" not in {extra.name for extra in without}
+    capsys.readouterr()
+    assert main(["playbooks", "keep", ENDED, "--dir", "cases", "--expect", "none"]) == 0

@@ -1,0 +1,148 @@
+"""Marks of verdicts: who counts once, what a later word does, when a cause is in doubt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.claim import Doubts
+from bot.domain.entry import Entry
+from bot.domain.errors import CauseInDoubt
+from bot.domain.house_events import HOUSE
+from bot.domain.policy import Policy
+from bot.extras.marks.marks import (
+    ENOUGH,
+    CauseLookedAt,
+    VerdictMarked,
+    marks_of,
+    said_before,
+    score_of,
+    scores,
+    uncounted,
+)
+from bot.response.decision.guards import are_trusted
+from tests.record.incidents import entry
+
+RIGHT = VerdictMarked("i1", "io-stall", True)
+WRONG = replace(RIGHT, right=False)
+
+
+def told(*said: tuple[VerdictMarked | CauseLookedAt, str]) -> list[Entry]:
+    return [entry(event, seq, HOUSE, by) for seq, (event, by) in enumerate(said, 1)]
+
+
+def doubts_of(entries: list[Entry]) -> Doubts:
+    return lambda policy, cause: score_of(entries, cause, policy).doubt
+
+
+def test_person_has_one_word_a_case_under_whatever_name() -> None:
+    entries = told((RIGHT, "slack:T/U1"), (WRONG, "terminal:ann"), (WRONG, "slack:T/U2"))
+    assert [(mark.by, mark.right) for mark in marks_of(entries)] == [
+        ("slack:T/U1", True),
+        ("terminal:ann", False),
+        ("slack:T/U2", False),
+    ]
+    tied = Policy(same_person={"terminal:ann": "slack:U1"})
+    assert [(mark.by, mark.right) for mark in marks_of(entries, tied)] == [
+        ("terminal:ann", False),
+        ("slack:T/U2", False),
+    ]
+    assert (score_of(entries, "io-stall", tied).right, score_of(entries, "io-stall", tied).wrong) == (0, 2)
+
+
+SEVERAL = Policy(approvers=frozenset(f"slack:U{number}" for number in range(20)), acting=True)
+
+
+def words(right: int, wrong: int, first: int = 0) -> list[tuple[VerdictMarked | CauseLookedAt, str]]:
+    """A word each of so many approvers, each on an incident of their own."""
+    said = enumerate([True] * right + [False] * wrong, first)
+    return [(VerdictMarked(f"i{number}", "io-stall", is_right), f"slack:T/U{number}") for number, is_right in said]
+
+
+def test_nobody_who_may_not_approve_takes_a_plan_away_or_saves_it() -> None:
+    policy = replace(SEVERAL, approvers=frozenset({"slack:U1", "terminal:ann"}))
+    policy = replace(policy, same_person={"terminal:ann": "slack:U1"})
+    strangers = [(WRONG, f"terminal:login-{number}") for number in range(30)]
+    members = [(WRONG, f"slack:T/U9{number}") for number in range(30)]
+    are_trusted(policy, ("io-stall",), doubts_of(told(*strangers, *members)))
+    fans = [(RIGHT, f"slack:T/U8{number}") for number in range(30)]
+    entries = told(*strangers, *fans, (RIGHT, "slack:T/U1"), (WRONG, "terminal:ann"))
+    score = score_of(entries, "io-stall", policy)
+    assert (score.right, score.wrong, uncounted(entries, policy)) == (30, 1, 30)
+    with pytest.raises(CauseInDoubt, match="1 of 1 people who may approve"):
+        are_trusted(policy, ("io-stall",), doubts_of(entries))  # it is the only one who may
+    are_trusted(Policy(), ("io-stall",), doubts_of(told(*strangers)))  # nobody may approve, so nothing hangs on it
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "in_doubt"), [(0, 2, False), (0, 3, True), (11, 3, True), (12, 3, False), (17, 3, False)]
+)
+def test_cause_is_in_doubt_by_three_people_and_below_eighty_of_a_hundred(
+    right: int, wrong: int, in_doubt: bool
+) -> None:
+    score = score_of(told(*words(right, wrong)), "io-stall", SEVERAL)
+    assert (score.in_doubt, bool(score.doubt)) == (in_doubt, in_doubt)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_one_login_decides_nothing_however_often_it_speaks(right: bool) -> None:
+    often = [(VerdictMarked(f"j{number}", "io-stall", right), "slack:T/U19") for number in range(100)]
+    before = [] if not right else words(0, 3)
+    assert score_of(told(*before, *often), "io-stall", SEVERAL).in_doubt is right
+
+
+def test_latest_word_of_a_person_counts_whatever_verdict_it_is_on() -> None:
+    entries = told(*words(0, 3), (VerdictMarked("later", "io-stall", True), "slack:T/U0"))
+    assert not score_of(entries, "io-stall", SEVERAL).in_doubt
+
+
+def test_two_who_may_approve_are_enough_where_there_are_no_more() -> None:
+    two = Policy(approvers=frozenset({"slack:U0", "slack:U1"}), acting=True)
+    assert not score_of(told(*words(0, 1)), "io-stall", two).in_doubt
+    assert score_of(told(*words(0, 2)), "io-stall", two).in_doubt
+
+
+def test_who_was_in_a_group_that_may_approve_is_heard_as_long_as_the_policy_names_it() -> None:
+    policy = Policy(approver_groups=frozenset({"slack:S1"}), acting=True)
+    said = [(replace(WRONG, incident=f"i{n}", groups=("slack:S1",)), f"slack:T/U{n}") for n in range(3)]
+    assert score_of(told(*said), "io-stall", policy).in_doubt
+    assert not score_of(told(*said), "io-stall", replace(policy, approver_groups=frozenset({"slack:S2"}))).in_doubt
+    assert not score_of(told(*((replace(mark, groups=()), by) for mark, by in said)), "io-stall", policy).in_doubt
+
+
+def test_looking_starts_the_count_anew_and_forgets_nothing() -> None:
+    looked = (CauseLookedAt("io-stall", "raised"), "terminal:ann")
+    after = (VerdictMarked("x", "io-stall", True), "slack:T/U1")
+    score = score_of(told(*words(0, ENOUGH), looked, after), "io-stall", SEVERAL)
+    assert (score.right, score.wrong, score.ever_right, score.ever_wrong) == (1, 0, 1, ENOUGH)
+    assert not score.in_doubt
+    assert score.looked_at is not None
+
+
+def test_causes_count_apart() -> None:
+    entries = told((RIGHT, "slack:T/U1"), (VerdictMarked("i2", "cpu-steal", False), "slack:T/U1"))
+    assert [(each.cause, each.right, each.wrong) for each in scores(entries)] == [
+        ("cpu-steal", 0, 1),
+        ("io-stall", 1, 0),
+    ]
+
+
+def test_same_word_and_same_wish_say_nothing_new() -> None:
+    by = "slack:T/U1"
+    entries = told((replace(WRONG, request="c1"), by), (replace(RIGHT, request="c2"), by))
+    assert said_before(entries, replace(RIGHT, request="c3"), by) is entries[1]
+    assert said_before(entries, replace(WRONG, request="c1"), by) is entries[0], "delivered twice"
+    assert said_before(entries, replace(WRONG, request="c3"), by) is None
+    assert said_before(entries, replace(RIGHT, request="c3"), "slack:T/U2") is None
+
+
+def test_same_word_counts_anew_from_one_who_has_come_into_a_group_that_may_approve() -> None:
+    entries = told((WRONG, "slack:T/U1"))
+    assert said_before(entries, WRONG, "slack:T/U1") is entries[0]
+    assert said_before(entries, replace(WRONG, groups=("slack:S1",)), "slack:T/U1") is None
+
+
+def test_mark_of_a_newer_program_is_left_out() -> None:
+    newer = Entry(HOUSE, 1, entry(RIGHT, 1).at, "slack:T/U1", "VerdictMarked", {"form": 99}, "")
+    assert marks_of([newer]) == ()
