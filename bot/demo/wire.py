@@ -15,10 +15,9 @@ _TURNS = re.compile(r"^set -- ([l\d ]*)$", re.MULTILINE)
 _PAUSE = re.compile(r"next=\$\{1\}p0; shift; sleep ([0-9.]+)$", re.MULTILINE)
 _LIFETIME = re.compile(r"^  timeout ([0-9.]+) /bin/sh -c 'read -r line' <&9 & h=", re.MULTILINE)
 _PART = re.compile(r"^(l\d+p(\d))\(\) \{\n(.*?)\n\}$", re.MULTILINE | re.DOTALL)
-_ASKS = re.compile(r"^(l\d+p(\d))_asks=('(?:[^']|'\"'\"')*')$", re.MULTILINE)
 _SKIP = re.compile(r"^skip q\d+ \|\| ")
 _WORD = re.compile(r"^(W\d+)=('(?:[^']|'\"'\"')*')$", re.MULTILINE)  # what several argument lists share
-_RUN = re.compile(r"(?:fed \S+ )?(run|try) (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
+_RUN = re.compile(r"(?:fed \S+ )?(run|try)(?:_alone)? (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,7 @@ def read_script(script: str) -> Request:
         raise ValueError("not a batch")
     words = {f"${name}": shlex.split(word)[0] for name, word in _WORD.findall(script)}
     parts: tuple[list[tuple[str, tuple[Way, ...]]], ...] = ([], [])
-    asked = [(name, look, shlex.split(text)[0]) for name, look, text in _ASKS.findall(script)]
-    for name, look, body in (*_PART.findall(script), *asked):
+    for name, look, body in _PART.findall(script):
         ways = []
         for line in body.split("\n"):
             found = _RUN.fullmatch(_SKIP.sub("", line).removesuffix(" ||"))

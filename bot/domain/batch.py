@@ -86,8 +86,8 @@ class Question:
 class Batch:
     """All questions of a diagnosis, and how long the node is watched meanwhile.
 
-    `together`: the commands of a look share a shell, which costs the node far fewer processes. What such a command
-    leaves behind is ended only with the look, so that is for commands that leave nothing.
+    `together`: the commands of a look share a shell, which costs the node far fewer processes; that is for commands
+    that leave none behind.
     """
 
     questions: tuple[Question, ...]
@@ -174,34 +174,20 @@ class Batch:
         return tuple(ways)
 
     def _function(self, name: str, questions: Sequence[Question], named: Mapping[str, str]) -> str:
-        """The shell function of a look: its commands by a shell of their own, or each for itself."""
-        alone = any(q.command.looks is SampleTimes.THROUGHOUT or q.command.alone or q.command.stdin for q in questions)
-        if alone or not self.together:
-            body = "\n".join(self._line(each, named) for each in questions)
-            return f"{name}() {{\n{body}\n}}"
-        ways = [way for question in questions for way in self.ways(question.command)]
-        words = list(dict.fromkeys(named[word] for argv, _ in ways for word in argv if word in named))
-        asks = [
-            *(f"{word}=${{{at}}}" for at, word in enumerate(words, 1)),
-            *(f"skip {question.number} || {self._line(question, named)}" for question in questions),
-            "echo done >&5",
-        ]
-        # A single command is ended by `timeout` itself, any other by main.
-        limit = sum(seconds for _, seconds in ways) + (SILENCE_BEYOND_COMMAND.total_seconds() if len(ways) > 1 else 0)
+        """The shell function of a look, and how many bytes it prints at most."""
         # Together, so that a command which keeps to its own limit never meets it.
-        most = sum(question.command.output_limit_bytes + 1 for question in questions) + FRAME_BYTES * len(ways)
-        given = " ".join(f'"${word}"' for word in words)
-        return (
-            f"{name}_asks={shlex.quote(chr(10).join(asks))}\n"
-            f'{name}() {{ group {name} {limit:g} {most} "${name}_asks" {given}; }}'
-        )
+        ways = sum(len(self.ways(question.command)) for question in questions)
+        most = sum(question.command.output_limit_bytes + 1 for question in questions) + FRAME_BYTES * ways
+        body = "\n".join(f"skip {each.number} || {self._line(each, named)}" for each in questions)
+        return f"most_{name}={most}\n{name}() {{\n{body}\n}}"
 
     def _line(self, question: Question, named: Mapping[str, str]) -> str:
         command, ways = question.command, self.ways(question.command)
         stdin = base64.b64encode(command.stdin.encode(errors="replace")).decode()
         fed = f"fed {stdin} " if stdin else ""
+        alone = "" if self.together and not command.alone and not stdin else "_alone"
         words = [
-            f"{fed}{'run' if index == len(ways) - 1 else 'try'} {question.number} {limit:g} "
+            f"{fed}{'run' if index == len(ways) - 1 else 'try'}{alone} {question.number} {limit:g} "
             f"{command.output_limit_bytes + 1} {quoted(argv, named)}"
             for index, (argv, limit) in enumerate(ways)
         ]

@@ -6,10 +6,10 @@ no progress is waited for only briefly, once. When second looks are due they go 
 second look comes at least half a window after its lane's first, which a slow node may have answered late.
 
 Main waits for lines in a pipe that it holds open for both ways (descriptor 8): `q` when a command begins, with its
-look, whom to kill when it does not end, and its limit; a look's name when that has ended, `tick` from a clock, and
-`due`. POSIX sh cannot make such a pipe; Linux opens one anew by its name in /proc (pipe(7), proc(5)). While there is
-progress, and while the window lasts, main tells the bot every few seconds that the node is at work: whoever is told
-nothing gives it up.
+look, its question, whom to kill when it does not end, and its limit; `over` when a look's last has ended, and `end` when
+its answers are sent, perhaps cut at all that it may print; `tick` from a clock, and `due`. POSIX sh cannot make such a
+pipe; Linux opens one anew by its name in /proc (pipe(7), proc(5)). While there is progress, and while the window lasts,
+main tells the bot every few seconds that the node is at work: whoever is told nothing gives it up.
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ else echo "{LANE_MARK}! $N missing /proc/self/fd"; exit 1; fi
 sign() {{ echo "{LANE_MARK}~ $N"; }}
 """
     r"""
-look() { "$1" 3>&1 | { emit "$1"; echo "$1" >&8; } & LANES="$LANES $!"; }
+look() {
+  eval "most=\$most_$1"
+  lane "$@" | { trap '' TERM; exec head -c "$most"; } | emit "$1" "$most" &
+  LANES="$LANES $!"
+}
 life & W=$!
 exec 9<&-
 LANES=
@@ -54,7 +58,9 @@ clock() {
 }
 """
 # `left` is how many looks have not ended, `run` which of them take up a turn, and `from_LANE` the uptime, in hundredths
-# of a second, from which on the lane's second look may begin: its first has ended long enough before.
+# of a second, from which on the lane's second look may begin: its first has ended long enough before. A look that ended
+# inside a question goes on after it; where other questions may have used up the bytes, with it. A lane that no longer
+# runs though its look has not ended left something behind, which holds its output open.
 _TURNS = r"""
 left=@LEFT@ run=' ' busy=0 due= quiet=0 moved= news= sign_at=0 parts=' '
 while [ $left -gt 0 ]; do
@@ -68,24 +74,30 @@ while [ $left -gt 0 ]; do
   if [ $busy -lt @MOST@ ] && [ -n "$next" ]; then later=$rest
   elif [ $busy -lt @MOST@ ] && [ $# -gt 0 ]; then next=${1}p0; shift; @PAUSE@
   else
-    read -r said part pid limit <&8
+    read -r said part at pid limit <&8
     case $said in
       q) moved=1 news=1
-        [ -z "$part" ] && continue
         case $parts in *" $part "*) ;; *) parts="$parts$part ";; esac
-        stamp; eval "pid_$part=$pid end_$part=$((${up%.*} * 100 + limit * 100 + 100))"
+        stamp; eval "at_$part=$at pid_$part=$pid end_$part=$((${up%.*} * 100 + ${limit:-0} * 100 + 100))"
         continue;;
+      over) eval "at_$part="; continue;;
       due) due=1; continue;;
       tick) ;;
-      *) eval "pid_$said="; moved=1 news=1 left=$((left - 1)) lane=${said%p*}
-        case $said in *p0) stamp; eval "from_$lane=$((${up%.*} * 100 + 1${up#*.} - 100 + @GAP@))";; esac
-        case $run in *" $said "*) run="${run%% $said *} ${run#* $said }" busy=$((busy - 1));; esac
+      end) moved=1 news=1 full=$at lane=${part%p*}
+        eval "at=\$at_$part again=\$again_$part at_$part= pid_$part="
+        if [ -n "$at" ]; then
+          after=124; [ -z "$full" ] || { [ "$at" = "$again" ] && after=141 || after=; }
+          eval "again_$part=$at"; look "$part" "$at" "$after"; continue
+        fi
+        left=$((left - 1))
+        case $part in *p0) stamp; eval "from_$lane=$((${up%.*} * 100 + 1${up#*.} - 100 + @GAP@))";; esac
+        case $run in *" $part "*) run="${run%% $part *} ${run#* $part }" busy=$((busy - 1));; esac
         continue;;
     esac
     stamp; now=$((${up%.*} * 100 + 1${up#*.} - 100))
     for part in $parts; do
       eval "pid=\$pid_$part limit=\$end_$part"
-      [ -z "$pid" ] || [ $now -lt $limit ] || { kill -KILL "$pid"; eval "pid_$part="; }
+      [ -z "$pid" ] || { [ $now -lt $limit ] && runs "$pid"; } || { eval "pid_$part="; fell "$pid"; }
     done
     quiet=$((quiet + 1))
     [ -z "$moved" ] || quiet=0
