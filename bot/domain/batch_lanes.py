@@ -6,10 +6,10 @@ no progress is waited for only briefly, once. When second looks are due they go 
 second look comes at least half a window after its lane's first, which a slow node may have answered late.
 
 Main waits for lines in a pipe that it holds open for both ways (descriptor 8): `q` when a command begins, with its
-look, its question, whom to kill when it does not end, and its limit; `over` when a look's last has ended, and `end` when
-its answers are sent, perhaps cut at all that it may print; `tick` from a clock, and `due`. POSIX sh cannot make such a
-pipe; Linux opens one anew by its name in /proc (pipe(7), proc(5)). While there is progress, and while the window lasts,
-main tells the bot every few seconds that the node is at work: whoever is told nothing gives it up.
+look, its question, whom to kill when it does not end, and its limit; `over` when a look's last has ended, and `end`
+when its answers are sent, perhaps cut at all that it may print; `tick` from a clock, and `due`. POSIX sh cannot make
+such a pipe; Linux opens one anew by its name in /proc (pipe(7), proc(5)). While there is progress, and while the window
+lasts, main tells the bot every few seconds that the node is at work: whoever is told nothing gives it up.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ while [ $left -gt 0 ]; do
     if [ -z "$next" ] && [ -n "$from" ] && [ $now -ge $from ]; then next=${lane}p1; else rest="$rest $lane"; fi
   done
   if [ $busy -lt @MOST@ ] && [ -n "$next" ]; then later=$rest
-  elif [ $busy -lt @MOST@ ] && [ $# -gt 0 ]; then next=${1}p0; shift; @PAUSE@
+  elif [ $busy -lt @MOST@ ] && [ $# -gt 0 ]; then next=${1}p0; shift
   else
     read -r said part at pid limit <&8
     case $said in
@@ -127,23 +127,22 @@ class Lane:
     looks_twice: bool = False
 
 
-def lanes_script(lanes: Sequence[Lane], rest_seconds: float, turn_seconds: float, stagger_seconds: float) -> str:
+def lanes_script(lanes: Sequence[Lane], rest_seconds: float, turn_seconds: float, look_seconds: float) -> str:
     """Return the shell code that runs the lanes, which begin in the given order, and waits for their end.
 
-    Units: in a window, a lane begins `stagger_seconds` after the end of the one before it, because the kernel needs a
-    moment to free what has ended; without progress it waits for that end some ticks of `turn_seconds`. The last second
-    look is due after `rest_seconds`, the first one earlier by `stagger_seconds` for each of the others.
+    Units: in a window, a lane begins at the end of the one before it, for which it waits some ticks of `turn_seconds`
+    without progress. The last second look is due after `rest_seconds`, the first one earlier by `look_seconds` for each
+    of the others.
     """
     at_once = [lane for lane in lanes if lane.watches]
     in_turn = [lane.name for lane in lanes if not lane.watches]
     twice = [lane.name for lane in lanes if lane.looks_twice]
     has_window = bool(at_once or twice)
-    due = rest_seconds - stagger_seconds * (len(twice) - 1 if twice else 0) if has_window else 0.0
+    due = rest_seconds - look_seconds * (len(twice) - 1 if twice else 0) if has_window else 0.0
     ticks = int(due / turn_seconds)
     words = {
         "LEFT": str(len(lanes) + len(twice)),
         "MOST": str(AT_ONCE_IN_A_WINDOW if has_window else AT_ONCE_OTHERWISE),
-        "PAUSE": f"sleep {stagger_seconds:g}" if has_window else ":",
         "GAP": f"{50 * rest_seconds:.0f}",
         "PATIENT": str(PATIENT_TICKS),
         "SIGN": f"{100 * SIGN_SECONDS:.0f}",

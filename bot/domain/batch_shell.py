@@ -63,7 +63,11 @@ begin() {
   stamp; printf '\n%s %s %s\n' "$N" "$1" "$up" >&3 || exit 141
 }
 # A ksh without memory leaves a function and goes on.
-within() { [ -z "$open" ] || exit; open=1 limit=${2%.*}; [ "$limit" = "$2" ] || limit=$((limit + 1)); begin "$1" "$1 $self $limit"; }
+within() {
+  [ -z "$open" ] || exit
+  open=1 limit=${2%.*}; [ "$limit" = "$2" ] || limit=$((limit + 1))
+  begin "$1" "$1 $self $limit"
+}
 finish() { stamp; printf '\n%s e\n%.@STDERR@s\n%s %s\n%s .\n' "$N" "$errors" "$1" "$up" "$N" >&3 || exit 141; open=; }
 # What names its shell's process has one.
 call() {
@@ -131,9 +135,9 @@ emit() {
   echo "end $1 $full" >&8
 }
 """
-    # Each `timeout` has a process group of its own; only the session is common to all. Whatever lost its parent was left
-    # by a lane that ended inside a command. `cat | awk` finds candidates cheaply among thousands. Each is checked again
-    # before it is killed, as a process may choose any name for itself.
+    # Each `timeout` has a process group of its own; only the session is common to all. Whatever lost its parent was
+    # left by a lane that ended inside a command. `cat | awk` finds candidates cheaply among thousands. Each is checked
+    # again before it is killed, as a process may choose any name for itself.
     r"""
 sweep() {
   for round in 1 2 3 4 5 6 7 8; do

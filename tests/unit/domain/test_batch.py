@@ -101,7 +101,7 @@ def test_script_holds_every_question_once_with_its_words_as_they_were(asked: Bat
     assert found == ways(asked)
     if lanes := {question.command.lane for question in asked.questions if question.look}:
         sampling = asked.sampling
-        due = sampling.rest_seconds - sampling.stagger_seconds * (len(lanes) - 1)
+        due = sampling.rest_seconds - sampling.look_seconds * (len(lanes) - 1)
         assert request.rest_seconds == pytest.approx(due)
 
 
