@@ -94,8 +94,8 @@ class Question:
     def reads_files(self) -> bool:
         """Whether it only prints files in which nobody but the kernel writes."""
         command, paths = self.command, self.command.argv[len(_FILES) :]
-        own = command.alternatives or command.as_root or command.stdin or command.alone
         of_kernel = all(path.startswith(("/proc/", "/sys/")) and path != _UPTIME for path in paths)
+        own = command.alternatives or command.as_root or command.stdin or command.alone
         return command.argv[: len(_FILES)] == _FILES and of_kernel and not own
 
 
@@ -339,24 +339,22 @@ class Unframer:
 
 
 def _files(run: Completed, out: bytes, questions: Sequence[Question]) -> Iterator[Completed]:
-    """Yield the answers of questions that one command asked; what it came to no more has its end."""
+    """Yield the answers of questions that one command asked; what it did not come to the end of has none."""
     _, *read = _BETWEEN.split(out)
-    times, blocks = [*map(_seconds, map(decode, read[::2]))], read[1::2]
-    for at, question in enumerate(questions):
-        paths = question.command.argv[len(_FILES) :]
-        errors = "\n".join(line for line in run.stderr.splitlines() if any(path in line for path in paths))
-        ended, block = at + 1 < len(times), blocks[at].removeprefix(b"\n") if at < len(blocks) else b""
-        limit = question.command.output_limit_bytes
-        yield replace(
-            run,
+    times, blocks = [_seconds(decode(at)) for at in read[::2]], [block.removeprefix(b"\n") for block in read[1::2]]
+    for question, block, started, ended in zip(questions, blocks, times, times[1:], strict=False):
+        paths, limit = question.command.argv[len(_FILES) :], question.command.output_limit_bytes
+        errors = [line for line in dict.fromkeys(run.stderr.splitlines()) if any(path in line for path in paths)]
+        yield Completed(
             probe=question.probe,
             name=question.command.name,
+            look=question.look,
             stdout=decode(block[:limit]),
-            cut=len(block) > limit or (run.cut and not ended),
-            stderr=errors if ended else run.stderr,
-            exit_status=int(bool(errors)) if ended else run.exit_status,
-            started_at_uptime=times[at] if at < len(times) else run.started_at_uptime,
-            took=_took(times[at], times[at + 1]) if ended else run.took,
+            stderr="\n".join(errors),
+            exit_status=int(bool(errors)),
+            cut=len(block) > limit,
+            started_at_uptime=started,
+            took=_took(started, ended),
         )
 
 

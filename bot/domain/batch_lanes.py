@@ -109,11 +109,13 @@ while [ $left -gt 0 ]; do
   look "$next"
 done
 """
+# What a command left behind is in main's own group.
 _END = r"""
 kill $T
 wait $LANES
 kill $W; wait $W
 echo "%z. $N"
+[ -z "$OWN" ] || kill -KILL 0
 }
 """
 
