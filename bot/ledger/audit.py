@@ -171,6 +171,7 @@ class _House:
         self._lists_older = False
         self._clamped_to = ""  # the time of the last entry before, about another stream
         self._last = ("", "")  # the stream that the last entry is about, and its time
+        self._pruned = (0, "")  # the last entry that removes incidents, and its time
 
     def mentions(self) -> Iterator[Mention]:
         """Read the stream, and yield its notes about incidents."""
@@ -192,6 +193,8 @@ class _House:
             if says := self._out_of_place(entry, event):
                 self.chain.broken.append(Broken(HOUSE, entry.seq, says))
                 continue
+            if isinstance(event, IncidentsPruned):
+                self._pruned = (entry.seq, str(row[2]))
             for mention in _mentions_of(event, at):
                 if 0 <= mention.seq <= _GREATEST:
                     yield mention
@@ -201,10 +204,12 @@ class _House:
                     )
 
     def unclear(self, now: str) -> list[Broken]:
-        """Return what this program cannot say of it: a time to come makes nothing old enough to be pruned."""
-        head, at = self.chain.head, self._last[1]
+        """Return what this program cannot say of it: a time that is still to come makes nothing old enough."""
+        seq, at = self._pruned
         is_ahead = bool(at) and instant_of(at) - instant_of(now) > APART
-        ahead = Broken(HOUSE, head.seq, f"is dated {at}, which is still to come: a clock was ahead, or it is forged")
+        ahead = Broken(
+            HOUSE, seq, f"removes incidents at {at}, which is still to come: a clock was ahead, or it is forged"
+        )
         return [self.unread] if self.unread is not None else [ahead] if is_ahead else []
 
     def _out_of_place(self, entry: Entry, event: Event) -> str:

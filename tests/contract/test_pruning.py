@@ -241,9 +241,8 @@ def test_pruning_of_a_time_to_come_is_told(database: Database) -> None:
     with database.writing() as connection, deletions_allowed(connection):
         connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == "gone"))
         connection.execute(delete(INCIDENTS))
-    assert [str(each) for each in audit(database).unread] == [
-        f"house/3: is dated {instant_text(to_come)}, which is still to come: a clock was ahead, or it is forged"
-    ]
+    (unread,) = audit(database).unread
+    assert str(unread).startswith(f"house/3: removes incidents at {instant_text(to_come)}, which is still to come")
 
 
 def test_entry_that_was_noted_twice_is_found_though_it_was_pruned(database: Database) -> None:
