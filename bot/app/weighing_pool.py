@@ -5,6 +5,9 @@ nothing but itself; so it goes to worker processes (`weighing_worker.py`), and c
 They get nothing but jobs, they end with this process, and where one dies its jobs are weighed here. Where more waits
 than they keep up with, this process weighs too, while it has nothing to read; in the end it also takes over what they
 have not come to yet.
+
+Those of `concurrent.futures` take as long. But they are started with all of this process's environment, tokens and an
+agent's socket among it, and go on where this process is killed.
 """
 
 from __future__ import annotations
