@@ -18,17 +18,21 @@ from bot.extras.fleet.sweeps import Sweeps, scheduled
 from bot.seats import Serves
 from bot.settings import Settings
 
-LIBRARY = library()
+PLAYBOOK = library().get("node-health")
 
 
 def bot(*sweeps: SweepSettings) -> Any:
-    return SimpleNamespace(settings=Settings(members={"sweep": sweeps}), playbooks=LIBRARY)
+    return SimpleNamespace(
+        settings=Settings(members={"sweep": sweeps}), playbooks=SimpleNamespace(get=lambda: PLAYBOOK)
+    )
 
 
 def test_nothing_runs_where_no_sweep_is_named_and_a_meaningless_one_ends_the_start() -> None:
     assert serving(bot()) is None
     with pytest.raises(UsageError, match=r"\[\[sweep\]\] 2 in zombie.toml"):
-        serving(bot(SweepSettings(select=("a",), channel="C1"), SweepSettings(select=("a=",), channel="C1")))
+        serving(
+            bot(SweepSettings(select=("a",), channel="C1"), SweepSettings(select=("a",), cause=("leak",), channel="C1"))
+        )
 
 
 async def test_due_sweeps_run_from_the_start_to_the_end() -> None:
@@ -42,7 +46,7 @@ async def test_due_sweeps_run_from_the_start_to_the_end() -> None:
 
     nothing: Any = None
     requests: Any = Requests()
-    sweeps = scheduled((SweepSettings(select=("role=gpu",), channel="C1"),), LIBRARY.get())
+    sweeps = scheduled((SweepSettings(select=("role=gpu",), channel="C1"),), PLAYBOOK)
     work: Serves = Sweeps(sweeps, nothing, requests, nothing, nothing, nothing, now, lambda *_, **__: None)
     assert not work.posts
     await work.stop()
