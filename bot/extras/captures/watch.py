@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import BinaryIO, cast
 
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import NodeDirectory
@@ -277,18 +275,17 @@ class RollingWatch:
             found(sample)
             runs(sample)
 
-        with tempfile.TemporaryFile() as beyond_memory:
-            reader = Reader(lambda: cast(BinaryIO, beyond_memory), each=taken)
+        reader = Reader(each=taken)
 
-            def hand_on(text: bytes) -> None:
-                reader.feed(text)
-                keep(f"{rolling.node}-{called}.perf.txt.gz", text)
+        def hand_on(text: bytes) -> None:
+            reader.feed(text)
+            keep(f"{rolling.node}-{called}.perf.txt.gz", text)
 
-            await self.control.access.text(node, names, between, hand_on)
-            try:
-                reader.finish()
-            except ProfileError as no:
-                raise CannotRead(f"there is no text from perf ({one_line(no.sentence, 120)})") from no
+        await self.control.access.text(node, names, between, hand_on)
+        try:
+            reader.finish()
+        except ProfileError as no:
+            raise CannotRead(f"there is no text from perf ({one_line(no.sentence, 120)})") from no
         return found.finish(), runs
 
     async def _sketched(self, rolling: RollingCapture, held: HeldStretch, runs: CoreRuns, says: str) -> str:

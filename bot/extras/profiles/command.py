@@ -15,7 +15,6 @@ from bot.domain.errors import UsageError
 from bot.extras.profiles.perf_command import HERTZ, SECONDS, CaptureRequest, either
 
 if TYPE_CHECKING:
-    from bot.extras.profiles.files import Scratch
     from bot.extras.profiles.nodes import NodeProfile
     from bot.extras.profiles.profile import Profile
     from bot.extras.profiles.selection import Selection
@@ -119,10 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("Only the flame graph shows a difference.", "Say --format html --out flame.html")
     if arguments.format == "png" and arguments.out is None and sys.stdout.isatty():
         raise UsageError("A picture cannot be printed on a terminal.", "Name a file: --out profile.png")
-    from bot.extras.profiles.files import scratches
-
-    with scratches() as scratch:
-        _write(_pieces(arguments, scratch), arguments.out)
+    _write(_pieces(arguments), arguments.out)
     return 0
 
 
@@ -134,7 +130,7 @@ def _selection(arguments: argparse.Namespace, between: list[float] | None) -> Se
     return Selection(arguments.core, arguments.process, (between[0], between[1]) if between else None)
 
 
-def _pieces(arguments: argparse.Namespace, scratch: Scratch) -> Iterator[bytes]:
+def _pieces(arguments: argparse.Namespace) -> Iterator[bytes]:
     """Read the whole profile, then yield the output: a refused profile leaves no partial file."""
     from bot.extras.profiles import files
 
@@ -142,12 +138,12 @@ def _pieces(arguments: argparse.Namespace, scratch: Scratch) -> Iterator[bytes]:
     name = "stdin" if str(arguments.source) == "-" else arguments.source.name
     match arguments.format:
         case "perf":
-            return files.perf_text(arguments.source, selection, scratch)
+            return files.perf_text(arguments.source, selection)
         case "speedscope":
-            return files.speedscope(arguments.source, selection, scratch, _title(name, selection))
-    found = files.read(arguments.source, selection, scratch)
+            return files.speedscope(arguments.source, selection, _title(name, selection))
+    found = files.read(arguments.source, selection)
     if arguments.format == "html":
-        return iter([_page(arguments, found, name, scratch).encode()])
+        return iter([_page(arguments, found, name).encode()])
     return iter([_drawn(found, arguments.format, name)]) if arguments.format != "folded" else _folded(found)
 
 
@@ -171,7 +167,7 @@ def _drawn(found: Profile, form: str, name: str) -> bytes:
     return words.text(found, name).encode()
 
 
-def _page(arguments: argparse.Namespace, found: Profile, name: str, scratch: Scratch) -> str:
+def _page(arguments: argparse.Namespace, found: Profile, name: str) -> str:
     from bot.extras.profiles import files, words
     from bot.extras.profiles.flame_page import flame_page
     from bot.extras.profiles.flame_tree import flame_tree
@@ -185,7 +181,7 @@ def _page(arguments: argparse.Namespace, found: Profile, name: str, scratch: Scr
         selection = _selection(
             arguments, arguments.against_between or (None if arguments.against else arguments.between)
         )
-        before = files.read(source, selection, scratch).stacks
+        before = files.read(source, selection).stacks
         said += f"\nOrange is more and blue less than in {_title(source.name, selection)}, grey the same."
     title = _title(name, found.selection)
     heat = svg(SecondsMap.of(found.heatmap(), found.whole_seconds), "Each second, idle left out", title)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import heapq
+import tempfile
 from collections.abc import Callable, Iterator
 from itertools import groupby
-from typing import BinaryIO
+from typing import IO, TypeAlias
 
 from bot.domain.errors import ProfileError
 
@@ -13,21 +14,27 @@ MEMORY_LIMIT_BYTES = 40_000_000
 FILE_LIMIT_BYTES = 8_000_000_000
 _EACH = 130  # measured bytes of a dict entry, besides its key
 _BLOCK = 1 << 16
+Scratch: TypeAlias = Callable[[], IO[bytes]]
 
 
 class Counts:
     """How often each key occurred. Keys hold no line feed.
 
-    `scratch` opens a temporary binary file, only if it is needed; the caller closes it.
+    `scratch` opens a temporary binary file, only if it is needed; it is closed with the counts.
     """
 
-    def __init__(self, scratch: Callable[[], BinaryIO], limit_bytes: int = MEMORY_LIMIT_BYTES) -> None:
+    def __init__(self, scratch: Scratch = tempfile.TemporaryFile, limit_bytes: int = MEMORY_LIMIT_BYTES) -> None:
         self._held: dict[bytes, int] = {}
         self._held_bytes = 0
         self._limit_bytes = limit_bytes
         self._scratch = scratch
-        self._file: BinaryIO | None = None
+        self._file: IO[bytes] | None = None
         self._runs: list[tuple[int, int]] = []  # start and end of each sorted run in the file
+
+    def __del__(self) -> None:
+        """Close the file, which has no name."""
+        if self._file is not None:
+            self._file.close()
 
     @property
     def spilled_bytes(self) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO, TypeAlias, cast
+from typing import IO, BinaryIO, cast
 
 from bot.domain.errors import ProfileError
 from bot.domain.safe_text import decode, one_line
@@ -18,23 +18,9 @@ from bot.extras.profiles.speedscope import Speedscope
 from bot.extras.profiles.stack import FRAME
 
 _PIECE = 1 << 20
-Scratch: TypeAlias = Callable[[], BinaryIO]
 
 
-@contextmanager
-def scratches() -> Iterator[Scratch]:
-    """Yield a function that opens temporary files without names; they vanish after the block or with the program."""
-    with ExitStack() as opened:
-
-        def scratch() -> BinaryIO:
-            return cast(BinaryIO, opened.enter_context(tempfile.TemporaryFile("w+b", prefix="zombie-profile-")))
-
-        yield scratch
-
-
-def read(
-    path: Path, selection: Selection, scratch: Scratch, exporting: Callable[[], Callable[[Sample], None]] | None = None
-) -> Profile:
+def read(path: Path, selection: Selection, exporting: Callable[[], Callable[[Sample], None]] | None = None) -> Profile:
     """Read a profile of `perf script` text, plain or gzip; `-` is stdin.
 
     `exporting` makes the consumer of selected events, anew each time the text is read.
@@ -42,31 +28,38 @@ def read(
     """
     try:
         try:
-            return _once(path, Reader(scratch, selection, exporting() if exporting else None))
+            return _once(path, Reader(selection=selection, each=exporting() if exporting else None))
         except TimesFallBack as back:
             if not path.is_file():
                 raise
             each = exporting() if exporting else None
-            return _once(path, Reader(scratch, selection, each, origin_ns=back.first_ns))
+            return _once(path, Reader(selection=selection, each=each, origin_ns=back.first_ns))
     except OSError as no:
         raise ProfileError(f"{path} cannot be read: {no.strerror}.", "Name a file of perf script's text, or -") from no
 
 
-def perf_text(path: Path, selection: Selection, scratch: Scratch) -> Iterator[bytes]:
+def perf_text(path: Path, selection: Selection) -> Iterator[bytes]:
     """Read a profile, then yield it as text for other viewers. Raises: as `read`."""
-    file = scratch()
+    with ExitStack() as opened:
+        file = opened.enter_context(tempfile.TemporaryFile())
 
-    def exporting() -> Callable[[Sample], None]:
+        def exporting() -> Callable[[Sample], None]:
+            file.seek(0)
+            file.truncate()
+            return PerfText(lambda text: file.write(text.encode()))
+
+        read(path, selection, exporting)
         file.seek(0)
-        file.truncate()
-        return PerfText(lambda text: file.write(text.encode()))
-
-    read(path, selection, scratch, exporting)
-    file.seek(0)
-    return iter(lambda: file.read(_PIECE), b"")
+        return _pieces(file, opened.pop_all())
 
 
-def speedscope(path: Path, selection: Selection, scratch: Scratch, name: str) -> Iterator[bytes]:
+def _pieces(file: IO[bytes], opened: ExitStack) -> Iterator[bytes]:
+    with opened:
+        while piece := file.read(_PIECE):
+            yield piece
+
+
+def speedscope(path: Path, selection: Selection, name: str) -> Iterator[bytes]:
     """Read a profile, then yield it in speedscope's form. Raises: as `read`."""
     made: list[Speedscope] = []
 
@@ -74,7 +67,7 @@ def speedscope(path: Path, selection: Selection, scratch: Scratch, name: str) ->
         made.append(Speedscope())
         return made[-1]
 
-    read(path, selection, scratch, exporting)
+    read(path, selection, exporting)
     return (piece.encode() for piece in made[-1].pieces(one_line(name)))
 
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from bot.app.parts import nonce, ssh_scripts
-from bot.domain.errors import CannotRead, ProfileError, StoodStill, Unreachable, UsageError, ZombieError
+from bot.domain.errors import CannotRead, StoodStill, Unreachable, UsageError, ZombieError
 from bot.domain.node import Node
 from bot.extras.profiles.perf_command import CaptureRequest
 from bot.extras.profiles.profile import Profile
-from bot.extras.profiles.profiler import Captured, Profiler, of_the_node
-from bot.extras.profiles.reader import Reader
+from bot.extras.profiles.profiler import Captured, Profiler, profiled
 from bot.extras.profiles.selection import Selection
 from bot.extras.profiles.words import says
 
@@ -111,33 +109,21 @@ async def profile_node(profiler: Profiler, node: Node, what: Profiling) -> NodeP
     """
     kept = None if what.kept_in is None else what.kept_in / f"{node.name}.perf.txt.gz"
     with ExitStack() as opened:
-        beyond_memory = opened.enter_context(tempfile.TemporaryFile())
-        reader = Reader(lambda: cast(BinaryIO, beyond_memory), of_the_node(what.selection))
         copy = None if kept is None else opened.enter_context(gzip.open(kept, "wb", compresslevel=1))
-
-        copied_bytes = 0
-
-        def hand_on(text: bytes) -> None:
-            nonlocal copied_bytes
-            copied_bytes += len(text)
-            reader.feed(text)
-            if copy is not None:
-                copy.write(text)
-
         try:
-            captured = await profiler.profile(node, what.request, hand_on, what.anyway)
-            return NodeProfile(node.name, captured, _read(reader), kept=kept)
+            captured, profile = await profiled(
+                profiler,
+                node,
+                what.request,
+                what.selection,
+                copy=copy.write if copy is not None else None,
+                anyway=what.anyway,
+            )
         except (CannotRead, Unreachable) as why:
-            if kept is not None and not copied_bytes:
+            if kept is not None and copy is not None and not copy.tell():
                 kept.unlink(missing_ok=True)  # an empty file would look like a profile
             return NodeProfile(node.name, why=why)
-
-
-def _read(reader: Reader) -> Profile:
-    try:
-        return reader.finish()
-    except ProfileError as no:
-        raise CannotRead("perf took no sample", "Is the node idle? A longer capture may see more.") from no
+        return NodeProfile(node.name, captured, profile, kept=kept)
 
 
 def _capture(captured: Captured) -> dict[str, Any]:

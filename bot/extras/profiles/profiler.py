@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.domain.contracts import Fresh, TakesBytes
-from bot.domain.errors import CannotRead, ConnectionLost, Unreachable
+from bot.domain.errors import CannotRead, ConnectionLost, ProfileError, Unreachable
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.script_session import ScriptSession, ScriptTransport
 from bot.extras.profiles.perf_command import PERF, TEXT_SECONDS_MORE, CaptureRequest, capture_script
+from bot.extras.profiles.profile import Profile
+from bot.extras.profiles.reader import Reader, Sample
 from bot.extras.profiles.selection import Selection
 from bot.extras.profiles.wire import CaptureEnd, CaptureWire, Facts
 
@@ -168,6 +171,34 @@ class Profiler:
                 raise broke
             raise why_nothing(facts, end)
         return Captured(node.name, request, event, facts, end, _remarks(facts, end), _incomplete(wire, end, broke))
+
+
+async def profiled(
+    profiler: Profiler,
+    node: Node,
+    request: CaptureRequest,
+    selection: Selection | None = None,
+    *,
+    each: Callable[[Sample], None] | None = None,
+    copy: Callable[[bytes], object] | None = None,
+    anyway: bool = False,
+) -> tuple[Captured, Profile]:
+    """Capture once, and read the text as it arrives; `each` takes the samples, `copy` the text.
+
+    Raises: as `Profiler.profile`; CannotRead, too, when there is no sample.
+    """
+    reader = Reader(selection=of_the_node(selection), each=each)
+
+    def hand_on(text: bytes) -> None:
+        reader.feed(text)
+        if copy is not None:
+            copy(text)
+
+    captured = await profiler.profile(node, request, hand_on, anyway)
+    try:
+        return captured, reader.finish()
+    except ProfileError as no:
+        raise CannotRead("perf took no sample", "Is the node idle? A longer profile may see more.") from no
 
 
 async def _until_ready(session: ScriptSession, wire: CaptureWire, node: Node) -> None:

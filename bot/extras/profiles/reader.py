@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 import zlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from bot.domain.errors import ProfileError
-from bot.extras.profiles.counts import Counts
+from bot.extras.profiles.counts import Counts, Scratch
 from bot.extras.profiles.event_splitter import SECOND, Event, EventSplitter, Who
 from bot.extras.profiles.profile import LONGEST_SECONDS, ROWS, CoreCount, Profile
 from bot.extras.profiles.selection import Selection
@@ -114,7 +114,7 @@ class Reader:
 
     def __init__(
         self,
-        scratch: Callable[[], BinaryIO],
+        scratch: Scratch = tempfile.TemporaryFile,
         selection: Selection | None = None,
         each: Callable[[Sample], None] | None = None,
         *,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from dataclasses import dataclass, field, replace
-from typing import BinaryIO, cast
 
 from bot.domain.contracts import Log
-from bot.domain.errors import CannotRead, Conflict, LedgerError, NodeBusy, ProfileError, UnknownIncident, ZombieError
+from bot.domain.errors import Conflict, LedgerError, NodeBusy, UnknownIncident, ZombieError
 from bot.domain.events import ProfileTaken
 from bot.domain.incident import Incident
 from bot.domain.node import Node
@@ -18,8 +16,7 @@ from bot.extras.profiles import words
 from bot.extras.profiles.by_core import CoreRuns
 from bot.extras.profiles.perf_command import CaptureRequest
 from bot.extras.profiles.profile import Profile, meaning
-from bot.extras.profiles.profiler import Captured, Profiler, of_the_node
-from bot.extras.profiles.reader import Reader
+from bot.extras.profiles.profiler import Captured, Profiler, profiled
 from bot.extras.profiles.reweigher import Reweigher
 from bot.extras.profiles.sketch import Sketch, sketch
 from bot.extras.profiles.sketches import Sketches
@@ -56,8 +53,8 @@ class ProfileRunner:
     profiler: Profiler
     record: IncidentRecord
     log: Log
-    reweighing: Reweigher | None = None
-    sketches: Sketches | None = None
+    reweighing: Reweigher
+    sketches: Sketches
     _busy: set[str] = field(default_factory=set)
     _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
@@ -76,22 +73,16 @@ class ProfileRunner:
             self._busy.discard(node.name)
         if not incident:
             return answer
-        drawn = await self.sketches.keep(incident, answer.sketch) if self.sketches is not None else ""
+        drawn = await self.sketches.keep(incident, answer.sketch)
         answer = replace(answer, taken=replace(answer.taken, sketch=drawn))
         kept = await self._keep(incident, answer.taken, by)
-        follows = await self.reweighing.consider(kept, answer.taken) if kept and self.reweighing is not None else ""
+        follows = await self.reweighing.consider(kept, answer.taken) if kept else ""
         return replace(answer, follows=follows)
 
     async def _taken(self, node: Node, request: CaptureRequest) -> ProfileAnswer:
         runs = CoreRuns()
-        with tempfile.TemporaryFile() as beyond_memory:
-            reader = Reader(lambda: cast(BinaryIO, beyond_memory), of_the_node(), each=runs)
-            captured = await self.profiler.profile(node, request, reader.feed)
-            try:
-                profile = reader.finish()
-            except ProfileError as no:
-                raise CannotRead("perf took no sample", "Is the node idle? A longer profile may see more.") from no
-            return await asyncio.to_thread(_answer, captured, profile, runs)
+        captured, profile = await profiled(self.profiler, node, request, each=runs)
+        return await asyncio.to_thread(_answer, captured, profile, runs)
 
     async def _keep(self, incident_id: str, taken: ProfileTaken, by: str) -> Incident | None:
         """Append it after the newest entry; a profile that cannot be stored is shown all the same."""
