@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import resource
-from typing import Protocol
+from typing import Any
 
 AT_ONCE = 200  # so many nodes keep a processor busy for about a window, so more would only wait
 FILES_A_NODE = 2
@@ -17,20 +17,12 @@ FEWEST_NODES = 100  # to start a process takes as long as weighing so many
 ALLOCATIONS_BETWEEN_LOOKS = 20_000  # each run visits the objects of all running nodes; Python's default is 700
 
 
-class Limits(Protocol):
-    """The limits of this process, as the module `resource` has them."""
+def room_for(nodes: int, limits: Any = resource) -> int:
+    """Return how many nodes may be read at once; raises the limit of open files as far as possible.
 
-    def getrlimit(self, which: int, /) -> tuple[int, int]:
-        """Return the soft and the hard limit."""
-        ...
-
-    def setrlimit(self, which: int, limits: tuple[int, int], /) -> None:
-        """Set both."""
-        ...
-
-
-def room_for(nodes: int, limits: Limits = resource) -> int:
-    """Return how many nodes may be read at once; raises the limit of open files as far as possible."""
+    Shape: `limits` are those of this process, as the module `resource` has them.
+    """
+    soft: int
     soft, hard = limits.getrlimit(resource.RLIMIT_NOFILE)
     needed = FILES_A_NODE * nodes + FILES_BESIDE
     if soft != resource.RLIM_INFINITY and soft < needed:

@@ -14,7 +14,6 @@ from bot.actions import ACTIONS
 from bot.app.parts import now
 from bot.app.policy_settings import rules_of_acting
 from bot.app.stores import Stores
-from bot.domain import contracts, intake_contracts
 from bot.domain.alert import Reporter, SourceAlert
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
@@ -149,20 +148,15 @@ class PagerDutyParts:
 
 def pagerduty_parts(
     settings: Settings,
-    outbox: contracts.Outbox,
-    ledger: contracts.Ledger,
+    stores: Stores,
     log: Log,
     tell: Tell,
-    *,
-    inbox: intake_contracts.Inbox | None = None,
-    cases: intake_contracts.DedupStore | None = None,
-    arrivals: asyncio.Event | None = None,
+    arrivals: asyncio.Event,
     patience: Patience | None = None,
 ) -> PagerDutyParts | None:
     """Put it together; None where there is neither a token nor a routing key.
 
-    Shape: `outbox` hands out PagerDuty's posts only, one by one, each for `OUTBOX_LEASE`. `tell(name, says)` posts
-    in the alerts channel, once for each name. `arrivals` wakes the intake.
+    Shape: `tell(name, says)` posts in the alerts channel, once for each name. `arrivals` wakes the intake.
 
     Raises: SettingsError for unusable settings.
     """
@@ -175,8 +169,8 @@ def pagerduty_parts(
     client = PagerDutyClient.of(access, patience)
     surface = PagerDutySurface(
         client,
-        outbox,
-        ledger,
+        on_threads(Outbox(stores.database, OUTBOX_LEASE, parts=PARTS, at_once=1), stores.threads),
+        stores.ledger,
         now,
         log,
         fields=said.fields,
@@ -194,8 +188,8 @@ def pagerduty_parts(
     )
     if access.token and said.schedule:
         parts.on_call = OnCallNow(client, said.schedule, monotonic)
-    if access.token and inbox is not None and cases is not None:
-        parts.pages = PageWatch(client, inbox, cases, alarm_of_page, now, log, arrivals or asyncio.Event())
+    if access.token:
+        parts.pages = PageWatch(client, stores.inbox, stores.cases, alarm_of_page, now, log, arrivals)
         if said.webhook_secrets:  # without a secret no webhook of PagerDuty is accepted
             parts.subscription = SubscriptionWatch(client, said.subscription, now, log, tell, parts.catch_up)
     return parts
@@ -219,16 +213,7 @@ def serving_pagerduty(
             await poster.enqueue(name.lower(), CARD, MessageTarget(channel, patient=True), Message(escaped(says)))
             poster.finished(name.lower())
 
-    return pagerduty_parts(
-        settings,
-        on_threads(Outbox(stores.database, OUTBOX_LEASE, parts=PARTS, at_once=1), stores.threads),
-        stores.ledger,
-        log,
-        tell,
-        inbox=stores.inbox,
-        cases=stores.cases,
-        arrivals=arrivals,
-    )
+    return pagerduty_parts(settings, stores, log, tell, arrivals)
 
 
 def asker_of(parts: PagerDutyParts | None, people: People) -> PersonOf:

@@ -18,7 +18,6 @@ from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.home import HomePublisher
-from bot.surfaces.slack.kept_checks import KeptChecks
 from bot.surfaces.slack.suggestions import NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.slack.view_submissions import ViewSubmissions
@@ -84,8 +83,7 @@ def slack_acting(bot: Bot, askers: Askers | None = None, opener: CheckOpener | N
     home = HomePublisher(context, background, stores.outbox, nodes, readings, stores.inbox, pagerduty)
     of_extras: list[Chat] = bot.seated("chat", context)
     clicks = BlockActions(context, background, of_extras)
-    takes = KeptChecks(context, background)
-    submissions = ViewSubmissions(context, home, background, of_extras, [*of_extras, takes])
+    submissions = ViewSubmissions(context, home, background, of_extras)
     return SlackActing(surface, clicks, submissions, CommandReplies(context, pagerduty), home, of_extras)
 
 

@@ -5,6 +5,9 @@ nothing but itself; so it goes to worker processes (`weighing_worker.py`), and c
 They get nothing but jobs, they end with this process, and where one dies its jobs are weighed here. Where more waits
 than they keep up with, this process weighs too, while it has nothing to read; in the end it also takes over what they
 have not come to yet.
+
+Those of `concurrent.futures` take as long. But they are started with all of this process's environment, tokens and an
+agent's socket among it, and go on where this process is killed.
 """
 
 from __future__ import annotations
@@ -54,16 +57,14 @@ _PROGRAM = "import sys; from bot.app.weighing_worker import main; sys.exit(main(
 class WeighingPool:
     """Reads nodes here and has worker processes do the rest; made by `open_pool`."""
 
-    def __init__(self, what: Check, here: WeighingWorker, several: int) -> None:
+    def __init__(self, what: Check, here: WeighingWorker) -> None:
         """`here` thinks in this process, and has the task of the others."""
         self._what = what
         self._here = here
         self._workers: list[PoolProcess] = []
         self._hearing: list[asyncio.Task[None]] = []
         self._started = asyncio.Event()
-        self._most_given = AHEAD * several
         self._waiting: deque[Owed] = deque()
-        self._given: dict[asyncio.Task[Any], Answer] = {}
         self._reading = 0  # nodes that have not said all yet
         self._helping: asyncio.Task[None] | None = None
         self._first: tuple[Node, datetime, Sequence[bytes]] | None = None  # what the first that answers says
@@ -92,8 +93,9 @@ class WeighingPool:
             self._started.set()
         if (practice := self.practice()) is not None:
             for each in self._workers:
-                each.ask(practice)
+                each.ask((practice, asyncio.get_running_loop().create_future()))
             await self._here.weigh(practice)
+        self._give_out()
 
     def practice(self) -> WeighingJob | None:
         """Return what a node has said so far: weighed beforehand, as the first time takes four times as long."""
@@ -105,7 +107,7 @@ class WeighingPool:
     async def stop(self) -> None:
         """End them; they have nothing that could be lost."""
         self._waiting.clear()
-        working = [*self._hearing, *self._given, *([self._helping] if self._helping is not None else [])]
+        working = [*self._hearing, *([self._helping] if self._helping is not None else [])]
         for task in working:
             task.cancel()
         for each in self._workers:
@@ -141,16 +143,12 @@ class WeighingPool:
         return await answer
 
     def _give_out(self) -> None:
-        """Give waiting jobs to the processes, as many as they need to be busy."""
-        while self._waiting and len(self._given) < self._most_given:
-            job, answer = self._waiting.popleft()
-            asked = asyncio.create_task(self._asked(job))
-            self._given[asked] = answer
-            asked.add_done_callback(self._came)
-
-    def _came(self, asked: asyncio.Task[Any]) -> None:
-        _handed_over(self._given.pop(asked), asked)
-        self._give_out()
+        """Give waiting jobs to the processes that have least to do, as many as they need to be busy."""
+        while self._waiting and (there := [each for each in self._workers if not each.is_gone]):
+            least = min(there, key=lambda each: len(each.owed))
+            if len(least.owed) >= AHEAD:
+                return
+            least.ask(self._waiting.popleft())
 
     def _begin_to_help(self) -> None:
         if self._helping is None and (self._waiting or not self._reading):
@@ -211,19 +209,11 @@ class WeighingPool:
         except LedgerError:  # as everywhere: then nothing counts as accepted
             return ()
 
-    async def _asked(self, job: WeighingJob) -> Any:
-        """Have it weighed by the process that has least to do, and here where none is left."""
-        await self.started()
-        there = [each for each in self._workers if not each.is_gone]
-        if not there:
-            return await self._here.weigh(job)
-        answer = min(there, key=lambda each: each.owes).ask(job)
-        self._begin_to_help()  # it may be the last, and all is read
-        return await answer
-
     async def _hear(self, each: PoolProcess) -> None:
         """Hear a process until it ends; what it still owes then is weighed here."""
-        for job, answer in await each.hear():
+        while await each.answered():
+            self._give_out()
+        for job, answer in each.owed:
             asyncio.ensure_future(self._here.weigh(job)).add_done_callback(partial(_handed_over, answer))
 
 
@@ -281,7 +271,7 @@ async def open_pool(
 
     Where none can be started, all is weighed here.
     """
-    pool = WeighingPool(what, here, several)
+    pool = WeighingPool(what, here)
     starting = asyncio.create_task(pool.start(several, after))
     try:
         yield pool
@@ -300,7 +290,7 @@ class PoolProcess:
 
     process: asyncio.subprocess.Process
     is_gone: bool = False
-    _owed: deque[Owed] = field(default_factory=deque)
+    owed: deque[Owed] = field(default_factory=deque)
 
     @classmethod
     async def begun(cls, task: WeighingTask) -> PoolProcess:
@@ -318,38 +308,28 @@ class PoolProcess:
         process.stdin.write(packed(task))
         return cls(process)
 
-    def ask(self, job: WeighingJob) -> Answer:
-        """Give it a job, and return what its answer will be."""
-        answer: Answer = asyncio.get_running_loop().create_future()
-        self._owed.append((job, answer))
+    def ask(self, owed: Owed) -> None:
+        """Give it a job, with what its answer will be."""
+        self.owed.append(owed)
         assert self.process.stdin is not None
-        self.process.stdin.write(packed(job))
-        return answer
-
-    @property
-    def owes(self) -> int:
-        """How many answers it owes."""
-        return len(self._owed)
+        self.process.stdin.write(packed(owed[0]))
 
     def untouched(self) -> list[Owed]:
         """Return the jobs that have no answer, apart from that which it thinks about now."""
-        return [(job, answer) for job, answer in islice(self._owed, 1, None) if not answer.done()]
+        return [(job, answer) for job, answer in islice(self.owed, 1, None) if not answer.done()]
 
-    async def hear(self) -> list[Owed]:
-        """Take its answers until it ends; return what it still owes then."""
+    async def answered(self) -> bool:
+        """Take its next answer; False once it has ended."""
         assert self.process.stdout is not None
         try:
-            while True:
-                head = await self.process.stdout.readexactly(LENGTH.size)
-                body = await self.process.stdout.readexactly(LENGTH.unpack(head)[0])
-                _, answer = self._owed.popleft()
-                if not answer.done():
-                    answer.set_result(pickle.loads(body))  # of our own process, by a pipe that nobody else has
+            head = await self.process.stdout.readexactly(LENGTH.size)
+            body = await self.process.stdout.readexactly(LENGTH.unpack(head)[0])
+            _, answer = self.owed.popleft()
+            if not answer.done():
+                answer.set_result(pickle.loads(body))  # of our own process, by a pipe that nobody else has
         except (asyncio.IncompleteReadError, OSError, IndexError):
             self.is_gone = True
-        left = [*self._owed]
-        self._owed.clear()
-        return left
+        return not self.is_gone
 
 
 def _environment(ours: Mapping[str, str]) -> dict[str, str]:

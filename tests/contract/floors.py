@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "actions": {"domain", "probes"},
     "causes": {"domain", "probes"},
     "response": {"domain", "probes", "causes", "actions", "library"},  # the rest is handed in as contracts
-    "surfaces": {"domain", "sources", "response"},
+    "surfaces": {"domain", "sources", "response", "seats"},  # a chat knows what the chats of extras are
     "demo": {"domain", "probes", "sources", "response"},  # probes say what a healthy node answers
     "lab": {"domain", "sources", "response"},
 }

@@ -19,7 +19,7 @@ from bot.demo.faults import Fault
 from bot.demo.fleet import FLEET, PATTERN, running
 from bot.demo.fleet_leaks import AUTO_RESTART, STOPPED
 from bot.demo.fleet_other_faults import BUSY
-from bot.domain.prevalence import Prevalence
+from bot.extras.fleet.report import Prevalence
 from tests.nodes.acting_fleet import Site, site
 from tests.slack.workspace import now
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from bot.domain.errors import UsageError
+from bot.domain.json_form import read
 from bot.domain.sample import Sample
 from bot.domain.selector import Selector, valid_namespace
 
@@ -67,18 +68,12 @@ class FleetAsk:
         """Return the request in a button's text. Raises: UsageError when no button of the bot has it."""
         try:
             body = json.loads(text)
-            words, causes = tuple(body["words"]), tuple(body.get("causes", ()))
-            given = {name: body[name] for name in ("sample", "full", "namespace", "kind") if name in body}
-            control = body.get("control")
-        except (ValueError, KeyError, TypeError, RecursionError) as no:
+            ask = read(cls, body)
+        except (ValueError, RecursionError) as no:  # of no form, too
             raise UsageError("The bot does not know that button.") from no
-        if not all(isinstance(word, str) for word in (*words, *causes)) or not all(
-            isinstance(value, bool if name == "full" else str) for name, value in given.items()
-        ):
-            raise UsageError("The bot does not know that button.")
-        if control:  # of an older program's card
+        if body.get("control"):  # of an older program's card
             raise UsageError("Control groups of waves are gone.", "Press *Plan* again: the wave is for every node.")
-        return cls(words, causes, **given).checked()
+        return ask.checked()
 
     @property
     def text(self) -> str:

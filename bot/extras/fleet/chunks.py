@@ -46,19 +46,10 @@ class Question:
     mutes: tuple[Entry, ...] = ()
 
     @classmethod
-    def of(
-        cls,
-        sweep: Sweep,
-        *,
-        program: str,
-        facts: bool,
-        samples: int,
-        deadline: timedelta,
-    ) -> Question:
+    def of(cls, sweep: Sweep, program: str, samples: int, deadline: timedelta) -> Question:
         """Return the question that a sweep asks."""
-        kind = "facts" if facts else "full" if sweep.is_full else "look"
         playbook = sweep.playbook
-        return cls(program, playbook.name, playbook.digest, tuple(sweep.judged), kind, samples, deadline)
+        return cls(program, playbook.name, playbook.digest, tuple(sweep.judged), sweep.kind, samples, deadline)
 
     @property
     def text(self) -> str:

@@ -41,7 +41,6 @@ class FleetRun:
     sweep: Sweep
     triage: Triage
     parallel: int = MOST_AT_ONCE
-    wants_facts: bool = False
     elsewhere: Reads | None = None
     answers: list[NodeAnswer] = field(default_factory=list)
     seconds: float = 0.0
@@ -60,7 +59,7 @@ class FleetRun:
             heard(answer)
 
         try:
-            reader = self.elsewhere or ChunkReader(self.triage, self.sweep, self.parallel, self.wants_facts)
+            reader = self.elsewhere or ChunkReader(self.triage, self.sweep, self.parallel)
             await reader.answers(self.nodes, came)
         finally:
             self.seconds = loop.time() - began
@@ -101,15 +100,11 @@ LONGEST = 300  # characters of a sentence
 
 @dataclass(frozen=True, slots=True)
 class ChunkReader:
-    """Reads the nodes of a chunk, a limited number at once.
-
-    Shape: with `wants_facts` each answer has what cohorts are compared by.
-    """
+    """Reads the nodes of a chunk, a limited number at once."""
 
     triage: Triage
     sweep: Sweep
     parallel: int
-    wants_facts: bool = False
 
     async def answers(self, nodes: Sequence[Node], heard: Hears = lambda answer: None) -> list[NodeAnswer]:
         """Return an answer for each node, each passed on as it comes; an unreachable node is an answer too.
@@ -174,7 +169,7 @@ class ChunkReader:
             },
             machine_id=host.machine_id.lower() if isinstance(host, HostReading) else "",
             traits=_traits(snapshot, host if isinstance(host, HostReading) else None),
-            facts=facts_of(snapshot) if self.wants_facts else {},
+            facts=facts_of(snapshot) if self.sweep.wants_facts else {},
             counted=tuple(_counted(self.sweep, snapshot, host.boot_id if isinstance(host, HostReading) else "")),
             seconds=seconds,
         )

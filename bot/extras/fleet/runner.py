@@ -38,7 +38,6 @@ from bot.settings import Settings
 NODES_A_CHUNK = 200  # at most, however many are asked at once
 SECONDS_A_LOOK = 2.0  # for connecting and a look, with many at once
 EVERYBODY = "*"
-MANY_LOOKS, MANY_CHECKS = 200, 20  # more nodes than this need a person's yes first
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +63,16 @@ class Means:
         """Return the run of a sweep. Raises: SchedulerError when its scheduler may not be used."""
         mutes = self.mutes if sweep.is_full else None
         triage = self._triage(sweep, draining(self.settings), mutes)
-        elsewhere = self.elsewhere(sweep, triage) or self._beside(nodes, sweep, triage)
-        return FleetRun(tuple(nodes), selected, sweep, triage, self.parallel, elsewhere=elsewhere)
+        elsewhere = self._elsewhere(sweep, triage) or self._beside(nodes, sweep, triage)
+        return FleetRun(tuple(nodes), selected, sweep, triage, self.parallel, elsewhere)
 
     def facts(self, nodes: Sequence[Node], playbook: Playbook) -> FleetRun:
         """Return the run that reads facts for comparing nodes. Raises: SchedulerError, as `sweep`."""
         sweep = Sweep.of_facts(playbook)
         triage = self._triage(sweep)
-        elsewhere = self.elsewhere(sweep, triage, facts=True)
-        return FleetRun(tuple(nodes), len(nodes), sweep, triage, self.parallel, wants_facts=True, elsewhere=elsewhere)
+        return FleetRun(tuple(nodes), len(nodes), sweep, triage, self.parallel, self._elsewhere(sweep, triage))
 
-    def elsewhere(self, sweep: Sweep, triage: Triage, *, facts: bool = False) -> Reads | None:
+    def _elsewhere(self, sweep: Sweep, triage: Triage) -> Reads | None:
         """Return the reader that uses a scheduler's workers; None without a scheduler: then nodes are read here.
 
         Raises: SchedulerError when its address may not be used, or the package distributed is not installed.
@@ -87,12 +85,11 @@ class Means:
             from bot.extras.fleet.dask_reader import DaskReader
         except ImportError as no:
             raise not_installed() from no
-        asked = self._question(sweep, triage.deadline, facts=facts)
         size = min(self.parallel, NODES_A_CHUNK)
-        return DaskReader(address, asked, sweep, size, now, self.remark, triage.mutes)
+        return DaskReader(address, self._question(sweep, triage), sweep, size, now, self.remark, triage.mutes)
 
-    def _question(self, sweep: Sweep, deadline: timedelta, *, facts: bool = False) -> Question:
-        return Question.of(sweep, program=PROGRAM, facts=facts, samples=self.settings.samples, deadline=deadline)
+    def _question(self, sweep: Sweep, triage: Triage) -> Question:
+        return Question.of(sweep, PROGRAM, self.settings.samples, triage.deadline)
 
     def _triage(self, sweep: Sweep, drains: DrainSettings | None = None, mutes: MuteRecord | None = None) -> Triage:
         window = self.sampling.window if sweep.needs_window else timedelta(0)
@@ -120,7 +117,7 @@ class Means:
             triage.mutes,
             folders=folders,
         )
-        return PooledReader(what, sweep, self._question(sweep, triage.deadline), several)
+        return PooledReader(what, sweep, self._question(sweep, triage), several)
 
 
 # --- whole checks of many nodes: processes beside parse and weigh what they answered
@@ -240,10 +237,6 @@ class FleetRunner:
             return FleetAsk((f"role={role}" if role else EVERYBODY,), (cause,)).checked()
         except UsageError:  # a cloud tag may be any text, or several roles together
             return FleetAsk((EVERYBODY,), (cause,))
-
-    def is_many(self, run: FleetRun) -> bool:
-        """True for so many nodes that a person has to say yes first."""
-        return len(run.nodes) > (MANY_CHECKS if run.sweep.needs_window else MANY_LOOKS)
 
     def takes(self, run: FleetRun) -> float:
         """About how many seconds it takes."""

@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,9 +21,8 @@ from bot.domain.safe_text import one_line
 from bot.extras.fleet import slack_card
 from bot.extras.fleet.ask import FleetAsk
 from bot.extras.fleet.run import FleetRun
-from bot.extras.fleet.runner import MANY_CHECKS, FleetRunner
+from bot.extras.fleet.runner import FleetRunner
 from bot.extras.fleet.slack_card import OF_FLEET
-from bot.extras.fleet.sweep import NodeAnswer
 from bot.seats import CureRequest, Cures
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import WHO_ELSE
@@ -43,9 +42,26 @@ HELP = """\
 `/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and where
 A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`"""
 RECORDED_SECONDS = 5.0
+MANY_LOOKS, MANY_CHECKS = 200, 20  # more nodes than this need a person's yes first
 SECONDS_A_CHECK = 8.0  # per node, with its window
 LOOKS_EVERY = 1.0  # seconds between looks for a stop made in another program
 STOPPED = "Stopped by a person; the answers until then are counted."
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What somebody wants of many nodes, the name of its card, and where that is."""
+
+    ask: FleetAsk
+    name: str
+    spot: MessageTarget
+    by: str
+    key: str = ""
+
+    @property
+    def reads_once(self) -> bool:
+        """False for what checks each node, for an incident or for a cure."""
+        return self.ask.kind not in ("check", "wave")
 
 
 @dataclass(slots=True, eq=False)
@@ -89,18 +105,26 @@ class FleetCards:
 
         Raises: UsageError when a selector matches no node or a cause is unknown.
         """
-        run = await self.desk.prepared(ask)
+        run, wanted = await self.desk.prepared(ask), Wanted(ask, _named(spot, key), spot, by, key)
+        count, looks = len(run.nodes), wanted.reads_once and not run.sweep.needs_window
+        if count <= (MANY_LOOKS if looks else MANY_CHECKS):
+            await self._do(wanted, run)
+            return
+        seconds = self.desk.takes(run) if wanted.reads_once else SECONDS_A_CHECK * count / 10
+        await self._post(wanted, slack_card.many_card(ask, count, seconds, wanted.name, by))
+
+    async def _do(self, wanted: Wanted, run: FleetRun) -> None:
+        """Begin it, however many nodes it is about."""
+        ask, by = wanted.ask, wanted.by
         if ask.kind == "check":
-            if len(run.nodes) <= MANY_CHECKS:
-                await self._check(ask, run, key, spot, by)
-            else:
-                await self._confirm(ask, run, SECONDS_A_CHECK * len(run.nodes) / 10, key, spot, by)
-        elif self.desk.is_many(run):
-            await self._confirm(ask, run, self.desk.takes(run), key, spot, by)
+            nodes = [node.name for node in run.nodes]
+            await self._opener.begin(wanted.key, wanted.spot, by, f"check {ask.says}", nodes)
+        elif ask.kind == "wave":
+            asked = CureRequest(ask.words, ask.causes, wanted.key, wanted.spot.channel, by)
+            await self._cures.begin(asked, run.nodes)
         else:
-            name = _named(spot, key)
-            await self._keep(name, ask, spot, by)
-            self._begin(name, ask, run, spot, by)
+            await self._keep(wanted)
+            self._begin(wanted, run)
 
     async def ask(self, click: Click) -> None:
         """Do what a button on a sweep's card, or *Who else?*, asks for.
@@ -124,22 +148,17 @@ class FleetCards:
             ask = FleetAsk.of(click.value)
             if not ask.causes:
                 raise UsageError("There is no cause to compare by.")
-            self.background.begin(self._compare(ask, click.key, spot), "comparison")
-        else:
-            ask = FleetAsk.of(click.value)
-            run = await self.desk.prepared(ask)
-            if ask.kind == "check":
-                await self._check(ask, run, click.key, spot, by)
-                return
-            if click.action == slack_card.PLAN:
-                await self.propose(ask, click.key, spot, by)
-                return
-            if ask.kind == "wave":  # confirmed
-                await self._cures.begin(CureRequest(ask.words, ask.causes, click.key, click.channel, by), run.nodes)
-                return
-            name, spot = await self._card_of(click)
-            await self._keep(name, ask, spot, by)
-            self._begin(name, ask, run, spot, by)
+            wanted = Wanted(ask, _named(spot, f"diff {click.key}"), spot, by)
+            self.background.begin(self._compare(wanted), "comparison")
+        elif click.action == slack_card.PLAN:
+            await self.start(FleetAsk.of(click.value), click.key, spot, by)
+        else:  # yes, so many
+            wanted = Wanted(FleetAsk.of(click.value), "", spot, by, click.key)
+            run = await self.desk.prepared(wanted.ask)
+            if wanted.reads_once:
+                name, spot = await self._card_of(click)
+                wanted = replace(wanted, name=name, spot=spot)
+            await self._do(wanted, run)
 
     async def _who_else(self, click: Click) -> None:
         """Ask which other nodes have an incident's cause, in the thread of its card.
@@ -171,15 +190,15 @@ class FleetCards:
     async def _again(self, kept: ChatRequest) -> None:
         try:
             body = json.loads(kept.body)
-            ask = FleetAsk.of(body["ask"])
             spot = MessageTarget(str(body["channel"]), str(body["thread_ts"]))
-            run = await self.desk.prepared(ask)
+            wanted = Wanted(FleetAsk.of(body["ask"]), kept.key, spot, str(body.get("by", "")))
+            run = await self.desk.prepared(wanted.ask)
         except (ValueError, KeyError, TypeError, UsageError) as no:
             self.context.log("sweep_unreadable", key=one_line(kept.key, 80), error=one_line(str(no)))
             await self._done(kept.key)
             return
         self.context.log("sweep_carried_on", key=one_line(kept.key, 80))
-        self._begin(kept.key, ask, run, spot, str(body.get("by", "")))
+        self._begin(wanted, run)
 
     async def _card_of(self, click: Click) -> tuple[str, MessageTarget]:
         """Return the name and place of the clicked card. Raises: NothingProposed for a copy of it."""
@@ -187,17 +206,6 @@ class FleetCards:
         if place is None or (place.channel, place.ts) != (click.channel, click.ts) or click.block in self._running:
             raise NothingProposed("This is not the card that asked, or it has been answered.")
         return click.block, MessageTarget(click.channel, click.thread)
-
-    async def propose(self, ask: FleetAsk, key: str, spot: MessageTarget, by: str) -> None:
-        """Propose a wave, on a card that the whole channel sees; for very many nodes the person has to confirm first.
-
-        Raises: UsageError where a selector matches no node; LedgerError.
-        """
-        cures, run = self._cures, await self.desk.prepared(ask)
-        if len(run.nodes) <= MANY_CHECKS:
-            await cures.begin(CureRequest(ask.words, ask.causes, key, spot.channel, by), run.nodes)
-        else:
-            await self._confirm(ask, run, SECONDS_A_CHECK * len(run.nodes) / 10, key, spot, by)
 
     @property
     def _cures(self) -> Cures:
@@ -211,32 +219,23 @@ class FleetCards:
             raise NothingProposed(UNKNOWN_BUTTON)
         return self.context.opener
 
-    async def _confirm(
-        self, ask: FleetAsk, run: FleetRun, seconds: float, key: str, spot: MessageTarget, by: str
-    ) -> None:
-        """Ask whether so many nodes are meant."""
-        name = _named(spot, key)
-        await self._post(name, spot, slack_card.many_card(ask, len(run.nodes), seconds, name, by))
-
-    async def _post(self, name: str, spot: MessageTarget, message: Message) -> None:
+    async def _post(self, wanted: Wanted, message: Message) -> None:
         """Post what does not change any more."""
-        await self.poster.enqueue(name, CARD, spot, message)
-        self.poster.finished(name)
+        await self.poster.enqueue(wanted.name, CARD, wanted.spot, message)
+        self.poster.finished(wanted.name)
 
-    async def _check(self, ask: FleetAsk, run: FleetRun, key: str, spot: MessageTarget, by: str) -> None:
-        await self._opener.begin(key, spot, by, f"check {ask.says}", [node.name for node in run.nodes])
-
-    async def _keep(self, name: str, ask: FleetAsk, spot: MessageTarget, by: str) -> None:
-        body = {"ask": ask.text, "channel": spot.channel, "thread_ts": spot.thread_ts, "by": by}
-        if ask.text:
+    async def _keep(self, wanted: Wanted) -> None:
+        ask, spot = wanted.ask.text, wanted.spot
+        body = {"ask": ask, "channel": spot.channel, "thread_ts": spot.thread_ts, "by": wanted.by}
+        if ask:
             with contextlib.suppress(LedgerError):  # a failure only means that a crash ends it
-                await self.context.chat_requests.keep(name, json.dumps(body))
+                await self.context.chat_requests.keep(wanted.name, json.dumps(body))
 
-    def _begin(self, name: str, ask: FleetAsk, run: FleetRun, spot: MessageTarget, by: str) -> None:
+    def _begin(self, wanted: Wanted, run: FleetRun) -> None:
         stopped: list[str] = []
-        task = asyncio.create_task(self._sweep(name, ask, run, spot, by, stopped), name=f"sweep {name}")
-        self._running[name] = task, stopped
-        self.background.begin(self._until(name, task), f"sweep {name}")
+        task = asyncio.create_task(self._sweep(wanted, run, stopped), name=f"sweep {wanted.name}")
+        self._running[wanted.name] = task, stopped
+        self.background.begin(self._until(wanted.name, task), f"sweep {wanted.name}")
 
     async def _until(self, name: str, task: asyncio.Task[None]) -> None:
         """Wait for a sweep; if this is cancelled first, the bot is stopping, and the next run continues it."""
@@ -252,19 +251,18 @@ class FleetCards:
             elif not task.cancelled() and (error := task.exception()) is not None:
                 self.context.log("sweep_failed", card=name, error=repr(error))
 
-    async def _sweep(
-        self, name: str, ask: FleetAsk, run: FleetRun, spot: MessageTarget, by: str, stopped: list[str]
-    ) -> None:
+    async def _sweep(self, wanted: Wanted, run: FleetRun, stopped: list[str]) -> None:
+        ask, name, spot = wanted.ask, wanted.name, wanted.spot
+
+        def running() -> Message:
+            return slack_card.running_card(ask, run.report, name, wanted.by)
+
         if not await self.poster.adopt(name, spot):
             # Stored, so that the card is found again after a restart; updates until the end are progress.
-            await self.poster.enqueue(name, CARD, spot, slack_card.running_card(ask, run.report, name, by))
-
-        def heard(_: NodeAnswer) -> None:
-            self.poster.show(name, spot, lambda: slack_card.running_card(ask, run.report, name, by))
-
+            await self.poster.enqueue(name, CARD, spot, running())
         ended = ""
         try:
-            await self.desk.run(run, heard)
+            await self.desk.run(run, lambda _: self.poster.show(name, spot, running))
         except asyncio.CancelledError:
             if not stopped:
                 raise  # the bot is stopping
@@ -272,17 +270,16 @@ class FleetCards:
         except UsageError as no:
             ended = str(no)
         self.context.log("swept", sweep=ask.says, kind="asked", **run.report.figures)
-        card = slack_card.report_card(ask, run.report, by, ended, self.desk.cured if self.cure is not None else ())
-        await self._post(name, spot, card)
+        cured = self.desk.cured if self.cure is not None else ()
+        await self._post(wanted, slack_card.report_card(ask, run.report, wanted.by, ended, cured))
         await self._done(name)
 
-    async def _compare(self, ask: FleetAsk, key: str, spot: MessageTarget) -> None:
-        name = _named(spot, f"diff {key}")
+    async def _compare(self, wanted: Wanted) -> None:
         try:
-            message = slack_card.comparison_message(await self.desk.compared(ask))
+            message = slack_card.comparison_message(await self.desk.compared(wanted.ask))
         except UsageError as no:
-            message = slack_card.broken_off_card(ask, str(no), "")
-        await self._post(name, spot, message)
+            message = slack_card.broken_off_card(wanted.ask, str(no), "")
+        await self._post(wanted, message)
 
     async def _stop(self, name: str, person: Person) -> None:
         """Stop a sweep here, or tell the program that runs it to stop. Raises: NothingProposed, LedgerError."""

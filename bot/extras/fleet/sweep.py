@@ -36,13 +36,19 @@ class Sweep:
 
     Shape: each node is read and judged by `playbook`. `judged` says how each counted cause is judged,
     in the order of explanation. `is_full`: nodes get a whole check's verdict. `needs_window`: something is
-    watched over time.
+    watched over time. `wants_facts`: each answer has what nodes are compared by.
     """
 
     playbook: Playbook
     judged: Mapping[str, JudgedBy]
     is_full: bool = False
     needs_window: bool = False
+    wants_facts: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What it asks, as a word for workers."""
+        return "facts" if self.wants_facts else "full" if self.is_full else "look"
 
     @classmethod
     def of(cls, playbook: Playbook, causes: Sequence[str] = (), *, full: bool = False) -> Sweep:
@@ -86,7 +92,7 @@ class Sweep:
             used for used in playbook.causes if known.issuperset(used.cause.signature) and used.cause.signature
         )
         looked = replace(playbook, probes=tuple(map(_one_look, probes)), must_read=(), causes=signed, conditions=())
-        return cls(looked, {used.cause.name: JudgedBy.SIGNATURE for used in signed})
+        return cls(looked, {used.cause.name: JudgedBy.SIGNATURE for used in signed}, wants_facts=True)
 
     def weighings(self, snapshot: Snapshot) -> tuple[Weighing, ...]:
         """Weigh the causes that are counted, in the order of explanation; a signature is at most possible."""

@@ -69,7 +69,7 @@ class ChunkWorker:
             except InventoryError:
                 unknown.append(name)
         answers, wrong = list[NodeAnswer](), ""
-        reader = ChunkReader(triage, sweep, order.parallel, order.question.kind == "facts")
+        reader = ChunkReader(triage, sweep, order.parallel)
         try:
             if known:
                 await reader.answers(known, answers.append)

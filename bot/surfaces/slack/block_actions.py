@@ -23,10 +23,11 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
 from bot.response.decision.braking import stale
+from bot.seats import Chat
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, REPORT
 from bot.surfaces.slack.card_requests import CardRequests
-from bot.surfaces.slack.context import TOLD, CardClicks, SlackContext
+from bot.surfaces.slack.context import TOLD, SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
@@ -46,7 +47,7 @@ _NUMBERED = (ANSWER, CHECK_MEANT)  # a row may have several of these buttons, ea
 class BlockActions:
     """Handles clicks: opens the dialog, or says why not."""
 
-    def __init__(self, context: SlackContext, background: Background, others: Sequence[CardClicks] = ()) -> None:
+    def __init__(self, context: SlackContext, background: Background, others: Sequence[Chat] = ()) -> None:
         """`others` take clicks on other cards than incidents'."""
         self._context = context
         self._background = background

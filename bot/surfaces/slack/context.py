@@ -33,7 +33,6 @@ from bot.response.decision.responder import Responder
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.dialog import Intent
 from bot.surfaces.slack.ephemeral import Ephemeral, refusal_words
 from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.people import People, Person
@@ -57,27 +56,6 @@ class NodePicker(Protocol):
 
     async def pick(self, incident_id: str, node: str, by: str, /) -> object:
         """Record it. Raises: InventoryError, UnknownIncident, ImpossibleEvent, LedgerError."""
-
-
-class CardClicks(Protocol):
-    """Takes clicks on cards of its own, such as captures', or on buttons of its own."""
-
-    @property
-    def family(self) -> str:
-        """Return what the actions of its buttons begin with that are counted as one where a click is refused, or ""."""
-
-    def is_about(self, action: str, value: str) -> bool:
-        """True for a button or a dialog of this kind of card."""
-
-    async def ask(self, click: Click) -> None:
-        """Open the dialog of a click, or do what needs none. Raises: Refused, UsageError, LedgerError."""
-
-
-class CardDecisions(CardClicks, Protocol):
-    """Takes their dialogs, too."""
-
-    async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:
-        """Record what a dialog asks for; `again`: an earlier run began to handle it."""
 
 
 @dataclass(frozen=True, slots=True)

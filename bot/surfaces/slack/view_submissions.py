@@ -11,9 +11,8 @@ import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
-from bot.domain.chat_request import ChatRequest
 from bot.domain.entry import instant_of
 from bot.domain.errors import (
     CannotTell,
@@ -29,11 +28,13 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Approval, person_of
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
+from bot.seats import Chat
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import BRAKE
-from bot.surfaces.slack.context import TOLD, CardDecisions, SlackContext, brake_words
+from bot.surfaces.slack.context import TOLD, SlackContext, brake_words
 from bot.surfaces.slack.dialog import LONGEST_REASON, REASON, Intent
 from bot.surfaces.slack.ephemeral import refusal_words
+from bot.surfaces.slack.kept_checks import KeptChecks
 from bot.surfaces.slack.listeners import AppHome, Submission, kept_submission
 from bot.surfaces.slack.people import Person
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, UNDO
@@ -49,13 +50,6 @@ NO_REASON = ReasonMissing("A decision needs a reason: it goes on record.")
 Decide: TypeAlias = Callable[[str], Awaitable[object]]  # decides about the incident with this id
 
 
-class KeptWork(Protocol):
-    """Goes on with work of a kind that an earlier run began."""
-
-    def takes(self, kept: ChatRequest, /) -> bool:
-        """Go on with it; False for work of another kind."""
-
-
 class ViewSubmissions:
     """Takes submissions."""
 
@@ -64,13 +58,12 @@ class ViewSubmissions:
         context: SlackContext,
         home: AppHome,
         background: Background,
-        others: Sequence[CardDecisions] = (),
-        takes: Sequence[KeptWork] = (),
+        others: Sequence[Chat] = (),
     ) -> None:
-        """`others` take dialogs of other cards; `takes` go on with what else an earlier run has left."""
+        """`others` take dialogs of other cards, and go on with what else an earlier run has left."""
         self._context = context
         self._background = background
-        self._takes = takes
+        self._takes: tuple[Chat | KeptChecks, ...] = (*others, KeptChecks(context, background))
         self._submitting: dict[str, asyncio.Task[Mapping[str, str]]] = {}
         self._home = home
         self._others = others

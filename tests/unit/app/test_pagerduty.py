@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from bot.app.pagerduty import OUTBOX_LEASE, PagerDutyParts, pagerduty_parts
+from bot.app.pagerduty import PagerDutyParts, pagerduty_parts
 from bot.demo.pagerduty.server import PagerDuty
 from bot.domain.errors import SettingsError
-from bot.ledger import Database, Ledger, Outbox, on_threads
+from bot.ledger import Database, Ledger, on_threads
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.response.record import unheard
@@ -21,7 +23,6 @@ from bot.settings import Settings
 from bot.sources import settings_of
 from bot.sources.pagerduty_http import Access
 from bot.sources.pagerduty_settings import PagerDutySettings
-from bot.surfaces.pagerduty import PARTS
 from tests.alerts.pagerduty import QUICK, account
 from tests.alerts.pages import of_page
 
@@ -48,18 +49,16 @@ async def tell(name: str, says: str) -> None:
 @asynccontextmanager
 async def parts(pagerduty: PagerDuty, folder: Path, toml: str = "") -> AsyncIterator[tuple[PagerDutyParts, Inbox]]:
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
-        outbox = on_threads(Outbox(database, OUTBOX_LEASE, parts=PARTS, at_once=1), threads)
         inbox = Inbox(database, "one")
-        made = pagerduty_parts(
-            settings(folder, toml, **environment(pagerduty)),
-            outbox,
-            on_threads(Ledger(database), threads),
-            lambda *_, **__: None,
-            tell,
+        stores: Any = SimpleNamespace(
+            database=database,
+            threads=threads,
+            ledger=on_threads(Ledger(database), threads),
             inbox=on_threads(inbox, threads),
             cases=on_threads(DedupStore(database), threads),
-            patience=QUICK,
         )
+        found = settings(folder, toml, **environment(pagerduty))
+        made = pagerduty_parts(found, stores, lambda *_, **__: None, tell, asyncio.Event(), QUICK)
         assert made is not None
         try:
             yield made, inbox
@@ -115,7 +114,7 @@ async def test_account_without_custom_fields_is_asked_for_them_once(tmp_path: Pa
 
 def test_without_a_token_there_is_no_pagerduty(tmp_path: Path) -> None:
     nobody: Any = None
-    assert pagerduty_parts(settings(tmp_path), nobody, nobody, unheard, tell) is None
+    assert pagerduty_parts(settings(tmp_path), nobody, unheard, tell, nobody) is None
 
 
 @pytest.mark.parametrize("name", ["PAGERDUTY_API_URL", "PAGERDUTY_EVENTS_URL"])

@@ -205,7 +205,7 @@ async def test_what_a_node_has_said_so_far_is_practised_on_and_told_to_nobody() 
     asked = replace(what(NAMES[:2]), transport=Halting())
     task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=True)
     found = list[Progress]()
-    pool = WeighingPool(asked, WeighingWorker(task, PLAYBOOK), 1)
+    pool = WeighingPool(asked, WeighingWorker(task, PLAYBOOK))
     judging = [asyncio.create_task(pool.judged(node, found.append, {})) for node in asked.nodes]
     await told.wait()
     assert pool.practice() is not None, "there is something to practise on"

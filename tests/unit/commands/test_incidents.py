@@ -18,11 +18,12 @@ from bot.__main__ import main
 from bot.commands.options import as_json
 from bot.domain.events import Escalated
 from bot.domain.fold import fold
-from bot.domain.house_events import HOUSE, CaptureAsked, CaptureEnded
-from bot.domain.rolling_record import captures_of
+from bot.domain.house_events import HOUSE
 from bot.domain.transitions import State
+from bot.extras.captures.events import CaptureAsked, CaptureEnded
+from bot.extras.captures.record import captures_of
+from bot.extras.captures.words import document
 from bot.ledger import Database, Ledger
-from bot.response.capture.rolling_words import document
 from bot.surfaces.incidents import incident_text
 from tests.record.incidents import GROWTH, OPENING, TRIAGED, VERDICT, WAYS, entries
 from tests.record.keeping import keep

@@ -28,7 +28,7 @@ LEAK = "leaked-memory-cgroups"
 PROGRAM = "zombie 1.2.3"
 PLAYBOOK = library().get("node-health")
 SWEEP = Sweep.of(PLAYBOOK, [LEAK])
-QUESTION = Question.of(SWEEP, program=PROGRAM, facts=False, samples=5, deadline=timedelta(seconds=20))
+QUESTION = Question.of(SWEEP, PROGRAM, 5, timedelta(seconds=20))
 ORDER = ChunkRequest(QUESTION, ("node-1", "node-2"), 2, NOW)
 FOUND = Found(LEAK, "degraded", "possible", "60,000 of them", ("ecs.service",))
 COUNTED = Counted(LEAK, 60_000.0, "boot-1", HarmAt(80_000.0, "each read holds a core for 2 s"))
@@ -241,13 +241,14 @@ def test_roster_knows_workers_of_this_version_by_zone_and_others_by_name() -> No
 
 
 def test_both_sides_ask_the_same_by_the_same_playbook(tmp_path: Path) -> None:
-    for sweep, facts in (
-        (SWEEP, False),
-        (Sweep.of(PLAYBOOK), False),
-        (Sweep.of(PLAYBOOK, full=True), False),
-        (Sweep.of(PLAYBOOK, [LEAK], full=True), False),
-        (Sweep.of_facts(PLAYBOOK), True),
+    for sweep, kind in (
+        (SWEEP, "look"),
+        (Sweep.of(PLAYBOOK), "look"),
+        (Sweep.of(PLAYBOOK, full=True), "full"),
+        (Sweep.of(PLAYBOOK, [LEAK], full=True), "full"),
+        (Sweep.of_facts(PLAYBOOK), "facts"),
     ):
-        asked = Question.of(sweep, program=PROGRAM, facts=facts, samples=5, deadline=timedelta(seconds=9))
+        asked = Question.of(sweep, PROGRAM, 5, timedelta(seconds=9))
+        assert asked.kind == kind
         made = asked.sweep(PLAYBOOK)
         assert (made.judged, made.is_full, made.needs_window) == (sweep.judged, sweep.is_full, sweep.needs_window)

@@ -5,9 +5,8 @@ from random import Random
 import pytest
 
 from bot.domain.node import Node
-from bot.domain.prevalence import Prevalence
 from bot.domain.sample import Sample
-from bot.extras.fleet.report import FleetReport, report
+from bot.extras.fleet.report import FleetReport, Prevalence, report
 from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome
 
 LEAK = "leaked-memory-cgroups"

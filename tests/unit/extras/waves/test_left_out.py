@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -299,11 +300,16 @@ def test_only_known_kinds_are_stepped_over(database: Database, without: tuple[Ex
 
 
 def test_plan_is_no_button_where_nothing_cures_many() -> None:
+    class Desk:
+        async def prepared(self, ask: FleetAsk) -> Any:
+            return SimpleNamespace(nodes=(), sweep=SimpleNamespace(needs_window=False))
+
     nothing: Any = None
-    cards = FleetCards(nothing, nothing, nothing, nothing)
+    desk: Any = Desk()
+    cards = FleetCards(nothing, desk, nothing, nothing)
     plan = FleetAsk(("*",), ("leaked-memory-cgroups",), kind="wave")
     with pytest.raises(UsageError, match="does not know that button"):
-        asyncio.run(cards.propose(plan, "key", MessageTarget("C1"), ASKER))
+        asyncio.run(cards.start(plan, "key", MessageTarget("C1"), ASKER))
 
 
 def test_settings_of_waves_are_part_of_the_policy() -> None:
