@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from bot.demo.fleet import FLEET
 from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.demo.machine import changes
 from bot.demo.machine.state import Line
+from bot.domain.entry import instant_of, instant_text
 from bot.extras.marks.marks import VerdictMarked
 from bot.extras.marks.store import Marks
 from bot.extras.waves.store import Waves
@@ -120,9 +123,18 @@ async def test_useless_cure_stops_at_the_canary_and_goes_on_only_by_an_approver(
         acted = [name for name in nodes if here.machine(name).done]
         assert (over["state"], len(acted)) == ("stopped", 1), done
         assert f"{acted[0]} was acted on and is not fixed" in over["stopped"]
-        for name, refusal in (("alice", "SelfApproval"), ("mallory", "NotAnApprover")):
-            no = await here.zombie("wave", "resume", wave["id"], "--approve-as", name, "--reason", "go on")
-            assert (no.status, no.err.split(": ")[1]) == (1, refusal)
+        blind = await here.zombie("wave", "resume", wave["id"], "--approve-as", "bob", "--reason", "go on")
+        assert (blind.status, f"{acted[0]} was acted on and is not fixed" in blind.out) == (2, True), blind
+        (seen,) = re.findall(r"--seen (\S+)", blind.err)
+        earlier = instant_text(instant_of(seen) - timedelta(seconds=1))
+        for name, at, refusal in (
+            ("alice", seen, "SelfApproval"),
+            ("mallory", seen, "NotAnApprover"),
+            ("bob", earlier, "StaleRequest"),
+        ):
+            as_one = ("--seen", at, "--approve-as", name, "--reason", "go on")
+            no = await here.zombie("wave", "resume", wave["id"], *as_one)
+            assert (no.status, no.err.split(": ")[1]) == (1, refusal), no
         again = await here.zombie("wave", "run", wave["id"])
         assert (again.status, [name for name in nodes if here.machine(name).done]) == (1, acted)
 
@@ -160,7 +172,9 @@ async def test_doubt_a_policy_that_changes_and_a_brake_stop_it_before_anything_i
         assert "pulled the brake" in (await told(here, wave["id"]))["stopped"]
         await here.zombie("brake", "off", "--approve-as", "bob")
         (here.folder / "zombie.toml").write_text(POLICY.replace('"alice", "bob"', '"alice"'))  # bob may no more
-        no = await here.zombie("wave", "resume", wave["id"], "--approve-as", "bob", "--reason", "over")
+        (seen,) = re.findall(r"--seen (\S+)", (await here.zombie("wave", "resume", wave["id"])).err)
+        as_bob = ("--seen", seen, "--approve-as", "bob", "--reason", "over")
+        no = await here.zombie("wave", "resume", wave["id"], *as_bob)
         assert (no.status, no.err.split(": ")[1]) == (1, "NotAnApprover")
         assert [here.machine(name).done for name in ("n0", "n1")] == [[], []]
 

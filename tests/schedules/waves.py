@@ -249,7 +249,7 @@ class Play:
 
     async def _resumes(self, seen: Wave, approval: Approval) -> None:
         """Let a person who was shown the wave so resume it a while later."""
-        if seen.state is not WaveState.STOPPED:
+        if seen.state is not WaveState.STOPPED or seen.news_at is None:
             raise StaleRequest("There is no dialog for that.")
         await self.world.sleep(self.world.random.choice((1, 20, 60)))
         resumed = await self.desk.resume(self.wave, approval, seen.news_at)

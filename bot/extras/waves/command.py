@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot.commands import approvals, options
+from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import Refused, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ _EXAMPLES = """examples:
   zombie wave run wave-7k3m9x2qpv     run it here, where no `zombie serve` runs
   zombie wave wave-7k3m9x2qpv         show its state and its plans
   zombie wave stop wave-7k3m9x2qpv --reason "two nodes look odd"
-  zombie wave resume wave-7k3m9x2qpv --approve-as bob --reason "looked at: a broken disk"
+  zombie wave resume wave-7k3m9x2qpv  print why it was stopped, and how to resume it
+  zombie wave resume wave-7k3m9x2qpv --seen TIME --approve-as bob --reason "looked at: a broken disk"
   zombie wave                         all waves
 
 exit status:
@@ -56,6 +58,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--control", type=_control_is_gone, help=argparse.SUPPRESS)
     parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace of pod/… and job/…")
     parser.add_argument("--digest", metavar="D", help="of `approve`: the digest that was printed with the plans")
+    parser.add_argument("--seen", metavar="TIME", help="of `resume`: the time that was printed with why it was stopped")
     parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="a name in terminal_approvers")
     parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the record")
     parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: node-health)")
@@ -201,8 +204,31 @@ def _stop(words: list[str], arguments: argparse.Namespace) -> int:
 
 
 def _resume(words: list[str], arguments: argparse.Namespace) -> int:
+    if not arguments.seen:
+        return _unread(words[0], arguments)
+    try:
+        instant_of(arguments.seen)
+    except ValueError:
+        raise UsageError("--seen is no time as it was printed.", f"zombie wave resume {words[0]} prints it.") from None
     _told(words[0], arguments, "resume")
     return 0
+
+
+def _unread(beginning: str, arguments: argparse.Namespace) -> int:
+    """Print why it was stopped, and refuse: who resumes it forgives that, and every node that is not fixed."""
+
+    async def found(parts: WaveParts) -> Wave:
+        return await parts.desk.find(_whole(await parts.desk.waves.ids(), beginning))
+
+    with _parts(arguments) as parts:
+        wave = asyncio.run(found(parts))
+    print(_text(wave))
+    if wave.news_at is None:
+        raise UsageError(f"Wave {wave.id} is {wave.state.value}: only one that was stopped is resumed.")
+    resume = f"zombie wave resume {wave.id} --seen {instant_text(wave.news_at)} --approve-as NAME --reason TEXT"
+    raise UsageError(
+        "Nothing was resumed: who resumes a wave says what they have seen of it.", options.to_type(arguments, resume)
+    )
 
 
 def _told(beginning: str, arguments: argparse.Namespace, verb: str) -> Wave:
@@ -222,7 +248,7 @@ async def _said(parts: WaveParts, beginning: str, approval: Approval, verb: str,
     if verb == "stop":
         return await parts.desk.stop(name, approval, anybody=arguments.approve_as is None)
     if verb == "resume":
-        return await parts.desk.resume(name, approval)
+        return await parts.desk.resume(name, approval, instant_of(arguments.seen))
     whole = (await parts.desk.find(name)).proposal.digest
     seen = whole if whole.startswith(arguments.digest) else arguments.digest
     return await parts.desk.decide(name, replace(approval, digest=seen))

@@ -243,21 +243,21 @@ class Waves:
         people = self.policy.kinds | {TERMINAL}  # what they ask for is no alert
         return why_stop(wave, await self.waves.alarms(wave.approval.at - USUAL, people), now)
 
-    async def resume(self, wave_id: str, approval: Approval, news_at: datetime | None = None) -> Wave:
+    async def resume(self, wave_id: str, approval: Approval, news_at: datetime) -> Wave:
         """Let a stopped wave go on; only an approver who did not ask for it may.
 
-        Shape: `news_at` is the time of the last news that they know; None where they see the present state.
+        Shape: `news_at` is the time of the last news that they know.
         Raises: as `decide`; StateChanged when it is not stopped, StaleRequest when it was stopped again since, or a
         node failed, ApprovalExpired.
         """
 
         async def resumed(wave: Wave) -> WaveEvent:
             guards.reason_given(approval)
-            if wave.stop is not None and news_at not in (None, wave.news_at):
+            if wave.stop is not None and news_at != wave.news_at:
                 news = f"It was stopped again since: {wave.stop.because}"
                 if news_at == wave.stopped_at:
                     news = f"Acted on since and not fixed: {', '.join(turn.member.node for turn in wave.unfixed)}"
-                raise StaleRequest(one_line(news, 400), "Look at its card, and click again.")
+                raise StaleRequest(one_line(news, 400), "Look at it again, and decide then.")
             await self.may_resume(wave, approval)
             return WaveResumed(approval.reason.strip(), approval.os_user)
 
