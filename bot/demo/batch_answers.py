@@ -76,10 +76,7 @@ class BatchAnswers:
             await asyncio.sleep(SIGN_SECONDS)
 
     async def _turns(self, group: asyncio.TaskGroup, first: list[str]) -> None:
-        """Begin the lanes that take turns, and every second look once it is due and its lane's first look has ended.
-
-        A look is thought to take as long as the pause before it, for here it takes no time at all.
-        """
+        """Begin the lanes that take turns, and every second look once it is due and its lane's first look has ended."""
         loop, request = asyncio.get_running_loop(), self.request
         due = loop.time() + request.rest_seconds
         order = {f"{lane}p1": place for place, lane in enumerate(request.in_turn)}
@@ -97,7 +94,6 @@ class BatchAnswers:
             else:
                 await self._ended_or_due(due)
                 continue
-            await asyncio.sleep(request.pause_seconds)
             running = self._looks[name] = group.create_task(self._part(name))
 
     def _has_ended(self, name: str) -> bool:

@@ -12,13 +12,12 @@ from bot.domain.batch_shell import LANE_MARK, WIRE_LINE_CHARS
 _NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)
 _CLOCK = re.compile(r"^clock (\d+) ([0-9.]+) ([0-9.]+) & T=\$!$", re.MULTILINE)
 _TURNS = re.compile(r"^set -- ([l\d ]*)$", re.MULTILINE)
-_PAUSE = re.compile(r"next=\$\{1\}p0; shift; sleep ([0-9.]+)$", re.MULTILINE)
+_ONE = re.compile(r"^  if \[ \$busy -lt 1 \] ", re.MULTILINE)
 _LIFETIME = re.compile(r"^  timeout ([0-9.]+) /bin/sh -c 'read -r line' <&9 & h=", re.MULTILINE)
 _PART = re.compile(r"^(l\d+p(\d))\(\) \{\n(.*?)\n\}$", re.MULTILINE | re.DOTALL)
-_ASKS = re.compile(r"^(l\d+p(\d))_asks=('(?:[^']|'\"'\"')*')$", re.MULTILINE)
 _SKIP = re.compile(r"^skip q\d+ \|\| ")
 _WORD = re.compile(r"^(W\d+)=('(?:[^']|'\"'\"')*')$", re.MULTILINE)  # what several argument lists share
-_RUN = re.compile(r"(?:fed \S+ )?(run|try) (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
+_RUN = re.compile(r"(?:fed \S+ )?(run|try)(?:_alone)? (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +35,9 @@ class Way:
 class Request:
     """The questions of a batch: the ways to answer, by part (lane and look), and when each part is due.
 
-    Shape: lanes that are not in `in_turn` begin at once. The others take turns in that order, each `pause_seconds`
-    after the end of the one before it, which is waited for `turn_seconds` at most; without a pause they all begin at
-    once. The first second look is due after `rest_seconds`.
+    Shape: lanes that are not in `in_turn` begin at once. The others take turns in that order, each at the end of the
+    one before it, which is waited for `turn_seconds` at most; in a script of no turns they all begin at once. The first
+    second look is due after `rest_seconds`.
     """
 
     nonce: str
@@ -46,7 +45,6 @@ class Request:
     first: tuple[tuple[str, tuple[Way, ...]], ...]
     second: tuple[tuple[str, tuple[Way, ...]], ...]
     in_turn: tuple[str, ...] = ()
-    pause_seconds: float = 0.0
     turn_seconds: float = 0.0
     lifetime_seconds: float = 0.0
 
@@ -61,8 +59,7 @@ def read_script(script: str) -> Request:
         raise ValueError("not a batch")
     words = {f"${name}": shlex.split(word)[0] for name, word in _WORD.findall(script)}
     parts: tuple[list[tuple[str, tuple[Way, ...]]], ...] = ([], [])
-    asked = [(name, look, shlex.split(text)[0]) for name, look, text in _ASKS.findall(script)]
-    for name, look, body in (*_PART.findall(script), *asked):
+    for name, look, body in _PART.findall(script):
         ways = []
         for line in body.split("\n"):
             found = _RUN.fullmatch(_SKIP.sub("", line).removesuffix(" ||"))
@@ -71,15 +68,14 @@ def read_script(script: str) -> Request:
                 argv = tuple(words.get(given, given) for given in shlex.split(rest))
                 ways.append(Way(number, argv, float(limit), int(size), word == "run"))
         parts[int(look)].append((name, tuple(ways)))
-    clock, pause, turns, life = (form.search(script) for form in (_CLOCK, _PAUSE, _TURNS, _LIFETIME))
+    clock, one, turns, life = (form.search(script) for form in (_CLOCK, _ONE, _TURNS, _LIFETIME))
     due = int(clock[1]) * float(clock[2]) + float(clock[3]) if clock else 0.0
     return Request(
         nonce=nonce.group(1),
         rest_seconds=round(due, 6),
         first=tuple(parts[0]),
         second=tuple(parts[1]),
-        in_turn=tuple(turns[1].split()) if turns and pause else (),
-        pause_seconds=float(pause[1]) if pause else 0.0,
+        in_turn=tuple(turns[1].split()) if turns and one else (),
         turn_seconds=float(clock[2]) if clock else 0.0,
         lifetime_seconds=float(life[1]) if life else 0.0,
     )

@@ -10,9 +10,10 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -45,6 +46,12 @@ FRAME_BYTES = 4096
 LIFETIME_BEYOND_WINDOW = timedelta(seconds=30)
 
 
+# Several commands that print files of the kernel's own are one, which reads the time before each of them and at last.
+_FILES = ("tail", "-v", "-n", "+1")
+_UPTIME = "/proc/uptime"
+_BETWEEN = re.compile(rb"(?:\A|\n)==> /proc/uptime <==\n([0-9.]+) [0-9.]+\n")
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How long the node is watched: a window of whole seconds."""
@@ -67,8 +74,8 @@ class Sampling:
         return min(1.0, self.samples / 5)
 
     @property
-    def stagger_seconds(self) -> float:
-        """Seconds between the end of a lane and the start of the next; and what a second look is thought to take."""
+    def look_seconds(self) -> float:
+        """Seconds that a second look is thought to take."""
         return min(0.1, self.samples / 50)
 
 
@@ -81,13 +88,23 @@ class Question:
     command: Command
     look: int
 
+    parts: tuple[Question, ...] = ()  # the questions that it asks at once
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether it only prints files in which nobody but the kernel writes."""
+        command, paths = self.command, self.command.argv[len(_FILES) :]
+        of_kernel = all(path.startswith(("/proc/", "/sys/")) and path != _UPTIME for path in paths)
+        own = command.alternatives or command.as_root or command.stdin or command.alone
+        return command.argv[: len(_FILES)] == _FILES and of_kernel and not own
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """All questions of a diagnosis, and how long the node is watched meanwhile.
 
-    `together`: the commands of a look share a shell, which costs the node far fewer processes. What such a command
-    leaves behind is ended only with the look, so that is for commands that leave nothing.
+    `together`: the commands of a look share a shell, which costs the node far fewer processes; that is for commands
+    that leave none behind.
     """
 
     questions: tuple[Question, ...]
@@ -133,6 +150,19 @@ class Batch:
         }
         return {name: questions for name, questions in every.items() if questions}
 
+    def asked(self, part: str) -> tuple[Question, ...]:
+        """Return what a part runs: together, the questions that read files are one."""
+        questions = self.parts()[part]
+        files = tuple(question for question in questions if self.together and question.reads_files)
+        if len(files) < 2:
+            return questions
+        paths = [path for each in files for path in (_UPTIME, *each.command.argv[len(_FILES) :])]
+        size = sum(each.command.output_limit_bytes + len(_UPTIME) + 64 for each in files)
+        longest = max(each.command.limit for each in files)
+        command = replace(files[0].command, argv=(*_FILES, *paths, _UPTIME), limit=longest, output_limit_bytes=size)
+        at_once = replace(files[0], command=command, parts=files)
+        return tuple(at_once if each is files[0] else each for each in questions if each not in files[1:])
+
     def script(self, nonce: str, lifetime: timedelta | None = None) -> str:
         """Return the whole batch as one POSIX-sh script; everything that comes from outside is quoted.
 
@@ -148,12 +178,12 @@ class Batch:
         parts = self.parts()
         named = named_words(argv for question in self.questions for argv, _ in self.ways(question.command))
         words = [f"{name}={shlex.quote(word)}" for word, name in named.items()]
-        functions = [self._function(name, questions, named) for name, questions in parts.items()]
+        functions = [self._function(name, self.asked(name), named) for name in parts]
         lanes = [
             Lane(first[:-2], watches=self._watches(first), looks_twice=f"{first[:-1]}1" in parts)
             for first in sorted((name for name in parts if name.endswith("p0")), key=self._order)
         ]
-        times = self.sampling.rest_seconds, self.sampling.turn_seconds, self.sampling.stagger_seconds
+        times = self.sampling.rest_seconds, self.sampling.turn_seconds, self.sampling.look_seconds
         return "\n".join(["", *words, *functions, lanes_script(lanes, *times) if lanes else NOTHING_ASKED])
 
     def _watches(self, part: str) -> bool:
@@ -174,34 +204,20 @@ class Batch:
         return tuple(ways)
 
     def _function(self, name: str, questions: Sequence[Question], named: Mapping[str, str]) -> str:
-        """The shell function of a look: its commands by a shell of their own, or each for itself."""
-        alone = any(q.command.looks is SampleTimes.THROUGHOUT or q.command.alone or q.command.stdin for q in questions)
-        if alone or not self.together:
-            body = "\n".join(self._line(each, named) for each in questions)
-            return f"{name}() {{\n{body}\n}}"
-        ways = [way for question in questions for way in self.ways(question.command)]
-        words = list(dict.fromkeys(named[word] for argv, _ in ways for word in argv if word in named))
-        asks = [
-            *(f"{word}=${{{at}}}" for at, word in enumerate(words, 1)),
-            *(f"skip {question.number} || {self._line(question, named)}" for question in questions),
-            "echo done >&5",
-        ]
-        # A single command is ended by `timeout` itself, any other by main.
-        limit = sum(seconds for _, seconds in ways) + (SILENCE_BEYOND_COMMAND.total_seconds() if len(ways) > 1 else 0)
+        """The shell function of a look, and how many bytes it prints at most."""
         # Together, so that a command which keeps to its own limit never meets it.
-        most = sum(question.command.output_limit_bytes + 1 for question in questions) + FRAME_BYTES * len(ways)
-        given = " ".join(f'"${word}"' for word in words)
-        return (
-            f"{name}_asks={shlex.quote(chr(10).join(asks))}\n"
-            f'{name}() {{ group {name} {limit:g} {most} "${name}_asks" {given}; }}'
-        )
+        ways = sum(len(self.ways(question.command)) for question in questions)
+        most = sum(question.command.output_limit_bytes + 1 for question in questions) + FRAME_BYTES * ways
+        body = "\n".join(f"skip {each.number} || {self._line(each, named)}" for each in questions)
+        return f"most_{name}={most}\n{name}() {{\n{body}\n}}"
 
     def _line(self, question: Question, named: Mapping[str, str]) -> str:
         command, ways = question.command, self.ways(question.command)
         stdin = base64.b64encode(command.stdin.encode(errors="replace")).decode()
         fed = f"fed {stdin} " if stdin else ""
+        alone = "" if self.together and not command.alone and not stdin else "_alone"
         words = [
-            f"{fed}{'run' if index == len(ways) - 1 else 'try'} {question.number} {limit:g} "
+            f"{fed}{'run' if index == len(ways) - 1 else 'try'}{alone} {question.number} {limit:g} "
             f"{command.output_limit_bytes + 1} {quoted(argv, named)}"
             for index, (argv, limit) in enumerate(ways)
         ]
@@ -240,7 +256,9 @@ class Unframer:
 
     def __post_init__(self) -> None:
         self._marks = tuple(f"\n{self.nonce} {word}".encode() for word in ("q", "e\n", ".\n"))
-        self._by_number = {question.number: question for question in self.batch.questions}
+        self._by_number = {
+            question.number: question for part in self.batch.parts() for question in self.batch.asked(part)
+        }
         self._streams = {name: bytearray() for name in self.batch.parts()}
         self._most = 2 * self.batch.output_limit_bytes + 1024 * 1024
 
@@ -275,23 +293,21 @@ class Unframer:
             frame = bytes(stream[:at])
             del stream[: at + len(end)]
             since = 0
-            completed = self._run(frame)
-            if completed is not None:
-                yield completed
+            yield from self._run(frame)
         if len(stream) > self._most:  # no script of ours sends this
             stream.clear()
 
-    def _run(self, frame: bytes) -> Completed | None:
+    def _run(self, frame: bytes) -> Iterator[Completed]:
         begin, stderr_mark, _ = self._marks
         start = frame.rfind(begin)  # a run that was broken off may stand before it
         head_end = frame.find(b"\n", start + 1)
         errors_at = frame.find(stderr_mark, head_end)
         if start < 0 or head_end < 0 or errors_at < 0:
-            return None
+            return
         _, number, *when = frame[start + 1 : head_end].decode("ascii", "replace").split(" ")
         question = self._by_number.get(number)
         if question is None:
-            return None
+            return
         out = frame[head_end + 1 : errors_at]
         said, _, tail = decode(frame[errors_at + len(stderr_mark) :]).rpartition("\n")
         status, _, ended = tail.partition(" ")
@@ -303,21 +319,47 @@ class Unframer:
         )
         if nothing:
             self._stderr[number] = stderr
-            return None
-        limit = question.command.output_limit_bytes
+            return
         started, stopped = _seconds(when[0] if when else ""), _seconds(ended)
-        took = timedelta(seconds=stopped - started) if started is not None and stopped is not None else None
-        return Completed(
+        run = Completed(
             probe=question.probe,
             name=question.command.name,
             look=question.look,
-            stdout=decode(out[:limit]),
+            stdout="",
             stderr=stderr,
+            cut=len(out) > question.command.output_limit_bytes,
             exit_status=int(status) if status.isascii() and status.isdigit() and len(status) < 4 else None,
-            cut=len(out) > limit,
             started_at_uptime=started,
-            took=took,
+            took=_took(started, stopped),
         )
+        if question.parts:
+            yield from _files(run, out, question.parts)
+        else:
+            yield replace(run, stdout=decode(out[: question.command.output_limit_bytes]))
+
+
+def _files(run: Completed, out: bytes, questions: Sequence[Question]) -> Iterator[Completed]:
+    """Yield the answers of questions that one command asked; what it did not come to the end of has none."""
+    _, *read = _BETWEEN.split(out)
+    times, blocks = [_seconds(decode(at)) for at in read[::2]], [block.removeprefix(b"\n") for block in read[1::2]]
+    for question, block, started, ended in zip(questions, blocks, times, times[1:], strict=False):
+        paths, limit = question.command.argv[len(_FILES) :], question.command.output_limit_bytes
+        errors = [line for line in dict.fromkeys(run.stderr.splitlines()) if any(path in line for path in paths)]
+        yield Completed(
+            probe=question.probe,
+            name=question.command.name,
+            look=question.look,
+            stdout=decode(block[:limit]),
+            stderr="\n".join(errors),
+            exit_status=int(bool(errors)),
+            cut=len(block) > limit,
+            started_at_uptime=started,
+            took=_took(started, ended),
+        )
+
+
+def _took(started: float | None, ended: float | None) -> timedelta | None:
+    return None if started is None or ended is None else timedelta(seconds=ended - started)
 
 
 def _seconds(text: str) -> float | None:

@@ -6,10 +6,10 @@ no progress is waited for only briefly, once. When second looks are due they go 
 second look comes at least half a window after its lane's first, which a slow node may have answered late.
 
 Main waits for lines in a pipe that it holds open for both ways (descriptor 8): `q` when a command begins, with its
-look, whom to kill when it does not end, and its limit; a look's name when that has ended, `tick` from a clock, and
-`due`. POSIX sh cannot make such a pipe; Linux opens one anew by its name in /proc (pipe(7), proc(5)). While there is
-progress, and while the window lasts, main tells the bot every few seconds that the node is at work: whoever is told
-nothing gives it up.
+look, its question, whom to kill when it does not end, and its limit; `over` when a look's last has ended, and `end`
+when its answers are sent, perhaps cut at all that it may print; `tick` from a clock, and `due`. POSIX sh cannot make
+such a pipe; Linux opens one anew by its name in /proc (pipe(7), proc(5)). While there is progress, and while the window
+lasts, main tells the bot every few seconds that the node is at work: whoever is told nothing gives it up.
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ else echo "{LANE_MARK}! $N missing /proc/self/fd"; exit 1; fi
 sign() {{ echo "{LANE_MARK}~ $N"; }}
 """
     r"""
-look() { "$1" 3>&1 | { emit "$1"; echo "$1" >&8; } & LANES="$LANES $!"; }
+look() {
+  eval "most=\$most_$1"
+  lane "$@" | { trap '' TERM; exec head -c "$most"; } | emit "$1" "$most" &
+  LANES="$LANES $!"
+}
 life & W=$!
 exec 9<&-
 LANES=
@@ -54,7 +58,9 @@ clock() {
 }
 """
 # `left` is how many looks have not ended, `run` which of them take up a turn, and `from_LANE` the uptime, in hundredths
-# of a second, from which on the lane's second look may begin: its first has ended long enough before.
+# of a second, from which on the lane's second look may begin: its first has ended long enough before. A look that ended
+# inside a question goes on after it; where other questions may have used up the bytes, with it. A lane that no longer
+# runs though its look has not ended left something behind, which holds its output open.
 _TURNS = r"""
 left=@LEFT@ run=' ' busy=0 due= quiet=0 moved= news= sign_at=0 parts=' '
 while [ $left -gt 0 ]; do
@@ -66,26 +72,32 @@ while [ $left -gt 0 ]; do
     if [ -z "$next" ] && [ -n "$from" ] && [ $now -ge $from ]; then next=${lane}p1; else rest="$rest $lane"; fi
   done
   if [ $busy -lt @MOST@ ] && [ -n "$next" ]; then later=$rest
-  elif [ $busy -lt @MOST@ ] && [ $# -gt 0 ]; then next=${1}p0; shift; @PAUSE@
+  elif [ $busy -lt @MOST@ ] && [ $# -gt 0 ]; then next=${1}p0; shift
   else
-    read -r said part pid limit <&8
+    read -r said part at pid limit <&8
     case $said in
       q) moved=1 news=1
-        [ -z "$part" ] && continue
         case $parts in *" $part "*) ;; *) parts="$parts$part ";; esac
-        stamp; eval "pid_$part=$pid end_$part=$((${up%.*} * 100 + limit * 100 + 100))"
+        stamp; eval "at_$part=$at pid_$part=$pid end_$part=$((${up%.*} * 100 + ${limit:-0} * 100 + 100))"
         continue;;
+      over) eval "at_$part="; continue;;
       due) due=1; continue;;
       tick) ;;
-      *) eval "pid_$said="; moved=1 news=1 left=$((left - 1)) lane=${said%p*}
-        case $said in *p0) stamp; eval "from_$lane=$((${up%.*} * 100 + 1${up#*.} - 100 + @GAP@))";; esac
-        case $run in *" $said "*) run="${run%% $said *} ${run#* $said }" busy=$((busy - 1));; esac
+      end) moved=1 news=1 full=$at lane=${part%p*}
+        eval "at=\$at_$part again=\$again_$part at_$part= pid_$part="
+        if [ -n "$at" ]; then
+          after=124; [ -z "$full" ] || { [ "$at" = "$again" ] && after=141 || after=; }
+          eval "again_$part=$at"; look "$part" "$at" "$after"; continue
+        fi
+        left=$((left - 1))
+        case $part in *p0) stamp; eval "from_$lane=$((${up%.*} * 100 + 1${up#*.} - 100 + @GAP@))";; esac
+        case $run in *" $part "*) run="${run%% $part *} ${run#* $part }" busy=$((busy - 1));; esac
         continue;;
     esac
     stamp; now=$((${up%.*} * 100 + 1${up#*.} - 100))
     for part in $parts; do
       eval "pid=\$pid_$part limit=\$end_$part"
-      [ -z "$pid" ] || [ $now -lt $limit ] || { kill -KILL "$pid"; eval "pid_$part="; }
+      [ -z "$pid" ] || { [ $now -lt $limit ] && runs "$pid"; } || { eval "pid_$part="; fell "$pid"; }
     done
     quiet=$((quiet + 1))
     [ -z "$moved" ] || quiet=0
@@ -97,11 +109,13 @@ while [ $left -gt 0 ]; do
   look "$next"
 done
 """
+# What a command left behind is in main's own group.
 _END = r"""
 kill $T
 wait $LANES
 kill $W; wait $W
 echo "%z. $N"
+[ -z "$OWN" ] || kill -KILL 0
 }
 """
 
@@ -115,23 +129,22 @@ class Lane:
     looks_twice: bool = False
 
 
-def lanes_script(lanes: Sequence[Lane], rest_seconds: float, turn_seconds: float, stagger_seconds: float) -> str:
+def lanes_script(lanes: Sequence[Lane], rest_seconds: float, turn_seconds: float, look_seconds: float) -> str:
     """Return the shell code that runs the lanes, which begin in the given order, and waits for their end.
 
-    Units: in a window, a lane begins `stagger_seconds` after the end of the one before it, because the kernel needs a
-    moment to free what has ended; without progress it waits for that end some ticks of `turn_seconds`. The last second
-    look is due after `rest_seconds`, the first one earlier by `stagger_seconds` for each of the others.
+    Units: in a window, a lane begins at the end of the one before it, for which it waits some ticks of `turn_seconds`
+    without progress. The last second look is due after `rest_seconds`, the first one earlier by `look_seconds` for each
+    of the others.
     """
     at_once = [lane for lane in lanes if lane.watches]
     in_turn = [lane.name for lane in lanes if not lane.watches]
     twice = [lane.name for lane in lanes if lane.looks_twice]
     has_window = bool(at_once or twice)
-    due = rest_seconds - stagger_seconds * (len(twice) - 1 if twice else 0) if has_window else 0.0
+    due = rest_seconds - look_seconds * (len(twice) - 1 if twice else 0) if has_window else 0.0
     ticks = int(due / turn_seconds)
     words = {
         "LEFT": str(len(lanes) + len(twice)),
         "MOST": str(AT_ONCE_IN_A_WINDOW if has_window else AT_ONCE_OTHERWISE),
-        "PAUSE": f"sleep {stagger_seconds:g}" if has_window else ":",
         "GAP": f"{50 * rest_seconds:.0f}",
         "PATIENT": str(PATIENT_TICKS),
         "SIGN": f"{100 * SIGN_SECONDS:.0f}",

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -11,6 +11,7 @@ import pytest
 
 from bot.demo.batch_answers import BatchAnswers, read_request
 from bot.demo.fleet import FLEET, Member
+from bot.demo.machine.command import Answer
 from bot.demo.machine.fragments import FRAGMENTS
 from bot.demo.machine.machine import Machine
 from bot.demo.machine.probe_examples import EXAMPLES
@@ -109,6 +110,14 @@ async def test_no_command_of_a_default_check_is_cut_or_stalled() -> None:
     assert [run.name for some in runs.values() for run in some if run.cut or run.exit_status in (None, 124, 137)] == []
 
 
+class Slow(Machine):
+    """Every command takes a moment."""
+
+    async def run(self, argv: Sequence[str]) -> Answer:
+        await asyncio.sleep(0.02)
+        return await super().run(argv)
+
+
 async def test_lanes_take_turns_as_a_shell_lets_them() -> None:
     """The lanes that watch begin at once, the others one after the other, and second looks come last."""
     asked = [
@@ -117,7 +126,7 @@ async def test_lanes_take_turns_as_a_shell_lets_them() -> None:
     ]
     batch, sent = Batch.of(asked, Sampling(1)), list[str]()
     began = asyncio.get_running_loop().time()
-    machine = Machine(FLEET[0].state, datetime.now(UTC), lambda: asyncio.get_running_loop().time() - began)
+    machine = Slow(FLEET[0].state, datetime.now(UTC), lambda: asyncio.get_running_loop().time() - began)
     unframer = Unframer(batch, NONCE)
 
     async def send(frames: bytes) -> None:

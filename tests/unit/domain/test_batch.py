@@ -1,5 +1,6 @@
 """A batch's script says exactly what was asked, to every shell."""
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.demo.wire import Way, read_script
+from bot.demo.wire import Way, end, frame, read_script
 from bot.domain.batch import Batch, Sampling, Unframer, launch_command
 from bot.domain.batch_shell import NOTHING_ASKED, preamble
 from bot.domain.command import Command, Completed, SampleTimes
@@ -101,7 +102,7 @@ def test_script_holds_every_question_once_with_its_words_as_they_were(asked: Bat
     assert found == ways(asked)
     if lanes := {question.command.lane for question in asked.questions if question.look}:
         sampling = asked.sampling
-        due = sampling.rest_seconds - sampling.stagger_seconds * (len(lanes) - 1)
+        due = sampling.rest_seconds - sampling.look_seconds * (len(lanes) - 1)
         assert request.rest_seconds == pytest.approx(due)
 
 
@@ -121,7 +122,7 @@ def test_every_shell_hands_a_command_its_words_as_they_were(shell: list[str], as
     defined = asked.script(NONCE).removeprefix(preamble(NONCE, timedelta(seconds=asked.sampling.samples + 30)))
     stubs = (
         'show() { shift 3; printf \'%s\\0\' "$#" "$@"; }\nrun() { show "$@"; }\ntry() { show "$@"; return 1; }\n'
-        'skip() { return 1; }\ngroup() { asks=$4; shift 4; eval "$asks"; }\nexec 5>/dev/null\n'
+        'run_alone() { run "$@"; }\ntry_alone() { try "$@"; }\nskip() { return 1; }\n'
     )
     shown = "\n".join([defined.partition("\npause() {")[0].partition(NOTHING_ASKED)[0], *asked.parts()])
     said = subprocess.run([*shell], input=(stubs + shown).encode(), capture_output=True, timeout=30, check=True)
@@ -268,6 +269,75 @@ def test_commands_that_keep_to_their_limits_share_a_shell_whatever_they_print_to
     assert [(len(runs[name, 0].stdout), runs[name, 0].cut) for name in (f"c{at}" for at in range(8))] == [
         (60_000, False)
     ] * 8
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
+def test_files_of_several_questions_are_read_at_once_and_answered_one_by_one(shell: list[str]) -> None:
+    missing = "/proc/sys/no/such"
+    paths = {
+        "whole": ("/proc/sys/kernel/pid_max", "/proc/sys/kernel/ostype"),
+        "part": (missing, "/proc/sys/kernel/ostype"),
+        "none": (missing,),
+        "cut": ("/proc/cpuinfo",),
+        "twice": ("/proc/sys/kernel/ostype",),
+    }
+    asked = [
+        (
+            f"p-{name}",
+            Command(name, ("tail", "-v", "-n", "+1", *files), output_limit_bytes=100 if name == "cut" else 500),
+        )
+        for name, files in paths.items()
+    ]
+    asked[-1] = ("p-twice", replace(asked[-1][1], looks=SampleTimes.TWICE))
+    asked.insert(1, ("p", Command("other", ("tail", "-v", "-n", "+1", "/etc/passwd"))))
+    each, at_once = (Batch.of(asked, Sampling(1), together) for together in (False, True))
+    assert each.script(NONCE).count("_alone q") == 7
+    assert at_once.script(NONCE).count("|| run q") == 3, "what somebody else may write is read alone"
+    alone, runs = (answers(batch, run_script(batch.script(NONCE), shell)) for batch in (each, at_once))
+    assert len(runs) == len(alone) == 7
+    for key, run in runs.items():
+        assert replace(run, started_at_uptime=None, took=None) == replace(alone[key], started_at_uptime=None, took=None)
+        assert run.started_at_uptime is not None
+        assert run.took is not None
+    assert runs["twice", 1].started_at_uptime > runs["twice", 0].started_at_uptime  # type: ignore[operator]
+
+
+def test_files_that_were_not_read_to_the_end_have_no_answer() -> None:
+    def reads(name: str) -> tuple[str, Command]:
+        return "p", Command(name, ("tail", "-v", "-n", "+1", f"/proc/{name}"))
+
+    asked = Batch.of([reads("a"), reads("b"), reads("c")], Sampling(1), together=True)
+    said = b"==> /proc/uptime <==\n5.00 1\n\n==> /proc/a <==\n1\n\n==> /proc/uptime <==\n5.25 1\n\n==> /proc/b <==\n2\n"
+    runs = answers(asked, (frame("l0p0", NONCE, "q0", said, b"", "124", 5, 14) + end(NONCE)).encode())
+    assert [(run.name, run.stdout, run.exit_status) for run in runs.values()] == [("a", "==> /proc/a <==\n1\n", 0)]
+    assert runs["a", 0].took == timedelta(seconds=0.25)
+
+
+def running(word: str) -> list[str]:
+    listed = subprocess.run(["ps", "-eo", "pid,stat,args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if word in line and line.split()[1][0] != "Z"]
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
+def test_nothing_of_commands_that_share_a_shell_is_left(shell: list[str]) -> None:
+    """Neither of one that outlasts its limit, with all below it, nor of one that left what it began."""
+    sleeps = f"sleep 7{os.getpid()}"
+    asked = Batch.of(
+        [
+            ("p", Command("hangs", ("sh", "-c", f"sh -c '{sleeps}; :' | cat"), limit=timedelta(seconds=0.3))),
+            ("p", Command("next", ("echo", "next"))),
+            ("p", Command("leaves", ("sh", "-c", f"{sleeps} & echo left"), lane="b")),
+            ("p", Command("lets go", ("sh", "-c", f"{sleeps} >/dev/null 2>&1 & echo gone"), lane="c")),
+        ],
+        Sampling(1),
+        together=True,
+    )
+    began = time.monotonic()
+    runs = answers(asked, run_script(asked.script(NONCE), shell))
+    assert time.monotonic() - began < 20
+    assert runs["hangs", 0].exit_status == 124
+    assert (runs["next", 0].stdout, runs["leaves", 0].stdout) == ("next\n", "left\n")
+    assert running(sleeps) == []
 
 
 def test_kernel_log_is_read_though_its_levels_hang() -> None:

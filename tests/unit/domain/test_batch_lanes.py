@@ -88,7 +88,7 @@ def test_second_look_comes_after_a_first_one_that_outlasts_the_window() -> None:
 
 def test_lanes_begin_in_the_order_in_which_they_are_asked() -> None:
     """What decides is asked first: a slow node may not come to the rest."""
-    asked = [("p", Command(name, ("echo", name), lane=name)) for name in "zay"]
+    asked = [("p", Command(name, ("sleep", "0.05"), lane=name)) for name in "zay"]
     asked.append(("p", Command("m", ("echo",), lane="m", looks=SampleTimes.TWICE)))
     script = Batch.of(asked, Sampling(1)).script(NONCE)
     runs = answers(Batch.of(asked, Sampling(1)), run_script(script, ["/bin/sh"]))
