@@ -71,19 +71,24 @@ MOST_ASKED, MOST_TOLD, FEWEST_TOLD = 2_000, 5, 100
 
 # A single fragment, so that both figures of a difference are of the same moment.
 _FRAGMENT = fragment(rf"""
-    echo filesystem $(stat -fc %T /sys/fs/cgroup);
+    f=other; [ -e /sys/fs/cgroup/cgroup.controllers ] && f=cgroup2fs; echo filesystem $f;
     echo namespace $(readlink /proc/self/ns/cgroup);
-    echo '==> /proc/self/mountinfo <=='; grep -a ' - cgroup' /proc/self/mountinfo;
     # The memory hierarchy that is mounted whole, or else any part of it; its path comes with octal escapes.
-    m=$(awk '{{
+    m=$(awk '/ - cgroup/ {{ print;
         for (i = 7; i < NF; i++) if ($i == "-") break;
-        if ($(i + 1) == "cgroup" && index("," $NF ",", ",memory,")) {{ if ($4 == "/") {{ w = $5; exit }} p = $5 }} }}
-        END {{ print w ? w : p }}' /proc/self/mountinfo);
+        if ($(i + 1) == "cgroup" && index("," $NF ",", ",memory,")) {{ if ($4 == "/") {{ w = w ? w : $5 }} p = $5 }} }}
+        END {{ print "memory at:" (w ? w : p) }}' /proc/self/mountinfo);
+    echo '==> /proc/self/mountinfo <=='; printf %s "${{m%memory at:*}}"; m=${{m##*memory at:}};
     case $m in *\\*) m=$(printf %b "$(printf %s "$m" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')");; esac; export m;
+    f= has=;
     for u in /sys/fs/cgroup /sys/fs/cgroup/unified; do
         [ -e $u/cgroup.controllers ] || continue;
-        tail -v -n +1 $u/cgroup.controllers $u/cgroup.stat;
-        read -r has <$u/cgroup.controllers; case " $has " in *" memory "*) ;; *) continue;; esac;
+        f="$f $u/cgroup.controllers $u/cgroup.stat"; read -r c <$u/cgroup.controllers;
+        case " $c " in *" memory "*) has="$has $u";; esac; done;
+    # Where memory is on v2 this file tells nothing, and kernels since 6.17 log that somebody read it.
+    [ "$m$has" = " /sys/fs/cgroup" ] || f="$f /proc/cgroups";
+    tail -v -n +1 $f;
+    for u in $has; do
         echo '==> {BELOW} <==';
         # The root's own count comes first: where it is small, no other file is opened. No name holds a newline.
         printf '%s\n' $u/cgroup.stat $u/*/cgroup.stat $u/*/*/cgroup.stat | awk '
@@ -98,17 +103,14 @@ _FRAGMENT = fragment(rf"""
             END {{ for (i = 0; i < {MOST_TOLD}; i++) {{ b = "";
                 for (f in c) if (b == "" || c[f] > c[b]) b = f;
                 if (b != "") {{ print b ": nr_dying_" k[b], c[b]; delete c[b] }} }} }}'; done;
-    # Where memory is on v2 this file tells nothing, and kernels since 6.17 log that somebody read it.
-    if [ -n "$m" ] || ! grep -qw memory /sys/fs/cgroup/cgroup.controllers 2>/dev/null; then
-        tail -v -n +1 /proc/cgroups; fi;
     if [ -n "$m" ]; then
         echo '==> /walk <==';
         # Hard links tell how many directories the first two levels hold, before anything is walked.
         t=$(stat -c %h "$m");
         [ "${{t:-0}}" -lt {MOST_DIRECTORIES} ] &&
-            t=$(stat -c %h "$m"/*/ 2>/dev/null | awk '{{ s += $1 - 1 }} END {{ print s + 1 }}');
+            {{ t=1; for h in $(stat -c %h "$m"/*/ 2>/dev/null); do t=$((t + h - 1)); done; }};
         if [ "$t" -ge {MOST_DIRECTORIES} ]; then echo "directories at least $t in $m";
-        else find "$m" -type d -links 2 -prune -print -o -type d -print 2>&1 | head -n {MOST_DIRECTORIES} | awk '
+        else find "$m" -type d -links 2 -prune -print -o -type d -print 2>&1 | awk 'NR > {MOST_DIRECTORIES} {{ exit }}
             /^find: / {{ e += /denied/; next }}
             {{ n++ }}
             END {{ if (e || n >= {MOST_DIRECTORIES}) l = "at least ";

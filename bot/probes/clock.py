@@ -48,9 +48,8 @@ _SYSFS = "/sys/devices/system/clocksource/clocksource0"
 # reports that as an error, and without -q the error hides what it found.
 _LOOK = fragment(f"""
     echo '==> /source <=='; cat {_SYSFS}/current_clocksource {_SYSFS}/available_clocksource;
-    k=;
-    for p in chronyd systemd-timesyn ntpd; do
-        grep -qsx $p /proc/[0-9]*/comm && k=$p && break; done;
+    k=; f=$(grep -hsx -e chronyd -e systemd-timesyn -e ntpd /proc/[0-9]*/comm);
+    for p in chronyd systemd-timesyn ntpd; do case $f in *$p*) k=$p; break;; esac; done;
     echo "==> /keeper <=="; echo "$k";
     case $k in
         chronyd) echo '==> /chrony <=='; chronyc -n tracking;;

@@ -57,10 +57,11 @@ _RESOLV = "/etc/resolv.conf"
 # asked when the one before it has answered, or after a second.
 _LOOK = fragment(f"""
     [ -r {_RESOLV} ] || {{ echo 'no resolv.conf'; exit; }};
-    s=$(awk '$1 == "nameserver" && $2 ~ /^[0-9A-Fa-f:][0-9A-Za-z:.%]*$/ && n++ < 3 {{ print $2 }}' {_RESOLV});
-    d=$(awk '$1 ~ /^(search|domain)$/ && $2 ~ /^[A-Za-z0-9][A-Za-z0-9.-]*$/ {{ print $2; exit }}' {_RESOLV});
-    h=$(awk '/^[A-Za-z0-9][A-Za-z0-9.-]*$/' /proc/sys/kernel/hostname);
-    h=${{h:-localhost}}; case $h in *.*) ;; *) h=$h${{d:+.$d}};; esac;
+    s=$(awk '$1 == "nameserver" && $2 ~ /^[0-9A-Fa-f:][0-9A-Za-z:.%]*$/ && n++ < 3 {{ s = s " " $2 }}
+        $1 ~ /^(search|domain)$/ && $2 ~ /^[A-Za-z0-9][A-Za-z0-9.-]*$/ && d == "" {{ d = $2 }}
+        END {{ print s "/" d }}' {_RESOLV}); d=${{s#*/}}; s=${{s%/*}};
+    read -r h </proc/sys/kernel/hostname; case $h in ''|[!A-Za-z0-9]*|*[!A-Za-z0-9.-]*) h=localhost;; esac;
+    case $h in *.*) ;; *) h=$h${{d:+.$d}};; esac;
     t=; for p in dig host; do command -v $p >/dev/null && t=$p && break; done;
     echo "tool $t"; echo "servers" $s;
     [ -n "$t" ] || s=;

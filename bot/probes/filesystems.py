@@ -108,7 +108,7 @@ _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
 _MOUNTS = (
     '{ t = ""; for (i = 7; i < NF; i++) if ($i == "-") { t = $(i + 1); s = $(i + 2); o = $(i + 3) } '
     f"if (t ~ /^({_TYPES})$/) {{ k = $3 t; if (!(k in p) || length($5) < length(p[k])) "
-    '{ p[k] = $5; r[k] = $3 " " t " " s " " o " " $5 } } } END { for (k in r) print r[k] }'
+    '{ p[k] = $5; r[k] = $3 " " t " " s " " o " " $5 } } } END { for (k in r) if (n++ < 200) print r[k] }'
 )
 # Where else something is mounted: disks of databases and the like. Volumes of pods are their workloads' own; names with
 # blanks come with octal escapes, and are left out.
@@ -116,7 +116,8 @@ _MOST_DATA = 24
 _OTHERS = (
     '{ t = ""; for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1); '
     f"if (t ~ /^({_TYPES})$/ && (!($3 in p) || length($5) < length(p[$3]))) p[$3] = $5 }} "
-    'END { for (k in p) if (p[k] !~ /^.(boot|efi|snap|run|var.lib.kubelet)(.|$)/ && !index(p[k], "\\\\")) print p[k] }'
+    'END { for (k in p) if (p[k] !~ /^.(boot|efi|snap|run|var.lib.kubelet)(.|$)/ && !index(p[k], "\\\\") && '
+    f"n++ < {_MOST_DATA}) print p[k] }}"
 )
 # The upper layer of the overlay that holds /etc: what is changed there is kept as long as that is.
 _UPPER = (
@@ -125,12 +126,12 @@ _UPPER = (
 )
 _LOOK = fragment(f"""
     echo '==> /mounts <==';
-    awk '{_MOUNTS}' /proc/self/mountinfo | head -n 200 | while read -r d t s o p; do
+    awk '{_MOUNTS}' /proc/self/mountinfo | while read -r d t s o p; do
         n=$(readlink /sys/dev/block/$d) || n=$(readlink -f "$s") || n=$s; echo "${{n##*/}} $t $o $p"; done;
     echo '==> /fstab <=='; [ -r /etc/fstab ] && grep -v '^[[:space:]]*#' /etc/fstab;
     echo '==> /blocks <=='; df -Pk {" ".join(_PLACES)} 2>/dev/null;
     echo '==> /inodes <=='; df -Pi {" ".join(_PLACES)} 2>/dev/null;
-    set -f; m=$(awk '{_OTHERS}' /proc/self/mountinfo | head -n {_MOST_DATA});
+    set -f; m=$(awk '{_OTHERS}' /proc/self/mountinfo);
     echo '==> /data-blocks <=='; [ -n "$m" ] && df -Pk $m 2>/dev/null;
     echo '==> /data-inodes <=='; [ -n "$m" ] && df -Pi $m 2>/dev/null;
     echo '==> /kubelet <=='; [ -d /var/lib/kubelet ] && echo here;

@@ -57,7 +57,7 @@ _LOOK = fragment(f"""
     grep -sH . /sys/devices/system/edac/mc/mc[0-9]*/ue_count /sys/devices/system/edac/mc/mc[0-9]*/ce_count
         /sys/devices/system/edac/mc/mc[0-9]*/seconds_since_reset;
     grep -s '^HardwareCorrupted:' /proc/meminfo;
-    echo "product $(cat /sys/class/dmi/id/product_name 2>/dev/null)";
+    p=; {{ read -r p </sys/class/dmi/id/product_name; }} 2>/dev/null; echo "product $p";
     echo '{_END}'
 """)
 _COUNT = re.compile(r"/sys/devices/system/edac/mc/(mc[0-9]{1,4})/(\w{1,40}):([0-9]{1,19})\s*")

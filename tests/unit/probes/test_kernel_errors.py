@@ -193,6 +193,23 @@ def test_every_way_asks_for_levels_and_lives_without_them() -> None:
         assert "-p err" not in main
 
 
+def script_where_journals_are(folder: Path) -> str:
+    script = PROBE.commands[0].argv[2]
+    assert "/var/log/journal" in script
+    return script.replace("/run/log/journal", str(folder / "run")).replace("/var/log/journal", str(folder / "var"))
+
+
+def test_journal_is_not_asked_where_there_is_none(tmp_path: Path) -> None:
+    (tmp_path / "var").mkdir()
+    (stub := tmp_path / "journalctl").write_text("#!/bin/sh\necho asked\n")
+    stub.chmod(0o755)
+    argv = ["sh", "-c", script_where_journals_are(tmp_path), *PROBE.commands[0].argv[3:]]
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    assert subprocess.run(argv, env=path, capture_output=True, timeout=30, check=True).stdout == b""
+    (tmp_path / "var" / "0123").mkdir()
+    assert subprocess.run(argv, env=path, capture_output=True, timeout=30, check=True).stdout != b""
+
+
 @pytest.mark.parametrize(("levels_take", "kinds"), [(0, ("error",)), (5, ())], ids=["at once", "too long"])
 def test_levels_are_not_waited_for_long(tmp_path: Path, levels_take: int, kinds: tuple[str, ...]) -> None:
     log = [line(1000 + 60 * n, STRANGE.format(n=n)) for n in range(9)]
@@ -202,7 +219,9 @@ def test_levels_are_not_waited_for_long(tmp_path: Path, levels_take: int, kinds:
     errors = f'*"-p err"*) cat {tmp_path}/log; sleep {levels_take};;'
     stub.write_text(f'#!/bin/sh\ncase "$*" in {grave} {errors} *) cat {tmp_path}/log;; esac\n')
     stub.chmod(0o755)
-    script = PROBE.commands[0].argv[2].replace("timeout 3 ", "timeout 0.3 " if levels_take else "timeout 20 ")
+    (tmp_path / "run" / "0123").mkdir(parents=True)
+    waits = "timeout 0.3 " if levels_take else "timeout 20 "
+    script = script_where_journals_are(tmp_path).replace("timeout 3 ", waits)
     argv = ["sh", "-c", script, *PROBE.commands[0].argv[3:]]
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     done = subprocess.run(argv, env=path, capture_output=True, text=True, timeout=30, check=True)
