@@ -62,7 +62,7 @@ class Bot:
     sources: Sequence[Source] = SOURCES
     surfaces: Sequence[SurfaceMember] = SURFACES
     extras: Sequence[Extra] = ()
-    _made: dict[Callable[[Bot], Any], Any] = field(default_factory=dict, init=False)
+    _made: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def log(self) -> Log:
