@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bot.app.check import PROGRAM
 from bot.app.parts import now
@@ -44,7 +44,7 @@ def serving(bot: Bot) -> RollingKeeper:
         posting.work,
         bot.log,
     )
-    return RollingKeeper(cards.watch, bot.known, cards.turns, bot.log, (cards.news, beside.news))
+    return RollingKeeper(cards.watch, bot.known, cards.turns, bot.log, (cards, beside))
 
 
 def chat(bot: Bot, context: SlackContext) -> CaptureChat:
@@ -59,6 +59,13 @@ def capture_cards(bot: Bot) -> CaptureCards:
     return CaptureCards(bot, RollingWatch(control, sketches), LookTurns(stores.chat_requests), sketches)
 
 
+class HearsNews(Protocol):
+    """Is told what each look at a capture found."""
+
+    def news(self, news: RollingNews) -> None:
+        """Take note."""
+
+
 @dataclass(slots=True)
 class RollingKeeper:
     """Keeps looking. What it finds is recorded; what it cannot read is logged once for each reason."""
@@ -67,7 +74,7 @@ class RollingKeeper:
     known: NodeDirectory
     turns: LookTurns
     log: Log
-    hears: Sequence[Callable[[RollingNews], None]] = ()
+    hears: Sequence[HearsNews] = ()
     sleep: Sleep = asyncio.sleep
     _said: dict[str, str] = field(default_factory=dict)
     _task: asyncio.Task[None] | None = None
@@ -118,7 +125,7 @@ class RollingKeeper:
             return
         self._said.pop(rolling.id, None)
         for hears in self.hears:
-            hears(news)
+            hears.news(news)
         for caught in news.rolling.caught[len(rolling.caught) :]:
             self.log("capture_caught", capture=rolling.id, node=rolling.node, says=one_line(caught.sentence, 400))
         if news.rolling.ended is not None:

@@ -15,7 +15,8 @@ from bot.domain.errors import CannotRead, StoodStill, Unreachable, UsageError, Z
 from bot.domain.node import Node
 from bot.extras.profiles.perf_command import CaptureRequest
 from bot.extras.profiles.profile import Profile
-from bot.extras.profiles.profiler import Captured, Profiler, profiled
+from bot.extras.profiles.profiler import Captured, Profiler, of_the_node, profiled
+from bot.extras.profiles.reader import Reader
 from bot.extras.profiles.selection import Selection
 from bot.extras.profiles.words import says
 
@@ -115,8 +116,8 @@ async def profile_node(profiler: Profiler, node: Node, what: Profiling) -> NodeP
                 profiler,
                 node,
                 what.request,
-                what.selection,
-                copy=copy.write if copy is not None else None,
+                Reader(selection=of_the_node(what.selection)),
+                copy=copy,
                 anyway=what.anyway,
             )
         except (CannotRead, Unreachable) as why:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from gzip import GzipFile
 
 from bot.domain.contracts import Fresh, TakesBytes
 from bot.domain.errors import CannotRead, ConnectionLost, ProfileError, Unreachable
@@ -13,7 +13,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.script_session import ScriptSession, ScriptTransport
 from bot.extras.profiles.perf_command import PERF, TEXT_SECONDS_MORE, CaptureRequest, capture_script
 from bot.extras.profiles.profile import Profile
-from bot.extras.profiles.reader import Reader, Sample
+from bot.extras.profiles.reader import Reader
 from bot.extras.profiles.selection import Selection
 from bot.extras.profiles.wire import CaptureEnd, CaptureWire, Facts
 
@@ -177,22 +177,20 @@ async def profiled(
     profiler: Profiler,
     node: Node,
     request: CaptureRequest,
-    selection: Selection | None = None,
+    reader: Reader,
     *,
-    each: Callable[[Sample], None] | None = None,
-    copy: Callable[[bytes], object] | None = None,
+    copy: GzipFile | None = None,
     anyway: bool = False,
 ) -> tuple[Captured, Profile]:
-    """Capture once, and read the text as it arrives; `each` takes the samples, `copy` the text.
+    """Capture once, and have the text read as it arrives; `copy` is a file that it is written into, too.
 
     Raises: as `Profiler.profile`; CannotRead, too, when there is no sample.
     """
-    reader = Reader(selection=of_the_node(selection), each=each)
 
     def hand_on(text: bytes) -> None:
         reader.feed(text)
         if copy is not None:
-            copy(text)
+            copy.write(text)
 
     captured = await profiler.profile(node, request, hand_on, anyway)
     try:

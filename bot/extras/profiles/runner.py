@@ -16,7 +16,8 @@ from bot.extras.profiles import words
 from bot.extras.profiles.by_core import CoreRuns
 from bot.extras.profiles.perf_command import CaptureRequest
 from bot.extras.profiles.profile import Profile, meaning
-from bot.extras.profiles.profiler import Captured, Profiler, profiled
+from bot.extras.profiles.profiler import Captured, Profiler, of_the_node, profiled
+from bot.extras.profiles.reader import Reader
 from bot.extras.profiles.reweigher import Reweigher
 from bot.extras.profiles.sketch import Sketch, sketch
 from bot.extras.profiles.sketches import Sketches
@@ -81,7 +82,7 @@ class ProfileRunner:
 
     async def _taken(self, node: Node, request: CaptureRequest) -> ProfileAnswer:
         runs = CoreRuns()
-        captured, profile = await profiled(self.profiler, node, request, each=runs)
+        captured, profile = await profiled(self.profiler, node, request, Reader(selection=of_the_node(), each=runs))
         return await asyncio.to_thread(_answer, captured, profile, runs)
 
     async def _keep(self, incident_id: str, taken: ProfileTaken, by: str) -> Incident | None:
@@ -122,6 +123,7 @@ def why_not(node: str, no: ZombieError) -> str:
     """Return why there is no profile of a node, and how to get it, in a sentence or two.
 
     Example:
+    >>> from bot.domain.errors import CannotRead
     >>> why_not("node-1", CannotRead("perf is missing", "On the node: dnf install perf"))
     'node-1 was not profiled: perf is missing. On the node: dnf install perf'
     """

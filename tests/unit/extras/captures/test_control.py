@@ -338,7 +338,7 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
     watch.control = watch
     known: Any = None
     turns: Any = Turns()
-    hears: Any = (heard.append,)
+    hears: Any = (SimpleNamespace(news=heard.append),)
     keeper = RollingKeeper(watch, known, turns, lambda event, **fields: logged.append((event, fields)), hears)
     asyncio.run(keeper.once())
     assert logged == [("capture_unread", {"capture": "a", "node": "a", "error": "no such number"})]
