@@ -122,6 +122,7 @@ def why_not(node: str, no: ZombieError) -> str:
     """Return why there is no profile of a node, and how to get it, in a sentence or two.
 
     Example:
+    >>> from bot.domain.errors import CannotRead
     >>> why_not("node-1", CannotRead("perf is missing", "On the node: dnf install perf"))
     'node-1 was not profiled: perf is missing. On the node: dnf install perf'
     """
