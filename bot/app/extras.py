@@ -196,7 +196,7 @@ def _checked(name: str, door: str | EntryPoint, found: Mapping[str, Extra]) -> E
     if not isinstance(extra, Extra) or extra.name != name or name in found:
         raise TypeError(f"its door is no Extra of the name {name}, or there is another")
     texts = [getattr(extra, each.name) for each in fields(extra) if isinstance(each.default, str)]
-    texts += [*extra.needs, *extra.commands, *extra.commands.values(), *extra.settings]
+    texts += [*extra.needs, *extra.buttons, *extra.commands, *extra.commands.values(), *extra.settings]
     if not all(isinstance(text, str) for text in texts) or not all(map(str.split, extra.commands)):
         raise TypeError("a seat of its door holds something else than bot/seats.py says")
     taken = {*table_names(), *(table for other in found.values() for table in other.settings)}

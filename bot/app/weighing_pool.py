@@ -63,7 +63,6 @@ class WeighingPool:
         self._here = here
         self._workers: list[PoolProcess] = []
         self._hearing: list[asyncio.Task[None]] = []
-        self._started = asyncio.Event()
         self._waiting: deque[Owed] = deque()
         self._reading = 0  # nodes that have not said all yet
         self._helping: asyncio.Task[None] | None = None
@@ -77,20 +76,13 @@ class WeighingPool:
         """Those that were started."""
         return tuple(each.process for each in self._workers)
 
-    async def started(self) -> None:
-        """Return once all have been started that can be."""
-        await self._started.wait()
-
     async def start(self, several: int, after: timedelta) -> None:
         """Start so many processes, after that time."""
         await asyncio.sleep(after.total_seconds())
-        try:
-            with contextlib.suppress(OSError):  # a limit of processes, or of memory
-                for _ in range(several):
-                    self._workers.append(each := await PoolProcess.begun(self._here.task))
-                    self._hearing.append(asyncio.create_task(self._hear(each)))
-        finally:
-            self._started.set()
+        with contextlib.suppress(OSError):  # a limit of processes, or of memory
+            for _ in range(several):
+                self._workers.append(each := await PoolProcess.begun(self._here.task))
+                self._hearing.append(asyncio.create_task(self._hear(each)))
         if (practice := self.practice()) is not None:
             for each in self._workers:
                 each.ask((practice, asyncio.get_running_loop().create_future()))

@@ -119,13 +119,12 @@ def security(address: SchedulerAddress) -> Security | None:
     return Security(require_encryption=True, **files)
 
 
-def configured(**more: Any) -> Any:
+def configured() -> Any:
     """Return a context that sets Dask's options: known limits, and no preloaded code."""
     options: Mapping[str, Any] = {
         "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
         "distributed.worker.preload": [],
         "distributed.client.preload": [],
         "distributed.worker.http.routes": [],  # it listens on loopback, without any pages
-        **more,
     }
     return dask.config.set(options)

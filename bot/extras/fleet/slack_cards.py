@@ -81,7 +81,7 @@ class FleetCards:
     background: Background
     cure: Cures | None = None
     looks_every: float = LOOKS_EVERY
-    _running: dict[str, tuple[asyncio.Task[None], list[str]]] = field(default_factory=dict, init=False)
+    _running: dict[str, asyncio.Event] = field(default_factory=dict, init=False)  # each is set when it is stopped here
 
     def typed(self, verb: str, words: list[str]) -> Request | None:
         """Return the request of `fleet`, or of `check` with a selector; None for anything else. Raises: UsageError."""
@@ -232,47 +232,43 @@ class FleetCards:
                 await self.context.chat_requests.keep(wanted.name, json.dumps(body))
 
     def _begin(self, wanted: Wanted, run: FleetRun) -> None:
-        stopped: list[str] = []
-        task = asyncio.create_task(self._sweep(wanted, run, stopped), name=f"sweep {wanted.name}")
-        self._running[wanted.name] = task, stopped
-        self.background.begin(self._until(wanted.name, task), f"sweep {wanted.name}")
+        self._running[wanted.name] = asyncio.Event()
+        self.background.begin(self._sweep(wanted, run), f"sweep {wanted.name}")
 
-    async def _until(self, name: str, task: asyncio.Task[None]) -> None:
-        """Wait for a sweep; if this is cancelled first, the bot is stopping, and the next run continues it."""
+    async def _sweep(self, wanted: Wanted, run: FleetRun) -> None:
+        """Read and show; if this is cancelled, the bot is stopping, and the next run continues it."""
+        ask, name = wanted.ask, wanted.name
         try:
-            while not (await asyncio.wait({task}, timeout=self.looks_every))[0]:
-                if await self._is_stopped_elsewhere(name):
-                    self._stop_here(name)
+            ended = await self._read(wanted, run)
         finally:
-            self._running.pop(name, None)
-            if not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
-            elif not task.cancelled() and (error := task.exception()) is not None:
-                self.context.log("sweep_failed", card=name, error=repr(error))
-
-    async def _sweep(self, wanted: Wanted, run: FleetRun, stopped: list[str]) -> None:
-        ask, name, spot = wanted.ask, wanted.name, wanted.spot
-
-        def running() -> Message:
-            return slack_card.running_card(ask, run.report, name, wanted.by)
-
-        if not await self.poster.adopt(name, spot):
-            # Stored, so that the card is found again after a restart; updates until the end are progress.
-            await self.poster.enqueue(name, CARD, spot, running())
-        ended = ""
-        try:
-            await self.desk.run(run, lambda _: self.poster.show(name, spot, running))
-        except asyncio.CancelledError:
-            if not stopped:
-                raise  # the bot is stopping
-            ended = stopped[0]
-        except UsageError as no:
-            ended = str(no)
+            del self._running[name]
         self.context.log("swept", sweep=ask.says, kind="asked", **run.report.figures)
         cured = self.desk.cured if self.cure is not None else ()
         await self._post(wanted, slack_card.report_card(ask, run.report, wanted.by, ended, cured))
         await self._done(name)
+
+    async def _read(self, wanted: Wanted, run: FleetRun) -> str:
+        """Run it until it ends or somebody stops it; return why it is incomplete, or nothing."""
+        name, spot = wanted.name, wanted.spot
+
+        def card() -> Message:
+            return slack_card.running_card(wanted.ask, run.report, name, wanted.by)
+
+        if not await self.poster.adopt(name, spot):
+            # Stored, so that the card is found again after a restart; updates until the end are progress.
+            await self.poster.enqueue(name, CARD, spot, card())
+        reading = asyncio.create_task(self.desk.run(run, lambda _: self.poster.show(name, spot, card)))
+        try:
+            while not (await asyncio.wait({reading}, timeout=self.looks_every))[0]:
+                if self._running[name].is_set() or await self._is_stopped_elsewhere(name):
+                    return STOPPED
+            await reading
+        except UsageError as no:
+            return str(no)
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+        return ""
 
     async def _compare(self, wanted: Wanted) -> None:
         try:
@@ -283,21 +279,13 @@ class FleetCards:
 
     async def _stop(self, name: str, person: Person) -> None:
         """Stop a sweep here, or tell the program that runs it to stop. Raises: NothingProposed, LedgerError."""
-        if not self._stop_here(name):
-            if not (name.startswith(OF_FLEET) and await self.context.chat_requests.is_open(name)):
-                raise NothingProposed("That is no longer running.")
+        if (running := self._running.get(name)) is not None:
+            running.set()
+        elif name.startswith(OF_FLEET) and await self.context.chat_requests.is_open(name):
             await self.context.chat_requests.keep(_stop_of(name))
+        else:
+            raise NothingProposed("That is no longer running.")
         self.context.log("sweep_stopped", card=one_line(name, 80), by=person.by)
-
-    def _stop_here(self, name: str) -> bool:
-        running = self._running.get(name)
-        if running is None:
-            return False
-        task, stopped = running
-        if not stopped:
-            stopped.append(STOPPED)
-            task.cancel()
-        return True
 
     async def _is_stopped_elsewhere(self, name: str) -> bool:
         with contextlib.suppress(LedgerError):

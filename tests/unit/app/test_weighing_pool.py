@@ -68,6 +68,11 @@ def environment_of(pid: int) -> str:
     return Path(f"/proc/{pid}/environ").read_text()
 
 
+async def started(pool: WeighingPool, several: int) -> None:
+    while len(pool.processes) < several:  # noqa: ASYNC110 - a pool tells nobody when it has all of them
+        await asyncio.sleep(0.01)
+
+
 async def judged_here(names: Sequence[str] = NAMES) -> dict[str, Verdict]:
     found: list[Verdict] = []
     await check(what(names), lambda event: None, found.append)
@@ -129,7 +134,7 @@ async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeyp
     task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1")
     async with open_pool(asked, WeighingWorker(task, PLAYBOOK), 2) as pool:
-        await pool.started()
+        await started(pool, 2)
         for each in pool.processes:
             assert "SLACK_BOT_TOKEN" not in environment_of(each.pid), "they need no secret of ours"
             os.kill(each.pid, signal.SIGSTOP)  # so that all is still owed
@@ -152,7 +157,7 @@ async def test_process_that_reads_helps_once_nothing_is_left_to_read(
     asked = what(NAMES)
     task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
     async with open_pool(asked, WeighingWorker(task, PLAYBOOK), 1) as pool:
-        await pool.started()
+        await started(pool, 1)
         (process,) = pool.processes
         os.kill(process.pid, signal.SIGSTOP)
         waiting = {asyncio.create_task(pool.judged(node, lambda event: None, {})) for node in asked.nodes}
@@ -179,7 +184,7 @@ async def test_process_that_reads_helps_with_what_waits_while_a_node_says_nothin
     asked = replace(what(NAMES[:4]), transport=Silent())
     task = WeighingTask(PLAYBOOK.name, PLAYBOOK.digest, (), asked.sampling, asked.draining, tells_json=False)
     async with open_pool(asked, WeighingWorker(task, PLAYBOOK), 1) as pool:
-        await pool.started()
+        await started(pool, 1)
         (process,) = pool.processes
         os.kill(process.pid, signal.SIGSTOP)  # it was given one of them, and answers nothing
         waiting = {asyncio.create_task(pool.judged(node, lambda event: None, {})) for node in asked.nodes}
@@ -230,7 +235,7 @@ async def test_another_playbook_of_the_same_name_is_not_judged_by() -> None:
     asked = what(NAMES[:1])
     task = WeighingTask(PLAYBOOK.name, "0" * 64, (), asked.sampling, asked.draining, tells_json=False)
     async with open_pool(asked, WeighingWorker(task, PLAYBOOK), 1) as pool:
-        await pool.started()
+        await started(pool, 1)
         (process,) = pool.processes
         assert await process.wait() == 2
         assert (await pool.judged(asked.nodes[0], lambda event: None, {})).verdict.node == NAMES[0]
