@@ -9,7 +9,6 @@ from bot.domain.cause import Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Evidence
 from bot.probes.cgroups import CgroupsReading
-from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.host import HostReading
 
 # 73f576c04b94 ("mm: memcontrol: fix cgroup creation failure after many small jobs"): since then a cgroup that is
@@ -27,7 +26,7 @@ class Refusal:
 
 def refusal(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, tuning: Tuning) -> Refusal | None:
     """Return the last refusal; None if the log has none. Live cgroups that use up ids are too-many-live-cgroups."""
-    host, events = snapshot.get(HostReading), _recent.told(snapshot, KernelEventKind.CGROUP_EXHAUSTED)
+    host, events = snapshot.get(HostReading), _recent.told(snapshot, "cgroup-exhausted")
     refused = _recent.recent(snapshot, (e for e in events if "fork rejected" not in e.text), tuning["recent_hours"])
     if not refused:
         return None

@@ -12,8 +12,9 @@ import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
+
+from bot.domain.own_playbooks import own_playbooks
 
 _BLOCK = r"(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----"
 _SSH2 = "SSH2 ENCRYPTED PRIVATE KEY ----"
@@ -267,17 +268,11 @@ def expanded(form: str, parts: Mapping[str, str]) -> str:
 _PART = re.compile(r"\{([a-z]+)\}")
 
 
-def _own_table() -> Path:
-    package = Path(__file__).parents[1]
-    packaged = package / "_playbooks"
-    return (packaged if packaged.is_dir() else package.parent / "playbooks") / "tables" / "secrets.toml"
-
-
 @functools.cache
 def _own() -> tuple[tuple[SecretForm, ...], Mapping[str, str]]:
     import tomllib  # not before a text is searched
 
-    document = tomllib.loads(_own_table().read_text("utf-8"))
+    document = tomllib.loads((own_playbooks() / "tables" / "secrets.toml").read_text("utf-8"))
     parts = document.pop("parts")
     return tuple(read_forms(document, parts)), parts
 

@@ -19,7 +19,6 @@ from bot.extras.reports.parts import Picture
 from bot.extras.reports.report_data import Moment
 from bot.ledger import KeptCases
 from bot.probes import kernel_log
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.kernel_log import KernelLogReading
 from bot.profile.sketch import Sketch
 from bot.response.capture.sketches import sketch_in
@@ -30,7 +29,7 @@ MOST_LINES = 40  # of the kernel's log: the newest
 MOST_SKETCHES = 6
 _LINE = 300
 # Lines that are shown even if they are no evidence: the kernel's own account of what went wrong.
-_GRAVE = (Kind.NIC_RESET, Kind.NIC_RESET_FAILED, Kind.SOFT_LOCKUP, Kind.HARD_LOCKUP, Kind.RCU_STALL, Kind.OOM_KILL)
+_GRAVE = ("nic-reset", "nic-reset-failed", "soft-lockup", "hard-lockup", "rcu-stall", "oom-kill")
 
 
 def kernel_moments(incident: Incident, case: Case | None) -> Iterator[Moment]:
@@ -45,7 +44,7 @@ def kernel_moments(incident: Incident, case: Case | None) -> Iterator[Moment]:
     newest = [(booted + event.since_boot, event) for event in shown if event.since_boot is not None][-MOST_LINES:]
     for at, event in newest:
         if at >= incident.opened_at - BEFORE:
-            yield Moment(at, f"kernel log of {incident.node}", event.kind.value, event.text[:_LINE], error)
+            yield Moment(at, f"kernel log of {incident.node}", event.kind, event.text[:_LINE], error)
 
 
 def capture_moments(incident: Incident, entries: tuple[Entry, ...], ended: datetime | None) -> Iterator[Moment]:
