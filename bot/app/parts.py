@@ -69,17 +69,15 @@ def library(extra: Sequence[Path] = (), usual: str = "") -> Library:
     """Load the shipped playbooks and those of further directories; `left_out` are unusable files.
 
     Shape: `usual` is the name of the default playbook. From then on every text is searched for those directories' own
-    forms of secrets too, and the kernel's log for their own lines.
+    forms of secrets too, and their other tables are added to ours.
 
     Raises: PlaybookError when a directory or a table of it cannot be read.
     """
     probes = PROBES
     if extra:
-        from bot.app.kernel_rows import add_kernel_rows
-        from bot.library.secret_rows import add_secret_rows
+        from bot.app.site_rows import add_site_rows
 
-        add_secret_rows(extra)
-        add_kernel_rows(extra)
+        add_site_rows(extra)
         probes = PROBES | {"kernel_log": kernel_log.probe(kernel_table.table())}
     return Library.load([own_playbooks(), *extra], probes, CAUSES, ACTIONS, lenient=True, usual=usual)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from bot.domain.own_playbooks import own_playbooks
+from bot.domain.own_playbooks import own_rows
 
 _BLOCK = r"(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----"
 _SSH2 = "SSH2 ENCRYPTED PRIVATE KEY ----"
@@ -270,9 +270,7 @@ _PART = re.compile(r"\{([a-z]+)\}")
 
 @functools.cache
 def _own() -> tuple[tuple[SecretForm, ...], Mapping[str, str]]:
-    import tomllib  # not before a text is searched
-
-    document = tomllib.loads((own_playbooks() / "tables" / "secrets.toml").read_text("utf-8"))
+    document = dict(own_rows("secrets"))
     parts = document.pop("parts")
     return tuple(read_forms(document, parts)), parts
 

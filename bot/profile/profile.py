@@ -74,9 +74,9 @@ class ProfileMeaning:
         """What it means, as the end of a sentence; empty if no row has the function."""
         if self.signature is None:
             return ""
-        if self.signature is LOCK:
+        if self.signature.name == LOCK:
             above = self.lock_of.does if self.lock_of is not None else f"taken in {self.under[0]}" if self.under else ""
-            return f"{LOCK.does}{': ' if above else ''}{above}"
+            return f"{self.signature.does}{': ' if above else ''}{above}"
         return self.signature.does
 
     def document(self) -> dict[str, Any]:

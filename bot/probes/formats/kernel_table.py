@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from bot.domain.own_playbooks import own_playbooks
+from bot.domain.own_playbooks import own_rows
 from bot.probes.formats.kernel_line import KernelEvent, KernelLine
 
 # Kinds that tell nothing by themselves; `kernel_story.py` knows what they add to the lines around them. What the driver
@@ -201,23 +200,12 @@ def _rows(document: Mapping[str, Any], parts: Mapping[str, str], node: Mapping[s
 
 
 @functools.cache
-def own_parts() -> Mapping[str, str]:
-    """Return the parts of patterns by their names."""
-    parts: Mapping[str, str] = _document()["parts"]
-    return parts
-
-
-def _document() -> dict[str, Any]:
-    return tomllib.loads((own_playbooks() / "tables" / "kernel-log.toml").read_text("utf-8"))
-
-
-@functools.cache
 def own_table() -> KernelTable:
     """Return our rows.
 
     Raises: OSError or ValueError when our table cannot be read.
     """
-    document = _document()
+    document = own_rows("kernel-log")
     tables = {name: rows for name, rows in document.items() if isinstance(rows, dict)}
     parts, node = tables.pop("parts"), tables.pop("node")
     ordinary, anywhere, habits = (tuple(document[name]) for name in ("ordinary", "ordinary_anywhere", "habits"))
