@@ -48,9 +48,19 @@ def add_units(source: str, rows: Iterable[tuple[str, frozenset[str]]]) -> None:
         cache.cache_clear()
 
 
-KUBELET_UNITS = tuple(f"{name}.service" for name in units("kubelet"))
+def services(what: str) -> tuple[str, ...]:
+    """Return the full names of our services that are this.
+
+    Example:
+    >>> services("asked-runtime")
+    ('containerd.service', 'docker.service', 'crio.service', 'cri-docker.service')
+    """
+    return tuple(f"{name}.service" for name in units(what))
+
+
+KUBELET_UNITS = services("kubelet")
 # Kubelets that bring a container runtime of their own: a distribution's runtime beside them runs nothing.
-WITH_OWN_RUNTIME = tuple(f"{name}.service" for name in units("kubelet") if name not in units("packaged-kubelet"))
+WITH_OWN_RUNTIME = tuple(name for name in KUBELET_UNITS if name not in services("packaged-kubelet"))
 _STOPPABLE = ("service", "socket", "timer", "path")
 _NEVER = ("mount", "automount", "swap", "target", "slice", "scope", "device")
 

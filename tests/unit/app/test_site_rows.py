@@ -124,6 +124,7 @@ def test_each_row_of_ours_says_what_it_needs() -> None:
     assert all(name.isdigit() or name in _NAMED for name in own_meanings())
     assert {"is", "names"} == {key for name, row in protected.own_units().items() if name != "agents" for key in row}
     words = {"network", "guest", "kubelet", "packaged-kubelet", "never-started", *protected.OF_SITES}
+    words |= {"asked-runtime", "asked-network", "serves-kubelets"}
     assert {word for row in protected.own_units().values() for word in row.get("is", ())} == words
 
 
