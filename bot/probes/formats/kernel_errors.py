@@ -22,8 +22,6 @@ _BOOT = timedelta(minutes=5)  # drivers look for what is not there, once
 _BELONGS = timedelta(seconds=5)  # a fault that is known prints many lines
 # These end something, or count by themselves: a line beside them tells of something else.
 _ALONE = ("complaint", "mounted", "unchecked", "link-back", "heat-off", "nfs-answers")
-# No harm unless it repeats, at whatever level: arch/x86/kernel/nmi.c, drivers/iommu/amd/iommu.c
-_ONCE_IS_NONE = re.compile(r"Uhhuh\. NMI received|AMD-Vi: Completion-Wait")
 
 
 def without_level(line: str) -> tuple[int | None, str]:
@@ -56,7 +54,7 @@ def unlisted(lines: Sequence[tuple[int, KernelLine]], known: Sequence[KernelEven
         for level, line, at in alone
         if line.raw not in told and not rows.is_habit(line.says) and rows.event(line) is None
     ]
-    grave = {line.raw for level, line, _ in alone if level <= _CRITICAL and not _ONCE_IS_NONE.match(line.says)}
+    grave = {line.raw for level, line, _ in alone if level <= _CRITICAL and not rows.is_harmless_once(line)}
     known = [
         replace(event, kind="grave") if event.kind == "complaint" and event.text in grave else event for event in known
     ]

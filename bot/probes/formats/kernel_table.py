@@ -44,6 +44,7 @@ class Row:
     node: str = ""
     run: int = 0
     any_case: bool = False
+    harmless_once: bool = False
 
     @property
     def ring(self) -> str:
@@ -142,6 +143,11 @@ class KernelTable:
             if groups is not None:
                 yield _event(row, groups, line)
 
+    def is_harmless_once(self, line: KernelLine) -> bool:
+        """True for a line that is no harm unless it repeats, at whatever level the kernel prints it."""
+        found = self.find(line)
+        return found is not None and found.row.harmless_once
+
     def is_habit(self, says: str) -> bool:
         """True for the text of a line that healthy kernels call an error too."""
         return _compiled("|".join(self.habits)).match(says) is not None
@@ -196,6 +202,7 @@ def _rows(document: Mapping[str, Any], parts: Mapping[str, str], node: Mapping[s
                 expanded(row.get("node", ""), node),
                 row.get("run", 0),
                 any("(?i:" in line for line in row["lines"]),
+                row.get("harmless_once", False),
             )
 
 
