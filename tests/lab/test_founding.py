@@ -4,6 +4,7 @@ It is asked for and approved in the simulated Slack workspace, of a bot that ser
 are held against what the kernel tells root, without the bot, before and after.
 """
 
+import itertools
 import json
 import os
 import re
@@ -71,7 +72,12 @@ async def test_leak_is_found_disabled_rebooted_away_and_the_node_is_cured(own: B
     told = own.told(json.loads(own.zombie("incidents", "--json").stdout)[0]["id"])
     entries = told["entries"]
     assert told["state"] == "resolved"
-    assert [entry["kind"] for entry in entries][: len(KINDS)] == KINDS
+    # An emulated node that answers late is asked again to disable the unit; a reboot is begun once, whatever happens.
+    began = [entry["body"]["number"] for entry in entries if entry["kind"] == "StepStarted"]
+    assert began == sorted(began)
+    assert began.count(began[-1]) == 1
+    kinds = [kind for kind, _ in itertools.groupby(entry["kind"] for entry in entries)]
+    assert kinds[: len(KINDS)] == KINDS
     assert entries[3]["by"].endswith(f"/{BOB.id}")
     assert entries[3]["by"] != entries[0]["by"] == entries[0]["body"]["alert"]["asked_by"]
 
