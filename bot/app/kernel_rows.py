@@ -22,6 +22,7 @@ _COLUMNS: dict[str, type] = {"kind": str, "lines": list, "has": list, "from": st
 _ENDS = ("mounted", "link-back", "heat-off", "nfs-answers")  # end what ours found
 _GROUPS = {"device", "process"}
 _LEAST = 5  # characters of a literal: the node sends every line that holds one
+_MOST = 8_000  # characters of all literals: they are part of one argument of the node's own awk
 
 
 def add_kernel_rows(folders: Iterable[Path]) -> None:
@@ -31,6 +32,8 @@ def add_kernel_rows(folders: Iterable[Path]) -> None:
     """
     for site in site_tables(folders, "kernel-log"):
         rows = [row for name, columns in _named(site) if (row := _row(name, columns, site)) is not None]
+        if sum(len(has) for row in rows for has in row.has) > _MOST:
+            site.problems.add(0, f"has more than {_MOST:,} characters of literals in all; shorten them")
         site.problems.stop_if_any()
         add_rows(site.source, rows)
 

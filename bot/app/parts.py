@@ -20,7 +20,8 @@ from bot.domain.node import Node
 from bot.domain.own_playbooks import own_playbooks
 from bot.library import Library
 from bot.probes import PROBES, kernel_log
-from bot.probes.formats import kernel_table
+from bot.probes.formats.kernel_filter import node_filter
+from bot.probes.formats.kernel_table import table
 from bot.settings import home_of
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def library(extra: Sequence[Path] = (), usual: str = "") -> Library:
         from bot.app.site_rows import add_site_rows
 
         add_site_rows(extra)
-        probes = PROBES | {"kernel_log": kernel_log.probe(kernel_table.table())}
+        probes = PROBES | {"kernel_log": kernel_log.probe(node_filter(table()))}
     return Library.load([own_playbooks(), *extra], probes, CAUSES, ACTIONS, lenient=True, usual=usual)
 
 

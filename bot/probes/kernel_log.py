@@ -17,10 +17,10 @@ from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.root_command import in_folders, root_line
 from bot.probes.formats.kernel_errors import unlisted, without_level
-from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, GRAVE, LEVELS_END, WHOLE, node_filter
+from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, FILTER, GRAVE, LEVELS_END, WHOLE
 from bot.probes.formats.kernel_line import KernelEvent, kernel_line
 from bot.probes.formats.kernel_story import parse_file
-from bot.probes.formats.kernel_table import KernelTable, own_table, table
+from bot.probes.formats.kernel_table import table
 from bot.probes.formats.log_burst import LogBurst, log_burst
 
 
@@ -259,9 +259,8 @@ TAIL = Command(
 )
 
 
-def probe(rows: KernelTable) -> Probe:
-    """Return the probe that asks for what these rows know."""
-    program = node_filter(rows)
+def probe(program: str) -> Probe:
+    """Return the probe whose node thins its log out with this program."""
     return Probe(
         name="kernel_log",
         title="kernel log of this boot",
@@ -285,4 +284,4 @@ def probe(rows: KernelTable) -> Probe:
     )
 
 
-PROBE = probe(own_table())
+PROBE = probe(FILTER)

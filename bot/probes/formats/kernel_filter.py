@@ -98,6 +98,8 @@ def node_filter(table: KernelTable) -> str:
     widest = len(patterns)
     if table.of_sites:
         patterns.append(_asked(table.of_sites))
+    # Of the widest ring are words of many healthy machines: what was printed half a day ago as well, give or take an
+    # hour or two, is a habit of this one.
     unsay = (
         f"for (i = 0; i < {MOST_OF_A_SORT}; i++) if (({widest}, i) in r) {{ j = r[{widest}, i]; t = shape(s[j]); "
         "a = int(late / 3600); if ((t in before) || ((t, a - 12) in spoke) || ((t, a - 13) in spoke)) delete s[j] } "

@@ -94,6 +94,7 @@ def test_sites_line_explains_no_error_of_ours(folder: Path) -> None:
         (("«device=0000:3b:00.0»", "0000:3b:00.0"), "kernel-log.toml:5: lines and has do not find"),
         (('engine gone"]\nfrom', 'engine lost"]\nfrom'), "kernel-log.toml:5: lines and has do not find"),
         (("engine ready", "engine gone"), "kernel-log.toml:6: lines find"),
+        (('has = ["', 'has = ["' + "x" * 8000 + '", "'), "kernel-log.toml: has more than 8,000 characters of literals"),
         (('seen = ["acme_card «device=0000:3b:00.0»: engine gone"]\n', ""), '"acme.engine" needs seen'),
     ],
 )
