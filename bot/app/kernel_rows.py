@@ -16,7 +16,7 @@ from bot.domain.safe_text import one_line
 from bot.library.custom_probes import compiled
 from bot.library.shapes import SLUG
 from bot.library.site_tables import SiteTable, site_tables
-from bot.probes.formats.kernel_table import PARTS_OF_A_STORY, WITHOUT_ROWS, Row, add_rows, own_table, plain_line
+from bot.probes.formats.kernel_table import PARTS_OF_A_STORY, ROWS_OF_SITES, WITHOUT_ROWS, Row, own_table, plain_line
 
 _COLUMNS: dict[str, type] = {"kind": str, "lines": list, "has": list, "from": str, "seen": list, "never": list}
 _ENDS = ("mounted", "link-back", "heat-off", "nfs-answers")  # end what ours found
@@ -35,7 +35,7 @@ def add_kernel_rows(folders: Iterable[Path]) -> None:
         if sum(len(has) for row in rows for has in row.has) > _MOST:
             site.problems.add(0, f"has more than {_MOST:,} characters of literals in all; shorten them")
         site.problems.stop_if_any()
-        add_rows(site.source, rows)
+        ROWS_OF_SITES.add(site.source, rows)
 
 
 def _named(site: SiteTable) -> Iterator[tuple[str, Any]]:

@@ -12,13 +12,13 @@ from typing import Any
 
 from bot.app.kernel_rows import add_kernel_rows
 from bot.domain.nearest import did_you_mean
-from bot.domain.protected import OF_SITES, add_units
+from bot.domain.protected import OF_SITES, UNITS_OF_SITES
 from bot.domain.safe_text import one_line
 from bot.library.custom_probes import compiled
 from bot.library.secret_rows import add_secret_rows
 from bot.library.site_tables import SiteTable, site_tables
-from bot.probes.formats.gpu_events import XidKind, XidMeaning, add_meanings, own_meanings
-from bot.profile.signatures import Signature, add_signatures, own_signatures, whole_names
+from bot.probes.formats.gpu_events import MEANINGS_OF_SITES, XidKind, XidMeaning, own_meanings
+from bot.profile.signatures import SIGNATURES_OF_SITES, Signature, own_signatures, whole_names
 
 
 def add_site_rows(folders: Iterable[Path]) -> None:
@@ -30,11 +30,11 @@ def add_site_rows(folders: Iterable[Path]) -> None:
     add_secret_rows(folders)
     add_kernel_rows(folders)
     for site in site_tables(folders, "units"):
-        add_units(site.source, [pair for pairs in _rows(site, _units).values() for pair in pairs])
+        UNITS_OF_SITES.add(site.source, [pair for pairs in _rows(site, _units).values() for pair in pairs])
     for site in site_tables(folders, "xid"):
-        add_meanings(site.source, _rows(site, _meaning))
+        MEANINGS_OF_SITES.add(site.source, _rows(site, _meaning).items())
     for site in site_tables(folders, "functions"):
-        add_signatures(site.source, _rows(site, _signature).values())
+        SIGNATURES_OF_SITES.add(site.source, _rows(site, _signature).values())
 
 
 def _rows(site: SiteTable, read: Callable[[SiteTable, str, Any], Any]) -> Mapping[str, Any]:

@@ -18,13 +18,14 @@ from bot.causes._figures import span
 from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.protected import services
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.clock import ClockReading
 from bot.probes.host import HostReading
 from bot.probes.units import UnitsReading
 
 NAME = "clock-unsynced"
-_KEEPERS = tuple(f"{name}.service" for name in ("chronyd", "chrony", "ntpd", "ntp", "ntpsec", "systemd-timesyncd"))
+_KEEPERS = services("keeps-time")
 _SLOW = ("hpet", "acpi_pm", "jiffies", "refined-jiffies")
 
 

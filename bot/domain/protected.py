@@ -11,12 +11,12 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bot.domain.own_playbooks import own_rows
+from bot.domain.own_playbooks import SiteRows, own_rows
 
 # What a unit of a site may be. Of the other words each takes something from what ours mean: a network is not missed
 # where the node answers, a guest makes no cgroups.
 OF_SITES = ("protected", "essential", "keeps-for-others", "makes-cgroups")
-_of_sites: dict[str, tuple[tuple[str, frozenset[str]], ...]] = {}
+UNITS_OF_SITES: SiteRows[tuple[str, frozenset[str]]] = SiteRows()  # a name, and what it is
 
 
 @functools.cache
@@ -25,7 +25,7 @@ def own_units() -> Mapping[str, Any]:
     return own_rows("units")
 
 
-@functools.cache
+@UNITS_OF_SITES.cached
 def units(what: str) -> tuple[str, ...]:
     """Return the names, and patterns of names, of all units that are this: ours first, then those of sites.
 
@@ -34,18 +34,8 @@ def units(what: str) -> tuple[str, ...]:
     ('kubelet', 'snap.kubelet.daemon', 'snap.kubelet-eks.daemon')
     """
     ours = (name for group in own_units().values() if what in group.get("is", ()) for name in group["names"])
-    added = (name for rows in _of_sites.values() for name, words in rows if what in words)
+    added = (name for name, words in UNITS_OF_SITES if what in words)
     return tuple(dict.fromkeys((*ours, *added)))
-
-
-def add_units(source: str, rows: Iterable[tuple[str, frozenset[str]]]) -> None:
-    """Know a site's units too, each with what it is.
-
-    Shape: `source` says whose they are, and replaces what it added before.
-    """
-    _of_sites[source] = tuple(rows)
-    for cache in (units, _is_protected, _makes_cgroups, _keeps_as):
-        cache.cache_clear()
 
 
 def services(what: str) -> tuple[str, ...]:
@@ -137,17 +127,17 @@ def may_never_start(name: str) -> bool:
 
 # `why` weighs a case hundreds of times, and there are many patterns. What a reboot would take from others is asked of
 # every unit, in every plan.
-@functools.lru_cache(2048)
+@UNITS_OF_SITES.cached
 def _is_protected(name: str) -> bool:
     return _type_of(name) in _NEVER or _is_on(name, units("protected"))
 
 
-@functools.lru_cache(2048)
+@UNITS_OF_SITES.cached
 def _makes_cgroups(name: str) -> bool:
     return _is_on(name, units("makes-cgroups")) and not _is_on(name, units("guest"))
 
 
-@functools.lru_cache(2048)
+@UNITS_OF_SITES.cached
 def _keeps_as(name: str) -> str:
     return next((pattern for pattern in units("keeps-for-others") if _is_on(name, (pattern,))), "")
 

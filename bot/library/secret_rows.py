@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.domain.safe_text import one_line
-from bot.domain.secret_forms import MARK, SecretForm, add_forms, own_marks, own_names
+from bot.domain.secret_forms import FORMS_OF_SITES, MARK, SecretForm, own_marks, own_names
 from bot.library.custom_probes import compiled
 from bot.library.site_tables import SiteTable, site_tables
 
@@ -27,7 +27,7 @@ def add_secret_rows(folders: Iterable[Path]) -> None:
     for table in site_tables(folders, "secrets"):
         forms = [form for name, row in table.rows.items() if (form := _form(name, row, table)) is not None]
         table.problems.stop_if_any()
-        add_forms(table.source, forms)
+        FORMS_OF_SITES.add(table.source, forms)
 
 
 def _form(name: str, row: Any, table: SiteTable) -> SecretForm | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bot.domain.own_playbooks import own_rows
+from bot.domain.own_playbooks import SiteRows, own_rows
 
 MOST_FRAMES = 12  # from the innermost: outer frames call for many reasons
 LOCK = "lock-wait"
@@ -54,12 +54,7 @@ def own_signatures() -> tuple[Signature, ...]:
     )
 
 
-_of_sites: dict[str, tuple[Signature, ...]] = {}
-
-
-def add_signatures(source: str, rows: Iterable[Signature]) -> None:
-    """Know a site's rows too, after ours; `source` says whose they are, and replaces what it added before."""
-    _of_sites[source] = tuple(rows)
+SIGNATURES_OF_SITES: SiteRows[Signature] = SiteRows()
 
 
 def signature_of(frames: Sequence[str]) -> tuple[Signature | None, Signature | None]:
@@ -77,5 +72,4 @@ def signature_of(frames: Sequence[str]) -> tuple[Signature | None, Signature | N
 
 
 def _of(function: str) -> Signature | None:
-    rows = (*own_signatures(), *(row for added in _of_sites.values() for row in added))
-    return next((row for row in rows if row.functions.fullmatch(function)), None)
+    return next((row for row in (*own_signatures(), *SIGNATURES_OF_SITES) if row.functions.fullmatch(function)), None)

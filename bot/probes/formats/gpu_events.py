@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.domain.own_playbooks import own_rows
+from bot.domain.own_playbooks import SiteRows, own_rows
 from bot.probes.formats.kernel_line import KernelEvent
 
 FALLEN_OFF = 79
@@ -46,12 +46,7 @@ def own_meanings() -> Mapping[str, XidMeaning]:
     return {name: XidMeaning(XidKind(row["kind"]), row["name"], row["action"]) for name, row in own_rows("xid").items()}
 
 
-_of_sites: dict[str, Mapping[str, XidMeaning]] = {}
-
-
-def add_meanings(source: str, rows: Mapping[str, XidMeaning]) -> None:
-    """Know a site's codes too; `source` says whose they are, and replaces what it added before."""
-    _of_sites[source] = rows
+MEANINGS_OF_SITES: SiteRows[tuple[str, XidMeaning]] = SiteRows()  # each with its code
 
 
 def _meaning(code: int, is_fatal: bool) -> XidMeaning:
@@ -59,7 +54,7 @@ def _meaning(code: int, is_fatal: bool) -> XidMeaning:
     ours, key = own_meanings(), str(code)
     if key in ours or is_fatal:
         return ours.get(key, ours["unlisted-fatal"])
-    return next((rows[key] for rows in _of_sites.values() if key in rows), ours["unlisted"])
+    return dict(MEANINGS_OF_SITES).get(key, ours["unlisted"])
 
 
 _UVM = re.compile(r"NVRM: nvGpuOpsReportFatalError: ")

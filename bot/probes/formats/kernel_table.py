@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from bot.domain.own_playbooks import own_rows
+from bot.domain.own_playbooks import SiteRows, own_rows
 from bot.probes.formats.kernel_line import KernelEvent, KernelLine
 
 # Kinds that tell nothing by themselves; `kernel_story.py` knows what they add to the lines around them. What the driver
@@ -230,18 +230,11 @@ def plain_line(seen: str) -> tuple[str, dict[str, str]]:
 
 
 _MARK = re.compile(r"«(\w+)=([^»]*)»")
-_of_sites: dict[str, tuple[Row, ...]] = {}
+ROWS_OF_SITES: SiteRows[Row] = SiteRows()
 
 
-def add_rows(source: str, rows: Iterable[Row]) -> None:
-    """Know a site's rows too, after ours; `source` says whose they are, and replaces what it added before."""
-    _of_sites[source] = tuple(rows)
-    table.cache_clear()
-
-
-@functools.cache
+@ROWS_OF_SITES.cached
 def table() -> KernelTable:
     """Return the table: our rows, and those of sites."""
-    own = own_table()
-    added = tuple(row for rows in _of_sites.values() for row in rows)
+    own, added = own_table(), tuple(ROWS_OF_SITES)
     return replace(own, of_sites=added) if added else own

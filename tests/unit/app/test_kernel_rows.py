@@ -26,8 +26,7 @@ LOG = ["acme_card 0000:3b:00.0: engine gone", "nf_conntrack: table full, droppin
 def folder(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "tables").mkdir()
     yield tmp_path
-    kernel_table._of_sites.clear()
-    kernel_table.table.cache_clear()
+    kernel_table.ROWS_OF_SITES.clear()
 
 
 def written(folder: Path, text: str) -> Path:

@@ -1,14 +1,16 @@
 """A site's own units, codes and functions: added to ours, checked with file and line, and never in place of ours."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.app.parts import library
 from bot.domain import protected
 from bot.domain.errors import PlaybookError
-from bot.domain.own_playbooks import own_rows
+from bot.domain.own_playbooks import SiteRows, own_rows
 from bot.probes.formats import gpu_events
 from bot.probes.formats.gpu_events import XidKind, own_meanings, xid
 from bot.probes.formats.kernel_line import KernelEvent
@@ -32,12 +34,18 @@ never = ["my_acme_walk"]
 """
 
 
+_ADDED: tuple[SiteRows[Any], ...] = (
+    protected.UNITS_OF_SITES,
+    gpu_events.MEANINGS_OF_SITES,
+    signatures.SIGNATURES_OF_SITES,
+)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "tables").mkdir()
     yield tmp_path
-    protected.add_units(str((tmp_path / "tables" / "units.toml").absolute()), ())
-    for of_sites in (protected._of_sites, gpu_events._of_sites, signatures._of_sites):
+    for of_sites in _ADDED:
         of_sites.clear()
 
 
@@ -116,7 +124,7 @@ def test_fault_is_told_with_its_line(folder: Path, name: str, text: str, says: s
     with pytest.raises(PlaybookError) as refused:
         library([written(folder, name, text)])
     assert any(says in line for line in str(refused.value).splitlines()), str(refused.value)
-    assert not any(any(rows) for of in (protected, gpu_events, signatures) for rows in of._of_sites.values())
+    assert [*chain(*_ADDED)] == []
 
 
 def test_each_row_of_ours_says_what_it_needs() -> None:
@@ -124,7 +132,7 @@ def test_each_row_of_ours_says_what_it_needs() -> None:
     assert all(name.isdigit() or name in _NAMED for name in own_meanings())
     assert {"is", "names"} == {key for name, row in protected.own_units().items() if name != "agents" for key in row}
     words = {"network", "guest", "kubelet", "packaged-kubelet", "never-started", *protected.OF_SITES}
-    words |= {"asked-runtime", "asked-network", "serves-kubelets"}
+    words |= {"asked-runtime", "asked-network", "serves-kubelets", "keeps-time", "eviction-at-5-percent"}
     assert {word for row in protected.own_units().values() for word in row.get("is", ())} == words
 
 
