@@ -49,7 +49,9 @@ def awk_pattern(has: str) -> str:
 def _of_sign(sign: str) -> str:
     if sign.isalnum() or sign in " :,_#=<>-%@~;&!":
         return sign
-    return f"[{sign}]" if sign in "()[{}.+?|$" else "."  # within a shell's quotes, and between slashes
+    if sign == "[":
+        return r"\["
+    return f"[{sign}]" if sign in "(){}.+?|$" else "."  # within a shell's quotes, and between slashes
 
 
 def _asked(rows: Iterable[Row]) -> str:
@@ -83,21 +85,24 @@ def _first_asked(table: KernelTable) -> tuple[str, ...]:
     failing = table.failing
     nodes = dict.fromkeys(needed for row in rows if row.node and (needed := _needed(row.node)) != f"({failing})")
     pieces: list[str] = []
-    for piece in sorted({max(has.split("*"), key=len)[:_PIECE] for row in rows for has in row.has}, key=len):
+    likely = {max(has.split("*"), key=len)[:_PIECE] for row in rows for has in row.has}
+    for piece in sorted(likely, key=lambda piece: (len(piece), piece)):
         if not re.search(failing, piece) and not any(shorter in piece for shorter in pieces):
             pieces.append(piece)
     return failing, "|".join(map(awk_pattern, pieces)), "|".join(nodes)
+
+
+def ring_patterns(table: KernelTable) -> tuple[str, ...]:
+    """Return awk's pattern of each ring, but for lines that come in runs: ours, then that of a site's."""
+    rings = [[row for row in table.rows if row.ring == ring and not row.run] for ring in table.rings]
+    return tuple(map(_asked, [*rings, table.of_sites] if table.of_sites else rings))
 
 
 def node_filter(table: KernelTable) -> str:
     """Return the program for the rows of a table; `o` is where the log comes from, for its last line."""
     packets = _asked(row for row in table.rows if row.run)
     run = max(row.run for row in table.rows)
-    rings = [[row for row in table.rows if row.ring == ring and not row.run] for ring in table.rings]
-    patterns = [_asked(rows) for rows in rings]
-    widest = len(patterns)
-    if table.of_sites:
-        patterns.append(_asked(table.of_sites))
+    widest = len(table.rings)
     # Of the widest ring are words of many healthy machines: what was printed half a day ago as well, give or take an
     # hour or two, is a habit of this one.
     unsay = (
@@ -120,7 +125,7 @@ def node_filter(table: KernelTable) -> str:
         f"/(kernel: |\\] )({'|'.join(table.ordinary)})|{'|'.join(table.ordinary_anywhere)}/ {{ f = 0; next }} "
         f"{' && '.join(f'!/{words}/' for words in _first_asked(table))} {{ f = 0; next }} "
         f"{{ if (/{packets}/) {{ if (++f <= {run}) c = 1 }} else {{ f = 0; "
-        + "; else ".join(f"if (/{words}/) c = {number}" for number, words in enumerate(patterns, start=1))
+        + "; else ".join(f"if (/{words}/) c = {number}" for number, words in enumerate(ring_patterns(table), start=1))
         + " } } "
         f"c == {widest} {{ late = substr($0, 2); spoke[shape($0), int(late / 3600)] }} "
         f"c {{ i = k[c]++ % {MOST_OF_A_SORT}; if ((c, i) in r) {{ delete s[r[c, i]]; x++ }} r[c, i] = n; s[n] = $0 }} "

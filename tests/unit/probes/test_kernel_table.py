@@ -1,8 +1,10 @@
 """Every row of the kernel log's table: what it has seen, the node sends and the row tells; what it never takes."""
 
 import ast
+import os
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,6 +70,16 @@ def _per_ring() -> dict[str, int]:
     for name, _ in SEEN:
         counts[name.split(".")[0]] = counts.get(name.split(".")[0], 0) + 1
     return counts
+
+
+def test_program_is_the_same_in_every_process() -> None:
+    """Else no process would know another's answers by what was asked."""
+    code = "from bot.probes.formats.kernel_filter import FILTER; print(FILTER)"
+    for seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+        argv = [sys.executable, "-c", code]
+        done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout == f"{FILTER}\n"
 
 
 @pytest.mark.parametrize(("name", "never"), NEVER)
