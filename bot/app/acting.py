@@ -123,10 +123,12 @@ def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
     Shape: for units that may only be started, only their start.
     """
     starts = sorted(settings.act.start_units)
+    if not settings.act.units and not starts:
+        return ()
+    playbooks = library(settings.playbooks).playbooks  # from then on a site's own protected units are known
     units = sorted(unit for unit in settings.act.units if not is_protected((unit,)))
     if not units and not starts:
         return ()
-    playbooks = library(settings.playbooks).playbooks
     offered = (
         {action for record in playbooks for used in record.causes for action in used.remedy} if units else set[str]()
     )

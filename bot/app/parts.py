@@ -17,8 +17,11 @@ from bot.actions import ACTIONS
 from bot.causes import CAUSES
 from bot.domain.contracts import ActingTransport, Clock, Seconds, Transport
 from bot.domain.node import Node
+from bot.domain.own_playbooks import own_playbooks
 from bot.library import Library
-from bot.probes import PROBES
+from bot.probes import PROBES, kernel_log
+from bot.probes.formats.kernel_filter import node_filter
+from bot.probes.formats.kernel_table import table
 from bot.settings import home_of
 
 if TYPE_CHECKING:
@@ -67,21 +70,17 @@ def library(extra: Sequence[Path] = (), usual: str = "") -> Library:
     """Load the shipped playbooks and those of further directories; `left_out` are unusable files.
 
     Shape: `usual` is the name of the default playbook. From then on every text is searched for those directories' own
-    forms of secrets too.
+    forms of secrets too, and their other tables are added to ours.
 
-    Raises: PlaybookError when a directory or its table of secrets cannot be read.
+    Raises: PlaybookError when a directory or a table of it cannot be read.
     """
+    probes = PROBES
     if extra:
-        from bot.library.secret_rows import add_secret_rows
+        from bot.app.site_rows import add_site_rows
 
-        add_secret_rows(extra)
-    return Library.load([_own_playbooks(), *extra], PROBES, CAUSES, ACTIONS, lenient=True, usual=usual)
-
-
-def _own_playbooks() -> Path:
-    package = Path(__file__).parents[1]
-    packaged = package / "_playbooks"
-    return packaged if packaged.is_dir() else package.parent / "playbooks"
+        add_site_rows(extra)
+        probes = PROBES | {"kernel_log": kernel_log.probe(node_filter(table()))}
+    return Library.load([own_playbooks(), *extra], probes, CAUSES, ACTIONS, lenient=True, usual=usual)
 
 
 def inventory(path: Path, environment: Mapping[str, str]) -> Inventory:

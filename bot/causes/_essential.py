@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from bot.domain.probe import Unread
-from bot.domain.protected import KUBELET_UNITS, WITH_OWN_RUNTIME
+from bot.domain.protected import KUBELET_UNITS, WITH_OWN_RUNTIME, services
 from bot.probes.essential_units import RUNTIME_UNITS, EssentialUnitsReading
 from bot.probes.host import HostReading
 
-_FOR_KUBELETS = ("crio.service", "cri-docker.service")
+_FOR_KUBELETS = services("serves-kubelets")
 
 
 def _is_well(reading: EssentialUnitsReading) -> bool:

@@ -16,7 +16,7 @@ from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.cpu import CpuReading
-from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.processes import ProcessesReading
@@ -98,7 +98,7 @@ def find(snapshot: Snapshot, mode: str, dying: int, proven: bool, tuning: Tuning
     """Return the harm done by dying cgroups in that mode; `proven`: the leak is proven and its leaker named."""
     walk = walk_of(snapshot, mode)
     held = snapshot.once(held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
-    walks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
+    walks = _events(snapshot, tuning, "stack-memcg-walk")
     short = _too_short(dying, tuning)
     stacks = () if short else _may_be_of_now(snapshot, walks, tuning)
     caught = _is_of_now(snapshot, stacks, tuning)
@@ -125,7 +125,7 @@ def find(snapshot: Snapshot, mode: str, dying: int, proven: bool, tuning: Tuning
     )
 
 
-def _events(snapshot: Snapshot, tuning: Tuning, *kinds: KernelEventKind) -> tuple[KernelEvent, ...]:
+def _events(snapshot: Snapshot, tuning: Tuning, *kinds: str) -> tuple[KernelEvent, ...]:
     return _recent.recent(snapshot, _recent.told(snapshot, *kinds), tuning["recent_hours"])
 
 
@@ -291,7 +291,7 @@ def _ids_spent(snapshot: Snapshot, dying: int, tuning: Tuning) -> Harm | Evidenc
     use up ids are too-many-live-cgroups.
     """
     cgroups, host = snapshot.get(CgroupsReading), snapshot.get(HostReading)
-    events = _recent.told(snapshot, KernelEventKind.CGROUP_EXHAUSTED)
+    events = _recent.told(snapshot, "cgroup-exhausted")
     refused = _recent.recent(snapshot, (e for e in events if "fork rejected" not in e.text), tuning["recent_hours"])
     if isinstance(cgroups, Unread) or not refused:
         return None

@@ -18,7 +18,6 @@ from bot.causes._figures import count, percent, span
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Evidence
 from bot.probes.filesystems import FilesystemsReading
-from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.memory_errors import MemoryErrorsReading
@@ -112,7 +111,7 @@ def _dead_disk(snapshot: Snapshot, waiting: tuple[Waiting, ...]) -> Iterator[Evi
         says = f"disk {storage.stuck[0].name} completes nothing: the shutdown may hang on it"
         yield Evidence("disk-stuck", "storage", says, storage.stuck[0].lines)
     elif not isinstance(log, Unread) and _waiters.may_be_for_storage(waiting):
-        errors = _recent.surely_within(snapshot, log.of(KernelEventKind.DISK_ERROR), _NOW_MINUTES)
+        errors = _recent.surely_within(snapshot, log.of("disk-error"), _NOW_MINUTES)
         if errors:
             says = f"a disk has errors, the last {_recent.ago(snapshot, errors[-1])}: the shutdown may hang on it"
             yield Evidence("disk-errs", "kernel_log", says, _recent.lines(errors, 3))
@@ -145,7 +144,7 @@ def _shut(snapshot: Snapshot) -> Iterator[Evidence]:
 
 def _unchecked(snapshot: Snapshot) -> Iterator[Evidence]:
     """A file system of the boot's with an error that no check has mended (ext4 tells of it each day)."""
-    reading, told = snapshot.get(FilesystemsReading), _recent.told(snapshot, KernelEventKind.UNCHECKED)
+    reading, told = snapshot.get(FilesystemsReading), _recent.told(snapshot, "unchecked")
     for mount in () if isinstance(reading, Unread) else reading.mounts:
         lines = [event for event in told if event.device == mount.device]
         if lines and mount.point in _OF_A_BOOT:
@@ -154,7 +153,7 @@ def _unchecked(snapshot: Snapshot) -> Iterator[Evidence]:
 
 
 def _memory(snapshot: Snapshot) -> Iterator[Evidence]:
-    counted, told = snapshot.get(MemoryErrorsReading), _recent.told(snapshot, KernelEventKind.MEMORY_ERROR)
+    counted, told = snapshot.get(MemoryErrorsReading), _recent.told(snapshot, "memory-error")
     says = "memory errs, and a reboot keeps the module"
     if errs := _recent.recent(snapshot, told, _DAY_HOURS):
         yield Evidence("memory-errs", "kernel_log", says, _recent.lines(errs))

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from bot.causes._figures import span
 from bot.domain.probe import Snapshot, Unread
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 
@@ -43,7 +43,7 @@ def age_by_clock(snapshot: Snapshot, stamp: str) -> timedelta | None:
     return None if at.tzinfo is None else host.node_time_at - at
 
 
-def told(snapshot: Snapshot, *kinds: KernelEventKind) -> tuple[KernelEvent, ...]:
+def told(snapshot: Snapshot, *kinds: str) -> tuple[KernelEvent, ...]:
     """Return the kernel log's events of these kinds, oldest first; none where the log was not read."""
     log = snapshot.get(KernelLogReading)
     return () if isinstance(log, Unread) else log.of(*kinds)

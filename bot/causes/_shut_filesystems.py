@@ -9,7 +9,7 @@ import re
 
 from bot.domain.probe import Snapshot, Unread
 from bot.probes.filesystems import FilesystemsReading, Mount
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.kernel_log import KernelLogReading
 
 _SHUT = re.compile(
@@ -21,8 +21,8 @@ _SHUT = re.compile(
 def events(log: KernelLogReading) -> list[KernelEvent]:
     """The lines about a shut file system since its device was mounted last: a device's name is given away again."""
     shut: list[KernelEvent] = []
-    for event in log.of(KernelEventKind.DISK_ERROR, KernelEventKind.MOUNTED):
-        if event.kind is KernelEventKind.MOUNTED:
+    for event in log.of("disk-error", "mounted"):
+        if event.kind == "mounted":
             shut = [earlier for earlier in shut if event.device not in devices(earlier)]
         elif _SHUT.search(event.text):
             shut.append(event)

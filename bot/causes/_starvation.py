@@ -9,19 +9,19 @@ from bot.causes._figures import count
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores
 from bot.domain.probe import Snapshot, Unread
 from bot.probes.cpu import CpuReading
-from bot.probes.formats.kernel_line import RESETS, KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import RESETS, KernelEvent
 from bot.probes.interrupts import InterruptLine, InterruptsReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.nic import NicReading
 from bot.probes.processes import ProcessesReading
 
 _COUNTER = "suspected_poll_starvation"
-_SAID = (KernelEventKind.NIC_STARVED, KernelEventKind.NIC_STALLED, KernelEventKind.NETDEV_WATCHDOG)
+_SAID = ("nic-starved", "nic-stalled", "netdev-watchdog")
 
 
 def says_starved(event: KernelEvent) -> bool:
     """True for a line in which the driver says that its poll was scheduled but did not run."""
-    return event.kind is KernelEventKind.NIC_STARVED or event.napi_scheduled is True
+    return event.kind == "nic-starved" or event.napi_scheduled is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def starvation(snapshot: Snapshot, hours: float) -> Starvation | None:
         events = _recent.recent(snapshot, filter(says_starved, log.of(*_SAID)), hours)
         resets = _recent.recent(snapshot, log.of(*RESETS), hours)
         if not events:  # the lines before a reset may be lost; the reset's line may repeat them
-            resets = tuple(reset for reset in resets if reset.reason is KernelEventKind.NIC_STARVED)
+            resets = tuple(reset for reset in resets if reset.reason == "nic-starved")
             events = resets
     rows, rose, total = [], 0, 0
     for card in () if isinstance(nic, Unread) else nic.nics:

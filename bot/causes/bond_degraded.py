@@ -19,7 +19,7 @@ from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.formats.bonds import Bond, Port
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.nic import NicReading
 
@@ -29,7 +29,7 @@ NAME = "bond-degraded"
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether a bond or team lacks a link."""
     reading, log = snapshot.get(NicReading), snapshot.get(KernelLogReading)
-    told = () if isinstance(log, Unread) else log.of(KernelEventKind.LINK_LOST, KernelEventKind.LINK_BACK)
+    told = () if isinstance(log, Unread) else log.of("link-lost", "link-back")
     if isinstance(reading, Unread):
         return _by_the_log(snapshot, reading, told, isinstance(log, Unread))
     if not reading.bonds:
@@ -85,7 +85,7 @@ def _apart(bond: Bond) -> list[Port]:
 def _flaps(snapshot: Snapshot, reading: NicReading, told: tuple[KernelEvent, ...], tuning: Tuning) -> list[Evidence]:
     """The links that are there again, and were lost time and again."""
     up = {port.name for bond in reading.bonds for port in bond.ports if port.linked}
-    lost = [event for event in told if event.kind is KernelEventKind.LINK_LOST and event.device in up]
+    lost = [event for event in told if event.kind == "link-lost" and event.device in up]
     recent = _recent.surely_within(snapshot, lost, tuning["flaps_minutes"])
     found = []
     for name in dict.fromkeys(event.device for event in recent):
@@ -98,7 +98,7 @@ def _flaps(snapshot: Snapshot, reading: NicReading, told: tuple[KernelEvent, ...
 
 def _by_the_log(snapshot: Snapshot, reading: Unread, told: tuple[KernelEvent, ...], is_mute: bool) -> Weighing:
     last = {event.device: event for event in told}
-    lost = [event for event in last.values() if event.kind is KernelEventKind.LINK_LOST]
+    lost = [event for event in last.values() if event.kind == "link-lost"]
     if not lost:
         # The bonding driver tells each link that it loses: where the log is silent, no bond has lost all of them.
         worst = Status.CRITICAL if is_mute else Status.DEGRADED

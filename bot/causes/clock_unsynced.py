@@ -18,14 +18,14 @@ from bot.causes._figures import span
 from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.protected import services
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.clock import ClockReading
-from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.host import HostReading
 from bot.probes.units import UnitsReading
 
 NAME = "clock-unsynced"
-_KEEPERS = tuple(f"{name}.service" for name in ("chronyd", "chrony", "ntpd", "ntp", "ntpsec", "systemd-timesyncd"))
+_KEEPERS = services("keeps-time")
 _SLOW = ("hpet", "acpi_pm", "jiffies", "refined-jiffies")
 
 
@@ -45,7 +45,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if clock.synced and silent is not None and silent > timedelta(hours=tuning["unheard_hours"]):
         says = f"{clock.keeper} calls itself synchronised, and last heard a time server {span(silent)} ago"
         evidence.append(Evidence("unheard", "clock", says, clock.lines))
-    unstable = _recent.told(snapshot, KernelEventKind.CLOCKSOURCE)
+    unstable = _recent.told(snapshot, "clocksource")
     if clock.source in _SLOW and unstable:
         says = f"the kernel gave up the TSC and uses {clock.source}, which makes every reading of the time slow"
         evidence.append(Evidence("slow-clocksource", "clock", says, _recent.lines(unstable, 2)))

@@ -15,7 +15,6 @@ from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.conntrack import ConntrackReading
-from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.kernel_log import KernelLogReading
 
 NAME = "conntrack-full"
@@ -27,7 +26,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     dropped, elsewhere = (
         _recent.recent(snapshot, _recent.told(snapshot, kind), tuning["dropped_recent_hours"])
         # Since 6.17 the kernel names other network namespaces; such a line is not about the host's own table.
-        for kind in (KernelEventKind.CONNTRACK_FULL, KernelEventKind.CONNTRACK_FULL_ELSEWHERE)
+        for kind in ("conntrack-full", "conntrack-full-elsewhere")
     )
     has_room = not isinstance(table, Unread) and table.used_percent < tuning["used_percent"]
     before = dropped

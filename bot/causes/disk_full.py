@@ -13,13 +13,14 @@ from bot.causes._figures import percent
 from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.protected import services
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.essential_units import EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Room
 
 NAME = "disk-full"
 _STATE = "/run"  # in memory: sockets, the state of units and of containers
-_K3S = ("k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service")
+_K3S = services("eviction-at-5-percent")
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:

@@ -25,7 +25,6 @@ from bot.domain.defaults import NOT_REBOOTED_AGAIN_WITHIN
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.formats.gpu_events import FALLEN_OFF, RECOVERY_ACTION, UNIFIED_MEMORY, Xid, XidKind, xid
-from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.gpu import Gpu, GpuReading
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
@@ -81,7 +80,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 def _xids(log: KernelLogReading) -> tuple[Xid, ...]:
     """The driver's errors; beside Xid 79 the open kernel modules print a second line, which counts only without it."""
-    told = [x for x in map(xid, log.of(KernelEventKind.GPU_ERROR)) if x is not None]
+    told = [x for x in map(xid, log.of("gpu-error")) if x is not None]
     at = {
         (x.bus, x.event.since_boot and round(x.event.since_boot.total_seconds()))
         for x in told

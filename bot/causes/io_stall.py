@@ -27,7 +27,7 @@ from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.processes import ProcessesReading, Waiting, waits_for_kernel_lock
 from bot.probes.reclaim import ReclaimReading
@@ -85,12 +85,12 @@ def _told(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> t
     log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
         return [], False
-    hung = _recent.recent(snapshot, log.of(KernelEventKind.HUNG_TASK), tuning["recent_hours"])
+    hung = _recent.recent(snapshot, log.of("hung-task"), tuning["recent_hours"])
     if not waiting and _hung_before(snapshot, log, tuning):
         hung = ()  # of now nothing tells; whether it is over, or nobody can see it, is for the end to say
     if waiting and all(waits_for_kernel_lock(each.wchan) for each in waiting):
         hung = ()  # they wait for each other, and for no storage
-    errors = _recent.recent(snapshot, log.of(KernelEventKind.DISK_ERROR), tuning["recent_hours"])
+    errors = _recent.recent(snapshot, log.of("disk-error"), tuning["recent_hours"])
     tried_again = [event for event in errors if _TRIED_AGAIN.search(event.text)]
     over = set(tried_again).difference(_recent.recent(snapshot, tried_again, tuning["tried_again_minutes"] / 60))
     errors = tuple(event for event in errors if event not in over and not _is_taken_away(snapshot, event))
@@ -109,7 +109,7 @@ def _told(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> t
 
 def _hung_before(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> bool:
     """True if every hung task was logged longer ago than the two minutes after which the kernel repeats its line."""
-    told = log.of(KernelEventKind.HUNG_TASK)
+    told = log.of("hung-task")
     if isinstance(snapshot.get(ProcessesReading), Unread):
         return False
     least = timedelta(minutes=tuning["now_minutes"])
@@ -122,7 +122,7 @@ def _may_still_hang(snapshot: Snapshot, log: KernelLogReading) -> bool:
     One task that waits for I/O keeps PSI's "some" at its core's share of all cores' time (kernel/sched/psi.c weighs by
     the time that each core is not idle): below that, none does.
     """
-    if not log.left_out and len(log.of(KernelEventKind.HUNG_TASK)) < _MOST_TOLD:
+    if not log.left_out and len(log.of("hung-task")) < _MOST_TOLD:
         return False
     return not _nothing_waits(snapshot)
 
@@ -158,9 +158,9 @@ def _silent_server(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tun
     if isinstance(log, Unread):
         return []
     last: dict[str, KernelEvent] = {}
-    for event in log.of(KernelEventKind.NFS_SILENT, KernelEventKind.NFS_ANSWERS):
+    for event in log.of("nfs-silent", "nfs-answers"):
         last[event.device] = event
-    silent = [event for event in last.values() if event.kind is KernelEventKind.NFS_SILENT]
+    silent = [event for event in last.values() if event.kind == "nfs-silent"]
     if not _waiters.for_file_server(waiting):
         silent = [event for event in silent if "not responding, still trying" in event.text]
         silent = list(_recent.recent(snapshot, silent, tuning["recent_hours"]))
@@ -283,7 +283,7 @@ def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> W
         # minutes.
         says += ", but not for I/O as far as is known: no I/O pressure, no hung task and no disk error in the log"
         return RuledOut(NAME, says)
-    told = _recent.recent(snapshot, _recent.told(snapshot, KernelEventKind.HUNG_TASK), tuning["recent_hours"])
+    told = _recent.recent(snapshot, _recent.told(snapshot, "hung-task"), tuning["recent_hours"])
     if told and not isinstance(log, Unread):
         since = _recent.ago(snapshot, told[-1])
         if waiting and _recent.perhaps_within(snapshot, told, tuning["now_minutes"]):

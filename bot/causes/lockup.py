@@ -28,7 +28,7 @@ from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
-from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 
@@ -63,7 +63,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         at_once = "only an idle core" if paused.idle else f"{count(paused.paused, 'core')} at the same instant"
         says += f"; {at_once}: the machine itself was paused"
     evidence = [Evidence("lockup", "kernel_log", says, _recent.lines(events))]
-    walks = _recent.recent(snapshot, log.of(KernelEventKind.STACK_MEMCG_WALK), tuning["recent_hours"])
+    walks = _recent.recent(snapshot, log.of("stack-memcg-walk"), tuning["recent_hours"])
     if walks:
         says += "; the trace is in the walk over memory cgroups"
         evidence.append(Evidence("memcg-walk-stack", "kernel_log", "the trace names the walk", _recent.lines(walks)))
@@ -94,7 +94,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             evidence.append(Evidence("cpu-stolen", "cpu", took, rows(cpu, (worst,), 2)))
             says += f"; {took}"
     against = of_a_boot_alone(snapshot)
-    printing = _recent.surely_within(snapshot, log.of(KernelEventKind.STACK_CONSOLE), tuning["now_minutes"])
+    printing = _recent.surely_within(snapshot, log.of("stack-console"), tuning["now_minutes"])
     if printing:
         says += "; its core prints to a serial console, and what is printed comes again after a reboot"
         evidence.append(Evidence("console-stack", "kernel_log", "the trace is in the console", _recent.lines(printing)))
@@ -168,7 +168,7 @@ def _episodes(
 
 def _is_idle(group: list[tuple[timedelta, KernelEvent]]) -> bool:
     """True if every core that was stuck was idle: it sleeps in the hypervisor, and did not come back from there."""
-    stuck = [event.process for _, event in group if event.kind is KernelEventKind.SOFT_LOCKUP]
+    stuck = [event.process for _, event in group if event.kind == "soft-lockup"]
     return bool(stuck) and all(name.startswith("swapper/") for name in stuck)
 
 
@@ -187,7 +187,7 @@ def _paused(group: list[tuple[timedelta, KernelEvent]], many: float) -> int:
     whole = max(_INSTANT, began - instant)
     at_once = {event.core for age, event in group if began - age <= whole and event.core is not None}
     late = [(began - age, event.kind) for age, event in group if began - age > whole]
-    after = [since for since, kind in late if kind is not KernelEventKind.RCU_STALL or since > _LATE]
+    after = [since for since, kind in late if kind != "rcu-stall" or since > _LATE]
     return len(at_once) if len(at_once) >= many and not after else 0
 
 

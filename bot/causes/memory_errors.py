@@ -18,7 +18,7 @@ from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.memory_errors import MemoryErrorsReading
@@ -67,7 +67,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 def _lately(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> list[Evidence]:
     """The corrected errors of the last hour by the log's own counts: those since boot hide a module that fails now."""
     found = []
-    hour = _recent.surely_within(snapshot, log.of(KernelEventKind.HARDWARE_ERROR), _HOUR / 60)
+    hour = _recent.surely_within(snapshot, log.of("hardware-error"), _HOUR / 60)
     lines = [(line, told) for line in hour if (told := _CORRECTED.search(line.text)) is not None]
     for name in sorted({line.device for line, _ in lines}):
         mine = [(line, int(told.group(1))) for line, told in lines if line.device == name]
@@ -84,10 +84,10 @@ def _told(log: KernelLogReading) -> list[KernelEvent]:
 
     A record has its severity and its subject on separate lines, which share a number in braces.
     """
-    lines = log.of(KernelEventKind.HARDWARE_ERROR)
+    lines = log.of("hardware-error")
     of_memory = {line.device for line in lines if "section_type: memory error" in line.text}
     grave = [line for line in lines if _is_grave(line) and line.device in of_memory]
-    return sorted([*log.of(KernelEventKind.MEMORY_ERROR), *grave], key=_at)
+    return sorted([*log.of("memory-error"), *grave], key=_at)
 
 
 def _is_grave(line: KernelEvent) -> bool:

@@ -18,7 +18,7 @@ from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.processes import ProcessesReading
 from bot.probes.reclaim import ReclaimReading
 
@@ -29,7 +29,7 @@ _BY_LIMIT = ("emory cgroup out of memory", "CONSTRAINT_MEMCG")  # a pod exceeded
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether the node is busy reclaiming memory."""
     reclaim, kills = snapshot.get(ReclaimReading), _kills(snapshot, tuning)
-    refills = _recent.recent(snapshot, _recent.told(snapshot, KernelEventKind.NIC_REFILL), tuning["recent_hours"])
+    refills = _recent.recent(snapshot, _recent.told(snapshot, "nic-refill"), tuning["recent_hours"])
     evidence: list[Evidence] = []
     stalls = scanned = 0
     pressed = short = alone = False
@@ -85,7 +85,7 @@ def _is_at_its_own_limit(reclaim: ReclaimReading, tuning: Tuning) -> bool:
 
 
 def _kills(snapshot: Snapshot, tuning: Tuning) -> tuple[KernelEvent, ...]:
-    kills = _recent.told(snapshot, KernelEventKind.OOM_KILL)
+    kills = _recent.told(snapshot, "oom-kill")
     whole = [event for event in kills if not any(text in event.text for text in _BY_LIMIT)]
     return _recent.recent(snapshot, whole, tuning["oom_recent_hours"])
 

@@ -14,7 +14,6 @@ from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
-from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.kernel_limits import KernelLimitsReading
 
 NAME = "neighbour-overflow"
@@ -22,7 +21,7 @@ NAME = "neighbour-overflow"
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether the table is full now, or was full recently."""
-    reading, said = snapshot.get(KernelLimitsReading), _recent.told(snapshot, KernelEventKind.NEIGHBOURS_FULL)
+    reading, said = snapshot.get(KernelLimitsReading), _recent.told(snapshot, "neighbours-full")
     counted = not isinstance(reading, Unread) and None not in (reading.table_fulls, reading.table_fulls_later)
     rise = 0 if isinstance(reading, Unread) else reading.table_fulls_rise
     stands = counted and rise < tuning["refused_rise"]

@@ -21,16 +21,16 @@ from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
-from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent
 from bot.probes.interrupts import InterruptsReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.nic import NicReading
 from bot.probes.processes import ProcessesReading
 
 NAME = "nic-device-fault"
-_FAULTS = (KernelEventKind.NIC_DEVICE_ERROR, KernelEventKind.NIC_RESET_FAILED)  # a lack of CPU does not cause these
-_ITS_OWN = (KernelEventKind.NIC_KEEPALIVE, KernelEventKind.NIC_ADMIN, KernelEventKind.NIC_INTERRUPT)
-_SILENCES = (*_ITS_OWN, KernelEventKind.NIC_STALLED, KernelEventKind.NETDEV_WATCHDOG)
+_FAULTS = ("nic-device-error", "nic-reset-failed")  # a lack of CPU does not cause these
+_ITS_OWN = ("nic-keepalive", "nic-admin", "nic-interrupt")
+_SILENCES = (*_ITS_OWN, "nic-stalled", "netdev-watchdog")
 _POLLERS = ("iou-sqp-", "io_uring-sq")  # io_uring's own threads (io_uring/sqpoll.c, until 5.11 fs/io_uring.c)
 _FAULT_COUNTERS = (
     "bad_tx_req_id",
@@ -81,8 +81,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     sure = bool(faults or rises or cable) or (idle and said_by_admin)
     # A stalled queue alone is most often a lack of CPU too.
     its_own = any(e.kind in _ITS_OWN or e.napi_scheduled is False for e in silences)
-    failed = any(event.kind is KernelEventKind.NIC_RESET_FAILED for event in faults)
-    resets = _events(snapshot, tuning, KernelEventKind.NIC_RESET)
+    failed = any(event.kind == "nic-reset-failed" for event in faults)
+    resets = _events(snapshot, tuning, "nic-reset")
     resets = _recent.surely_within(snapshot, resets, tuning["now_minutes"])
     # What is reset for want of CPU is no fault of the card, whatever ails its cable.
     is_reset_often = len(resets) >= tuning["resets_many"] and not (starved and not (faults or rises))
@@ -90,7 +90,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     return found(NAME, Status.CRITICAL if failed or is_reset_often else Status.DEGRADED, confidence, evidence)
 
 
-def _events(snapshot: Snapshot, tuning: Tuning, *kinds: KernelEventKind) -> tuple[KernelEvent, ...]:
+def _events(snapshot: Snapshot, tuning: Tuning, *kinds: str) -> tuple[KernelEvent, ...]:
     return _recent.recent(snapshot, _recent.told(snapshot, *kinds), tuning["recent_hours"])
 
 
@@ -108,7 +108,7 @@ def _rises(nic: NicReading | Unread) -> list[Evidence]:
 
 def _flaps(snapshot: Snapshot, tuning: Tuning) -> list[Evidence]:
     """The links that went down again and again; one that went down once was set anew, or its switch restarted."""
-    downs = _recent.told(snapshot, KernelEventKind.NIC_LINK_DOWN)
+    downs = _recent.told(snapshot, "nic-link-down")
     found = []
     for name in dict.fromkeys(event.device for event in downs):
         mine = _recent.surely_within(snapshot, [event for event in downs if event.device == name], _HOUR_MINUTES)

@@ -20,7 +20,7 @@ from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import listed
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.kernel_log import KernelLogReading
 
 NAME = "oom-kills"
@@ -47,9 +47,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         where = "the memory nodes that it may use had none" if bound else "the machine had no memory"
         says = f"{count(len(whole), 'process was', 'processes were')} killed because {where} left"
         says += f", {_recent.ago(snapshot, whole[-1])}"
-        limits = (
-            [limit for limit in log.of(KernelEventKind.OOM_LIMIT) if limit.device.startswith(_BOUND)] if bound else []
-        )
+        limits = [limit for limit in log.of("oom-limit") if limit.device.startswith(_BOUND)] if bound else []
         evidence.append(
             Evidence("oom-machine", "kernel_log", says, (*_recent.lines(limits, 1), *_recent.lines(whole, 3)))
         )
@@ -70,8 +68,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 def _kills(log: KernelLogReading) -> tuple[KernelEvent, ...]:
     """The kills, each with the cgroup or constraint that the kernel names just before it, if it does."""
     limits, kills = [], []
-    for event in log.of(KernelEventKind.OOM_KILL, KernelEventKind.OOM_LIMIT):
-        if event.kind is KernelEventKind.OOM_LIMIT:
+    for event in log.of("oom-kill", "oom-limit"):
+        if event.kind == "oom-limit":
             limits.append(event)
         elif limits and (event.since_boot or timedelta(0)) - (limits[-1].since_boot or timedelta(0)) <= _MOMENT:
             kills.append(replace(event, device=limits[-1].device))

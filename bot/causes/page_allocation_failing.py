@@ -19,7 +19,7 @@ from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.kernel_log import KernelLogReading
 
 NAME = "page-allocation-failing"
@@ -31,7 +31,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel's log was not read ({log.reason})")
-    failed = _recent.recent(snapshot, log.of(KernelEventKind.NO_PAGES), tuning["recent_hours"])
+    failed = _recent.recent(snapshot, log.of("no-pages"), tuning["recent_hours"])
     single = [event for event in failed if _pages(event) == 1]
     pieces = [event for event in failed if _pages(event) > 1]
     evidence = []
@@ -43,7 +43,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         says = f"{count(len(pieces), 'allocation')} of up to {most} pages in one piece failed, {_of(snapshot, pieces)}"
         evidence.append(Evidence("memory-in-pieces", "kernel_log", says, _recent.lines(pieces, 3)))
     if evidence:
-        refills = _recent.recent(snapshot, log.of(KernelEventKind.NIC_REFILL), tuning["recent_hours"])
+        refills = _recent.recent(snapshot, log.of("nic-refill"), tuning["recent_hours"])
         if refills:
             says = f"the network card's receive ring could not be refilled, {_recent.ago(snapshot, refills[-1])}"
             evidence.append(Evidence("nic-refill", "kernel_log", says, _recent.lines(refills, 2)))

@@ -14,7 +14,6 @@ from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
-from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.kernel_limits import KernelLimitsReading
 from bot.probes.kernel_log import KernelLogReading
 
@@ -33,10 +32,10 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         says = f"{limit.used:,} of {limit.maximum:,} {limit.name} ({percent(limit.used_percent)})"
         evidence.append(Evidence("limit-near", "kernel_limits", says, limit.lines))
     if not isinstance(log, Unread):
-        refused = [event for event in log.of(KernelEventKind.CGROUP_EXHAUSTED) if _FORK in event.text]
+        refused = [event for event in log.of("cgroup-exhausted") if _FORK in event.text]
         for name, noun, events in (
             ("fork-rejected", "fork", refused),
-            ("files-exhausted", "open", list(log.of(KernelEventKind.FILES_EXHAUSTED))),
+            ("files-exhausted", "open", list(log.of("files-exhausted"))),
         ):
             recent = _recent.recent(snapshot, events, tuning["recent_hours"])
             if recent:

@@ -18,7 +18,7 @@ from bot.causes._figures import count, sentence, span
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
-from bot.probes.formats.kernel_line import RESETS, KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import RESETS, KernelEvent
 from bot.probes.formats.log_burst import SECONDS
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
@@ -89,7 +89,7 @@ def _near(
     within = timedelta(minutes=tuning["apart_minutes"])
     first, last = at - within, at + within
     near = [(abs(when - at), event) for when, event in timed if first <= when <= last]
-    kills = [(apart, event) for apart, event in near if event.kind is KernelEventKind.OOM_KILL]
+    kills = [(apart, event) for apart, event in near if event.kind == "oom-kill"]
     if kills or len(near) >= tuning["burst_lines"]:
         what = "an out-of-memory dump" if kills else f"a burst of {count(len(near), 'other message')}"
         apart = min(apart for apart, _ in kills or near)

@@ -14,7 +14,6 @@ from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
-from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.kernel_limits import KernelLimitsReading, TcpMemory
 from bot.probes.kernel_log import KernelLogReading
 
@@ -26,7 +25,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     reading, log = snapshot.get(KernelLimitsReading), snapshot.get(KernelLogReading)
     tcp = None if isinstance(reading, Unread) else reading.tcp
     hours = tuning["told_recent_hours"] if tcp is None else tuning["told_now_minutes"] / 60
-    kinds = (KernelEventKind.TCP_MEMORY, KernelEventKind.TCP_ORPHANS)
+    kinds = ("tcp-memory", "tcp-orphans")
     cut, orphaned = (_recent.recent(snapshot, _recent.told(snapshot, kind), hours) for kind in kinds)
     evidence = []
     if tcp is not None and tcp.pressure and tcp.pages >= tcp.pressure:

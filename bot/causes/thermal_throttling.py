@@ -18,7 +18,7 @@ from bot.causes._finding import found
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.host import HostReading
 from bot.probes.interrupts import InterruptsReading
 from bot.probes.kernel_log import KernelLogReading
@@ -53,8 +53,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 def _still_hot(log: KernelLogReading) -> tuple[KernelEvent, ...]:
     """The last line about each core and its package, where it says that the clock is throttled."""
-    last = {(event.core, event.device): event for event in log.of(KernelEventKind.HEAT_ON, KernelEventKind.HEAT_OFF)}
-    still = [event for event in last.values() if event.kind is KernelEventKind.HEAT_ON]
+    last = {(event.core, event.device): event for event in log.of("heat-on", "heat-off")}
+    still = [event for event in last.values() if event.kind == "heat-on"]
     return tuple(sorted(still, key=lambda event: event.since_boot or timedelta(0)))
 
 

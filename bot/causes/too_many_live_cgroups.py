@@ -22,7 +22,7 @@ from bot.domain.safe_text import listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.containers import ContainersReading
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.units import UnitsReading
 
 NAME = "too-many-live-cgroups"
@@ -115,7 +115,7 @@ def _walks_of_now(snapshot: Snapshot, alive: int, tuning: Tuning) -> tuple[Kerne
     """Return the last hour's traces in the walk, if a walk over that many takes long enough to be the reason."""
     if not _takes_seconds(alive, tuning):
         return ()
-    return _of_now(snapshot, KernelEventKind.STACK_MEMCG_WALK, tuning)
+    return _of_now(snapshot, "stack-memcg-walk", tuning)
 
 
 def _takes_seconds(alive: int, tuning: Tuning) -> bool:
@@ -126,11 +126,11 @@ def _refused_now(snapshot: Snapshot, alive: int, tuning: Tuning) -> tuple[Kernel
     """Return the kernel's refusals of the last hour, if so many are alive that it ran out of ids."""
     if alive < tuning["ids_live_many"]:
         return ()
-    refused = _of_now(snapshot, KernelEventKind.CGROUP_EXHAUSTED, tuning)
+    refused = _of_now(snapshot, "cgroup-exhausted", tuning)
     return tuple(event for event in refused if "fork rejected" not in event.text)
 
 
-def _of_now(snapshot: Snapshot, kind: KernelEventKind, tuning: Tuning) -> tuple[KernelEvent, ...]:
+def _of_now(snapshot: Snapshot, kind: str, tuning: Tuning) -> tuple[KernelEvent, ...]:
     return _recent.surely_within(snapshot, _recent.told(snapshot, kind), tuning["harm_minutes"])
 
 

@@ -12,8 +12,9 @@ import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
+
+from bot.domain.own_playbooks import SiteRows, own_rows
 
 _BLOCK = r"(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----"
 _SSH2 = "SSH2 ENCRYPTED PRIVATE KEY ----"
@@ -283,17 +284,9 @@ def expanded(form: str, parts: Mapping[str, str]) -> str:
 _PART = re.compile(r"\{([a-z]+)\}")
 
 
-def _own_table() -> Path:
-    package = Path(__file__).parents[1]
-    packaged = package / "_playbooks"
-    return (packaged if packaged.is_dir() else package.parent / "playbooks") / "tables" / "secrets.toml"
-
-
 @functools.cache
 def _own() -> tuple[tuple[SecretForm, ...], Mapping[str, str]]:
-    import tomllib  # not before a text is searched
-
-    document = tomllib.loads(_own_table().read_text("utf-8"))
+    document = dict(own_rows("secrets"))
     parts = document.pop("parts")
     return tuple(read_forms(document, parts)), parts
 
@@ -308,23 +301,17 @@ def own_marks() -> frozenset[str]:
     return frozenset({MARK, KEY_MARK, *(form.mark for form in _own()[0])})
 
 
-_of_sites: dict[str, tuple[SecretForm, ...]] = {}
+FORMS_OF_SITES: SiteRows[SecretForm] = SiteRows()  # searched for after ours
 
 
-def add_forms(source: str, forms: Iterable[SecretForm]) -> None:
-    """Search for a site's forms too, after ours; `source` says whose they are, and replaces what it added before."""
-    _of_sites[source] = tuple(forms)
-    table.cache_clear()
-
-
-@functools.cache
+@FORMS_OF_SITES.cached
 def table() -> SecretTable:
     """Return the table: our rows, and those of sites.
 
     Raises: OSError or ValueError when our table cannot be read, so that no text is shown that was not searched.
     """
     forms, parts = _own()
-    return SecretTable([*forms, *(form for added in _of_sites.values() for form in added)], parts)
+    return SecretTable([*forms, *FORMS_OF_SITES], parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,16 @@ The secret is its group `secret`; without one, all of the match. Each `seen` has
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bot.domain.errors import PlaybookError
-from bot.domain.problems import Problems, decode_file
 from bot.domain.safe_text import one_line
-from bot.domain.secret_forms import MARK, SecretForm, add_forms, own_marks, own_names
+from bot.domain.secret_forms import FORMS_OF_SITES, MARK, SecretForm, own_marks, own_names
 from bot.library.custom_probes import compiled
+from bot.library.site_tables import SiteTable, site_tables
 
-_LIMIT_BYTES = 256 * 1024
-_COLUMNS: dict[str, Any] = {"form": str, "says": str, "has": list, "seen": list, "never": list}
+_COLUMNS: dict[str, type] = {"form": str, "says": str, "has": list, "seen": list, "never": list}
 
 
 def add_secret_rows(folders: Iterable[Path]) -> None:
@@ -27,57 +24,25 @@ def add_secret_rows(folders: Iterable[Path]) -> None:
 
     Raises: PlaybookError, with file and line, when a table cannot be used, or a `seen` or `never` of it is not kept.
     """
-    for folder in folders:
-        path = folder / "tables" / "secrets.toml"
-        try:
-            raw = path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            raise PlaybookError(f"{one_line(str(path), 300)} cannot be read: {error.strerror}.") from None
-        add_forms(str(path.absolute()), _forms(str(path), raw))
+    for table in site_tables(folders, "secrets"):
+        forms = [form for name, row in table.rows.items() if (form := _form(name, row, table)) is not None]
+        table.problems.stop_if_any()
+        FORMS_OF_SITES.add(table.source, forms)
 
 
-def _forms(file: str, raw: bytes) -> list[SecretForm]:
-    problems = Problems(file, PlaybookError)
-    text = decode_file(raw, _LIMIT_BYTES, problems)
-    try:
-        rows = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        problems.fail(int(found[1]) if found else 0, f"is not TOML: {error}")
-    forms = [form for name, row in rows.items() if (form := _form(name, row, text, problems)) is not None]
-    problems.stop_if_any()
-    return forms
-
-
-def _form(name: str, row: Any, text: str, problems: Problems) -> SecretForm | None:
-    line, before = _line(text, name), len(problems)
-    if not isinstance(row, dict):
-        problems.add(line, f'"{name}" is no row; write [{name}] and under it form, has and seen')
-        return None
+def _form(name: str, row: Any, table: SiteTable) -> SecretForm | None:
+    problems, before = table.problems, len(table.problems)
     if name in own_names():
-        problems.add(line, f'a row of ours is called "{name}", and none of ours is replaced; give it another name')
-    for column, value in row.items():
-        if column not in _COLUMNS:
-            problems.unknown(_line(text, name, column), "column", column, _COLUMNS, name)
-        elif type(value) is not _COLUMNS[column] or not all(
-            isinstance(each, str) and each for each in (value if type(value) is list else [value])
-        ):
-            wanted = "a text" if _COLUMNS[column] is str else "a list of texts"
-            problems.add(_line(text, name, column), f"{column} should be {wanted}")
-    problems_of = [each for each in ("form", "has", "seen") if not row.get(each)]
-    if problems_of:
-        problems.add(line, f'"{name}" needs {" and ".join(problems_of)}')
-    if len(problems) > before:
+        table.fault(f'a row of ours is called "{name}", and none of ours is replaced; give it another name', name)
+    if not table.has_columns(name, row, _COLUMNS, ("form", "has", "seen")) or len(problems) > before:
         return None
-    at = _line(text, name, "form")
+    at = table.line(name, "form")
     pattern = compiled(row["form"], lambda says: problems.add(at, f"form {says}"))
     if pattern is None or len(problems) > before:
         return None
     says = row.get("says", "")
     if says and not _SAYS.fullmatch(says):
-        problems.add(_line(text, name, "says"), "says should be a few words of letters, digits, spaces, _ and -")
+        problems.add(table.line(name, "says"), "says should be a few words of letters, digits, spaces, _ and -")
         return None
     mark = f"[redacted: {says}]" if says else MARK
     if any(pattern.search(each) for each in ("", mark, *own_marks())):
@@ -86,10 +51,10 @@ def _form(name: str, row: Any, text: str, problems: Problems) -> SecretForm | No
     form = SecretForm(name, tuple(has.lower() for has in row["has"]), (), False, mark, False, pattern)
     for seen in row["seen"]:
         if fault := _fault(form, seen):
-            problems.add(_line(text, name, "seen"), fault)
+            problems.add(table.line(name, "seen"), fault)
     for never in row.get("never", ()):
         if form.cut(never) != never:
-            problems.add(_line(text, name, "never"), f'form finds "{one_line(never, 60)}"')
+            problems.add(table.line(name, "never"), f'form finds "{one_line(never, 60)}"')
     return form
 
 
@@ -112,20 +77,3 @@ def _fault(form: SecretForm, seen: str) -> str:
     if form.cut(cut) != cut:
         return f'form finds something again in "{one_line(cut, 80)}"; once should be enough'
     return ""
-
-
-def _line(text: str, name: str, column: str = "") -> int:
-    """Return the line of a row, or of a column in it; that of the row where it is written on one."""
-    inside = found = 0
-    for number, line in enumerate(text.split("\n"), 1):
-        if header := re.match(r"\s*\[\s*[\"']?([^\]\"']+?)[\"']?\s*\]", line):
-            inside = number if header[1] == name else 0
-            found = found or inside
-            if column and header[1] == f"{name}.{column}":
-                return number
-        elif key := re.match(r"\s*[\"']?([^\"'=]+?)[\"']?\s*[.=]", line):
-            if column and inside and key[1] == column:
-                return number
-            if not inside and key[1].split(".")[0] == name:
-                found = found or number
-    return found

@@ -17,7 +17,7 @@ from typing import ClassVar
 from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
-from bot.domain.protected import KUBELET_UNITS
+from bot.domain.protected import KUBELET_UNITS, services
 from bot.domain.safe_text import one_line
 from bot.probes.formats.fragment import fragment, is_whole
 from bot.probes.formats.systemctl import shown_units
@@ -84,8 +84,8 @@ class EssentialUnitsReading:
         return len(self.health) > 1 and all(said not in ("", "ok") for said in self.health)
 
 
-RUNTIME_UNITS = ("containerd.service", "docker.service", "crio.service", "cri-docker.service")
-NETWORK_UNITS = ("NetworkManager.service", "systemd-networkd.service", "networking.service", "network.service")
+RUNTIME_UNITS = services("asked-runtime")
+NETWORK_UNITS = services("asked-network")
 _SOCKETS = ("docker.socket", "cri-docker.socket")
 _KINDS: Mapping[str, str] = {
     **dict.fromkeys(KUBELET_UNITS, "kubelet"),

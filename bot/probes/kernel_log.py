@@ -1,8 +1,7 @@
 """The important lines of the kernel's log of this boot: resets, lockups, stalls, kills, full tables, bad hardware.
 
-Defined in: journalctl(1), dmesg(1); the wordings in `formats/ena_events.py`, `formats/kernel_events.py` and
-`formats/device_events.py`. A node thins out its log by `formats/kernel_filter.py`; what none of them knows counts by
-the kernel's own level (`formats/kernel_errors.py`).
+Defined in: journalctl(1), dmesg(1); the wordings in `playbooks/tables/kernel-log.toml`. A node thins out its log by
+`formats/kernel_filter.py`; what no row knows counts by the kernel's own level (`formats/kernel_errors.py`).
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ from bot.domain.probe import Probe
 from bot.domain.root_command import in_folders, root_line
 from bot.probes.formats.kernel_errors import unlisted, without_level
 from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, FILTER, GRAVE, LEVELS_END, WHOLE
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind, kernel_line
+from bot.probes.formats.kernel_line import KernelEvent, kernel_line
 from bot.probes.formats.kernel_story import parse_file
+from bot.probes.formats.kernel_table import table
 from bot.probes.formats.log_burst import LogBurst, log_burst
 
 
@@ -37,31 +37,36 @@ class KernelLogReading:
     left_out: int = 0  # important lines left out: of each sort only the newest are read
     bursts: tuple[LogBurst, ...] = ()  # periods with more output than a serial line can print, oldest first
 
-    def of(self, *kinds: KernelEventKind) -> tuple[KernelEvent, ...]:
-        """Return the events of these kinds, oldest first."""
+    def of(self, *kinds: str) -> tuple[KernelEvent, ...]:
+        """Return the events of these kinds, oldest first.
+
+        Raises: ValueError for a kind that nothing tells: whoever asks for it would never find it.
+        """
+        if unknown := set(kinds).difference(table().kinds):
+            raise ValueError(f"no row of the kernel log tells {', '.join(sorted(unknown))}")
         return tuple([event for event in self.events if event.kind in kinds])
 
     @property
     def nic_resets(self) -> int:
         """How many device resets the log has."""
-        return len(self.of(KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED))
+        return len(self.of("nic-reset", "nic-reset-failed"))
 
     @property
     def last_nic_reset_seconds(self) -> float | None:
         """Seconds after boot of the last device reset; None without a reset that has a time."""
-        resets = self.of(KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
+        resets = self.of("nic-reset", "nic-reset-failed")
         times = [reset.since_boot.total_seconds() for reset in resets if reset.since_boot is not None]
         return max(times, default=None)
 
     @property
     def last_kernel_bug_seconds(self) -> float:
         """Seconds after boot of the last oops or BUG; far ahead without a known time, long before boot without any."""
-        return self._last(KernelEventKind.KERNEL_BUG)
+        return self._last("kernel-bug")
 
     @property
     def last_workqueue_stall_seconds(self) -> float:
         """Seconds after boot of the last stuck pool of kernel workers; without any as above."""
-        return self._last(KernelEventKind.WORKQUEUE_STALL)
+        return self._last("workqueue-stall")
 
     @property
     def netdev_held_minutes(self) -> float:
@@ -69,7 +74,7 @@ class KernelLogReading:
 
         The kernel repeats the line every ten seconds: a minute without it ends a run.
         """
-        times = [event.since_boot.total_seconds() for event in self.of(KernelEventKind.NETDEV_HELD) if event.since_boot]
+        times = [event.since_boot.total_seconds() for event in self.of("netdev-held") if event.since_boot]
         first = len(times) - 1
         while first > 0 and times[first] - times[first - 1] <= _ROW_SECONDS:
             first -= 1
@@ -78,17 +83,17 @@ class KernelLogReading:
     @property
     def last_netdev_held_seconds(self) -> float:
         """Seconds after boot of the last line about a held interface; without any as above."""
-        return self._last(KernelEventKind.NETDEV_HELD)
+        return self._last("netdev-held")
 
     @property
     def last_efa_silent_seconds(self) -> float:
         """Seconds after boot of the last command that an EFA device did not answer; without any as above."""
-        return self._last(KernelEventKind.EFA_SILENT)
+        return self._last("efa-silent")
 
     @property
     def last_device_lost_seconds(self) -> float:
         """Seconds after boot of the last device that was given up; without any as above."""
-        return self._last(KernelEventKind.DEVICE_LOST)
+        return self._last("device-lost")
 
     @property
     def last_complaint_seconds(self) -> float:
@@ -103,7 +108,7 @@ class KernelLogReading:
     @property
     def last_grave_seconds(self) -> float:
         """Seconds after boot of the last line of unknown words that the kernel calls critical; without any as above."""
-        return self._last(KernelEventKind.GRAVE)
+        return self._last("grave")
 
     def _repeating(self) -> dict[str, list[float]]:
         """The times of each device's failures, where they repeat."""
@@ -120,25 +125,25 @@ class KernelLogReading:
             return tuple(event.text for event in self.of(*_COMPLAINTS) if event.device in repeating)
         return tuple(event.text for event in self.of(*_COUNTED.get(field, ())))
 
-    def _last(self, kind: KernelEventKind) -> float:
+    def _last(self, kind: str) -> float:
         times = (event.since_boot for event in self.of(kind))
         return max((_FAR if at is None else at.total_seconds() for at in times), default=-_FAR)
 
     @property
     def nic_resets_untimed(self) -> int:
         """How many device resets have no time: they may be recent."""
-        resets = self.of(KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
+        resets = self.of("nic-reset", "nic-reset-failed")
         return sum(1 for reset in resets if reset.since_boot is None)
 
     @property
     def lockups(self) -> int:
         """How many soft or hard lockups and RCU stalls the log has."""
-        return len(self.of(KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL))
+        return len(self.of("soft-lockup", "hard-lockup", "rcu-stall"))
 
     @property
     def hung_tasks(self) -> int:
         """How many hung tasks the log has."""
-        return len(self.of(KernelEventKind.HUNG_TASK))
+        return len(self.of("hung-task"))
 
 
 def _repeats(times: list[float]) -> bool:
@@ -149,21 +154,21 @@ def _repeats(times: list[float]) -> bool:
     return len(minutes) >= _MINUTES_FEW or is_flood
 
 
-_COMPLAINTS = (KernelEventKind.COMPLAINT, KernelEventKind.ERROR, KernelEventKind.GRAVE)
-_RESETS = (KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
-_COUNTED: dict[str, tuple[KernelEventKind, ...]] = {
+_COMPLAINTS = ("complaint", "error", "grave")
+_RESETS = ("nic-reset", "nic-reset-failed")
+_COUNTED: dict[str, tuple[str, ...]] = {
     "nic_resets": _RESETS,
     "last_nic_reset_seconds": _RESETS,
     "nic_resets_untimed": _RESETS,
-    "last_kernel_bug_seconds": (KernelEventKind.KERNEL_BUG,),
-    "last_workqueue_stall_seconds": (KernelEventKind.WORKQUEUE_STALL,),
-    "netdev_held_minutes": (KernelEventKind.NETDEV_HELD,),
-    "last_netdev_held_seconds": (KernelEventKind.NETDEV_HELD,),
-    "last_efa_silent_seconds": (KernelEventKind.EFA_SILENT,),
-    "last_device_lost_seconds": (KernelEventKind.DEVICE_LOST,),
-    "last_grave_seconds": (KernelEventKind.GRAVE,),
-    "lockups": (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL),
-    "hung_tasks": (KernelEventKind.HUNG_TASK,),
+    "last_kernel_bug_seconds": ("kernel-bug",),
+    "last_workqueue_stall_seconds": ("workqueue-stall",),
+    "netdev_held_minutes": ("netdev-held",),
+    "last_netdev_held_seconds": ("netdev-held",),
+    "last_efa_silent_seconds": ("efa-silent",),
+    "last_device_lost_seconds": ("device-lost",),
+    "last_grave_seconds": ("grave",),
+    "lockups": ("soft-lockup", "hard-lockup", "rcu-stall"),
+    "hung_tasks": ("hung-task",),
 }
 _MINUTES_FEW = 3  # of an hour
 _FLOOD_LINES, _FLOOD_SECONDS = 20, 10.0
@@ -194,7 +199,7 @@ _HAS_JOURNAL = (
 _END = re.compile(r"-- (journal|dmesg): ([0-9]{1,12}) lines, ([0-9]{1,12}) left out --")
 
 
-def _way(origin: str, said: str, errors: str) -> tuple[str, ...]:
+def _way(program: str, origin: str, said: str, errors: str) -> tuple[str, ...]:
     # Without levels, of an old sudoers row or of busybox, the log is read all the same. So it is where they would take
     # its time: of a log that came slowly they are not asked, and they are waited for a few seconds. What asks may be
     # sudo, which nobody but root can end: it is let go, and ends by its own limit.
@@ -202,13 +207,15 @@ def _way(origin: str, said: str, errors: str) -> tuple[str, ...]:
     is_quick = f"[ $((${{b%.*}} - ${{a%.*}})) -lt {_QUICK_SECONDS} ]"
     log = f"read a _ </proc/uptime; {{ {said} && echo '{WHOLE}' && read b _ </proc/uptime && {is_quick} && {levels}; }}"
     # The filter is a word of its own, so that a script of several ways holds it once.
-    return ("sh", "-c", f'{log} | awk -v o={origin} "$1"', "sh", FILTER)
+    return ("sh", "-c", f'{log} | awk -v o={origin} "$1"', "sh", program)
 
 
-def _journal(as_root: bool) -> tuple[str, ...]:
+def _journal(program: str, as_root: bool) -> tuple[str, ...]:
     listings = (_JOURNAL, *_ERRORS)
     whole, errors, grave, before = (_as_root(argv) if as_root else shlex.join(argv) for argv in listings)
-    shell, flag, script, *rest = _way("journal", whole, f"{errors}; echo '{GRAVE}'; {grave}; echo '{BEFORE}'; {before}")
+    shell, flag, script, *rest = _way(
+        program, "journal", whole, f"{errors}; echo '{GRAVE}'; {grave}; echo '{BEFORE}'; {before}"
+    )
     return (shell, flag, f"{_HAS_JOURNAL}; {script}", *rest)
 
 
@@ -221,19 +228,22 @@ def parse(outputs: Outputs) -> KernelLogReading:
 
     Unread when: nothing was printed: a kernel's log is never empty, and a login that may not read it gets no lines.
     """
-    lines = [line[:_LONGEST_LINE] for line in outputs.text("log").rstrip("\n").split("\n")]
-    end = _END.fullmatch(lines[-1])
+    sent = [line[:_LONGEST_LINE] for line in outputs.text("log").rstrip("\n").split("\n")]
+    end = _END.fullmatch(sent[-1])
     if end is None:
         raise CannotRead("kernel_log: the log is cut short")
     origin, seen, left_out = end.groups()
     if not int(seen):
         raise CannotRead("kernel_log: the log is empty, which never happens: it could not be read")
-    by_line = {line: burst for line in lines[:-1] if (burst := log_burst(line)) is not None}
-    leveled = [without_level(line) for line in lines[:-1] if line not in by_line]
+    by_line = {line: burst for line in sent[:-1] if (burst := log_burst(line)) is not None}
+    leveled = [without_level(line) for line in sent[:-1] if line not in by_line]
     read = [(level, kernel_line(text, origin == "journal")) for level, text in leveled]
-    known = parse_file([line for _, line in read if line is not None])
-    events = unlisted([(level, line) for level, line in read if level and line is not None], known)
-    kinds = tuple(dict.fromkeys(event.kind.value for event in events))
+    lines = [line for _, line in read if line is not None]
+    events = unlisted([(level, line) for level, line in read if level and line is not None], parse_file(lines))
+    # Beside ours, which they neither replace nor explain.
+    if added := [event for line in lines for event in table().site_events(line)]:
+        events = tuple(sorted((*events, *added), key=lambda event: event.since_boot or timedelta(0)))
+    kinds = tuple(dict.fromkeys(event.kind for event in events))
     bursts = tuple(sorted(by_line.values(), key=lambda burst: burst.since_boot))
     return KernelLogReading(origin, int(seen), events, kinds, int(left_out), bursts)
 
@@ -256,24 +266,30 @@ TAIL = Command(
     sudo=(*in_folders(_JOURNAL), *in_folders(_DMESG)),
 )
 
-PROBE = Probe(
-    name="kernel_log",
-    title="kernel log of this boot",
-    commands=(
-        Command(
-            "log",
-            _journal(as_root=False),
-            alternatives=(
-                _journal(as_root=True),
-                _way("dmesg", "{ dmesg -k 2>/dev/null || dmesg; }", shlex.join(_DMESG_ERRORS)),
-                _way("dmesg", _as_root(_DMESG), _as_root(_DMESG_ERRORS)),
+
+def probe(program: str) -> Probe:
+    """Return the probe whose node thins its log out with this program."""
+    return Probe(
+        name="kernel_log",
+        title="kernel log of this boot",
+        commands=(
+            Command(
+                "log",
+                _journal(program, as_root=False),
+                alternatives=(
+                    _journal(program, as_root=True),
+                    _way(program, "dmesg", "{ dmesg -k 2>/dev/null || dmesg; }", shlex.join(_DMESG_ERRORS)),
+                    _way(program, "dmesg", _as_root(_DMESG), _as_root(_DMESG_ERRORS)),
+                ),
+                lane="journal",
+                limit=_LIMIT,
+                alone=True,  # what asks for levels may be left behind
+                sudo=tuple(way for argv in (_JOURNAL, *_ERRORS, _DMESG, _DMESG_ERRORS) for way in in_folders(argv)),
             ),
-            lane="journal",
-            limit=_LIMIT,
-            alone=True,  # what asks for levels may be left behind
-            sudo=tuple(way for argv in (_JOURNAL, *_ERRORS, _DMESG, _DMESG_ERRORS) for way in in_folders(argv)),
         ),
-    ),
-    parse=parse,
-    reading=KernelLogReading,
-)
+        parse=parse,
+        reading=KernelLogReading,
+    )
+
+
+PROBE = probe(FILTER)

@@ -81,9 +81,9 @@ def log(text: str) -> Outputs:
 
 
 def of_kernel_log(reading: KernelLogReading) -> Any:
-    kinds = [event.kind.value for event in reading.events]
+    kinds = [event.kind for event in reading.events]
     last = reading.events[-1] if reading.events else None
-    said = (last.device, last.core, last.queue, last.reason.value if last.reason else None) if last else None
+    said = (last.device, last.core, last.queue, last.reason) if last else None
     return reading.lines_seen, kinds, said
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from bot.extras.profiles.signatures import signature_of
 from bot.lab.fault import find
 from bot.lab.node import LabNode
+from bot.probes.formats.functions import signature_of
 from tests.lab.bench import Bench, require
 from tests.slack.workspace import workspace
 from tests.waiting import until

@@ -24,6 +24,8 @@ from bot.demo.machine import (
 )
 from bot.demo.machine.command import Answer, CommandContext, Tool
 from bot.demo.machine.load import TICKS
+from bot.probes.formats.kernel_filter import ring_patterns
+from bot.probes.formats.kernel_table import table
 
 
 async def looks_at_proc_stat(context: CommandContext, argv: Sequence[str]) -> Answer:
@@ -235,8 +237,6 @@ def kubelet_complaints(context: CommandContext, argv: Sequence[str]) -> Answer:
     return Answer.text("-- end --\n")
 
 
-_SORT = re.compile(r"if \(/(.+?)/\) c = \d+")
-_HABITS = re.compile(r"says\(g\[j\]\) !~ /\^(.+?)/\)")
 _ERROR, _UNLISTED = 3, -1  # the level from which the kernel calls a line an error; their own sort
 _MOST_OF_A_SORT = 80
 
@@ -249,13 +249,13 @@ def kernel_lines(context: CommandContext, argv: Sequence[str]) -> Answer:
     if "sudo -n" not in script and not context.state.reads_journal:
         return Answer.error("Hint: You are currently not seeing messages from other users and the system.", 0)
     origin = "journal" if "o=journal" in script else "dmesg"
-    sorts = [re.compile(words) for words in _SORT.findall(argv[-1])]
-    habits = re.compile(_HABITS.findall(argv[-1])[0])
+    rows = table()
+    rings = [re.compile(words) for words in ring_patterns(rows)]
     every = kernel_log.entries(context.state, context.now())
     kept: dict[int, list[int]] = {}
     for number, (_, level, text) in enumerate(every):
-        unlisted = _UNLISTED if level <= _ERROR and not habits.match(text) else None
-        sort = max((at for at, words in enumerate(sorts) if words.search(text)), default=unlisted)
+        unlisted = _UNLISTED if level <= _ERROR and not rows.is_habit(text) else None
+        sort = min((at for at, words in enumerate(rings) if words.search(text)), default=unlisted)
         if sort is not None:
             kept.setdefault(sort, []).append(number)
     left_out = sum(max(0, len(numbers) - _MOST_OF_A_SORT) for numbers in kept.values())

@@ -16,10 +16,8 @@ from bot.domain.safe_text import one_line
 from bot.extras.captures.recorder import UNIT, Places
 from bot.extras.profiles.perf_command import JOURNAL_SECONDS, READS_JOURNAL
 from bot.extras.profiles.wire import Facts
-from bot.probes.formats.ena_events import ena_event
-from bot.probes.formats.kernel_events import kernel_event
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.formats.kernel_line import KernelLine
+from bot.probes.formats.kernel_table import table
 
 _SEGMENT = re.compile(r"(perf\.data(?:\.\d{10,20})?) (\d{1,15}) (\d{1,12})\Z")
 _FIELD = re.compile(r"(MESSAGE|__MONOTONIC_TIMESTAMP|_SOURCE_MONOTONIC_TIMESTAMP)=(.*)\Z")
@@ -256,12 +254,12 @@ def _micros(text: str) -> float | None:
 
 # --- Symptoms in the kernel log, around which a capture keeps what the cores did
 
-_OF: dict[Kind, tuple[str, str]] = {
-    Kind.NIC_RESET: ("nic-reset", "reset"),
-    Kind.NIC_RESET_FAILED: ("nic-reset", "failed reset"),
-    Kind.SOFT_LOCKUP: ("lockup", "soft lockup"),
-    Kind.HARD_LOCKUP: ("lockup", "hard lockup"),
-    Kind.RCU_STALL: ("lockup", "RCU stall"),
+_OF: dict[str, tuple[str, str]] = {
+    "nic-reset": ("nic-reset", "reset"),
+    "nic-reset-failed": ("nic-reset", "failed reset"),
+    "soft-lockup": ("lockup", "soft lockup"),
+    "hard-lockup": ("lockup", "hard lockup"),
+    "rcu-stall": ("lockup", "RCU stall"),
 }
 _SAME_SYMPTOM_SECONDS = 10.0  # a reset logs several lines, and a lockup repeats
 
@@ -293,10 +291,7 @@ def _all(look: RollingStatus) -> Iterator[Symptom]:
     for line in look.lines:
         if line.stamp is None:
             continue
-        words = KernelLine(line.says, line.says)
-        event = kernel_event(words)
-        if event is None and (ena := ena_event(words, "")) is not None:
-            event = ena[0]
+        event = table().event(KernelLine(line.says, line.says))
         if event is not None and event.kind in _OF:
             name, called = _OF[event.kind]
             yield Symptom(name, called, line.stamp + offset, one_line(line.says, 160))

@@ -11,7 +11,7 @@ from typing import Any
 from bot.domain.safe_text import decode, safe
 from bot.extras.profiles.counts import Counts
 from bot.extras.profiles.selection import Selection
-from bot.extras.profiles.signatures import LOCK, MOST_FRAMES, Signature, signature_of
+from bot.probes.formats.functions import LOCK, MOST_FRAMES, Signature, signature_of
 
 ROWS = 50  # of a second, as in FlameScope: 20 ms each
 LONGEST_SECONDS = 86_400
@@ -74,9 +74,9 @@ class ProfileMeaning:
         """What it means, as the end of a sentence; empty if no row has the function."""
         if self.signature is None:
             return ""
-        if self.signature is LOCK:
+        if self.signature.name == LOCK:
             above = self.lock_of.does if self.lock_of is not None else f"taken in {self.under[0]}" if self.under else ""
-            return f"{LOCK.does}{': ' if above else ''}{above}"
+            return f"{self.signature.does}{': ' if above else ''}{above}"
         return self.signature.does
 
     def document(self) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from bot.domain.clock_offset import MOST_DRIFT
 from bot.domain.command import Outputs
 from bot.domain.incident import Incident
 from bot.probes import kernel_log
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.kernel_log import KernelLogReading
 from bot.seats import Moment
 
@@ -18,7 +17,7 @@ BEFORE = timedelta(days=1)  # this long before an incident belongs to its story
 MOST_LINES = 40  # of the kernel's log: the newest
 _LINE = 300
 # Lines that are shown even if they are no evidence: the kernel's own account of what went wrong.
-_GRAVE = (Kind.NIC_RESET, Kind.NIC_RESET_FAILED, Kind.SOFT_LOCKUP, Kind.HARD_LOCKUP, Kind.RCU_STALL, Kind.OOM_KILL)
+_GRAVE = ("nic-reset", "nic-reset-failed", "soft-lockup", "hard-lockup", "rcu-stall", "oom-kill")
 
 
 def kernel_moments(incident: Incident, case: Case | None) -> Iterator[Moment]:
@@ -33,7 +32,7 @@ def kernel_moments(incident: Incident, case: Case | None) -> Iterator[Moment]:
     newest = [(booted + event.since_boot, event) for event in shown if event.since_boot is not None][-MOST_LINES:]
     for at, event in newest:
         if at >= incident.opened_at - BEFORE:
-            yield Moment(at, f"kernel log of {incident.node}", event.kind.value, event.text[:_LINE], error)
+            yield Moment(at, f"kernel log of {incident.node}", event.kind, event.text[:_LINE], error)
 
 
 def _booted(case: Case) -> datetime | None:

@@ -1,15 +1,17 @@
 """Kernel log lines of NVIDIA's driver about GPUs: Xid, SXid, and a GPU that is gone from the bus.
 
-Defined in: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html (names and immediate actions),
-https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide (SXid, fatal or not).
+Source: `playbooks/tables/xid.toml`, which says what its columns are; a site's codes are added to ours.
 """
 
 from __future__ import annotations
 
 import enum
+import functools
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bot.domain.own_playbooks import SiteRows, own_rows
 from bot.probes.formats.kernel_line import KernelEvent
 
 FALLEN_OFF = 79
@@ -35,41 +37,27 @@ class XidMeaning:
     action: str
 
 
-_FAULT, _REPEATS, _APPLICATION, _OPEN = XidKind.FAULT, XidKind.REPEATS, XidKind.APPLICATION, XidKind.OPEN
-MEANINGS: dict[int, XidMeaning] = {
-    13: XidMeaning(_APPLICATION, "graphics engine exception", "restart the application"),
-    31: XidMeaning(_APPLICATION, "GPU memory page fault", "restart the application"),
-    32: XidMeaning(_APPLICATION, "invalid push buffer stream", "restart the application"),
-    43: XidMeaning(_APPLICATION, "GPU stopped processing", "nothing: the application is at fault"),
-    45: XidMeaning(_APPLICATION, "preemptive cleanup, due to previous errors", "nothing: look at the error before it"),
-    46: XidMeaning(_FAULT, "GPU stopped processing", "reset the GPU"),
-    48: XidMeaning(_FAULT, "double-bit ECC error", "reset the GPU"),
-    62: XidMeaning(_FAULT, "internal micro-controller halt", "reset the GPU"),
-    63: XidMeaning(_REPEATS, "row remapped or page retired", "nothing; a pending remap takes effect at a GPU reset"),
-    64: XidMeaning(_FAULT, "row remapping or page retirement failed", "reset the GPU; replace it if it repeats"),
-    68: XidMeaning(_OPEN, "video decoder exception", "contested: see NVIDIA's catalog"),
-    69: XidMeaning(_APPLICATION, "graphics engine class error", "restart the application"),
-    74: XidMeaning(_FAULT, "NVLink error", "look at the link; reset the GPU or reboot"),
-    79: XidMeaning(_FAULT, "GPU has fallen off the bus", "restart the machine with a power cycle; replace on a repeat"),
-    92: XidMeaning(_REPEATS, "high rate of single-bit ECC errors", "nothing; watch whether it repeats"),
-    94: XidMeaning(_REPEATS, "contained memory error", "restart the application; reset the GPU when convenient"),
-    95: XidMeaning(_FAULT, "uncontained memory error", "reset the GPU"),
-    109: XidMeaning(_OPEN, "context switch timeout", "contested: see NVIDIA's catalog"),
-    110: XidMeaning(_FAULT, "security fault", "reset the GPU"),
-    119: XidMeaning(_FAULT, "GSP RPC timeout", "reset the GPU"),
-    120: XidMeaning(_FAULT, "GSP error", "reset the GPU"),
-    136: XidMeaning(_FAULT, "link training failed", "reset the GPU; look at the link"),
-    140: XidMeaning(_FAULT, "unrecovered ECC error", "reset the GPU"),
-    143: XidMeaning(_FAULT, "GPU initialisation failed", "reset the GPU"),
-}
-# The driver's module for memory that GPUs and programs share, of all GPUs at once: until it is loaded anew.
+@functools.cache
+def own_meanings() -> Mapping[str, XidMeaning]:
+    """Return our rows: by a code's digits, and by the names of what has none.
+
+    Raises: OSError or ValueError when our table cannot be read.
+    """
+    return {name: XidMeaning(XidKind(row["kind"]), row["name"], row["action"]) for name, row in own_rows("xid").items()}
+
+
+MEANINGS_OF_SITES: SiteRows[tuple[str, XidMeaning]] = SiteRows()  # each with its code
+
+
+def _meaning(code: int, is_fatal: bool) -> XidMeaning:
+    """Our row comes first, then the driver's own word, then a site's row."""
+    ours, key = own_meanings(), str(code)
+    if key in ours or is_fatal:
+        return ours.get(key, ours["unlisted-fatal"])
+    return dict(MEANINGS_OF_SITES).get(key, ours["unlisted"])
+
+
 _UVM = re.compile(r"NVRM: nvGpuOpsReportFatalError: ")
-_UVM_BROKE = XidMeaning(
-    _FAULT, "fatal error of unified memory", "reboot, or load nvidia_uvm anew once no program uses a GPU"
-)
-_UNKNOWN = XidMeaning(_OPEN, "not in our table", "see NVIDIA's catalog")
-# NVLink of Blackwell has seven codes (144 to 150) with subcodes, each `Fatal` or `Nonfatal` by the driver's own word.
-_FATAL = XidMeaning(_FAULT, "fatal by the driver's own word", "reset the GPU, or what NVIDIA's catalog asks for")
 _SAYS_FATAL = re.compile(r"(?<![\w-])Fatal\b")
 
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?(?P<bus>[0-9A-Fa-f:.]{4,20})[^)]*\): (?P<code>[0-9]{1,4})\b(?P<rest>.*)")
@@ -111,20 +99,15 @@ def xid(event: KernelEvent) -> Xid | None:
         code = int(found["code"])
         action = _ACTION.search(found["rest"])
         recovery = action["to"].strip() if action and code == RECOVERY_ACTION else ""
-        unknown = _FATAL if _SAYS_FATAL.search(found["rest"]) else _UNKNOWN
-        return Xid(event, bus_id(found["bus"]), code, MEANINGS.get(code, unknown), recovery=recovery)
+        meaning = _meaning(code, is_fatal=_SAYS_FATAL.search(found["rest"]) is not None)
+        return Xid(event, bus_id(found["bus"]), code, meaning, recovery=recovery)
     if found := _SXID.search(event.text):
-        fatal = found["grave"] == "Fatal"
-        meaning = XidMeaning(
-            _FAULT if fatal else _REPEATS,
-            "fatal NVSwitch error" if fatal else "NVSwitch error that is not fatal",
-            "reset the GPUs and the switch: reboot the machine" if fatal else "nothing; watch whether it repeats",
-        )
+        meaning = own_meanings()["switch-fatal" if found["grave"] == "Fatal" else "switch"]
         return Xid(event, bus_id(found["bus"]), int(found["code"]), meaning, is_switch=True)
     if _UVM.search(event.text):
-        return Xid(event, "", UNIFIED_MEMORY, _UVM_BROKE)
+        return Xid(event, "", UNIFIED_MEMORY, own_meanings()["unified-memory"])
     if _GONE.search(event.text):
-        return Xid(event, bus_id(event.device) if event.device else "", FALLEN_OFF, MEANINGS[FALLEN_OFF])
+        return Xid(event, bus_id(event.device) if event.device else "", FALLEN_OFF, own_meanings()[str(FALLEN_OFF)])
     return None
 
 

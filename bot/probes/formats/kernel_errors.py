@@ -12,11 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.probes.formats.ena_events import ena_event
-from bot.probes.formats.kernel_events import kernel_event
-from bot.probes.formats.kernel_habits import is_habit
 from bot.probes.formats.kernel_line import KernelEvent, KernelLine
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
+from bot.probes.formats.kernel_table import table
 
 _LEVEL = re.compile(r"<([0-3])>(\[.*)")
 _FIGURE = re.compile(r"[0-9]+")
@@ -24,9 +21,7 @@ _CRITICAL = 2
 _BOOT = timedelta(minutes=5)  # drivers look for what is not there, once
 _BELONGS = timedelta(seconds=5)  # a fault that is known prints many lines
 # These end something, or count by themselves: a line beside them tells of something else.
-_ALONE = (Kind.COMPLAINT, Kind.MOUNTED, Kind.UNCHECKED, Kind.LINK_BACK, Kind.HEAT_OFF, Kind.NFS_ANSWERS)
-# No harm unless it repeats, at whatever level: arch/x86/kernel/nmi.c, drivers/iommu/amd/iommu.c
-_ONCE_IS_NONE = re.compile(r"Uhhuh\. NMI received|AMD-Vi: Completion-Wait")
+_ALONE = ("complaint", "mounted", "unchecked", "link-back", "heat-off", "nfs-answers")
 
 
 def without_level(line: str) -> tuple[int | None, str]:
@@ -46,6 +41,7 @@ def unlisted(lines: Sequence[tuple[int, KernelLine]], known: Sequence[KernelEven
     A complaint that the kernel calls critical is grave: it does not have to repeat.
     Shape: `lines` holds each error with its level; an event's `device` is whoever the line says that it speaks for.
     """
+    rows = table()
     beside = sorted(at for event in known if event.kind not in _ALONE and (at := event.since_boot) is not None)
     told = {event.text for event in known}
     alone = [
@@ -54,17 +50,13 @@ def unlisted(lines: Sequence[tuple[int, KernelLine]], known: Sequence[KernelEven
         if (at := line.since_boot) is not None and at >= _BOOT and not _is_near(at, beside)
     ]
     found = [
-        KernelEvent(Kind.GRAVE if level <= _CRITICAL else Kind.ERROR, line.raw, at, _speaker(line.says))
+        KernelEvent("grave" if level <= _CRITICAL else "error", line.raw, at, _speaker(line.says))
         for level, line, at in alone
-        if line.raw not in told
-        and not is_habit(line.says)
-        and kernel_event(line) is None
-        and ena_event(line, "") is None
+        if line.raw not in told and not rows.is_habit(line.says) and rows.event(line) is None
     ]
-    grave = {line.raw for level, line, _ in alone if level <= _CRITICAL and not _ONCE_IS_NONE.match(line.says)}
+    grave = {line.raw for level, line, _ in alone if level <= _CRITICAL and not rows.is_harmless_once(line)}
     known = [
-        replace(event, kind=Kind.GRAVE) if event.kind is Kind.COMPLAINT and event.text in grave else event
-        for event in known
+        replace(event, kind="grave") if event.kind == "complaint" and event.text in grave else event for event in known
     ]
     if not found:
         return tuple(known)

@@ -6,7 +6,6 @@ Defined in: Linux, kernel/printk/printk.c (times, callers), dmesg(1), journalctl
 
 from __future__ import annotations
 
-import enum
 import re
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,9 +13,9 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True)
 class KernelEvent:
-    """A line. `since_boot` is None if the line has no such time."""
+    """A line. `kind` is what it tells (`tables/kernel-log.toml`); `since_boot` is None if the line has no such time."""
 
-    kind: KernelEventKind
+    kind: str
     text: str  # the raw line
     since_boot: timedelta | None = None
     device: str = ""
@@ -24,64 +23,11 @@ class KernelEvent:
     queue: int | None = None
     process: str = ""  # the process the line names
     napi_scheduled: bool | None = None
-    reason: KernelEventKind | None = None  # of a reset: the driver's complaint just before it
+    reason: str | None = None  # of a reset: the driver's complaint just before it
 
 
-class KernelEventKind(enum.StrEnum):
-    """What a line of the kernel log is about."""
-
-    NIC_STARVED = "nic-starved"  # the driver says that its poll was scheduled but did not run
-    NIC_STALLED = "nic-stalled"  # queue or completion time-out without a sign of starvation
-    NIC_KEEPALIVE = "nic-keepalive"
-    NIC_ADMIN = "nic-admin"
-    NIC_INTERRUPT = "nic-interrupt"  # interrupt that never came
-    NIC_RESET = "nic-reset"
-    NIC_RESET_FAILED = "nic-reset-failed"
-    NIC_DEVICE_ERROR = "nic-device-error"  # invalid ids, malformed descriptors, failed restore
-    NIC_REFILL = "nic-refill"  # receive ring could not be refilled: too little memory
-    NETDEV_WATCHDOG = "netdev-watchdog"
-    LINK_LOST = "link-lost"  # of a bond's port
-    LINK_BACK = "link-back"  # ends it
-    HEAT_ON = "heat-on"  # a core's clock is throttled for heat
-    HEAT_OFF = "heat-off"  # ends it
-    TCP_MEMORY = "tcp-memory"  # a connection was cut for want of TCP's memory
-    TCP_ORPHANS = "tcp-orphans"  # the same, for too many closed connections that still wait
-    NO_PAGES = "no-pages"  # an allocation that could not wait, or found no room in one piece, failed
-    SOFT_LOCKUP = "soft-lockup"
-    HARD_LOCKUP = "hard-lockup"
-    RCU_STALL = "rcu-stall"
-    STACK_MEMCG_WALK = "stack-memcg-walk"  # a call trace that names the memory cgroup statistics walk
-    STACK_CONSOLE = "stack-console"  # a trace whose core is in the driver of a serial console
-    HUNG_TASK = "hung-task"
-    OOM_KILL = "oom-kill"
-    OOM_LIMIT = "oom-limit"  # told just before a kill: the cgroup at its limit, or another constraint than the machine
-    CONNTRACK_FULL = "conntrack-full"
-    CONNTRACK_FULL_ELSEWHERE = "conntrack-full-elsewhere"  # in another network namespace than the host's
-    DISK_ERROR = "disk-error"  # I/O errors, NVMe time-outs, aborted journals
-    UNCHECKED = "unchecked"  # a file system had an error, and nobody has checked it since
-    MOUNTED = "mounted"  # a file system; what was wrong with the device's last one is over
-    NFS_SILENT = "nfs-silent"
-    NFS_ANSWERS = "nfs-answers"  # ends the silence of the same server
-    MEMORY_ERROR = "memory-error"  # memory that could not be corrected
-    HARDWARE_ERROR = "hardware-error"  # machine checks and firmware records; most were corrected
-    KERNEL_BUG = "kernel-bug"  # an oops: the kernel continued after an error in itself
-    WORKQUEUE_STALL = "workqueue-stall"
-    NETDEV_HELD = "netdev-held"  # an interface was removed, but something still holds it
-    EFA_SILENT = "efa-silent"  # an EFA device does not answer its driver
-    NIC_LINK_DOWN = "nic-link-down"  # a cable or a switch: the link of a card went down
-    DEVICE_LOST = "device-lost"  # given up by its driver or by the bus, until somebody resets or replaces it
-    COMPLAINT = "complaint"  # a driver or a part of the kernel says that something failed; it counts if it repeats
-    ERROR = "error"  # no words are known for the line, but the kernel calls it an error; it counts if it repeats
-    GRAVE = "grave"  # the same, and the kernel calls it critical or worse
-    CGROUP_EXHAUSTED = "cgroup-exhausted"  # ENOSPC on making a cgroup, fork rejected by pids
-    CLOCKSOURCE = "clocksource"
-    GPU_ERROR = "gpu-error"
-    NEIGHBOURS_FULL = "neighbours-full"
-    FILES_EXHAUSTED = "files-exhausted"  # only root may open another file
-
-
-LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
-RESETS = (KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
+LOCKUPS = ("soft-lockup", "hard-lockup", "rcu-stall")
+RESETS = ("nic-reset", "nic-reset-failed")
 
 
 _SINCE_BOOT = r"\[\s*(?P<at>[0-9]{1,9}\.[0-9]{1,9})\]"

@@ -6,22 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from bot.probes.formats.ena_events import VERSION, ena_event
-from bot.probes.formats.kernel_events import frame, kernel_event, on_core, stalled_core
-from bot.probes.formats.kernel_habits import is_habit
 from bot.probes.formats.kernel_line import LOCKUPS, RESETS, KernelEvent, KernelLine
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
+from bot.probes.formats.kernel_table import Found, KernelTable, table
 
-_TRACED = (*LOCKUPS, Kind.HUNG_TASK)
+_TRACED = (*LOCKUPS, "hung-task")
 # Reasons for which a driver resets its device, most specific first.
 _REASONS = (
-    Kind.NIC_STARVED,
-    Kind.NIC_DEVICE_ERROR,
-    Kind.NIC_KEEPALIVE,
-    Kind.NIC_ADMIN,
-    Kind.NIC_INTERRUPT,
-    Kind.NIC_STALLED,
-    Kind.NETDEV_WATCHDOG,
+    "nic-starved",
+    "nic-device-error",
+    "nic-keepalive",
+    "nic-admin",
+    "nic-interrupt",
+    "nic-stalled",
+    "netdev-watchdog",
 )
 _TRACE_LASTS = timedelta(seconds=5)
 _RESET_FOLLOWS_WITHIN = timedelta(seconds=60)
@@ -29,10 +26,13 @@ _RESET_FOLLOWS_WITHIN = timedelta(seconds=60)
 
 def parse_file(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
     """Return the events of the lines, oldest first."""
-    versions = (version for line in lines if (version := VERSION.search(line.says)))
-    known = next((version["version"].rstrip("g") for version in versions), "")
-    enas = [ena for line in lines if (ena := ena_event(line, known))]
-    story = _Story(known, {bus: event.device for event, bus in enas if bus and event.device != bus})
+    rows = table()
+    versions = (version for line in lines if (version := rows.ena_version(line)))
+    story = _Story(rows, next(versions, ""))
+    for line in lines:
+        found = rows.find(line)
+        if found is not None and found.bus and found.event.device != found.bus:
+            story.names[found.bus] = found.event.device
     for line in lines:
         story.hear(line)
     story.end_trace()
@@ -41,8 +41,9 @@ def parse_file(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
 
 @dataclass(slots=True)
 class _Story:
-    version: str
-    names: dict[str, str]  # a device's name by its bus address
+    rows: KernelTable
+    version: str  # of the ENA driver
+    names: dict[str, str] = field(default_factory=dict)  # a device's name by its bus address
     events: list[KernelEvent] = field(default_factory=list)
     resetting: dict[str, KernelEvent] = field(default_factory=dict)  # by device
     complaints: dict[str, list[KernelEvent]] = field(default_factory=dict)  # since the last reset, by device
@@ -50,38 +51,47 @@ class _Story:
     trace: list[tuple[str, KernelLine]] = field(default_factory=list)
 
     def hear(self, line: KernelLine) -> None:
-        if function := frame(line):
+        found = self.rows.find(line, self.version)
+        if found is not None and found.row.kind == "frame":
             if self.trace and _apart(self.trace[-1][1].since_boot, line.since_boot) > _TRACE_LASTS:
                 self.end_trace()
-            self.trace.append((function, line))
+            self.trace.append((found.groups["function"] or "", line))
             return
-        if version := VERSION.search(line.says):
-            self.version = version["version"].rstrip("g")
-        if ena := ena_event(line, self.version):
-            self.end_trace()
-            self._nic(replace(ena[0], device=self.names.get(ena[0].device, ena[0].device)))
-        elif event := kernel_event(line):
-            self.end_trace()
-            if event.kind is Kind.COMPLAINT and is_habit(line.says):
-                return
-            self.events.append(event)
-            if event.kind in _TRACED:
-                self.head = event
-            elif event.kind is Kind.NETDEV_WATCHDOG:
-                self.complaints.setdefault(event.device, []).append(event)
-        elif (core := stalled_core(line)) is not None:
-            if self.events and self.events[-1].kind is Kind.RCU_STALL and self.events[-1].core is None:
-                self.events[-1] = self.head = replace(self.events[-1], core=core)
-        elif headed := on_core(line):
-            self.end_trace()
-            self._head(line, *headed)
+        if version := self.rows.ena_version(line):
+            self.version = version
+            found = self.rows.find(line, version)
+        if found is not None:
+            self._tell(line, found)
 
-    def _head(self, line: KernelLine, core: int, process: str) -> None:
+    def _tell(self, line: KernelLine, found: Found) -> None:
+        event = found.event
+        match found.row.kind:
+            case "stalled-core":
+                if self.events and self.events[-1].kind == "rcu-stall" and self.events[-1].core is None:
+                    self.events[-1] = self.head = replace(self.events[-1], core=event.core)
+                return
+            case "head":
+                self.end_trace()
+                self._head(line, event.core, event.process.strip())
+                return
+        self.end_trace()
+        if found.row.is_ena:
+            self._nic(replace(event, device=self.names.get(event.device, event.device)))
+            return
+        if event.kind == "complaint" and self.rows.is_habit(line.says):
+            return
+        self.events.append(event)
+        if event.kind in _TRACED:
+            self.head = event
+        elif event.kind == "netdev-watchdog":
+            self.complaints.setdefault(event.device, []).append(event)
+
+    def _head(self, line: KernelLine, core: int | None, process: str) -> None:
         last = self.events[-1] if self.events else None
         same = last is not None and last is self.head and _apart(last.since_boot, line.since_boot) <= _TRACE_LASTS
         if last is not None and same and last.core in (None, core) and not last.process:
             self.events[-1] = replace(last, core=core, process=process)
-        self.head = KernelEvent(Kind.STACK_MEMCG_WALK, line.raw, line.since_boot, core=core, process=process)
+        self.head = KernelEvent("stack-memcg-walk", line.raw, line.since_boot, core=core, process=process)
 
     def end_trace(self) -> None:
         """Decide what the trace that has just ended means."""
@@ -95,7 +105,7 @@ class _Story:
         near = self.head is not None and _apart(self.head.since_boot, line.since_boot) <= _TRACE_LASTS
         self.events.append(
             KernelEvent(
-                Kind.STACK_MEMCG_WALK,
+                "stack-memcg-walk",
                 line.raw,
                 line.since_boot,
                 core=self.head.core if self.head and near else None,
@@ -116,15 +126,15 @@ class _Story:
             event = replace(event, reason=_reason(self.complaints.pop(device, ()), event.since_boot))
         else:
             self.events.remove(begun)
-            failed = begun.kind is Kind.NIC_RESET_FAILED
+            failed = begun.kind == "nic-reset-failed"
             # Old drivers print "successfully" after a failure too: the failure counts.
             event = begun if failed else replace(event, reason=begun.reason)
         self.events.append(event)
-        if "Device reset completed" not in event.text and (begun is None or begun.kind is Kind.NIC_RESET):
+        if "Device reset completed" not in event.text and (begun is None or begun.kind == "nic-reset"):
             self.resetting[device] = event
 
 
-def _reason(complaints: Iterable[KernelEvent], at: timedelta | None) -> Kind | None:
+def _reason(complaints: Iterable[KernelEvent], at: timedelta | None) -> str | None:
     near = {event.kind for event in complaints if _apart(event.since_boot, at) <= _RESET_FOLLOWS_WITHIN}
     return next((kind for kind in _REASONS if kind in near), None)
 

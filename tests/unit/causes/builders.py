@@ -27,7 +27,7 @@ from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Mount, Room
 from bot.probes.formats.container_lists import Container
 from bot.probes.formats.core_second import CoreSecond
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.gpu import GpuReading
 from bot.probes.host import HostReading
 from bot.probes.interrupts import InterruptLine, InterruptsReading
@@ -248,16 +248,14 @@ def agents(*known: Agent) -> AgentsReading:
     return AgentsReading(known, "kubernetes")
 
 
-def event(
-    kind: KernelEventKind, text: str = "", ago: timedelta | None = timedelta(minutes=3), **more: Any
-) -> KernelEvent:
+def event(kind: str, text: str = "", ago: timedelta | None = timedelta(minutes=3), **more: Any) -> KernelEvent:
     """A line of the kernel log; `ago` None: the log gives it no time."""
     since_boot = None if ago is None else timedelta(days=more.pop("days", DAYS)) - ago
-    return KernelEvent(kind, text or f"kernel: {kind.value}", since_boot, **more)
+    return KernelEvent(kind, text or f"kernel: {kind}", since_boot, **more)
 
 
 def log(*events: KernelEvent) -> KernelLogReading:
-    return KernelLogReading("journal", 1200, events, tuple(dict.fromkeys(one.kind.value for one in events)))
+    return KernelLogReading("journal", 1200, events, tuple(dict.fromkeys(one.kind for one in events)))
 
 
 def starved(ago: timedelta | None = timedelta(minutes=3), queue: int | None = 5) -> tuple[KernelEvent, ...]:
@@ -265,9 +263,9 @@ def starved(ago: timedelta | None = timedelta(minutes=3), queue: int | None = 5)
     stall = "ena 0000:20:03.0 eth0: TX q 5 is paused for too long. napi scheduled: 1"
     told = {"device": "eth0", "queue": queue}
     return (
-        event(KernelEventKind.NIC_STALLED, stall, ago, napi_scheduled=True, **told),
-        event(KernelEventKind.NIC_STARVED, "napi handler hasn't been called but is scheduled", ago, **told),
-        event(KernelEventKind.NIC_RESET, "Device reset completed successfully", ago, device="eth0"),
+        event("nic-stalled", stall, ago, napi_scheduled=True, **told),
+        event("nic-starved", "napi handler hasn't been called but is scheduled", ago, **told),
+        event("nic-reset", "Device reset completed successfully", ago, device="eth0"),
     )
 
 

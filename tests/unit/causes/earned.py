@@ -12,7 +12,6 @@ from bot.domain.probe import Snapshot, Unread
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.containers import ContainersReading
 from bot.probes.cpu import CpuReading
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.gpu import GpuReading
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
@@ -21,7 +20,7 @@ from bot.probes.processes import ProcessesReading
 from bot.probes.reclaim import ReclaimReading
 
 _WALK = 0.7 / 10_000  # seconds of a read for each cgroup, before 5.8 (dd8657b6c1cb)
-_STALLS = (Kind.SOFT_LOCKUP, Kind.HARD_LOCKUP, Kind.RCU_STALL)
+_STALLS = ("soft-lockup", "hard-lockup", "rcu-stall")
 
 
 def why_unearned(cause: str | None, snapshot: Snapshot) -> str:
@@ -38,7 +37,7 @@ def why_unearned(cause: str | None, snapshot: Snapshot) -> str:
     return f"no reboot cures {cause}"
 
 
-def _ages(snapshot: Snapshot, *kinds: Kind) -> list[timedelta]:
+def _ages(snapshot: Snapshot, *kinds: str) -> list[timedelta]:
     log, host = snapshot.get(KernelLogReading), snapshot.get(HostReading)
     if isinstance(log, Unread) or isinstance(host, Unread):
         return []
@@ -55,7 +54,7 @@ def _held(snapshot: Snapshot) -> set[int]:
 
 def _walks(snapshot: Snapshot, many: int) -> bool:
     """True where so many can hold a core, and a walk over them was caught within the hour."""
-    caught = _ages(snapshot, Kind.STACK_MEMCG_WALK)
+    caught = _ages(snapshot, "stack-memcg-walk")
     return many * _WALK >= 1 and any(age <= timedelta(hours=1) for age in caught)
 
 
@@ -72,7 +71,7 @@ def _leak(snapshot: Snapshot) -> str:
         burns = not isinstance(processes, Unread) and any(each.sys_seconds > 0 for each in processes.busiest)
         if _held(snapshot) and burns:
             return ""
-        starved = _ages(snapshot, Kind.NIC_STARVED, Kind.NIC_STALLED, Kind.NETDEV_WATCHDOG, Kind.NIC_RESET)
+        starved = _ages(snapshot, "nic-starved", "nic-stalled", "netdev-watchdog", "nic-reset")
         if any(age <= timedelta(hours=1) for age in starved) or len(starved) >= 3:
             return ""
         if not isinstance(nic, Unread) and any(card.rise("suspected_poll_starvation") for card in nic.nics):
@@ -86,7 +85,7 @@ def _leak(snapshot: Snapshot) -> str:
         left = reclaim.mem_available_kib
         if theirs > 0.1 * reclaim.mem_total_kib or (left is not None and theirs > left):
             return ""
-    refused = any(age <= timedelta(hours=1) for age in _ages(snapshot, Kind.CGROUP_EXHAUSTED))
+    refused = any(age <= timedelta(hours=1) for age in _ages(snapshot, "cgroup-exhausted"))
     if refused and host.kernel_version < (4, 8) and alive + dying >= 60_000:
         return ""
     return f"{dying} dying cgroups do no harm of now here"
@@ -112,7 +111,7 @@ def _live(snapshot: Snapshot) -> str:
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
     if alive <= 8 * sum(container.running for container in containers.containers):
         return "they are those of containers that run"
-    refused = any(age <= timedelta(hours=1) for age in _ages(snapshot, Kind.CGROUP_EXHAUSTED))
+    refused = any(age <= timedelta(hours=1) for age in _ages(snapshot, "cgroup-exhausted"))
     if _walks(snapshot, alive) or (refused and alive >= 60_000):
         return ""
     return f"{alive} live cgroups do no harm of now"
@@ -122,7 +121,7 @@ def _gpu(snapshot: Snapshot) -> str:
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
     if isinstance(gpus, Unread):
         return "the GPUs were not read"
-    told = [] if isinstance(log, Unread) else [event.text for event in log.of(Kind.GPU_ERROR)]
+    told = [] if isinstance(log, Unread) else [event.text for event in log.of("gpu-error")]
     silent = any(gpu.answers is False for gpu in gpus.gpus) and any("Xid" in text for text in told)
     asked = any("Reboot" in gpu.recovery for gpu in gpus.gpus) or any("Node Reboot Required" in text for text in told)
     return "" if silent or asked else "every GPU answers, and none asks for a reboot"

@@ -15,7 +15,7 @@ from bot.probes.ebs import EbsReading, Volume
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Mount, Room
 from bot.probes.formats.bonds import Bond, Port
-from bot.probes.formats.kernel_line import KernelEventKind
+from bot.probes.formats.kernel_table import own_table
 from bot.probes.gpu import Gpu, GpuReading
 from bot.probes.interrupts import HotCore
 from bot.probes.kernel_limits import KernelLimitsReading, Limit, TcpMemory
@@ -89,7 +89,7 @@ GPU_LINES = [
 def logs() -> st.SearchStrategy[Any]:
     event = st.builds(
         b.event,
-        st.sampled_from(list(KernelEventKind)),
+        st.sampled_from(sorted(own_table().kinds)),
         ago=ages,
         queue=st.none() | st.just(5),
         core=st.none() | st.just(39),
@@ -98,7 +98,7 @@ def logs() -> st.SearchStrategy[Any]:
     )
     told = st.builds(
         b.event,
-        st.just(KernelEventKind.GPU_ERROR),
+        st.just("gpu-error"),
         st.sampled_from(GPU_LINES),
         ages,
         device=st.just("0000:3b:00"),
@@ -309,14 +309,14 @@ LEAKING = st.fixed_dictionaries(
 _SECONDS = st.integers(5, 4_000).map(lambda seconds: timedelta(seconds=seconds))
 
 
-def _lines(*kinds: KernelEventKind, newest: st.SearchStrategy[Any] = _SECONDS, most: int = 4) -> st.SearchStrategy[Any]:
+def _lines(*kinds: str, newest: st.SearchStrategy[Any] = _SECONDS, most: int = 4) -> st.SearchStrategy[Any]:
     text = st.sampled_from(["", "cgroup: mkdir failed: no space left on device"])
     line = st.builds(b.event, st.sampled_from(kinds), text, st.none() | newest, core=st.sampled_from([None, 3, 39]))
     return st.lists(line, max_size=most)
 
 
-_STALLS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
-_WALK, _REFUSED = KernelEventKind.STACK_MEMCG_WALK, KernelEventKind.CGROUP_EXHAUSTED
+_STALLS = ("soft-lockup", "hard-lockup", "rcu-stall")
+_WALK, _REFUSED = "stack-memcg-walk", "cgroup-exhausted"
 _starved = st.sampled_from([(), b.starved(), b.starved(timedelta(hours=5)), b.starved(None)])
 _held = st.just(b.held()) | st.just(b.held(core=3)) | cores() | st.just(b.unread("cpu"))
 _kernels = st.builds(b.host, st.sampled_from(["4.4.0-210", "5.4.0-1084-aws", "6.1.0-18"]), st.just(b.DAYS))

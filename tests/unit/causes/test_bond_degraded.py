@@ -7,7 +7,7 @@ import pytest
 
 from bot.domain.verdict import Confidence, Status
 from bot.probes.formats.bonds import Bond, Port
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.nic import NicReading
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
@@ -21,11 +21,11 @@ def bonded(*ports: Port, kind: str = "bond") -> NicReading:
     return replace(b.nic(), bonds=(Bond("bond0", kind, "fault-tolerance (active-backup)", ports),))
 
 
-def told(kind: KernelEventKind, ago: timedelta, port: str = "eth1") -> KernelEvent:
+def told(kind: str, ago: timedelta, port: str = "eth1") -> KernelEvent:
     return b.event(kind, f"bond0: (slave {port}): link status definitely", ago, device=port)
 
 
-DOWN, BACK = KernelEventKind.LINK_LOST, KernelEventKind.LINK_BACK
+DOWN, BACK = "link-lost", "link-back"
 
 
 @pytest.mark.parametrize(

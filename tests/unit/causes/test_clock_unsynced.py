@@ -6,12 +6,11 @@ import pytest
 
 from bot.domain.verdict import Confidence, Status
 from bot.probes.clock import ClockReading
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
 
 CLOCK = "clock-unsynced"
-UNSTABLE = b.log(b.event(Kind.CLOCKSOURCE, "clocksource: Marking clocksource 'tsc' as unstable"))
+UNSTABLE = b.log(b.event("clocksource", "clocksource: Marking clocksource 'tsc' as unstable"))
 
 
 def test_keeper_that_is_not_synchronised_is_degraded_once_the_node_is_up() -> None:

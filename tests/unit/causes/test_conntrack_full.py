@@ -6,7 +6,6 @@ import pytest
 
 from bot.domain.verdict import Confidence, Status
 from bot.probes.conntrack import ConntrackReading
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
 
@@ -32,18 +31,18 @@ def test_full_table_is_critical_where_nobody_can_read_whether_it_drops(count: in
 def test_conntrack_lines_of_the_last_hour_confirm_it() -> None:
     room = ConntrackReading(True, 100, 262_144)
     line = "nf_conntrack: nf_conntrack: table full, dropping packet"
-    finding = found(CONNTRACK, room, b.log(b.event(Kind.CONNTRACK_FULL, line)))
+    finding = found(CONNTRACK, room, b.log(b.event("conntrack-full", line)))
     assert (finding.status, finding.evidence[0].source) == (Status.DEGRADED, (line,)), "it has room again"
     full = ConntrackReading(True, 240_000, 262_144)
     for table in (full, b.unread("conntrack")):
-        assert found(CONNTRACK, table, b.log(b.event(Kind.CONNTRACK_FULL, line))).status is Status.CRITICAL
-    ruled_out(CONNTRACK, room, b.log(b.event(Kind.CONNTRACK_FULL, line, timedelta(hours=2))))
+        assert found(CONNTRACK, table, b.log(b.event("conntrack-full", line))).status is Status.CRITICAL
+    ruled_out(CONNTRACK, room, b.log(b.event("conntrack-full", line, timedelta(hours=2))))
 
 
 def test_table_that_dropped_and_has_room_again_is_only_told() -> None:
     room, near = ConntrackReading(True, 100, 262_144), ConntrackReading(True, 240_000, 262_144)
     line = "nf_conntrack: nf_conntrack: table full, dropping packet"
-    before = b.log(b.event(Kind.CONNTRACK_FULL, line, timedelta(minutes=40)))
+    before = b.log(b.event("conntrack-full", line, timedelta(minutes=40)))
     assert ruled_out(CONNTRACK, room, before).because.endswith("it was full and dropped packets 40 minutes ago")
     assert found(CONNTRACK, near, before).status is Status.CRITICAL
     assert found(CONNTRACK, b.unread("conntrack"), before).status is Status.CRITICAL
@@ -57,8 +56,8 @@ def test_conntrack_that_was_not_read_is_open_and_one_that_is_absent_is_ruled_out
 def test_full_table_of_another_network_namespace_is_not_the_hosts() -> None:
     room = ConntrackReading(True, 900, 262_144)
     line = "nf_conntrack: nf_conntrack: table full in netns 4026532123, dropping packet"
-    full = b.event(Kind.CONNTRACK_FULL_ELSEWHERE, line, device="4026532123")
+    full = b.event("conntrack-full-elsewhere", line, device="4026532123")
     finding = found(CONNTRACK, room, b.log(full))
     assert (finding.status, "4026532123" in finding.summary) == (Status.DEGRADED, True)
-    old = b.event(Kind.CONNTRACK_FULL_ELSEWHERE, line, timedelta(hours=2))
+    old = b.event("conntrack-full-elsewhere", line, timedelta(hours=2))
     ruled_out(CONNTRACK, room, b.log(old))

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.verdict import Confidence, Status
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.gpu import Gpu, GpuReading
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, steps, undecided
@@ -44,10 +43,10 @@ def test_lines_that_lose_their_time_never_earn_a_reboot(readings: dict[str, Any]
 
 
 def test_fault_of_an_unknown_time_is_not_one_of_now() -> None:
-    told = b.event(Kind.GPU_ERROR, XID.format(48), None, device="0000:3b:00")
+    told = b.event("gpu-error", XID.format(48), None, device="0000:3b:00")
     finding = found(GPU, gpus(None), b.log(told))
     assert (finding.status, finding.confidence, finding.remedy) == (Status.DEGRADED, Confidence.LIKELY, ())
-    now = found(GPU, gpus(None), b.log(replace(told, since_boot=b.event(Kind.GPU_ERROR, "").since_boot)))
+    now = found(GPU, gpus(None), b.log(replace(told, since_boot=b.event("gpu-error", "").since_boot)))
     assert (now.status, steps(now)) == (Status.CRITICAL, [("cordon", "")])
 
 
@@ -55,7 +54,7 @@ def test_fault_of_an_unknown_time_is_not_one_of_now() -> None:
 def test_disk_error_of_an_unknown_time_beside_a_task_that_waits_is_no_stall_of_now(
     ago: timedelta | None, status: Status
 ) -> None:
-    error = b.event(Kind.DISK_ERROR, "blk_update_request: I/O error, dev nvme0n1, sector 8", ago, device="nvme0n1")
+    error = b.event("disk-error", "blk_update_request: I/O error, dev nvme0n1, sector 8", ago, device="nvme0n1")
     assert found(STALL, b.log(error), b.processes(waiting=["python"])).status is status
 
 
@@ -89,7 +88,7 @@ def test_live_cgroups_whose_containers_were_not_listed_are_open() -> None:
 
 
 def test_live_cgroups_earn_no_reboot_where_only_some_containers_were_listed() -> None:
-    walk = b.log(b.event(Kind.STACK_MEMCG_WALK))
+    walk = b.log(b.event("stack-memcg-walk"))
     assert steps(found(LIVE, b.cgroups(17, alive=15_000), walk)) == [("reboot", "")]
     some = replace(b.containers(), count_is_at_least=True)
     assert found(LIVE, b.cgroups(17, alive=15_000), walk, some).remedy == ()
@@ -125,11 +124,11 @@ def test_unit_that_the_node_needs_under_another_name_is_not_disabled() -> None:
 
 
 def test_silent_gpu_with_an_applications_own_error_earns_no_reboot() -> None:
-    own = b.log(b.event(Kind.GPU_ERROR, XID.format(31), device="0000:3b:00"))
+    own = b.log(b.event("gpu-error", XID.format(31), device="0000:3b:00"))
     assert steps(found(GPU, gpus(False), own)) == [("cordon", "")], "it may have been taken out"
-    fell = b.log(b.event(Kind.GPU_ERROR, XID.format(79), device="0000:3b:00"))
+    fell = b.log(b.event("gpu-error", XID.format(79), device="0000:3b:00"))
     assert steps(found(GPU, gpus(False), fell)) == [("cordon", "")], "a power cycle is no reboot"
-    link = b.log(b.event(Kind.GPU_ERROR, XID.format(74), device="0000:3b:00"))
+    link = b.log(b.event("gpu-error", XID.format(74), device="0000:3b:00"))
     assert steps(found(GPU, gpus(False), link)) == [("reboot", "")]
 
 

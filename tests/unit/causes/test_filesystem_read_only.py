@@ -7,8 +7,8 @@ import pytest
 from bot.domain.action import Step
 from bot.domain.verdict import Confidence, Status
 from bot.probes.filesystems import FilesystemsReading, Mount
-from bot.probes.formats.kernel_events import kernel_event
 from bot.probes.formats.kernel_line import KernelEvent, KernelLine
+from bot.probes.formats.kernel_table import own_table
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
 
@@ -28,7 +28,7 @@ def data(*options: str, meant: str = "", device: str = "nvme1n1", kind: str = "e
 
 def said(text: str, ago: timedelta = timedelta(minutes=2)) -> KernelEvent:
     at = timedelta(days=b.DAYS) - ago
-    event = kernel_event(KernelLine(text, f"[1.0] {text}", at))
+    event = own_table().event(KernelLine(text, f"[1.0] {text}", at))
     assert event is not None, text
     return event
 

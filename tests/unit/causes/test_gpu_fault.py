@@ -8,7 +8,6 @@ from bot.domain.action import Step
 from bot.domain.verdict import Confidence, Status
 from bot.probes.formats.gpu_events import XidKind, bus_id, xid
 from bot.probes.formats.kernel_line import KernelEvent
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.gpu import Gpu, GpuReading
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
@@ -27,7 +26,7 @@ def card(bus: str = BUS, answers: bool | None = True, **more: object) -> Gpu:
 
 
 def line(says: str, ago: timedelta = MINUTE) -> KernelEvent:
-    return b.event(Kind.GPU_ERROR, says, ago)
+    return b.event("gpu-error", says, ago)
 
 
 def an_xid(

@@ -6,7 +6,6 @@ import pytest
 
 from bot.domain.probe import Unread
 from bot.domain.verdict import Confidence, Finding, Status
-from bot.probes.formats.kernel_line import KernelEventKind
 from bot.probes.reclaim import ReclaimReading
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, steps
@@ -18,7 +17,7 @@ CURED = [("disable_unit", "ecs.service"), ("reboot", "")]
 DISABLED = CURED[:1]
 NEW = b.host("6.1.0-18-cloud-amd64")
 WALKED = (b.held(), b.processes(b.process()))
-STACK = b.event(KernelEventKind.STACK_MEMCG_WALK, " mem_cgroup_nr_lru_pages+0x31/0x60")
+STACK = b.event("stack-memcg-walk", " mem_cgroup_nr_lru_pages+0x31/0x60")
 
 
 def leak(*readings: object, **changed: float) -> Finding:
@@ -92,7 +91,7 @@ def test_stack_in_the_walk_confirms_harm_on_every_kernel(host: object) -> None:
 
 
 def test_stack_of_days_ago_confirms_nothing() -> None:
-    old = b.event(KernelEventKind.STACK_MEMCG_WALK, ago=timedelta(days=3))
+    old = b.event("stack-memcg-walk", ago=timedelta(days=3))
     assert leak(NEW, b.log(old)).status is Status.DEGRADED
 
 
@@ -108,7 +107,7 @@ def test_starvation_resets_confirm_harm_and_the_place_is_told() -> None:
     said = next(one for one in finding.evidence if one.finding == "nic-starved")
     assert "core 39, held in the kernel, serves this queue (eth0-Tx-Rx-5)" in said.says
     assert "45: eth0-Tx-Rx-5" in said.source
-    by_core = b.event(KernelEventKind.NIC_STARVED, "usecs since napi 6596000. napi CPU: 39", core=39)
+    by_core = b.event("nic-starved", "usecs since napi 6596000. napi CPU: 39", core=39)
     named = leak(*WALKED, b.log(by_core), b.interrupts({2: {39: 4}}))
     assert "serves this queue (eth0-Tx-Rx-2)" in "".join(one.says for one in named.evidence)
     elsewhere = leak(*WALKED, b.log(*b.starved(queue=5)), b.interrupts({5: {7: 4}}))
@@ -174,9 +173,9 @@ def test_kernels_before_5_3_gather_dying_cgroups_without_a_leak(dying: int, days
 
 
 def test_reset_whose_reason_was_starvation_is_enough() -> None:
-    reset = b.event(KernelEventKind.NIC_RESET, reason=KernelEventKind.NIC_STARVED)
+    reset = b.event("nic-reset", reason="nic-starved")
     assert leak(b.log(reset)).confidence is Confidence.CONFIRMED
-    other = b.event(KernelEventKind.NIC_RESET, reason=KernelEventKind.NIC_KEEPALIVE)
+    other = b.event("nic-reset", reason="nic-keepalive")
     assert leak(b.log(other)).status is Status.DEGRADED
 
 
@@ -192,9 +191,9 @@ def test_counter_of_starvation_tells_when_it_rises_or_when_no_log_does() -> None
 
 
 def test_lockup_in_another_program_leaves_the_resets_likely() -> None:
-    other = b.event(KernelEventKind.SOFT_LOCKUP, process="python3:4711", core=39)
+    other = b.event("soft-lockup", process="python3:4711", core=39)
     assert leak(b.log(other, *b.starved())).confidence is Confidence.LIKELY
-    walker = b.event(KernelEventKind.SOFT_LOCKUP, process="kubelet:1723", core=39)
+    walker = b.event("soft-lockup", process="kubelet:1723", core=39)
     assert leak(b.log(walker, *b.starved())).confidence is Confidence.CONFIRMED
 
 
@@ -247,7 +246,7 @@ def test_memory_that_dying_cgroups_cannot_have_taken_is_not_laid_to_them() -> No
 
 
 OLD = b.host("4.4.0-210-generic")
-REFUSED = b.event(KernelEventKind.CGROUP_EXHAUSTED, "cgroup: mkdir failed: no space left on device")
+REFUSED = b.event("cgroup-exhausted", "cgroup: mkdir failed: no space left on device")
 
 
 def test_ids_are_spent_by_dying_cgroups_only_on_old_kernels_and_where_one_was_refused_lately() -> None:
@@ -256,10 +255,10 @@ def test_ids_are_spent_by_dying_cgroups_only_on_old_kernels_and_where_one_was_re
     assert (spent.status, spent.confidence, steps(spent)) == (Status.CRITICAL, Confidence.LIKELY, CURED)
     assert "68,680 of 65,535 are in use" in "".join(one.says for one in spent.evidence)
     assert steps(leak(OLD)) == DISABLED, "a count near the limit is no harm"
-    late = b.event(KernelEventKind.CGROUP_EXHAUSTED, REFUSED.text, timedelta(hours=3))
-    for log in (b.log(late), b.log(b.event(KernelEventKind.CGROUP_EXHAUSTED, REFUSED.text, None))):
+    late = b.event("cgroup-exhausted", REFUSED.text, timedelta(hours=3))
+    for log in (b.log(late), b.log(b.event("cgroup-exhausted", REFUSED.text, None))):
         assert steps(leak(OLD, log)) == DISABLED
-    forks = b.event(KernelEventKind.CGROUP_EXHAUSTED, "cgroup: fork rejected by pids controller in /kubepods/x")
+    forks = b.event("cgroup-exhausted", "cgroup: fork rejected by pids controller in /kubepods/x")
     assert steps(leak(OLD, b.log(forks))) == DISABLED
 
 
@@ -272,12 +271,12 @@ def test_refused_cgroup_is_not_laid_to_dying_ones_that_gave_their_ids_back() -> 
 
 
 def test_harm_of_an_unknown_time_earns_no_reboot_and_a_trace_over_few_is_none() -> None:
-    for untimed in (b.event(KernelEventKind.STACK_MEMCG_WALK, STACK.text, None), *b.starved(None)):
+    for untimed in (b.event("stack-memcg-walk", STACK.text, None), *b.starved(None)):
         finding = leak(b.log(untimed))
         if finding.status is Status.CRITICAL:
             assert steps(finding) == DISABLED
             assert "that the harm goes on, and by them alone, was not seen" in finding.summary
-    untimed = b.event(KernelEventKind.STACK_MEMCG_WALK, STACK.text, None)
+    untimed = b.event("stack-memcg-walk", STACK.text, None)
     assert steps(leak(NEW, *WALKED, b.log(untimed))) == DISABLED, "where the walk is cheap it may be of any day"
     assert leak(b.log(*b.starved(None))).status is Status.CRITICAL
     assert steps(leak(b.log(*b.starved(None)), *WALKED)) == CURED, "a core is held now"
@@ -351,6 +350,6 @@ def test_starved_poll_is_told_with_its_device_its_number_and_its_age() -> None:
     assert said == (
         "eth0: the driver's poll was scheduled but did not run (2 lines, 1 reset besides, the last 3 minutes ago)"
     )
-    bare = b.log(b.event(KernelEventKind.NIC_STARVED, ago=None))
+    bare = b.log(b.event("nic-starved", ago=None))
     said = next(one.says for one in leak(bare).evidence if one.finding == "nic-starved")
     assert said == "the driver's poll was scheduled but did not run (1 line, the last at an unknown time)"

@@ -7,7 +7,6 @@ import pytest
 
 from bot.domain.verdict import Confidence, Status
 from bot.probes.formats.kernel_line import KernelEvent
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
 
@@ -19,7 +18,7 @@ STUCK = b.storage(b.disk(), b.disk(0, 12, "nvme1n1"))
 
 def test_ten_hung_tasks_after_which_the_kernel_is_silent_are_over_or_open_and_never_of_now() -> None:
     line = "INFO: task python:4711 blocked for more than 120 seconds."
-    ten = b.log(*[b.event(Kind.HUNG_TASK, line, timedelta(hours=3))] * 10)
+    ten = b.log(*[b.event("hung-task", line, timedelta(hours=3))] * 10)
     left_open = undecided(STALL, ten)
     assert (left_open.worst, left_open.suspected) == (Status.DEGRADED, False)
     assert "logged 3 hours ago" in left_open.because
@@ -30,33 +29,33 @@ def test_ten_hung_tasks_after_which_the_kernel_is_silent_are_over_or_open_and_ne
     undecided(STALL, ten, b.memory(pressure={"io some": 1.0}), b.unread("cpu"))
     finding = found(STALL, ten, b.processes(waiting=WAITING[:1]))
     assert (finding.status, finding.confidence, finding.remedy) == (Status.DEGRADED, Confidence.CONFIRMED, ())
-    ruled_out(STALL, b.log(*[b.event(Kind.HUNG_TASK, line, timedelta(hours=30))] * 10))
-    now = found(STALL, b.log(b.event(Kind.HUNG_TASK, line)), b.processes(waiting=WAITING[:1]))
+    ruled_out(STALL, b.log(*[b.event("hung-task", line, timedelta(hours=30))] * 10))
+    now = found(STALL, b.log(b.event("hung-task", line)), b.processes(waiting=WAITING[:1]))
     assert now.status is Status.CRITICAL
 
 
 def test_stall_has_ended_when_the_kernel_could_tell_of_it_again_and_did_not() -> None:
     line = "INFO: task python:4711 blocked for more than 120 seconds."
-    nine = [b.event(Kind.HUNG_TASK, line, timedelta(minutes=20))] * 9
+    nine = [b.event("hung-task", line, timedelta(minutes=20))] * 9
     assert ruled_out(STALL, b.log(*nine)).because.startswith(
         "the last hung task was logged 20 minutes ago, and not again"
     )
     waits = b.processes(waiting=WAITING[:1])
     assert found(STALL, b.log(*nine), waits).status is Status.DEGRADED, "somebody still waits"
-    fresh = b.event(Kind.HUNG_TASK, line, timedelta(minutes=2))
+    fresh = b.event("hung-task", line, timedelta(minutes=2))
     assert found(STALL, b.log(*nine, fresh)).status is Status.DEGRADED
     assert found(STALL, b.log(*nine), b.unread("processes")).status is Status.DEGRADED
-    assert found(STALL, b.log(b.event(Kind.HUNG_TASK, line, None))).status is Status.DEGRADED, "it may be of now"
+    assert found(STALL, b.log(b.event("hung-task", line, None))).status is Status.DEGRADED, "it may be of now"
     more = replace(b.log(*nine), left_out=1)
     assert undecided(STALL, more).worst is Status.DEGRADED, "lines were left out, so that ten may have been told"
 
 
 def test_errors_of_a_volume_that_was_taken_away_are_over_and_those_of_a_disk_that_died_are_not() -> None:
-    volume = b.event(Kind.DISK_ERROR, "EXT4-fs error (device dm-3): ext4_journal_check_start", device="dm-3")
+    volume = b.event("disk-error", "EXT4-fs error (device dm-3): ext4_journal_check_start", device="dm-3")
     ruled_out(STALL, b.log(volume), b.storage(b.disk()))
     found(STALL, b.log(volume), b.storage(b.disk(), b.disk(name="dm-3")))
     found(STALL, b.log(volume), b.unread("storage"))
-    gone = b.event(Kind.DISK_ERROR, "nvme nvme1: Removing after probe failure status: -19", device="nvme1")
+    gone = b.event("disk-error", "nvme nvme1: Removing after probe failure status: -19", device="nvme1")
     found(STALL, b.log(gone), b.storage(b.disk()))
 
 
@@ -72,7 +71,7 @@ def test_crowd_that_waits_under_pressure_confirms_a_stall() -> None:
 
 
 def test_disk_errors_are_likely_until_something_waits() -> None:
-    error = b.log(b.event(Kind.DISK_ERROR, "nvme nvme1: I/O 5 QID 1 timeout, aborting"))
+    error = b.log(b.event("disk-error", "nvme nvme1: I/O 5 QID 1 timeout, aborting"))
     assert found(STALL, error).confidence is Confidence.LIKELY
     assert found(STALL, error, b.processes(waiting=WAITING[:1])).confidence is Confidence.CONFIRMED
 
@@ -83,7 +82,7 @@ def test_stall_is_not_ruled_out_by_what_was_not_read(probe: str) -> None:
 
 
 def test_stall_is_critical_only_while_it_is_fresh_and_something_waits() -> None:
-    fresh, old = b.event(Kind.HUNG_TASK), b.event(Kind.HUNG_TASK, ago=timedelta(hours=3))
+    fresh, old = b.event("hung-task"), b.event("hung-task", ago=timedelta(hours=3))
     pressed = b.memory(pressure={"io full": 60.0})
     assert found(STALL, b.log(fresh)).status is Status.DEGRADED
     assert found(STALL, b.log(fresh), pressed).status is Status.CRITICAL
@@ -171,7 +170,7 @@ def test_disk_that_goes_on_and_takes_seconds_for_a_read_is_degraded() -> None:
 
 
 def nfs(*said: str, ago: timedelta = timedelta(hours=3), server: str = "10.0.3.7") -> list[KernelEvent]:
-    kinds = (Kind.NFS_ANSWERS if words == "OK" else Kind.NFS_SILENT for words in said)
+    kinds = ("nfs-answers" if words == "OK" else "nfs-silent" for words in said)
     return [
         b.event(kind, f"nfs: server {server} {words}", ago - timedelta(seconds=at), device=server)
         for at, (kind, words) in enumerate(zip(kinds, said, strict=True))
@@ -213,7 +212,7 @@ def test_kernels_own_count_of_hung_tasks_goes_on_after_its_ten_lines() -> None:
 
 def test_hung_tasks_beside_few_at_a_lock_of_the_kernel_are_open_and_beside_many_are_told_elsewhere() -> None:
     line = "INFO: task calico-node:4711 blocked for more than 122 seconds."
-    fresh, old = b.log(b.event(Kind.HUNG_TASK, line)), b.log(b.event(Kind.HUNG_TASK, line, timedelta(hours=3)))
+    fresh, old = b.log(b.event("hung-task", line)), b.log(b.event("hung-task", line, timedelta(hours=3)))
     few = b.processes(waiting=WAITING[:2], wchan="rtnl_lock")
     left_open = undecided(STALL, fresh, few)
     assert left_open.suspected, "or the node would be called healthy"

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.verdict import Status
-from bot.probes.formats.kernel_events import kernel_event
 from bot.probes.formats.kernel_line import KernelEvent, KernelLine
+from bot.probes.formats.kernel_table import own_table
 from bot.probes.kernel_limits import KernelLimitsReading, Limit
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
@@ -19,7 +19,7 @@ OF_A_CGROUP = "Memory cgroup out of memory: Killed process 812 (worker) total-vm
 
 
 def said(text: str, ago: timedelta = MINUTE) -> KernelEvent:
-    event = kernel_event(KernelLine(text, f"[1.0] {text}", timedelta(days=b.DAYS) - ago))
+    event = own_table().event(KernelLine(text, f"[1.0] {text}", timedelta(days=b.DAYS) - ago))
     assert event is not None, text
     return event
 

@@ -7,7 +7,6 @@ import pytest
 from bot.domain.verdict import Confidence, Status
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import KernelEvent
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, steps, undecided
 
@@ -16,7 +15,7 @@ LOCKUP = "lockup"
 
 def lockup(minutes: float | None) -> KernelEvent:
     ago = None if minutes is None else timedelta(minutes=minutes)
-    return b.event(Kind.SOFT_LOCKUP, "watchdog: BUG: soft lockup - CPU#7 stuck for 22s!", ago, core=7)
+    return b.event("soft-lockup", "watchdog: BUG: soft lockup - CPU#7 stuck for 22s!", ago, core=7)
 
 
 def test_lockup_that_goes_on_is_critical_and_may_be_ended_by_a_reboot() -> None:
@@ -40,7 +39,7 @@ def test_lockup_that_may_be_over_earns_no_reboot(lines: list[KernelEvent], statu
 
 
 def test_lines_within_one_stall_are_one_episode_and_earn_no_reboot() -> None:
-    stall = [lockup(10.2), lockup(9.8), b.event(Kind.RCU_STALL, ago=timedelta(minutes=9), core=7)]
+    stall = [lockup(10.2), lockup(9.8), b.event("rcu-stall", ago=timedelta(minutes=9), core=7)]
     finding = found(LOCKUP, b.log(*stall))
     assert (finding.status, finding.remedy) == (Status.DEGRADED, ())
     assert "3 lockup lines" in finding.summary
@@ -50,7 +49,7 @@ def test_lines_within_one_stall_are_one_episode_and_earn_no_reboot() -> None:
 def test_many_cores_in_one_instant_are_a_machine_that_was_paused() -> None:
     def at_once(minutes: float, cores: int) -> list[KernelEvent]:
         ago = timedelta(minutes=minutes)
-        return [b.event(Kind.SOFT_LOCKUP, ago=ago + timedelta(seconds=core / 10), core=core) for core in range(cores)]
+        return [b.event("soft-lockup", ago=ago + timedelta(seconds=core / 10), core=core) for core in range(cores)]
 
     finding = found(LOCKUP, b.log(*at_once(5, 6), *at_once(1, 6)))
     assert (finding.status, finding.remedy) == (Status.DEGRADED, ())
@@ -62,7 +61,7 @@ def test_one_stall_whose_core_is_held_now_goes_on() -> None:
     assert steps(found(LOCKUP, b.log(lockup(2)), b.held(core=7))) == [("reboot", "")]
     assert found(LOCKUP, b.log(lockup(40)), b.held(core=7)).remedy == ()
     assert found(LOCKUP, b.log(lockup(2)), b.held(core=3)).remedy == (), "another core, and busy by right"
-    assert found(LOCKUP, b.log(b.event(Kind.RCU_STALL)), b.held(core=7)).remedy == (), "whose core it was is not told"
+    assert found(LOCKUP, b.log(b.event("rcu-stall")), b.held(core=7)).remedy == (), "whose core it was is not told"
 
 
 def test_stalls_that_ceased_earn_no_reboot_though_both_were_within_minutes() -> None:
@@ -73,8 +72,8 @@ def test_stalls_that_ceased_earn_no_reboot_though_both_were_within_minutes() -> 
 def test_all_cores_of_a_small_machine_in_one_instant_are_a_pause_and_rcu_may_complain_after_it() -> None:
     def woke(minutes: float, *late: float) -> list[KernelEvent]:
         ago = timedelta(minutes=minutes)
-        lines = [b.event(Kind.SOFT_LOCKUP, ago=ago - timedelta(milliseconds=core), core=core) for core in (0, 1)]
-        return lines + [b.event(Kind.RCU_STALL, ago=ago - timedelta(seconds=after), core=1) for after in late]
+        lines = [b.event("soft-lockup", ago=ago - timedelta(milliseconds=core), core=core) for core in (0, 1)]
+        return lines + [b.event("rcu-stall", ago=ago - timedelta(seconds=after), core=1) for after in late]
 
     two = b.cpu(cores=2)
     assert found(LOCKUP, b.log(*woke(5), *woke(1)), two).remedy == ()
@@ -105,15 +104,15 @@ def test_lockup_of_days_ago_is_told_and_ruled_out() -> None:
 
 
 def test_lockup_in_the_cgroup_walk_is_the_cgroups_and_earns_no_reboot_alone() -> None:
-    finding = found(LOCKUP, b.log(lockup(5), lockup(1), b.event(Kind.STACK_MEMCG_WALK)))
+    finding = found(LOCKUP, b.log(lockup(5), lockup(1), b.event("stack-memcg-walk")))
     assert finding.remedy == ()
     assert "walk over memory cgroups" in finding.summary
 
 
 def test_lockup_is_told_with_its_core_its_process_and_the_core_held_now() -> None:
-    line = b.event(Kind.SOFT_LOCKUP, "BUG: soft lockup - CPU#7 stuck for 22s! [java:41]", core=7, process="java:41")
+    line = b.event("soft-lockup", "BUG: soft lockup - CPU#7 stuck for 22s! [java:41]", core=7, process="java:41")
     finding = found(LOCKUP, b.log(line), b.held(core=7))
     assert finding.summary == "1 lockup line, the last on core 7 in java:41 3 minutes ago"
     assert [one.finding for one in finding.evidence] == ["lockup", "core-held"]
-    assert found(LOCKUP, b.log(b.event(Kind.RCU_STALL))).summary == "1 lockup line, the last 3 minutes ago"
+    assert found(LOCKUP, b.log(b.event("rcu-stall"))).summary == "1 lockup line, the last 3 minutes ago"
     assert len(found(LOCKUP, b.log(line), b.unread("cpu")).evidence) == 1

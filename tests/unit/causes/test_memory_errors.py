@@ -7,7 +7,6 @@ import pytest
 from bot.domain.errors import CannotRead
 from bot.domain.verdict import Status
 from bot.probes.formats.kernel_line import KernelEvent
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.memory_errors import MemoryController, MemoryErrorsReading, parse
 from tests.readings.recorded import once
 from tests.unit.causes import builders as b
@@ -27,21 +26,21 @@ def record(severity: str, section: str, number: int = 4, ago: timedelta = timede
     """A record of the firmware, as the kernel prints it."""
     mark = f"{{{number}}}" if number else ""
     said = (f"{mark}[Hardware Error]: event severity: {severity}", f"{mark}[Hardware Error]:   section_type: {section}")
-    return [b.event(Kind.HARDWARE_ERROR, text, ago, device=mark) for text in said]
+    return [b.event("hardware-error", text, ago, device=mark) for text in said]
 
 
 @pytest.mark.parametrize("virtualisation", ["none", "amazon"])
 @pytest.mark.parametrize(
     "kind_and_line",
     [
-        (Kind.MEMORY_ERROR, "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0"),
-        (Kind.MEMORY_ERROR, "Memory failure: 0x1c0f3a2: recovery action for dirty LRU page: Recovered"),
-        (Kind.MEMORY_ERROR, "mce: Uncorrected hardware memory error in user-access at 1c0f3a2c00"),
+        ("memory-error", "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0"),
+        ("memory-error", "Memory failure: 0x1c0f3a2: recovery action for dirty LRU page: Recovered"),
+        ("memory-error", "mce: Uncorrected hardware memory error in user-access at 1c0f3a2c00"),
     ],
     ids=["edac", "page", "machine-check"],
 )
 def test_what_the_kernel_tells_of_uncorrected_errors_is_critical(
-    kind_and_line: tuple[Kind, str], virtualisation: str
+    kind_and_line: tuple[str, str], virtualisation: str
 ) -> None:
     finding = found(MEMORY, b.log(b.event(*kind_and_line)), b.host(virtualisation=virtualisation), NOBODY_COUNTS)
     assert finding.status is Status.CRITICAL
@@ -83,8 +82,8 @@ def test_pace_is_not_scaled_beyond_the_time_it_was_counted_in() -> None:
 
 
 def test_line_that_comes_for_corrected_errors_too_says_nothing() -> None:
-    logged = b.event(Kind.HARDWARE_ERROR, "mce: [Hardware Error]: Machine check events logged")
-    corrected = b.event(Kind.HARDWARE_ERROR, "EDAC MC0: 1 CE memory read error on DIMM_A1", device="MC0")
+    logged = b.event("hardware-error", "mce: [Hardware Error]: Machine check events logged")
+    corrected = b.event("hardware-error", "EDAC MC0: 1 CE memory read error on DIMM_A1", device="MC0")
     ruled_out(MEMORY, b.log(logged, corrected))
 
 

@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.verdict import Confidence, Status
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.reclaim import ReclaimReading
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
@@ -47,24 +46,24 @@ def test_reclaim_that_takes_nearly_half_of_all_time_is_critical() -> None:
 def test_kill_for_want_of_memory_counts_for_an_hour_and_a_pods_own_limit_never() -> None:
     whole = "Out of memory: Killed process 4711 (python)"
     short = b.memory(available=15 * b.GIB)
-    assert found(RECLAIM, short, b.log(b.event(Kind.OOM_KILL, whole))).confidence is Confidence.LIKELY
-    ruled_out(RECLAIM, short, b.log(b.event(Kind.OOM_KILL, whole, timedelta(hours=2))))
-    ruled_out(RECLAIM, short, b.log(b.event(Kind.OOM_KILL, "Memory cgroup out of memory: Killed process 4711")))
+    assert found(RECLAIM, short, b.log(b.event("oom-kill", whole))).confidence is Confidence.LIKELY
+    ruled_out(RECLAIM, short, b.log(b.event("oom-kill", whole, timedelta(hours=2))))
+    ruled_out(RECLAIM, short, b.log(b.event("oom-kill", "Memory cgroup out of memory: Killed process 4711")))
 
 
 def test_kill_that_gave_the_memory_back_is_no_reclaim() -> None:
-    alone = ruled_out(RECLAIM, b.log(b.event(Kind.OOM_KILL, "Out of memory: Killed process 4711 (python)")))
+    alone = ruled_out(RECLAIM, b.log(b.event("oom-kill", "Out of memory: Killed process 4711 (python)")))
     assert alone.because.endswith("the kernel killed processes 3 minutes ago (oom-kills)")
 
 
 def test_ring_that_could_not_be_refilled_is_want_of_memory() -> None:
-    assert found(RECLAIM, b.log(b.event(Kind.NIC_REFILL))).confidence is Confidence.LIKELY
-    ruled_out(RECLAIM, b.log(b.event(Kind.NIC_REFILL, ago=timedelta(hours=7))))
+    assert found(RECLAIM, b.log(b.event("nic-refill"))).confidence is Confidence.LIKELY
+    ruled_out(RECLAIM, b.log(b.event("nic-refill", ago=timedelta(hours=7))))
 
 
 def test_unread_memory_is_open() -> None:
     undecided(RECLAIM, b.unread("reclaim"))
-    found(RECLAIM, b.unread("reclaim"), b.log(b.event(Kind.NIC_REFILL)))
+    found(RECLAIM, b.unread("reclaim"), b.log(b.event("nic-refill")))
 
 
 def test_reclaim_is_told_with_what_is_left_and_who_works() -> None:
@@ -82,7 +81,7 @@ def test_reclaim_is_told_with_what_is_left_and_who_works() -> None:
 
 def test_kill_while_memory_is_short_is_critical() -> None:
     short = b.memory(available=15 * b.GIB, rises={"allocstall_normal": 40})
-    kill = b.log(b.event(Kind.OOM_KILL, "Out of memory: Killed process 4711 (python)"))
+    kill = b.log(b.event("oom-kill", "Out of memory: Killed process 4711 (python)"))
     assert found(RECLAIM, short, kill).status is Status.CRITICAL
     assert found(RECLAIM, b.memory(available=15 * b.GIB), kill).status is Status.DEGRADED
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from bot.domain.verdict import Confidence
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
 
@@ -13,7 +13,7 @@ NAME = "page-allocation-failing"
 def failed(count: int, order: int = 0, minutes: float = 5) -> list[KernelEvent]:
     text = f"swapper/3: page allocation failure: order:{order}, mode:0x480020(GFP_ATOMIC)"
     return [
-        b.event(KernelEventKind.NO_PAGES, text, timedelta(minutes=minutes, seconds=10 * n), process="swapper/3")
+        b.event("no-pages", text, timedelta(minutes=minutes, seconds=10 * n), process="swapper/3")
         for n in reversed(range(count))
     ]
 
@@ -22,7 +22,7 @@ def test_single_pages_that_are_refused_again_and_again_lose_packets() -> None:
     finding = found(NAME, b.log(*failed(3)))
     assert finding.summary == "3 allocations of a single page failed, the last 5 minutes ago in swapper/3"
     assert (finding.confidence, finding.remedy) == (Confidence.CONFIRMED, ())
-    ring = b.event(KernelEventKind.NIC_REFILL, "ena 0000:00:05.0 eth0: Trigger refill for ring 3")
+    ring = b.event("nic-refill", "ena 0000:00:05.0 eth0: Trigger refill for ring 3")
     assert [seen.finding for seen in found(NAME, b.log(*failed(3), ring)).evidence] == ["page-refused", "nic-refill"]
 
 

@@ -14,7 +14,6 @@ from bot.domain.cause import Weighing
 from bot.domain.probe import Snapshot
 from bot.domain.protected import is_protected
 from bot.domain.verdict import Confidence, Finding, RuledOut, Status
-from bot.probes.formats.kernel_line import KernelEventKind
 from tests.unit.causes import builders as b
 from tests.unit.causes.made_nodes import LEAKING, PROBES, REPLIES, made
 
@@ -119,7 +118,7 @@ def test_probes_that_a_cause_names_are_all_it_looks_at() -> None:
     """With every other probe unread, each cause says the same."""
     sick = b.node(
         b.cgroups(68_440), b.units(b.between_tries()), b.churning(), b.agents(b.agent()), b.held(),
-        b.processes(b.process()), b.log(*b.starved(), b.event(KernelEventKind.HUNG_TASK)),
+        b.processes(b.process()), b.log(*b.starved(), b.event("hung-task")),
     )  # fmt: skip
     for cause in CAUSES.values():
         others = [b.unread(probe) for probe in PROBES if probe not in cause.probes]
@@ -143,7 +142,7 @@ def test_readings_that_a_cause_asks_for_are_those_it_says_so_that_a_yes_reads_th
     cause = CAUSES[name]
     sick = b.node(
         *(b.cgroups(68_440), b.units(b.between_tries()), b.churning(), b.agents(b.agent()), b.held()),
-        *(b.processes(b.process(), waiting=("tar",)), b.log(*b.starved(), b.event(KernelEventKind.HUNG_TASK))),
+        *(b.processes(b.process(), waiting=("tar",)), b.log(*b.starved(), b.event("hung-task"))),
     )
     noting = Noting(sick.node, sick.taken_at, sick.window, sick.readings)
     cause.weigh(noting, b.tuning(cause))

@@ -7,7 +7,6 @@ import pytest
 
 from bot.domain.verdict import Confidence, Status
 from bot.probes.formats.kernel_line import KernelEvent
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.formats.log_burst import LogBurst
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
@@ -24,7 +23,7 @@ def host(*consoles: str, level: int | None = 7) -> HostReading:
 
 def kill(before: float, text: str = "Out of memory: Killed process 812 (python3)") -> KernelEvent:
     """An out-of-memory kill so many seconds before the reset of an hour ago."""
-    return b.event(Kind.OOM_KILL, text, HOUR + timedelta(seconds=before))
+    return b.event("oom-kill", text, HOUR + timedelta(seconds=before))
 
 
 RESET = b.starved(HOUR)
@@ -47,7 +46,7 @@ def test_kill_at_a_cgroups_limit_dumps_as_much() -> None:
 
 
 def test_burst_of_other_messages_is_as_much() -> None:
-    burst = [b.event(Kind.DISK_ERROR, ago=HOUR + timedelta(seconds=at)) for at in range(40)]
+    burst = [b.event("disk-error", ago=HOUR + timedelta(seconds=at)) for at in range(40)]
     assert "a burst of 40 other messages" in found(SERIAL, host("ttyS0"), b.log(*burst, *RESET)).summary
     ruled_out(SERIAL, host("ttyS0"), b.log(*burst[:39], *RESET))
 
@@ -74,7 +73,7 @@ def test_flood_that_is_minutes_away_or_that_the_console_prints_in_time_is_none()
 
 
 def test_messages_of_the_card_itself_are_no_burst() -> None:
-    lines = [b.event(Kind.NIC_STALLED, ago=HOUR + timedelta(seconds=at)) for at in range(50)]
+    lines = [b.event("nic-stalled", ago=HOUR + timedelta(seconds=at)) for at in range(50)]
     ruled_out(SERIAL, host("ttyS0"), b.log(*lines, *RESET))
 
 
@@ -98,12 +97,12 @@ def test_without_resets_or_without_dumps_there_is_nothing_to_explain() -> None:
     ruled_out(SERIAL, host("ttyS0"), b.log(kill(14)))
     ruled_out(SERIAL, host("ttyS0"), b.log(*RESET))
     days_ago = timedelta(days=2)
-    old = b.log(b.event(Kind.OOM_KILL, ago=days_ago), *b.starved(days_ago))
+    old = b.log(b.event("oom-kill", ago=days_ago), *b.starved(days_ago))
     ruled_out(SERIAL, host("ttyS0"), old)
 
 
 def test_lines_without_a_time_are_beside_nothing() -> None:
-    ruled_out(SERIAL, host("ttyS0"), b.log(b.event(Kind.OOM_KILL, ago=None), *b.starved(None)))
+    ruled_out(SERIAL, host("ttyS0"), b.log(b.event("oom-kill", ago=None), *b.starved(None)))
 
 
 def test_what_was_not_read_is_open() -> None:

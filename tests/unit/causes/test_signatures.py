@@ -17,7 +17,6 @@ from bot.probes.conntrack import ConntrackReading
 from bot.probes.dns import DnsReading, NameServer
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Mount, Room
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.formats.systemctl import FailedUnit
 from bot.probes.kernel_limits import KernelLimitsReading, Limit, TcpMemory
 from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
@@ -32,7 +31,7 @@ SICK: dict[str, tuple[Any, ...]] = {
     "essential-unit-stopped": (EssentialUnitsReading(True, (STOPPED,), ("",)),),
     "filesystem-read-only": (FilesystemsReading((replace(ROOT, options=("ro",)),), (Room("/", 58.0, 94.0),), True),),
     "disk-full": (FilesystemsReading((ROOT,), (Room("/", 2.0, 94.0),), True),),
-    "oom-kills": (b.log(b.event(Kind.OOM_KILL, "Out of memory: Killed process 4711 (java) total-vm:1kB")),),
+    "oom-kills": (b.log(b.event("oom-kill", "Out of memory: Killed process 4711 (java) total-vm:1kB")),),
     "serial-console-printk": (
         test_serial_console_printk.host("ttyS0"),
         b.log(test_serial_console_printk.kill(14), *test_serial_console_printk.RESET),
@@ -42,7 +41,7 @@ SICK: dict[str, tuple[Any, ...]] = {
         KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0, tcp=TcpMemory(768_100, 512_000, 768_000)),
     ),
     "page-allocation-failing": (
-        b.log(*(b.event(Kind.NO_PAGES, "x: page allocation failure: order:0, mode:0x20") for _ in range(3))),
+        b.log(*(b.event("no-pages", "x: page allocation failure: order:0, mode:0x20") for _ in range(3))),
     ),
     "clock-unsynced": (ClockReading("chrony", True, 1.2, "tsc"),),
     "unused-agent-enabled": (
@@ -50,7 +49,7 @@ SICK: dict[str, tuple[Any, ...]] = {
     ),
     "failed-units": (b.units(failed_units=(FailedUnit("data.mount", "Data", "data.mount failed"),)),),
     "conntrack-full": (ConntrackReading(True, 262_100, 262_144),),
-    "lockup": (b.log(*(b.event(Kind.SOFT_LOCKUP, ago=timedelta(minutes=ago), core=7) for ago in (5, 1))),),
+    "lockup": (b.log(*(b.event("soft-lockup", ago=timedelta(minutes=ago), core=7) for ago in (5, 1))),),
     "memory-errors": (MemoryErrorsReading((MemoryController("mc0", 1, 3, 972_000),), 0),),
     "dns-failing": (DnsReading((NameServer("10.0.0.2", ()),)),),
     "certificate-expiry": (test_certificate_expiry.kept(test_certificate_expiry.certificate(used=1.01)),),

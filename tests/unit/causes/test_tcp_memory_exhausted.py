@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.verdict import Status
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.kernel_limits import KernelLimitsReading, Limit, TcpMemory
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
@@ -18,7 +18,7 @@ def limits(pages: int | None, orphans: int = 0) -> KernelLimitsReading:
     return KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0, tcp=tcp)
 
 
-def told(minutes: float, kind: KernelEventKind = KernelEventKind.TCP_MEMORY) -> KernelEvent:
+def told(minutes: float, kind: str = "tcp-memory") -> KernelEvent:
     return b.event(kind, ago=timedelta(minutes=minutes))
 
 
@@ -39,7 +39,7 @@ def test_what_is_short_is_told(pages: int | None, ago: float | None, status: Sta
 
 
 def test_connections_that_nobody_holds_are_told_with_how_many_there_are() -> None:
-    finding = found(NAME, limits(90, 4_200), b.log(told(1, KernelEventKind.TCP_ORPHANS)))
+    finding = found(NAME, limits(90, 4_200), b.log(told(1, "tcp-orphans")))
     assert "4,200 now" in finding.summary
     assert finding.status is Status.DEGRADED
 

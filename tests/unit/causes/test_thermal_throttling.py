@@ -5,16 +5,16 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.verdict import Confidence
-from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.interrupts import HotCore
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
 
 NAME = "thermal-throttling"
-ON, OFF = KernelEventKind.HEAT_ON, KernelEventKind.HEAT_OFF
+ON, OFF = "heat-on", "heat-off"
 
 
-def told(kind: KernelEventKind, minutes: float | None = 3, core: int = 7, device: str = "Core") -> KernelEvent:
+def told(kind: str, minutes: float | None = 3, core: int = 7, device: str = "Core") -> KernelEvent:
     ago = None if minutes is None else timedelta(minutes=minutes)
     return b.event(kind, f"mce: CPU{core}: {device} temperature", ago, core=core, device=device)
 

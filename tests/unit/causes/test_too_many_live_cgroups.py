@@ -4,7 +4,6 @@ from datetime import timedelta
 
 from bot.domain.verdict import Confidence, Status
 from bot.probes.cgroups import CgroupsReading
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, steps, undecided
 
@@ -21,7 +20,7 @@ def test_many_live_cgroups_that_hold_a_core_are_likely_and_a_trace_confirms_them
     walked = (b.cgroups(17, alive=30_000), b.held(), b.processes(b.process()))
     finding = found(LIVE, *walked)
     assert (finding.status, finding.confidence, finding.remedy) == (Status.CRITICAL, Confidence.LIKELY, ())
-    traced = found(LIVE, *walked, b.log(b.event(Kind.STACK_MEMCG_WALK)))
+    traced = found(LIVE, *walked, b.log(b.event("stack-memcg-walk")))
     assert (traced.confidence, steps(traced)) == (Confidence.CONFIRMED, [("reboot", "")])
 
 
@@ -43,14 +42,14 @@ def test_many_live_cgroups_are_told_as_far_as_they_were_counted() -> None:
 
 
 def test_live_cgroups_that_leave_no_room_for_another_are_confirmed() -> None:
-    refused = b.event(Kind.CGROUP_EXHAUSTED, "cgroup: mkdir failed: no space left on device")
+    refused = b.event("cgroup-exhausted", "cgroup: mkdir failed: no space left on device")
     finding = found(LIVE, b.cgroups(17, alive=64_000), b.log(refused))
     assert (finding.status, finding.confidence, steps(finding)) == (
         Status.CRITICAL,
         Confidence.CONFIRMED,
         [("reboot", "")],
     )
-    forks = b.event(Kind.CGROUP_EXHAUSTED, "cgroup: fork rejected by pids controller in /kubepods/x")
+    forks = b.event("cgroup-exhausted", "cgroup: fork rejected by pids controller in /kubepods/x")
     assert found(LIVE, b.cgroups(17, alive=64_000), b.log(forks)).confidence is Confidence.POSSIBLE
 
 
@@ -58,7 +57,7 @@ def test_live_cgroups_earn_a_reboot_only_by_what_is_of_now_and_possible() -> Non
     def steps_of(alive: int, *readings: object) -> list[tuple[str, str]]:
         return steps(found(LIVE, b.cgroups(17, alive=alive), *readings))
 
-    walk, refused = Kind.STACK_MEMCG_WALK, Kind.CGROUP_EXHAUSTED
+    walk, refused = "stack-memcg-walk", "cgroup-exhausted"
     enospc = "cgroup: mkdir failed: no space left on device"
     hour, late = timedelta(minutes=59), timedelta(minutes=61)
     assert steps_of(15_000, b.log(b.event(walk, ago=hour))) == [("reboot", "")]

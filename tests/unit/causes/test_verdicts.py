@@ -12,7 +12,6 @@ from bot.domain.verdict import Status, Verdict
 from bot.library.library import Library
 from bot.probes import PROBES
 from bot.probes.conntrack import ConntrackReading
-from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.formats.systemctl import FailedUnit
 from tests.unit.causes import builders as b
 
@@ -33,7 +32,7 @@ GPU = (
     b.cgroups(46),
     b.cpu({core: {"usr": 93.0, "sys": 6.0, "soft": 0.5} for core in range(96)}, cores=96),
     b.memory(1152 * b.GIB, available=92 * b.GIB, slab=20 * b.GIB, rises={"allocstall_normal": 2}),
-    b.log(*b.starved(timedelta(days=6)), b.event(Kind.SOFT_LOCKUP, ago=timedelta(days=5))),
+    b.log(*b.starved(timedelta(days=6)), b.event("soft-lockup", ago=timedelta(days=5))),
     b.processes(b.process("python", sys=9.0, usr=400.0, on=range(96)), waiting=("python",)),
 )
 
@@ -76,7 +75,7 @@ def verdict(*readings: Any, playbook: str = "node-health") -> Verdict:
         ),
         # what made the resets comes before them
         (
-            (b.log(b.event(Kind.SOFT_LOCKUP, ago=timedelta(hours=1)), *b.starved()),),
+            (b.log(b.event("soft-lockup", ago=timedelta(hours=1)), *b.starved()),),
             ("degraded", "lockup", "confirmed", []),
         ),
         (
@@ -84,25 +83,25 @@ def verdict(*readings: Any, playbook: str = "node-health") -> Verdict:
             ("degraded", "memory-reclaim", "confirmed", []),
         ),
         (
-            (b.log(b.event(Kind.HUNG_TASK, ago=timedelta(minutes=9)), *b.starved()),),
+            (b.log(b.event("hung-task", ago=timedelta(minutes=9)), *b.starved()),),
             ("degraded", "io-stall", "confirmed", []),
         ),
         # resets that nothing explains are a symptom without a cause
         ((RESETS,), ("degraded", None, "likely", [])),
         ((b.log(*b.starved(None)),), ("degraded", None, "likely", [])),
-        ((b.log(b.event(Kind.KERNEL_BUG)),), ("degraded", None, "possible", [])),
-        ((b.log(b.event(Kind.KERNEL_BUG, ago=None)),), ("degraded", None, "possible", [])),
-        ((b.log(b.event(Kind.KERNEL_BUG, ago=timedelta(days=2))),), ("healthy", None, None, [])),
-        ((b.log(b.event(Kind.WORKQUEUE_STALL)),), ("degraded", None, "possible", [])),
-        ((b.log(b.event(Kind.WORKQUEUE_STALL, ago=timedelta(hours=2))),), ("healthy", None, None, [])),
+        ((b.log(b.event("kernel-bug")),), ("degraded", None, "possible", [])),
+        ((b.log(b.event("kernel-bug", ago=None)),), ("degraded", None, "possible", [])),
+        ((b.log(b.event("kernel-bug", ago=timedelta(days=2))),), ("healthy", None, None, [])),
+        ((b.log(b.event("workqueue-stall")),), ("degraded", None, "possible", [])),
+        ((b.log(b.event("workqueue-stall", ago=timedelta(hours=2))),), ("healthy", None, None, [])),
         ((b.nic(later={"total_resets": 3}),), ("degraded", None, "likely", [])),
-        ((b.log(b.event(Kind.NIC_KEEPALIVE)),), ("degraded", "nic-device-fault", "confirmed", [])),
+        ((b.log(b.event("nic-keepalive")),), ("degraded", "nic-device-fault", "confirmed", [])),
         (
-            (b.log(b.event(Kind.NIC_STALLED), b.event(Kind.NIC_RESET)),),  # an old driver, which tells no reason
+            (b.log(b.event("nic-stalled"), b.event("nic-reset")),),  # an old driver, which tells no reason
             ("degraded", "nic-device-fault", "possible", []),
         ),
         (
-            (b.log(b.event(Kind.SOFT_LOCKUP, ago=timedelta(minutes=8)), b.event(Kind.SOFT_LOCKUP)),),
+            (b.log(b.event("soft-lockup", ago=timedelta(minutes=8)), b.event("soft-lockup")),),
             ("critical", "lockup", "confirmed", ["reboot"]),
         ),
         ((b.unread("cgroups"),), ("unknown", None, None, [])),
@@ -192,7 +191,7 @@ def test_few_causes_may_plan_and_a_reboot_never_comes_first_for_a_leak() -> None
     }, "what may be offered is decided here, too: a new remedy of a cause is written into this list"
 
 
-BUG = b.event(Kind.KERNEL_BUG, "[  904.1] kernel BUG at mm/slub.c:4166!")
+BUG = b.event("kernel-bug", "[  904.1] kernel BUG at mm/slub.c:4166!")
 RESET_NOW = b.nic({"total_resets": 4}, {"total_resets": 5})
 
 

@@ -22,6 +22,7 @@ from bot.domain.batch_shell import NOTHING_ASKED, preamble
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.root_command import root_argv
 from bot.probes import kernel_log
+from bot.probes.formats.kernel_filter import FILTER
 from tests.waiting import until
 
 NONCE = "0123456789abcdef01234567"
@@ -342,7 +343,7 @@ def test_nothing_of_commands_that_share_a_shell_is_left(shell: list[str]) -> Non
 
 def test_kernel_log_is_read_though_its_levels_hang() -> None:
     (command,) = kernel_log.PROBE.commands
-    hanging = kernel_log._way("journal", "echo '[    1.0] node kernel: one line'", "sleep 30")
+    hanging = kernel_log._way(FILTER, "journal", "echo '[    1.0] node kernel: one line'", "sleep 30")
     asked = Batch.of([("p", replace(command, argv=hanging, alternatives=()))], Sampling(1), together=True)
     began = time.monotonic()
     runs = answers(asked, run_script(asked.script(NONCE), ["/bin/sh"]))

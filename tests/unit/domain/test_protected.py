@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.known_agents import KNOWN_AGENTS
-from bot.domain.protected import ESSENTIAL, KUBELET_UNITS, PROTECTED, is_essential, is_protected
+from bot.domain.protected import KUBELET_UNITS, is_essential, is_protected, units
 
 NEVER = [
     "dnsmasq",
@@ -106,7 +106,7 @@ def test_agents_that_base_images_bring_may_be_stopped_but_for_those_that_run_wor
 
 
 def test_whatever_is_essential_is_protected() -> None:
-    assert set(ESSENTIAL) <= set(PROTECTED)
+    assert set(units("essential")) <= set(units("protected"))
     assert all(is_essential((unit,)) and is_protected((unit,)) for unit in KUBELET_UNITS)
 
 

@@ -23,8 +23,7 @@ never = ["acme: none"]
 def folder(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "tables").mkdir()
     yield tmp_path
-    secret_forms._of_sites.clear()
-    secret_forms.table.cache_clear()
+    secret_forms.FORMS_OF_SITES.clear()
 
 
 def written(folder: Path, text: str) -> Path:

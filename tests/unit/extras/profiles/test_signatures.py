@@ -8,7 +8,7 @@ from bot.causes import CAUSES
 from bot.domain.probe import Unread
 from bot.extras.profiles.profile import meaning
 from bot.extras.profiles.runner import profile_reading
-from bot.extras.profiles.signatures import SIGNATURES, signature_of
+from bot.probes.formats.functions import own_signatures, signature_of
 from bot.probes.profile import ProfileReading
 from tests.unit.extras.profiles.making import event, profile
 
@@ -46,9 +46,9 @@ def test_names_that_only_look_alike_are_not_known() -> None:
 
 
 def test_every_row_points_at_a_cause_that_there_is_and_names_its_source() -> None:
-    assert {row.points_at for row in SIGNATURES} - {""} <= set(CAUSES)
-    assert all(row.source and row.does for row in SIGNATURES)
-    assert len({row.name for row in SIGNATURES}) == len(SIGNATURES)
+    assert {row.points_at for row in own_signatures()} - {""} <= set(CAUSES)
+    assert all(row.source and row.does for row in own_signatures())
+    assert len({row.name for row in own_signatures()}) == len(own_signatures())
 
 
 def test_profile_becomes_a_reading_with_its_stack() -> None:

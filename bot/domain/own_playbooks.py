@@ -1,0 +1,60 @@
+"""The playbooks and tables that come with the program, and what sites add to a table."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def own_playbooks() -> Path:
+    """Return their folder: within the installed package, or beside it in a checkout."""
+    package = Path(__file__).parents[1]
+    packaged = package / "_playbooks"
+    return packaged if packaged.is_dir() else package.parent / "playbooks"
+
+
+def own_rows(name: str) -> Mapping[str, Any]:
+    """Return what `tables/NAME.toml` holds.
+
+    Raises: OSError or ValueError when it cannot be read.
+    """
+    import tomllib  # not before a table is needed
+
+    return tomllib.loads((own_playbooks() / "tables" / f"{name}.toml").read_text("utf-8"))
+
+
+class SiteRows(Generic[T]):
+    """What the tables of sites add to one of ours, in the order in which they were read."""
+
+    def __init__(self) -> None:
+        self._by_source: dict[str, tuple[T, ...]] = {}
+        self._caches: list[Any] = []
+
+    def __iter__(self) -> Iterator[T]:
+        for rows in self._by_source.values():
+            yield from rows
+
+    def add(self, source: str, rows: Iterable[T]) -> None:
+        """Add rows; `source` says whose they are, and replaces what it added before."""
+        self._by_source[source] = tuple(rows)
+        self._forget()
+
+    def clear(self) -> None:
+        """Take all out again."""
+        self._by_source.clear()
+        self._forget()
+
+    def cached(self, function: F) -> F:
+        """Return a function that remembers some answers, until other rows are added."""
+        remembering: Any = functools.lru_cache(4096)(function)
+        self._caches.append(remembering)
+        return remembering  # type: ignore[no-any-return]
+
+    def _forget(self) -> None:
+        for cache in self._caches:
+            cache.cache_clear()
