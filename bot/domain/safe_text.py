@@ -11,7 +11,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bot.domain.secret_forms import KEY_EDGES, KEY_ENDS, KEY_MARK, MARK, context, table
+from bot.domain.secret_forms import (
+    KEY_EDGES,
+    KEY_ENDS,
+    KEY_MARK,
+    LONGEST_REMEMBERED,
+    MARK,
+    MOST_REMEMBERED,
+    context,
+    table,
+)
 
 # C0 except tab and newline, DEL, C1, bidirectional marks, the line separators that some viewers obey, and what has no
 # width: two names that look the same are the same.
@@ -207,8 +216,8 @@ class Redactor:
             return True
         if redacted_text(text) != text or any(_announces(text)) or context().opens.search(text):
             return False
-        if len(text) <= _LONGEST_REMEMBERED:
-            if len(self._harmless) >= _MOST_REMEMBERED:
+        if len(text) <= LONGEST_REMEMBERED:
+            if len(self._harmless) >= MOST_REMEMBERED:
                 self._harmless.clear()
             self._harmless.add(text)
         return True
@@ -217,8 +226,8 @@ class Redactor:
         known = self._names.get(name)
         if known is None:
             known = context().name.match(name) is not None, context().told.search(name) is not None
-            if len(name) <= _LONGEST_REMEMBERED and self.is_harmless(name):
-                if len(self._names) >= _MOST_REMEMBERED:
+            if len(name) <= LONGEST_REMEMBERED and self.is_harmless(name):
+                if len(self._names) >= MOST_REMEMBERED:
                     self._names.clear()
                 self._names[name] = known
         return known
@@ -228,7 +237,6 @@ _PLAIN_NAME = re.compile(r"[\w.:/ -]{1,200}")
 _PARTS_OF_KEY = ("d", "p", "q", "dp", "dq", "qi", "k")  # as JSON has a private key
 _NO_TEXT = frozenset({int, float, bool, type(None)})
 _PLAIN = _NO_TEXT | {str}
-_MOST_REMEMBERED, _LONGEST_REMEMBERED = 16_384, 256  # texts and their characters: a few MB
 
 
 def _texts(row: Any, deepest: int) -> Iterator[tuple[tuple[Any, ...], str]]:

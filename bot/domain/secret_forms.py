@@ -115,8 +115,14 @@ _NAMED = re.compile(r"(?P<quote>\\{0,3}\")\s*:\s*\Z")
 _LONGEST_SIGN = 80
 
 
+MOST_REMEMBERED, LONGEST_REMEMBERED = 16_384, 256  # texts and their characters: a few MB
+
+
 class SecretTable:
-    """Rows in their order, found by the literals in a text."""
+    """Rows in their order, found by the literals in a text.
+
+    A text without secrets is remembered, for most are searched again and again; one with a secret is never remembered.
+    """
 
     def __init__(self, forms: Iterable[SecretForm], parts: Mapping[str, str]) -> None:
         self.forms = tuple(forms)
@@ -133,13 +139,21 @@ class SecretTable:
         self._has = tuple(literals.items())
         self._long = tuple(number for number, form in enumerate(self.forms) if form.long)
         self._blocks = tuple(form for form in self.forms if form.block)
+        self._clean: set[str] = set()
 
     def cut(self, text: str) -> str:
         """Return a text with a mark in place of each secret; what a cut lays bare is searched too."""
+        if text in self._clean:
+            return text
+        whole = text
         for _ in range(_ROUNDS):
             before, text = text, self._cut_once(text)
             if text == before:
                 break
+        if text == whole and len(text) <= LONGEST_REMEMBERED:
+            if len(self._clean) >= MOST_REMEMBERED:
+                self._clean.clear()
+            self._clean.add(text)
         return text
 
     def cut_lines(self, lines: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ import pytest
 from bot.demo.fleet_leaks import AUTO_RESTART
 from tests.alerts.bodies import SECRET, page_event, raw, signature
 from tests.nodes.acting_fleet import ROOT
-from tests.slack.replicas import ACTING, replicas, until
+from tests.slack.replicas import ACTING, Replicas, replicas, until
 
 pytestmark = pytest.mark.benchmark
 
@@ -56,6 +56,16 @@ async def send(addresses: list[str]) -> list[float]:
     return took
 
 
+async def _summed_up(here: Replicas, began: float) -> float:
+    """Return how many seconds after the first alert the storm's summary stands in Slack."""
+
+    def is_there() -> bool:
+        return any(message.text.startswith("Alert storm:") for message in here.slack.messages("oncall-gpu"))
+
+    await until(is_there, "the summary", 40)
+    return time.monotonic() - began
+
+
 async def test_storm_is_answered_and_summed_up_though_a_bot_is_killed(tmp_path: Path, database_url: str) -> None:
     nodes = {f"node-{number}": (AUTO_RESTART, None) for number in range(NODES)}
     async with replicas(tmp_path, database_url, nodes, SETTINGS) as here:
@@ -68,20 +78,15 @@ async def test_storm_is_answered_and_summed_up_though_a_bot_is_killed(tmp_path: 
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=asyncio.subprocess.PIPE,
         )
-        await asyncio.sleep(KILLED_AFTER * PACE)
-        await runners[0].kill()
-        printed, _ = await sender.communicate()
-        took = json.loads(printed)
-
-        def summed_up() -> bool:
-            said = [message.text for message in here.slack.messages("oncall-gpu")]
-            return any(text.startswith("Alert storm:") for text in said)
-
-        await until(summed_up, "the summary", 30)
-        told = time.monotonic() - began
+        async with asyncio.TaskGroup() as both:
+            summed_up = both.create_task(_summed_up(here, began))
+            await asyncio.sleep(KILLED_AFTER * PACE)
+            await runners[0].kill()
+            printed, _ = await sender.communicate()
+        took, told = json.loads(printed), summed_up.result()
         hundredths = statistics.quantiles(took, n=100)
         acked = f"p50 {hundredths[49] * 1000:.0f} ms, p99 {hundredths[98] * 1000:.0f} ms"
-        print(f"\nack of {len(took)} alerts: {acked}; the summary after {told:.1f} s")
+        print(f"\nack of {len(took)} alerts: {acked}; the summary stands after {told:.1f} s")
         assert len(took) == PAGES
         assert hundredths[98] <= ACK
         assert told <= SUMMARY
