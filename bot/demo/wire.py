@@ -68,14 +68,14 @@ def read_script(script: str) -> Request:
                 argv = tuple(words.get(given, given) for given in shlex.split(rest))
                 ways.append(Way(number, argv, float(limit), int(size), word == "run"))
         parts[int(look)].append((name, tuple(ways)))
-    clock, one, turns, life = (form.search(script) for form in (_CLOCK, _ONE, _TURNS, _LIFETIME))
+    clock, asks_one, turns, life = (form.search(script) for form in (_CLOCK, _ONE, _TURNS, _LIFETIME))
     due = int(clock[1]) * float(clock[2]) + float(clock[3]) if clock else 0.0
     return Request(
         nonce=nonce.group(1),
         rest_seconds=round(due, 6),
         first=tuple(parts[0]),
         second=tuple(parts[1]),
-        in_turn=tuple(turns[1].split()) if turns and one else (),
+        in_turn=tuple(turns[1].split()) if turns and asks_one else (),
         turn_seconds=float(clock[2]) if clock else 0.0,
         lifetime_seconds=float(life[1]) if life else 0.0,
     )

@@ -56,7 +56,9 @@ def _of_sign(sign: str) -> str:
 
 def _asked(rows: Iterable[Row]) -> str:
     """Return the awk pattern of what rows ask for, each literal once."""
-    return "|".join(dict.fromkeys(one for row in rows for one in (*map(awk_pattern, row.has), row.node) if one))
+    return "|".join(
+        dict.fromkeys(literal for row in rows for literal in (*map(awk_pattern, row.has), row.node) if literal)
+    )
 
 
 def _needed(pattern: str) -> str:
