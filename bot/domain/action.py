@@ -54,7 +54,7 @@ class ByCalls:
     leaves: Callable[[Args, Facts, Facts], str] = lambda args, before, now: ""
 
 
-class Surroundings(Protocol):
+class SideEffects(Protocol):
     """Side effects of an action on its node."""
 
     def looks(self, args: Args) -> tuple[Command, ...]:
@@ -125,7 +125,7 @@ class Action:
     rights: Rights
     limit: timedelta = timedelta(seconds=100)
     by_calls: ByCalls | None = None
-    around: Surroundings | None = None
+    around: SideEffects | None = None
 
     looks: Callable[[Args], tuple[Command, ...]]
     facts: Callable[[Args, Outputs], Facts]

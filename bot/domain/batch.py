@@ -241,7 +241,7 @@ def launch_command(script: str) -> str:
 
 
 @dataclass(slots=True)
-class Unframer:
+class FrameDecoder:
     """Turns the wire's lines back into finished runs, as they arrive."""
 
     batch: Batch

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.domain.cause import Weighing
 from bot.domain.mute import Mute
-from bot.domain.playbook import Condition, Playbook, WeighedCause
+from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot, Unread
 from bot.domain.truth import Unknown
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided, Verdict
@@ -36,7 +36,7 @@ def concluded(
     return _add_up(snapshot, playbook, [weighing for weighing in found if weighing is not None], muted)
 
 
-def weighed(used: WeighedCause, snapshot: Snapshot) -> Weighing:
+def weighed(used: ConfiguredCause, snapshot: Snapshot) -> Weighing:
     """Weigh a cause as its playbook uses it."""
     weighing = used.cause.weigh(snapshot, used.tuning)
     if isinstance(weighing, Finding) and not weighing.lasting_fix:

@@ -34,7 +34,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class WeighedCause:
+class ConfiguredCause:
     """A cause as a playbook uses it."""
 
     cause: Cause
@@ -57,7 +57,7 @@ class Playbook:
     version: int
     probes: tuple[Probe, ...]
     must_read: tuple[str, ...]
-    causes: tuple[WeighedCause, ...]
+    causes: tuple[ConfiguredCause, ...]
     conditions: tuple[Condition, ...] = ()
     description: str = ""
     origin: str = ""  # the file it was read from

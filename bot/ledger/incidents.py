@@ -47,7 +47,7 @@ _FROM = (
 )
 
 
-class Folds:
+class IncidentCache:
     """Incidents folded so far, so that each new entry costs the same, however long the stream is. Threads may share it.
 
     A kept incident covers the entries up to its last entry, and is used only while that entry has the same hash.

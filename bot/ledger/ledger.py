@@ -54,7 +54,7 @@ from bot.ledger.entries import (
 )
 from bot.ledger.incidents import (
     MOST_KEPT,
-    Folds,
+    IncidentCache,
     card_of,
     changes,
     mark_changed,
@@ -93,7 +93,7 @@ class Ledger:
         self._doubters = doubters
         self._database = database
         self._time = time
-        self._folds = Folds(most_kept)
+        self._folds = IncidentCache(most_kept)
         self._mutes = HouseEntries(MUTES)
 
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:

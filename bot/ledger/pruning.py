@@ -15,7 +15,7 @@ from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.house_events import HOUSE, IncidentsPruned
 from bot.ledger.database import Database
 from bot.ledger.entries import append_entry, head_of
-from bot.ledger.incidents import Folds
+from bot.ledger.incidents import IncidentCache
 from bot.ledger.tables import ATTEMPTS, CASES, DELIVERIES, ENTRIES, HOLDS, INCIDENTS, KEPT_CASES, LEASES, POSTS, WAVES
 
 SHORTEST = timedelta(days=2)  # the guards look back for a day, and sources deliver again for two
@@ -54,7 +54,7 @@ class Pruner:
         """`by` is who removes it, as the record writes people."""
         self._database = database
         self._by = by
-        self._folds = Folds()
+        self._folds = IncidentCache()
 
     def incidents(self, kept_for: timedelta, dry_run: bool = False) -> Pruned:
         """Remove incidents that ended, and last changed, longer ago than that.

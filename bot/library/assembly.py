@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from bot.domain.action import Action
 from bot.domain.cause import Cause, Threshold
-from bot.domain.playbook import Condition, Playbook, WeighedCause
+from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import Probe
 from bot.domain.problems import Problems
 from bot.domain.safe_text import one_line
@@ -153,7 +153,7 @@ class _Assembly:
             self.own_kinds[shape.name] = made.kinds
         return own
 
-    def must_read(self, probes: Mapping[str, Probe], causes: Sequence[WeighedCause]) -> tuple[str, ...]:
+    def must_read(self, probes: Mapping[str, Probe], causes: Sequence[ConfiguredCause]) -> tuple[str, ...]:
         taken = self._all_but.must_read(causes) if self._all_but is not None else ()
         return tuple(dict.fromkeys((*self._named_must_read(probes), *taken)))
 
@@ -174,10 +174,10 @@ class _Assembly:
 
     # --- causes
 
-    def causes(self, probes: Mapping[str, Probe]) -> tuple[WeighedCause, ...]:
+    def causes(self, probes: Mapping[str, Probe]) -> tuple[ConfiguredCause, ...]:
         inherited = {used.cause.name: used for used in self._parent.causes} if self._parent is not None else {}
         given = self._shape.causes
-        used_causes: dict[str, WeighedCause] = {}
+        used_causes: dict[str, ConfiguredCause] = {}
         if given is None:
             for used in inherited.values():
                 self._covered(used.cause, probes, "probes")
@@ -206,8 +206,8 @@ class _Assembly:
             self._wrong(f"{cause.name} needs {', '.join(missing)}: add it to probes, or leave the cause out", *path)
 
     def _weighed(
-        self, cause: Cause, shape: CauseShape, inherited: WeighedCause | None, path: tuple[str | int, ...]
-    ) -> WeighedCause:
+        self, cause: Cause, shape: CauseShape, inherited: ConfiguredCause | None, path: tuple[str | int, ...]
+    ) -> ConfiguredCause:
         thresholds = dict(cause.usual if inherited is None else inherited.thresholds)
         for name, threshold in (shape.thresholds or {}).items():
             if name not in cause.thresholds:
@@ -230,10 +230,10 @@ class _Assembly:
         lasting_fix = shape.lasting_fix or (cause.lasting_fix if inherited is None else inherited.lasting_fix)
         if "\n" in lasting_fix:
             self._wrong(f"lasting_fix of {cause.name} should be one line", *path, "lasting_fix")
-        return WeighedCause(cause, thresholds, remedy, lasting_fix, allow)
+        return ConfiguredCause(cause, thresholds, remedy, lasting_fix, allow)
 
     def _allowed(
-        self, cause: Cause, shape: CauseShape, inherited: WeighedCause | None, path: tuple[str | int, ...]
+        self, cause: Cause, shape: CauseShape, inherited: ConfiguredCause | None, path: tuple[str | int, ...]
     ) -> tuple[str, ...]:
         if shape.allow is None:
             return inherited.allow if inherited is not None else ()
@@ -331,7 +331,7 @@ class AllBut:
         rest = {name: cause for name, cause in known.items() if name not in self.left_out | self.named}
         return {name: cause for name, cause in rest.items() if probes.keys() >= set(cause.probes)}
 
-    def must_read(self, causes: Sequence[WeighedCause]) -> Iterator[str]:
+    def must_read(self, causes: Sequence[ConfiguredCause]) -> Iterator[str]:
         """Yield what has to be read for causes that can be critical, where probe or cause was not named.
 
         The playbook's own `must_read` cannot name what its author did not know.

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 
-from bot.domain.batch import Batch, Unframer
+from bot.domain.batch import Batch, FrameDecoder
 from bot.domain.batch_shell import LANE_MARK
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionLost, ShellStalled
@@ -45,7 +45,7 @@ class Conversation:
         self._limit = limit
         self._silence = batch.silence.total_seconds()
         self._where = where
-        self._unframer = Unframer(batch, nonce)
+        self._unframer = FrameDecoder(batch, nonce)
         self._allowed = CHATTER_LIMIT_BYTES + 2 * batch.output_limit_bytes
         self._rest = b""
         self._heard = b""  # the last line that was not the batch's

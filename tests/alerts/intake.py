@@ -15,7 +15,7 @@ from bot.domain.intake_contracts import StormLimits
 from bot.domain.node import Node
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
-from bot.extras.waves.store import Waves
+from bot.extras.waves.store import WaveStore
 from bot.ledger import Database, Leases, Ledger, on_threads
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
@@ -54,7 +54,7 @@ class Stage:
         self.inbox = on_threads(Inbox(database, "one", time=self.clock), threads)
         self.cases = on_threads(DedupStore(database, self.clock), threads)
         self.recorder = AlertRecorder(self.ledger)
-        self.waves = Waves(database, self.clock)
+        self.waves = WaveStore(database, self.clock)
         self.brakes = StormLimits(storm_alerts=3)
         self.intake = self.build()
 

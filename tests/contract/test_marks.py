@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.extras.marks.marks import CauseLookedAt, VerdictMarked, scores
-from bot.extras.marks.store import Marks
+from bot.extras.marks.store import MarkStore
 from bot.ledger import Database
 
 WRONG = VerdictMarked("7k3m9x2qpv", "io-stall", False, "n-1", "ef" * 32, "click-1")
@@ -13,7 +13,7 @@ WRONG = VerdictMarked("7k3m9x2qpv", "io-stall", False, "n-1", "ef" * 32, "click-
 
 def test_mark_is_written_once_whichever_program_takes_it(database_url: str) -> None:
     with Database.open(database_url) as database, Database.open(database_url) as elsewhere:
-        marks, other = Marks(database), Marks(elsewhere)
+        marks, other = MarkStore(database), MarkStore(elsewhere)
         first = marks.append(WRONG, "slack:T0/U1")
         assert other.append(WRONG, "slack:T0/U1") == first, "the same click, delivered to another"
         assert other.append(replace(WRONG, request="click-2"), "slack:T0/U1") == first, "the same word"

@@ -16,7 +16,7 @@ from bot.app.metrics import Metering
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.policy import Policy
 from bot.extras.marks.marks import CauseLookedAt, VerdictMarked
-from bot.extras.marks.store import MarkCounts, Marks
+from bot.extras.marks.store import MarkCounts, MarkStore
 from bot.ledger import Database
 from bot.ledger.ledger_counts import LedgerCount, LedgerCounts
 from bot.seats import Counts
@@ -89,7 +89,7 @@ async def test_this_machine_is_answered_and_hears_what_the_log_and_the_record_sa
 async def test_causes_are_told_as_right_as_people_marked_them_until_somebody_looks(tmp_path: Path) -> None:
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
         counts = MarkCounts(Policy(approvers=frozenset(f"slack:U{number}" for number in range(10))))
-        marks, tallies = Marks(database), LedgerCounts(database, [counts.read])
+        marks, tallies = MarkStore(database), LedgerCounts(database, [counts.read])
         for number in range(10):
             marks.append(VerdictMarked(f"i{number}", "leak", number == 0), f"slack:T1/U{number}")
         marks.append(VerdictMarked("i0", "leak", False), "slack:T1/U0")

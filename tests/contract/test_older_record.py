@@ -20,7 +20,7 @@ from bot.domain.transitions import State
 from bot.extras.captures.record import RollingState, captures_of
 from bot.extras.marks.marks import scores
 from bot.extras.waves.events import TurnOutcome
-from bot.extras.waves.store import Waves
+from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import WaveState
 from bot.ledger import Database, Ledger, ReadingStore
 from bot.ledger.append_only import TRIGGERS
@@ -116,7 +116,7 @@ def test_list_of_incidents_is_the_same(older: Database) -> None:
 def test_wave_that_was_left_in_the_middle_is_where_it_was(later: Database) -> None:
     found = audit(later)
     assert (found.broken, found.incidents) == ((), 6)
-    wave = Waves(later).find("wave-eszgzd8a0q")
+    wave = WaveStore(later).find("wave-eszgzd8a0q")
     assert wave is not None
     assert (wave.state, [approval.by for approval in wave.approvals]) == (WaveState.RUNNING, ["terminal:bob"])
     assert [(turn.member.node, turn.outcome) for turn in wave.turns] == [("n3", TurnOutcome.CURED), ("n0", None)]

@@ -22,7 +22,7 @@ from bot.domain.house_events import (
 )
 from bot.domain.post import Post
 from bot.extras.waves.events import WaveDeclined, WaveMember, WaveProposed
-from bot.extras.waves.store import Waves
+from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import stages_of
 from bot.ledger import Database, Ledger, Outbox, Pruned, Pruner, audit
 from bot.ledger.dedup_store import DedupStore
@@ -99,7 +99,7 @@ def test_incidents_of_a_wave_stay_until_it_has_ended(database: Database) -> None
     tell(Ledger(database), "new", "new-group")
     member = WaveMember("node-one", "one", "ab" * 32)
     proposed = WaveProposed(("*",), ("c",), (member,), (), stages_of(1), timedelta(hours=8), "p", "").sealed()
-    waves = Waves(database)
+    waves = WaveStore(database)
     waves.append(name, 0, proposed, ASKER)
     pruner = Pruner(database, "terminal:ann")
     pruner.incidents(YEAR)

@@ -16,7 +16,7 @@ from bot.demo.machine.fragments import FRAGMENTS
 from bot.demo.machine.machine import Machine
 from bot.demo.machine.probe_examples import EXAMPLES
 from bot.demo.wire import sign
-from bot.domain.batch import Batch, Sampling, Unframer
+from bot.domain.batch import Batch, FrameDecoder, Sampling
 from bot.domain.command import Command, Completed, Outputs, SampleTimes
 from bot.domain.probe import Unread
 from bot.domain.root_command import root_argv
@@ -52,7 +52,7 @@ async def answers(member: Member, samples: int) -> dict[str, list[Completed]]:
         sent.extend(frames)
 
     await BatchAnswers(read_request(batch.script(NONCE)), machine, send).run()
-    unframer = Unframer(batch, NONCE)
+    unframer = FrameDecoder(batch, NONCE)
     runs: dict[str, list[Completed]] = {}
     for line in sent.decode().splitlines():
         for run in unframer.feed(line):
@@ -127,7 +127,7 @@ async def test_lanes_take_turns_as_a_shell_lets_them() -> None:
     batch, sent = Batch.of(asked, Sampling(1)), list[str]()
     began = asyncio.get_running_loop().time()
     machine = Slow(FLEET[0].state, datetime.now(UTC), lambda: asyncio.get_running_loop().time() - began)
-    unframer = Unframer(batch, NONCE)
+    unframer = FrameDecoder(batch, NONCE)
 
     async def send(frames: bytes) -> None:
         runs = [run for line in frames.decode().splitlines() for run in unframer.feed(line)]

@@ -6,7 +6,7 @@ from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.post import Post
 from bot.domain.transitions import State
 from bot.extras.waves.events import WaveDeclined, WaveProposed
-from bot.extras.waves.store import WaveCounts, Waves
+from bot.extras.waves.store import WaveCounts, WaveStore
 from bot.extras.waves.wave import WaveState
 from bot.ledger import Database, Ledger, Outbox
 from bot.ledger.ledger_counts import LedgerCounts
@@ -35,7 +35,7 @@ def test_incidents_are_counted_by_state_and_cause(database_url: str) -> None:
 
 def test_waves_are_counted_by_state(database_url: str) -> None:
     with Database.open(database_url) as database:
-        tallies, waves = LedgerCounts(database, [WaveCounts().read]), Waves(database)
+        tallies, waves = LedgerCounts(database, [WaveCounts().read]), WaveStore(database)
         none = {(state.value,): 0 for state in WaveState}
         assert tallies.read().of_extras == {"zombie_waves": none}
         proposed = next(event for event in WAVE_EVENTS if isinstance(event, WaveProposed))

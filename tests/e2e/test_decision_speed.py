@@ -28,7 +28,7 @@ from bot.domain.contracts import ActingLedger
 from bot.domain.events import AlertReceived, Triaged
 from bot.domain.fold import fold
 from bot.domain.node import Node
-from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.policy import Approval, Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Finding, Status, Verdict
@@ -148,7 +148,7 @@ def always_sick() -> Playbook:
     whole = library(()).get("node-health")
     used = next(one for one in whole.causes if one.cause.name == "leaked-memory-cgroups")
     return replace(
-        whole, causes=(WeighedCause(replace(used.cause, weigh=leaks), used.thresholds, ("reboot",)),), conditions=()
+        whole, causes=(ConfiguredCause(replace(used.cause, weigh=leaks), used.thresholds, ("reboot",)),), conditions=()
     )
 
 

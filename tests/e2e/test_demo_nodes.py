@@ -11,7 +11,7 @@ import pytest
 
 from bot.demo.fleet import FLEET, Fleet, running
 from bot.demo.ssh_server import ADDRESS, USER
-from bot.domain.batch import Batch, Sampling, Unframer, launch_command
+from bot.domain.batch import Batch, FrameDecoder, Sampling, launch_command
 from bot.domain.command import Command, Completed, SampleTimes
 from tests.conftest import missing
 
@@ -61,7 +61,7 @@ async def ended(argv: list[str]) -> tuple[int | None, str, str]:
 
 
 def unframed(lines: str) -> tuple[dict[tuple[str, int], Completed], bool]:
-    unframer = Unframer(QUESTIONS, NONCE)
+    unframer = FrameDecoder(QUESTIONS, NONCE)
     runs = {(run.name, run.look): run for line in lines.splitlines() for run in unframer.feed(line)}
     return runs, unframer.finished
 

@@ -18,8 +18,8 @@ from bot.demo.machine import changes
 from bot.demo.machine.state import Line
 from bot.domain.entry import instant_of, instant_text
 from bot.extras.marks.marks import VerdictMarked
-from bot.extras.marks.store import Marks
-from bot.extras.waves.store import Waves
+from bot.extras.marks.store import MarkStore
+from bot.extras.waves.store import WaveStore
 from bot.ledger import Database
 from tests.nodes.acting_fleet import POLICY, Site, site
 from tests.slack.replicas import replicas, until
@@ -160,7 +160,7 @@ async def test_doubt_a_policy_that_changes_and_a_brake_stop_it_before_anything_i
         wave = await started(here)
         with Database.open(f"sqlite:///{here.folder / 'state' / 'zombie.db'}") as database:
             for who in ("alice", "bob"):  # who may approve; there are no others
-                Marks(database).append(VerdictMarked("i1", CAUSE, right=False), f"terminal:{who}")
+                MarkStore(database).append(VerdictMarked("i1", CAUSE, right=False), f"terminal:{who}")
         no = await yes(here, wave["id"], "bob")
         assert (no.status, no.err.split(": ")[1]) == (1, "CauseInDoubt")
         assert (
@@ -191,7 +191,7 @@ async def test_bot_that_serves_carries_a_wave_on_and_another_goes_on_where_it_wa
         await bots.joins()
         await first.kill()
         with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
-            await until(lambda: (found := Waves(database).find(wave)) is not None and found.ended, "the end", 200)
+            await until(lambda: (found := WaveStore(database).find(wave)) is not None and found.ended, "the end", 200)
         over = await told(here, wave)
         assert (over["state"], {node["turn"] for node in over["nodes"]}) == ("completed", {"cured"}), over
         assert [here.machine(name).reboots for name in nodes] == [1, 1, 1]

@@ -17,7 +17,7 @@ import pytest
 from bot.app.parts import library
 from bot.domain.errors import SchedulerError
 from bot.domain.node import Node
-from bot.extras.fleet.runner import Means
+from bot.extras.fleet.runner import SweepDependencies
 from bot.extras.fleet.settings import WorkersSettings
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome, Sweep
 from bot.inventory import Inventory
@@ -44,7 +44,7 @@ class Cluster:
         sweep = Sweep.of(library().get("node-health"), ["leaked-memory-cgroups"])
         settings = Settings(members={"workers": WorkersSettings(scheduler=self.shop.url)}, deadline=DEADLINE)
         nowhere: Any = None  # this machine reads no node
-        means = Means(settings, nowhere, parallel=CHUNK, remark=told)
+        means = SweepDependencies(settings, nowhere, parallel=CHUNK, remark=told)
         reads = means.sweep(self.nodes, len(self.nodes), sweep).elsewhere
         assert reads is not None
         await reads.answers(self.nodes, heard)

@@ -26,7 +26,7 @@ from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, refusal_text
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.policy import Approval, Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
@@ -49,7 +49,7 @@ from tests.schedules.whole_look import WholeLook
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 NAME = "ip-10-0-0-7"  # what the cluster calls it
 LABELS = {"kubernetes_node": NAME}
-LOCKUP = WeighedCause(CAUSES["lockup"], {}, ("disable_unit", "cordon", "reboot"), "Update.")
+LOCKUP = ConfiguredCause(CAUSES["lockup"], {}, ("disable_unit", "cordon", "reboot"), "Update.")
 PLAYBOOK = Playbook("node-health", "Health", 1, (), (), (LOCKUP,))
 POLICY = Policy(
     acting=True,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from bot.domain.batch import Batch, Sampling, Unframer, launch_command
+from bot.domain.batch import Batch, FrameDecoder, Sampling, launch_command
 from bot.domain.command import Completed, Outputs
 from bot.domain.probe import Probe
 from bot.domain.safe_text import decode
@@ -82,7 +82,7 @@ def read_this_machine(probes: list[Probe], samples: int, user: str | None = None
         assert shell.stdout is not None
         shell.stdin.write(script.encode())
         shell.stdin.flush()
-        unframer = Unframer(batch, "5ec2e7")
+        unframer = FrameDecoder(batch, "5ec2e7")
         return [done for line in shell.stdout for done in unframer.feed(line.decode().rstrip("\n"))]
 
 

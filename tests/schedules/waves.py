@@ -18,7 +18,7 @@ from bot.domain.policy import Approval, Limits
 from bot.domain.transitions import State
 from bot.extras.waves import store
 from bot.extras.waves.events import TurnOutcome, WaveApproved, WaveMember, WaveProposed
-from bot.extras.waves.store import Waves as BlockingWaves
+from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave, WaveState, stages_of
 from bot.extras.waves.waves import Waves
 from bot.extras.waves.waves_run import WaveRun
@@ -35,7 +35,7 @@ MEDDLED = ("cured", "cured", "cured", "cured", "swallowed", "enabled-again", "go
 class WaveRecorder:
     """The ledger's waves, whose verbs may fail before or after they are through."""
 
-    def __init__(self, world: World, waves: BlockingWaves, fails: float) -> None:
+    def __init__(self, world: World, waves: WaveStore, fails: float) -> None:
         self.world, self.waves, self.fails = world, waves, fails
 
     def __getattr__(self, name: str) -> Any:
@@ -180,7 +180,7 @@ class Play:
     seed: int
     world: World
     stage: Stage
-    waves: BlockingWaves
+    waves: WaveStore
     rights: Rights
     wave: str
     incidents: list[str]
@@ -301,7 +301,7 @@ def played_wave(
     """
     world = World(seed, deadly)
     ledger = Ledger(database, lambda: world.now, holders={WAVES: store.may_begin})
-    waves = BlockingWaves(database, lambda: world.now)
+    waves = WaveStore(database, lambda: world.now)
     before = ledger.head(HOUSE).seq
     number = members or world.random.choice((2, 3, 4, 6))
     names = [f"w{seed}n{at}" for at in range(number)]

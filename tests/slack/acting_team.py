@@ -33,7 +33,7 @@ from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
 from bot.extras.marks.marker import VerdictMarker
 from bot.extras.marks.slack import QUESTION, MarkClicks
-from bot.extras.marks.store import Marks
+from bot.extras.marks.store import MarkStore
 from bot.extras.profiles.slack_file import SketchFile
 from bot.extras.reports.report_maker import ReportMaker
 from bot.inventory import Inventory
@@ -319,7 +319,7 @@ async def acting_team(
             files=sending if reports else None,
         )
         team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log)
-        team.marks = Gone(on_threads(Marks(database, world.clock), threads))
+        team.marks = Gone(on_threads(MarkStore(database, world.clock), threads))
 
         def chats(context: SlackContext) -> Sequence[Chat]:
             others: Any = getattr(fleet, "chats", lambda _: [])

@@ -23,7 +23,7 @@ from bot.extras.fleet.slack_cards import FleetCards
 from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome, Sweep
 from bot.extras.waves.slack_cards import WaveCards
 from bot.extras.waves.slack_decisions import WaveDecisions
-from bot.extras.waves.store import Waves as BlockingWaves
+from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave
 from bot.extras.waves.waves import WaveRequest, Waves
 from bot.extras.waves.waves_run import WaveRun
@@ -94,7 +94,7 @@ class Fleet:
         self, team: ActingTeam, connection: SlackConnection, database: Database, threads: ThreadPoolExecutor
     ) -> None:
         people = connection.people(team.responder.policy.approver_groups)
-        kept: Any = on_threads(BlockingWaves(database, team.world.clock), threads)
+        kept: Any = on_threads(WaveStore(database, team.world.clock), threads)
         lookup = SlackApproverLookup(people, team.responder.policy)
         self.team, chance = team, random.Random(7)
         self.desk = Waves(

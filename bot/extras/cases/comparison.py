@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.domain.cause import Weighing
 from bot.domain.conclude import held, weighed
-from bot.domain.playbook import Condition, Playbook, WeighedCause
+from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot
 from bot.domain.truth import Unknown
 from bot.domain.verdict import Finding, RuledOut, Status, Verdict, outcome
@@ -131,7 +131,7 @@ class Weigher:
         found = [*causes, *(held(condition, snapshot) for condition in playbook.conditions)]
         return replace(self._judge, playbook=playbook).concluded(snapshot, found)
 
-    def _weighing(self, asked: PlaybookReadings, used: WeighedCause) -> Weighing:
+    def _weighing(self, asked: PlaybookReadings, used: ConfiguredCause) -> Weighing:
         """Weigh a cause once for each tuning: it looks only at the probes that it names."""
         key = (used.cause.name, *(used.tuning[name] for name in used.cause.thresholds), used.allow, used.lasting_fix)
         if key not in self._weighed:
@@ -145,7 +145,7 @@ class Weigher:
             if _may_decide(before, after):
                 yield ChangedOutcome(name, before, after, _thresholds(were.get(name), are.get(name)))
 
-    def _item_outcome(self, asked: PlaybookReadings, used: WeighedCause | None) -> ItemOutcome:
+    def _item_outcome(self, asked: PlaybookReadings, used: ConfiguredCause | None) -> ItemOutcome:
         if used is None:
             return ItemOutcome(NOT_WEIGHED)
         weighing = self._weighing(asked, used)
@@ -182,7 +182,7 @@ def _may_decide(before: ItemOutcome, after: ItemOutcome) -> bool:
     return before.stands != after.stands and not {before.stands, after.stands} <= _NOT_FOUND
 
 
-def _thresholds(was: WeighedCause | None, now: WeighedCause | None) -> Mapping[str, tuple[str, str]]:
+def _thresholds(was: ConfiguredCause | None, now: ConfiguredCause | None) -> Mapping[str, tuple[str, str]]:
     before, after = (dict(used.tuning) if used is not None else {} for used in (was, now))
     names = [name for name in before if name in after and before[name] != after[name]]
     changed = {name: (f"{before[name]:,}", f"{after[name]:,}") for name in names}

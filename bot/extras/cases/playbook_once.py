@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
-from bot.domain.playbook import Condition, Playbook, WeighedCause
+from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.extras.cases.weighing_cache import reading_once
 
@@ -37,7 +37,7 @@ def judging_once(playbook: Playbook) -> Playbook:
     )
 
 
-def _weighed_once(used: WeighedCause) -> WeighedCause:
+def _weighed_once(used: ConfiguredCause) -> ConfiguredCause:
     cause = used.cause
     return replace(used, cause=replace(cause, weigh=_Once(cause.weigh, (*cause.probes, *cause.beside))))
 

@@ -21,7 +21,7 @@ from bot.domain.change import NONE, Change, Places
 from bot.domain.conclude import concluded, weighings
 from bot.domain.errors import UsageError
 from bot.domain.node import Node
-from bot.domain.playbook import Condition, Playbook, WeighedCause
+from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Verdict, outcome
 from bot.extras.cases.facts import Fact, Number, number
@@ -268,7 +268,7 @@ def _no_lines(_: Snapshot) -> tuple[str, ...]:
     return ()
 
 
-def _edges(causes: Iterable[WeighedCause], conditions: Iterable[Condition]) -> tuple[Number, ...]:
+def _edges(causes: Iterable[ConfiguredCause], conditions: Iterable[Condition]) -> tuple[Number, ...]:
     said = [word for each in conditions for word in re.findall(r"(?<![\w.])\d+\.?\d*", each.when)]
     numbers = [threshold.value for used in causes for threshold in used.thresholds.values()]
     numbers += [float(word) for word in said]

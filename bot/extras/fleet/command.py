@@ -95,7 +95,7 @@ def _what(arguments: argparse.Namespace) -> FleetRun:
     from bot.app.parts import ssh_transport
     from bot.commands import record
     from bot.extras.fleet.run import MOST_AT_ONCE
-    from bot.extras.fleet.runner import Means
+    from bot.extras.fleet.runner import SweepDependencies
     from bot.extras.fleet.sweep import Sweep
 
     settings = options.settings(arguments)
@@ -104,7 +104,7 @@ def _what(arguments: argparse.Namespace) -> FleetRun:
     mutes = record.mutes(arguments.environ) if sweep.is_full else None
     collect_garbage_less_often(len(asked))
     at_once = room_for(min(arguments.parallel or MOST_AT_ONCE, len(asked)))
-    means = Means(settings, ssh_transport(arguments.environ), mutes, at_once, options.remarked)
+    means = SweepDependencies(settings, ssh_transport(arguments.environ), mutes, at_once, options.remarked)
     return means.sweep(asked, len(meant), sweep)
 
 

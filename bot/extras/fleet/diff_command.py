@@ -79,7 +79,7 @@ def _what(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
     from bot.app.parts import ssh_transport
     from bot.app.selecting import drawn, selected
     from bot.extras.fleet.run import MOST_AT_ONCE
-    from bot.extras.fleet.runner import Means
+    from bot.extras.fleet.runner import SweepDependencies
 
     settings = options.settings(arguments)
     inventory = options.inventory(arguments, settings)
@@ -92,6 +92,6 @@ def _what(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
             "There is nothing to compare with: --against names the same nodes.", "Name more of them, such as role=gpu."
         )
     at_once = arguments.parallel or MOST_AT_ONCE
-    means = Means(settings, ssh_transport(arguments.environ), parallel=at_once, remark=options.remarked)
+    means = SweepDependencies(settings, ssh_transport(arguments.environ), parallel=at_once, remark=options.remarked)
     run = means.facts((*sick, *others), options.library(settings).get())
     return run, tuple(node.name for node in sick)

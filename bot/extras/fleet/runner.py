@@ -41,7 +41,7 @@ EVERYBODY = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class SweepDependencies:
     """What sweeps need here.
 
     Shape: `parallel` nodes are read at once. `mutes` say which causes are accepted, for full judgements. `remark` takes
@@ -182,7 +182,7 @@ class FleetRunner:
 
     known: Inventory
     playbooks: Playbooks
-    means: Means
+    means: SweepDependencies
     environment: Mapping[str, str]
     slots: asyncio.Semaphore
     chance: Randomness = field(default_factory=randomness)

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bot.app.parts import now, ssh_transport
-from bot.extras.fleet.runner import FleetRunner, Means
+from bot.extras.fleet.runner import FleetRunner, SweepDependencies
 from bot.extras.fleet.settings import SweepSettings
 from bot.extras.fleet.slack_cards import FleetCards
 from bot.extras.fleet.store import SweepStore
@@ -40,5 +40,5 @@ def chat(bot: Bot, context: SlackContext) -> FleetCards:
 
 
 def _runner(bot: Bot) -> FleetRunner:
-    means = Means(bot.settings, ssh_transport(bot.environment), bot.stores.ledger)
+    means = SweepDependencies(bot.settings, ssh_transport(bot.environment), bot.stores.ledger)
     return FleetRunner(bot.known, bot.playbooks, means, bot.environment, asyncio.Semaphore(2))

@@ -13,7 +13,7 @@ from bot.domain.conclude import conclude
 from bot.domain.errors import UsageError
 from bot.domain.growth import HarmAt
 from bot.domain.nearest import did_you_mean
-from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Probe, Snapshot
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Finding, Status, Verdict
@@ -116,7 +116,7 @@ def _capped(found: _Found) -> _Found:
     return replace(found, status=status, confidence=Confidence.POSSIBLE, remedy=(), lasting_fix="")
 
 
-def _probes(playbook: Playbook, counted: Sequence[WeighedCause]) -> tuple[Probe, ...]:
+def _probes(playbook: Playbook, counted: Sequence[ConfiguredCause]) -> tuple[Probe, ...]:
     """The probes that the causes need, in the playbook's order, with a window only where a whole check needs it."""
     whole = {name for used in counted if not used.cause.signature for name in used.cause.probes}
     looks = {HOST, *(name for used in counted for name in used.cause.signature)}

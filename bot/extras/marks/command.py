@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.commands.login import terminal_user
     from bot.domain.safe_text import one_line
     from bot.extras.marks.marker import VerdictMarker
-    from bot.extras.marks.store import Marks
+    from bot.extras.marks.store import MarkStore
     from bot.ledger import on_threads
     from bot.response.record import IncidentRecord
 
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     incident_id = record.whole_id(arguments.environ, arguments.id)
     with record.stores(arguments.environ) as stores:
         incident = asyncio.run(IncidentRecord(stores.ledger).find(incident_id))
-        marker = VerdictMarker(policy, on_threads(Marks(stores.database), stores.threads), now)
+        marker = VerdictMarker(policy, on_threads(MarkStore(stores.database), stores.threads), now)
         try:
             done = asyncio.run(
                 marker.mark(incident, arguments.said == "right", by, os_user=by.removeprefix("terminal:"))

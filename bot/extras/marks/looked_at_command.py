@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.commands import record
     from bot.commands.login import terminal_user
     from bot.extras.marks.marker import VerdictMarker
-    from bot.extras.marks.store import Marks
+    from bot.extras.marks.store import MarkStore
     from bot.ledger import on_threads
 
     if not (arguments.reason or "").strip():
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     by = terminal_user(arguments.environ)
     policy = rules_of_acting(options.settings(arguments))
     with record.stores(arguments.environ) as stores:
-        marker = VerdictMarker(policy, on_threads(Marks(stores.database), stores.threads), now)
+        marker = VerdictMarker(policy, on_threads(MarkStore(stores.database), stores.threads), now)
         try:
             was = asyncio.run(marker.look(arguments.cause, arguments.reason, by, by.removeprefix("terminal:")))
         except Refused as no:

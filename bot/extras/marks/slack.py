@@ -8,7 +8,7 @@ from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import NothingProposed
 from bot.domain.incident import Incident
 from bot.extras.marks.marker import MarkResult, VerdictMarker, has_said
-from bot.extras.marks.store import Marks
+from bot.extras.marks.store import MarkStore
 from bot.ledger import on_threads
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import Intent
@@ -32,7 +32,7 @@ def asks(_: Bot) -> ClosingQuestion:
 
 def chat(bot: Bot, context: SlackContext) -> MarkClicks:
     """Return what takes the answers."""
-    marks = on_threads(Marks(bot.stores.database), bot.stores.threads)
+    marks = on_threads(MarkStore(bot.stores.database), bot.stores.threads)
     return MarkClicks(context, VerdictMarker(context.policy, marks, context.responder.clock))
 
 

@@ -26,11 +26,11 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.commands import record
     from bot.extras.marks.marks import scores, uncounted
     from bot.extras.marks.stats import stats_document, stats_text
-    from bot.extras.marks.store import Marks
+    from bot.extras.marks.store import MarkStore
 
     policy = rules_of_acting(options.settings(arguments))
     with record.if_there(arguments.environ) as database:
-        entries = Marks(database).read() if database is not None else ()
+        entries = MarkStore(database).read() if database is not None else ()
     found, others = scores(entries, policy), uncounted(entries, policy)
     print(
         stats_document(found, others) + "\n" if arguments.json else stats_text(found, others, options.width()), end=""

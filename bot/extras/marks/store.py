@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bot.app.bot import Bot
 
 
-class Marks:
+class MarkStore:
     """Reads and appends marks. Each method is a blocking transaction.
 
     Shape: `time` replaces the database's clock in tests.

@@ -92,14 +92,14 @@ def _control_is_gone(_: str) -> None:
 
 def _show(words: list[str], arguments: argparse.Namespace) -> int:
     from bot.commands import record
-    from bot.extras.waves.store import Waves
+    from bot.extras.waves.store import WaveStore
     from bot.extras.waves.words import wave_body, wave_headline, wave_plans
     from bot.ledger import Ledger
 
     if len(words) > 1:
         raise UsageError(f"Name a single wave, or a verb: {', '.join(_VERBS)}.", "zombie wave --help")
     with record.existing(arguments.environ) as database:
-        waves = Waves(database)
+        waves = WaveStore(database)
         if words:
             wave = waves.find(_whole(waves.ids(), words[0]))
             assert wave is not None
@@ -292,7 +292,7 @@ def _run(words: list[str], arguments: argparse.Namespace) -> int:
 def _parts(arguments: argparse.Namespace, create: bool = False) -> Iterator[WaveParts]:
     from bot.app.acting import acting
     from bot.commands import record
-    from bot.extras.waves.store import Waves
+    from bot.extras.waves.store import WaveStore
     from bot.extras.waves.wiring import wave_parts
     from bot.ledger import on_threads
 
@@ -300,7 +300,7 @@ def _parts(arguments: argparse.Namespace, create: bool = False) -> Iterator[Wave
     known = options.inventory(arguments, settings)
     with record.stores(arguments.environ, create=create, extras=arguments.extras.serving) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ, cases=stores.cases)
-        waves = on_threads(Waves(stores.database), stores.threads)
+        waves = on_threads(WaveStore(stores.database), stores.threads)
         yield wave_parts(parts, known, stores.ledger, waves, cases=stores.cases)
 
 

@@ -15,8 +15,7 @@ from bot.engine.job_queue import JobQueue
 from bot.extras.waves.contracts import WaveLedger
 from bot.extras.waves.slack_cards import PlansFile, WaveCards
 from bot.extras.waves.slack_decisions import WaveDecisions
-from bot.extras.waves.store import WaveCounts
-from bot.extras.waves.store import Waves as BlockingWaves
+from bot.extras.waves.store import WaveCounts, WaveStore
 from bot.extras.waves.wave import Wave
 from bot.extras.waves.waves import WaveRequest
 from bot.extras.waves.waves_run import WaveRun
@@ -42,7 +41,7 @@ def _parts_of(bot: Bot, lookup: ApproverLookup | None = None) -> WaveParts:
 
 
 def _waves_of(bot: Bot) -> WaveLedger:
-    waves: WaveLedger = on_threads(BlockingWaves(bot.stores.database), bot.stores.threads)
+    waves: WaveLedger = on_threads(WaveStore(bot.stores.database), bot.stores.threads)
     return waves
 
 

@@ -38,7 +38,7 @@ _UNFIXED = (
 )
 
 
-class Waves:
+class WaveStore:
     """Reads and appends to waves. Each method is a blocking transaction.
 
     Shape: `time` replaces the database's clock in tests.

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from bot.domain.errors import CannotRead
 from bot.domain.growth import CountedBefore, CountSample, Growth, Readings, growth
-from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
 
@@ -60,7 +60,7 @@ def _telling(found: Mapping[str, Growth], cause: str | None) -> Growth | None:
 
 
 async def _kept(
-    readings: Readings, node: str, snapshot: Snapshot, used: WeighedCause, before: Sequence[CountedBefore]
+    readings: Readings, node: str, snapshot: Snapshot, used: ConfiguredCause, before: Sequence[CountedBefore]
 ) -> Growth | None:
     grows, look, cause = used.cause.grows, _look(snapshot, used), used.cause.name
     if grows is None or look is None:
@@ -86,7 +86,7 @@ async def _counted(before: Sequence[CountedBefore], node: str, cause: str, until
     return ()
 
 
-def _look(snapshot: Snapshot, used: WeighedCause) -> CountSample | None:
+def _look(snapshot: Snapshot, used: ConfiguredCause) -> CountSample | None:
     """The cause's present count; None where it counts nothing, or it was not read."""
     value = used.cause.grows.read(snapshot) if used.cause.grows is not None else None
     host = snapshot.get(HostReading)

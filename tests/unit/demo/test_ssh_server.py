@@ -11,7 +11,7 @@ import pytest
 from bot.demo.faults import Fault
 from bot.demo.machine.command import Answer
 from bot.demo.ssh_server import ADDRESS, USER, NodeServer
-from bot.domain.batch import Batch, Sampling, Unframer, launch_command
+from bot.domain.batch import Batch, FrameDecoder, Sampling, launch_command
 from bot.domain.command import Command, Completed, SampleTimes
 
 NONCE = "0123456789abcdef"
@@ -58,7 +58,7 @@ async def connect(server: NodeServer, **more: object) -> asyncssh.SSHClientConne
 async def ask(server: NodeServer, *commands: Command, samples: int = 1) -> tuple[list[Completed], str]:
     """Return the finished runs, and how the talk ended."""
     batch = Batch.of([("probe", command) for command in commands], Sampling(samples))
-    unframer, done = Unframer(batch, NONCE), []
+    unframer, done = FrameDecoder(batch, NONCE), []
     script = batch.script(NONCE)
     async with await connect(server) as connection:
         process = await connection.create_process(launch_command(script), encoding=None, send_eof=False)

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.demo.wire import Way, end, frame, read_script
-from bot.domain.batch import Batch, Sampling, Unframer, launch_command
+from bot.domain.batch import Batch, FrameDecoder, Sampling, launch_command
 from bot.domain.batch_shell import NOTHING_ASKED, preamble
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.root_command import root_argv
@@ -184,7 +184,7 @@ def run_script(script: str, shell: list[str]) -> bytes:
 
 
 def answers(asked: Batch, said: bytes) -> dict[tuple[str, int], Completed]:
-    unframer = Unframer(asked, NONCE)
+    unframer = FrameDecoder(asked, NONCE)
     runs = [run for line in said.split(b"\n") for run in unframer.feed(line.decode("ascii", "replace"))]
     assert unframer.finished
     return {(run.name, run.look): run for run in runs}
@@ -387,7 +387,7 @@ def test_script_ends_itself_when_its_life_is_over_and_sends_what_it_has(together
         together,
     )
     said = run_script(asked.script(NONCE, lifetime=timedelta(seconds=0.5)), ["/bin/sh"])
-    unframer = Unframer(asked, NONCE)
+    unframer = FrameDecoder(asked, NONCE)
     runs = [run for line in said.split(b"\n") for run in unframer.feed(line.decode())]
     assert [run.stdout for run in runs] == ["before\n"]
     assert not unframer.finished
@@ -423,7 +423,7 @@ def test_script_that_is_asked_for_what_it_has_sends_it_and_ends(tmp_path: Path, 
     with asked_when(marker.exists, script) as (ask, says):
         said = says.read()
         ask.close()
-    unframer = Unframer(asked, NONCE)
+    unframer = FrameDecoder(asked, NONCE)
     runs = [run for line in said.split(b"\n") for run in unframer.feed(line.decode())]
     assert [run.stdout for run in runs] == ["before\n"]
     assert time.monotonic() - began < 30
@@ -436,7 +436,7 @@ def test_what_a_look_answered_is_sent_though_a_process_of_it_cannot_be_killed(tm
     before, long = Command("before", ("echo", "before")), timedelta(minutes=1)
     commands = before, Command("much", much), Command("hangs", hangs, limit=long)
     asked = Batch.of([("p", command) for command in commands], Sampling(1), together=True)
-    script, unframer = asked.script(NONCE), Unframer(asked, NONCE)
+    script, unframer = asked.script(NONCE), FrameDecoder(asked, NONCE)
     began, runs = time.monotonic(), list[Completed]()
     with asked_when(marker.exists, script) as (ask, says):
         while not runs and (line := says.readline()):

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from bot.demo.wire import sign
-from bot.domain.batch import Batch, Sampling, Unframer, launch_command
+from bot.domain.batch import Batch, FrameDecoder, Sampling, launch_command
 from bot.domain.batch_lanes import SIGN_SECONDS
 from bot.domain.command import Command, Outputs, SampleTimes
 from tests.unit.domain.test_batch import NONCE, answers, run_script
@@ -62,7 +62,7 @@ def test_lanes_that_hang_hold_nobody_up() -> None:
     others = [("p", Command(f"quick {lane}", ("echo",), lane=lane, looks=SampleTimes.TWICE)) for lane in "de"]
     more = [("p", replace(hanging[1], name=f"hangs {lane}", looks=SampleTimes.ONCE, lane=lane)) for lane in "bc"]
     asked = Batch.of([hanging, *others, *more, ("p", Command("quick", ("echo",), lane="f"))], Sampling(1))
-    unframer = Unframer(asked, NONCE)
+    unframer = FrameDecoder(asked, NONCE)
     heard: list[tuple[str, int]] = []
     launched = ["/bin/sh", "-c", launch_command(script := asked.script(NONCE, lifetime=timedelta(seconds=40)))]
     with subprocess.Popen(

@@ -9,7 +9,7 @@ import pytest
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.conclude import conclude
-from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided, Verdict
 
@@ -26,7 +26,7 @@ def verdict(*weighings: Weighing, unread: bool = False) -> Verdict:
 
         return Cause(name=weighing.cause or "", title="", probes=("cpu",), thresholds=(), weigh=weigh)
 
-    used = tuple(WeighedCause(cause(weighing), {}) for weighing in weighings)
+    used = tuple(ConfiguredCause(cause(weighing), {}) for weighing in weighings)
     readings = {"cpu": Unread("cpu", "permission denied")} if unread else {}
     node = Snapshot("n1", datetime(2026, 11, 21, tzinfo=UTC), timedelta(seconds=5), readings)
     return conclude(node, Playbook("p", "P", 1, (), (), used))

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.demo.wire import end, frame
-from bot.domain.batch import Batch, Sampling, Unframer
+from bot.domain.batch import Batch, FrameDecoder, Sampling
 from bot.domain.batch_shell import STDERR_LIMIT_BYTES
 from bot.domain.command import Command, Completed, SampleTimes
 from bot.domain.errors import ConnectionLost
@@ -81,7 +81,7 @@ def travelled(draw: st.DrawFn) -> tuple[Batch, bytes, list[Completed]]:
 @given(travelled())
 def test_runs_come_back_as_they_were_however_lanes_are_mixed(case: tuple[Batch, bytes, list[Completed]]) -> None:
     asked, wire, runs = case
-    unframer = Unframer(asked, NONCE)
+    unframer = FrameDecoder(asked, NONCE)
     lines = [line.decode("ascii", "replace") for line in wire.split(b"\n")]
     back = [run for line in lines for run in unframer.feed(line)]
     assert {(run.name, run.look): run for run in back} == {(run.name, run.look): run for run in runs}
@@ -98,7 +98,7 @@ pieces = st.lists(st.binary(max_size=60) | st.sampled_from(torn).map(str.encode)
 @unhurried
 @given(pieces, st.integers(1, 40))
 def test_frames_that_were_tampered_with_never_raise(said: list[bytes], step: int) -> None:
-    unframer = Unframer(Batch.of([("p", Command("c", ("x",)))], Sampling(1)), NONCE)
+    unframer = FrameDecoder(Batch.of([("p", Command("c", ("x",)))], Sampling(1)), NONCE)
     stream = b"".join(said)
     for at in range(0, len(stream), step):
         for run in unframer.feed(f"%z l0p0 {base64.b64encode(stream[at : at + step]).decode()}"):
@@ -110,14 +110,14 @@ def test_frames_that_were_tampered_with_never_raise(said: list[bytes], step: int
 @unhurried
 @given(st.text(max_size=60) | st.text(max_size=30).map(lambda text: f"%z {text}"))
 def test_lines_that_are_not_ours_are_passed_over(line: str) -> None:
-    unframer = Unframer(Batch.of([("p", Command("c", ("x",)))], Sampling(1)), NONCE)
+    unframer = FrameDecoder(Batch.of([("p", Command("c", ("x",)))], Sampling(1)), NONCE)
     assert list(unframer.feed(line)) == []
     assert not unframer.finished
 
 
 @pytest.mark.parametrize("line", ["%z.", "%z. ", "%z. 0123", f"%z. {NONCE} x", f" %z. {NONCE}"])
 def test_end_counts_only_with_the_secret(line: str) -> None:
-    unframer = Unframer(Batch.of([], Sampling(1)), NONCE)
+    unframer = FrameDecoder(Batch.of([], Sampling(1)), NONCE)
     list(unframer.feed(line))
     assert not unframer.finished
     list(unframer.feed(f"%z. {NONCE}"))
@@ -125,7 +125,7 @@ def test_end_counts_only_with_the_secret(line: str) -> None:
 
 
 def test_node_without_a_tool_is_said_to_lack_it() -> None:
-    unframer = Unframer(Batch.of([], Sampling(1)), NONCE)
+    unframer = FrameDecoder(Batch.of([], Sampling(1)), NONCE)
     assert list(unframer.feed("%z! missing awk")) == []
     with pytest.raises(ConnectionLost, match=r"^The node cannot be read: missing awk\.") as caught:
         list(unframer.feed(f"%z! {NONCE} missing awk"))
@@ -133,7 +133,7 @@ def test_node_without_a_tool_is_said_to_lack_it() -> None:
 
 
 def test_stream_without_an_end_is_not_kept_for_ever() -> None:
-    unframer = Unframer(Batch.of([("p", Command("c", ("x",), output_limit_bytes=10))], Sampling(1)), NONCE)
+    unframer = FrameDecoder(Batch.of([("p", Command("c", ("x",), output_limit_bytes=10))], Sampling(1)), NONCE)
     piece = base64.b64encode(b"y" * 3000).decode()
     for _ in range(2000):
         assert list(unframer.feed(f"%z l0p0 {piece}")) == []

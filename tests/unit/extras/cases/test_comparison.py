@@ -9,7 +9,7 @@ from typing import ClassVar
 from bot.actions import ACTIONS
 from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.node import Node
-from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Finding, RuledOut, Status
 from bot.extras.cases.comparison import PlaybookReadings, Weigher
@@ -37,7 +37,7 @@ PROBES = (Probe("boot", "", (), lambda outputs: outputs),)
 
 
 def playbook(many: float, allow: tuple[str, ...]) -> Playbook:
-    return Playbook("p", "", 1, PROBES, (), (WeighedCause(CAUSE, {"many": Threshold(many, "")}, allow=allow),))
+    return Playbook("p", "", 1, PROBES, (), (ConfiguredCause(CAUSE, {"many": Threshold(many, "")}, allow=allow),))
 
 
 def test_threshold_and_list_of_what_may_pass_are_weighed_apart() -> None:

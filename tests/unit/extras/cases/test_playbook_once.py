@@ -9,7 +9,7 @@ from bot.app.cases import replay
 from bot.app.parts import library
 from bot.domain.cause import Tuning, Weighing
 from bot.domain.change import Change
-from bot.domain.playbook import WeighedCause
+from bot.domain.playbook import ConfiguredCause
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import outcome
 from bot.extras.cases.playbook_once import judging_once
@@ -34,7 +34,7 @@ def test_what_is_kept_from_another_replay_gives_the_same_verdict() -> None:
 def test_change_has_all_weighed_again_that_name_its_probe_and_nothing_else() -> None:
     weighed = Counter[str]()
 
-    def counted(used: WeighedCause) -> WeighedCause:
+    def counted(used: ConfiguredCause) -> ConfiguredCause:
         def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             weighed[used.cause.name] += 1
             return used.cause.weigh(snapshot, tuning)

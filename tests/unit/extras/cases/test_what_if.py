@@ -11,7 +11,7 @@ from bot.actions import ACTIONS
 from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.change import Change
 from bot.domain.node import Node
-from bot.domain.playbook import Condition, Playbook, WeighedCause
+from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.extras.cases.what_if import Judge, WhatIf, what_ifs
@@ -86,7 +86,7 @@ PLAYBOOK = Playbook(
     1,
     (Probe("pools", "", (), lambda outputs: outputs),),
     ("pools",),
-    (WeighedCause(CAUSE, {"many": Threshold(1000, "")}),),
+    (ConfiguredCause(CAUSE, {"many": Threshold(1000, "")}),),
 )
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from bot.extras.fleet.run import ChunkReader, Reads
-from bot.extras.fleet.runner import Means
+from bot.extras.fleet.runner import SweepDependencies
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome, Sweep
 from bot.settings import Settings
 from tests.unit.app.test_weighing_pool import NAMES, PLAYBOOK, Recorded, what
@@ -17,7 +17,7 @@ from tests.unit.app.test_weighing_pool import NAMES, PLAYBOOK, Recorded, what
 
 def beside(sweep: Sweep) -> Reads | None:
     nodes = what(NAMES).nodes
-    means = Means(Settings(deadline=timedelta(seconds=20)), Recorded(), parallel=4)
+    means = SweepDependencies(Settings(deadline=timedelta(seconds=20)), Recorded(), parallel=4)
     return means.sweep(nodes, len(nodes), sweep).elsewhere
 
 

@@ -11,7 +11,7 @@ import pytest
 from bot.__main__ import main
 from bot.commands.login import terminal_user
 from bot.extras.marks.marks import VerdictMarked
-from bot.extras.marks.store import Marks
+from bot.extras.marks.store import MarkStore
 from bot.ledger import Database
 from tests.unit.commands.test_keep import ENDED, OPEN, recorded
 
@@ -26,7 +26,7 @@ def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def marked(url: str, right: int, wrong: int) -> None:
     with Database.open(url) as database:
         for number, said in enumerate([True] * right + [False] * wrong):
-            Marks(database).append(VerdictMarked(f"i{number}", CAUSE, said), f"slack:T0/U{number}")
+            MarkStore(database).append(VerdictMarked(f"i{number}", CAUSE, said), f"slack:T0/U{number}")
 
 
 def test_mark_is_on_record_and_counts(record: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,7 +38,7 @@ def test_mark_is_on_record_and_counts(record: str, capsys: pytest.CaptureFixture
     (told,) = json.loads(capsys.readouterr().out)["causes"]
     assert (told["cause"], told["right"], told["wrong"], told["precision"]) == (CAUSE, 0, 1, 0.0)
     with Database.open(record) as database:
-        (entry,) = Marks(database).read()
+        (entry,) = MarkStore(database).read()
     assert entry.by.startswith("terminal:")
     assert (entry.body["incident"], bool(entry.body["case"])) == (ENDED, True)
 
@@ -58,7 +58,7 @@ def test_login_that_the_policy_does_not_name_is_on_record_and_does_not_count(
     told = json.loads(capsys.readouterr().out)
     assert (told["causes"], told["uncounted"]) == ([], 1)
     with Database.open(record) as database:
-        Marks(database).append(VerdictMarked(ENDED, CAUSE, right=True), "slack:T0/U012AB")
+        MarkStore(database).append(VerdictMarked(ENDED, CAUSE, right=True), "slack:T0/U012AB")
     settings.write_text(f'[policy]\nterminal_approvers = ["{login}=U012AB"]\n')
     assert main(["playbooks", "stats", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

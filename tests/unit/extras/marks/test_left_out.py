@@ -15,7 +15,7 @@ from bot.domain.errors import CauseInDoubt, UsageError
 from bot.domain.house_events import HOUSE
 from bot.domain.policy import Policy
 from bot.extras.marks.marks import KINDS, CauseLookedAt, VerdictMarked
-from bot.extras.marks.store import Marks
+from bot.extras.marks.store import MarkStore
 from bot.extras.waves.events import WaveProposed
 from bot.ledger import Database, Ledger, audit
 from bot.ledger.entries import append_entry, read_stream
@@ -45,7 +45,7 @@ def without(tmp_path: Path) -> tuple[Extra, ...]:
 
 def doubted(database: Database) -> None:
     for number in range(3):
-        Marks(database).append(VerdictMarked(f"i{number}", CAUSE, right=False), f"slack:T0/U{number}")
+        MarkStore(database).append(VerdictMarked(f"i{number}", CAUSE, right=False), f"slack:T0/U{number}")
 
 
 def doubts(database: Database, extras: tuple[Extra, ...]) -> Doubts:
@@ -63,7 +63,7 @@ def test_cause_in_doubt_is_not_trusted_until_somebody_looks_and_not_doubted_with
     assert doubts(database, shipped().serving)(POLICY, CAUSE)
     assert ledger.card("one", "card").doubts(POLICY, CAUSE)
     assert doubts(database, without)(POLICY, CAUSE) == ""
-    Marks(database).append(CauseLookedAt(CAUSE, "the threshold was too low"), "slack:T0/U1")
+    MarkStore(database).append(CauseLookedAt(CAUSE, "the threshold was too low"), "slack:T0/U1")
     are_trusted(POLICY, (CAUSE,), ledger.doubts())
 
 

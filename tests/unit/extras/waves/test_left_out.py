@@ -48,7 +48,7 @@ from bot.extras.waves.events import (
     WaveStopped,
 )
 from bot.extras.waves.settings import WaveSettings
-from bot.extras.waves.store import Waves
+from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import stages_of
 from bot.ledger import Database, Ledger, audit
 from bot.ledger.entries import insert_entry, sealed
@@ -97,7 +97,7 @@ def running(database: Database, incident: str, proposal: PlanProposed, time: Clo
     """A wave that runs, and has given the incident the turn."""
     member = WaveMember(f"node-{incident}", incident, proposal.digest)
     proposed = WaveProposed(("*",), ("c",), (member,), (), stages_of(1), timedelta(hours=8), "p", "").sealed()
-    waves = Waves(database, time)
+    waves = WaveStore(database, time)
     waves.append(WAVE, 0, proposed, ASKER)
     waves.append(WAVE, 1, WaveApproved(proposed.digest, "go"), APPROVER)
     waves.append(WAVE, 2, TurnGiven(incident, member.node), "bot")
@@ -137,14 +137,14 @@ def test_incident_of_a_wave_begins_only_as_its_wave_says(database: Database) -> 
     begin(ledger, "one")
 
 
-def of_two(database: Database, ledger: Ledger) -> Waves:
+def of_two(database: Database, ledger: Ledger) -> WaveStore:
     """A wave that runs, with two of its nodes under way, of which the first has begun."""
     members = []
     for name in ("one", "two", "three"):
         proposal = approved(ledger, name, WAVE)
         members.append(WaveMember(f"node-{name}", name, proposal.digest))
     proposed = WaveProposed(("*",), ("c",), tuple(members), (), stages_of(3), timedelta(hours=8), "p", "").sealed()
-    waves = Waves(database)
+    waves = WaveStore(database)
     waves.append(WAVE, 0, proposed, ASKER)
     waves.append(WAVE, 1, WaveApproved(proposed.digest, "go"), APPROVER)
     waves.append(WAVE, 2, TurnGiven("three", "node-three"), "bot")

@@ -10,7 +10,7 @@ from bot.domain.alert import Alert
 from bot.domain.events import AlertReceived
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
-from bot.extras.waves.store import Waves as BlockingWaves
+from bot.extras.waves.store import WaveStore
 from bot.extras.waves.waves import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, Waves, why_none
 from bot.ledger import Ledger
 from tests.alerts.pages import judged, of_page
@@ -38,7 +38,7 @@ def test_without_a_reason_on_record_the_state_is_told() -> None:
 def desk_of(database: Any, names: tuple[str, ...]) -> tuple[World, Stage, Waves]:
     world = World(1, deadly=0)
     stage = Stage.set(world, Ledger(database, lambda: world.now), dict.fromkeys(names, "cured"), POLICY, 0.0, 0.0)
-    waves: Any = WaveRecorder(world, BlockingWaves(database, lambda: world.now), 0.0)
+    waves: Any = WaveRecorder(world, WaveStore(database, lambda: world.now), 0.0)
     return world, stage, Waves(POLICY, stage.record, stage.recorder, waves, world.clock, world.random)
 
 

@@ -28,7 +28,7 @@ from bot.domain.events import PlanProposed
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.probes import unfinished
@@ -245,7 +245,7 @@ async def test_other_playbook_than_was_proposed_is_refused() -> None:
 def test_deciding_probes_are_those_of_the_evidence_the_cause_and_the_playbook() -> None:
     names = ("host", "cpu", "cgroups", "units", "nic", "conntrack", "storage")
     probes = tuple(Probe(name, name, (), lambda outputs: outputs) for name in names)
-    cause = WeighedCause(replace(_cause(), probes=("units",), beside=("storage", "profile")), {})
+    cause = ConfiguredCause(replace(_cause(), probes=("units",), beside=("storage", "profile")), {})
     playbook = Playbook("p", "", 3, probes, ("cgroups",), (cause,))
     told = replace(VERDICT, evidence=(Evidence("harm", "cpu, nic", "held"),))
     asked = [probe.name for probe in deciding(playbook, told).probes]

@@ -9,7 +9,7 @@ from bot.causes import CAUSES
 from bot.domain.cause import Threshold
 from bot.domain.errors import CannotRead
 from bot.domain.growth import CountSample, Grows, HarmAt
-from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
 from bot.response.diagnosis.growing import grown, grown_since
@@ -25,7 +25,7 @@ def playbook(count: float | None = 1_000.0, harm: float = 50_000.0) -> Playbook:
     grows = Grows("dying memory cgroups", lambda snapshot: count, lambda snapshot, tuning: HarmAt(harm, "it hurts"))
     cause = replace(CAUSES[LEAK], grows=grows)
     thresholds = {name: Threshold(1, "any") for name in cause.thresholds}
-    return Playbook("node-health", "", 1, (), (), (WeighedCause(cause, thresholds),))
+    return Playbook("node-health", "", 1, (), (), (ConfiguredCause(cause, thresholds),))
 
 
 class Kept:

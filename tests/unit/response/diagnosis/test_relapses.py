@@ -24,7 +24,7 @@ from bot.domain.events import (
 )
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
-from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot
 from bot.domain.relapse import Relapse
 from bot.domain.verdict import RuledOut, Verdict
@@ -136,7 +136,7 @@ def test_another_remedy_was_not_tried() -> None:
 
 def playbook(lasts: timedelta | None) -> Playbook:
     cause = Cause(str(VERDICT.cause), "", (), (), lambda *_: RuledOut("", ""), reboot_lasts=lasts)
-    return Playbook("node-health", "", 3, (), (), (WeighedCause(cause, {}),))
+    return Playbook("node-health", "", 3, (), (), (ConfiguredCause(cause, {}),))
 
 
 @pytest.mark.parametrize(
