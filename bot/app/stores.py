@@ -68,6 +68,7 @@ def open_stores(
         Database.open(database_url) as database,
         ThreadPoolExecutor(THREADS, "ledger") as threads,
         ThreadPoolExecutor(DOORS, "inbox") as doors,
+        ThreadPoolExecutor(1, "cases") as one_by_one,  # to take a case's secrets out is computing
     ):
         leases = BlockingLeases(database, runner, presence=Presence(database, runner))
         yield Stores(
@@ -78,7 +79,7 @@ def open_stores(
             on_threads(BlockingInbox(database, runner, leases=leases, known_for=known_for), threads, {"keep": doors}),
             on_threads(BlockingCases(database), threads),
             on_threads(ChatRequestStore(database, leases), threads, {"keep": doors}),
-            on_threads(BlockingKeptCases(database), threads),
+            on_threads(BlockingKeptCases(database), threads, {"keep": one_by_one}),
             on_threads(ReadingStore(database), threads),
             database,
             threads,
