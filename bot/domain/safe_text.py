@@ -11,16 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bot.domain.secret_forms import (
-    KEY_EDGES,
-    KEY_ENDS,
-    KEY_MARK,
-    LONGEST_REMEMBERED,
-    MARK,
-    MOST_REMEMBERED,
-    context,
-    table,
-)
+from bot.domain.secret_forms import KEY_EDGES, KEY_ENDS, KEY_MARK, MARK, ShortTexts, context, table
 
 # C0 except tab and newline, DEL, C1, bidirectional marks, the line separators that some viewers obey, and what has no
 # width: two names that look the same are the same.
@@ -121,8 +112,8 @@ class Redactor:
     """
 
     def __init__(self) -> None:
-        self._harmless: set[str] = set()
-        self._names: dict[str, tuple[bool, bool]] = {}  # is the value under it a secret, and may it be one
+        self._harmless = ShortTexts[None]()
+        self._names = ShortTexts[tuple[bool, bool]]()  # is the value under it a secret, and may it be one
 
     def value(self, value: Any) -> Any:
         """Return what `redacted` does."""
@@ -136,7 +127,7 @@ class Redactor:
 
     def remembered(self) -> frozenset[str]:
         """Return the texts that would not be searched again."""
-        return frozenset(self._harmless | self._names.keys())
+        return frozenset(self._harmless.keys() | self._names.keys())
 
     def _mapping(self, values: Mapping[str, Any], is_named: bool = False) -> dict[str, Any]:
         label = next((values[key] for key in ("name", "key") if isinstance(values.get(key), str)), "")
@@ -216,20 +207,15 @@ class Redactor:
             return True
         if redacted_text(text) != text or any(_announces(text)) or context().opens.search(text):
             return False
-        if len(text) <= LONGEST_REMEMBERED:
-            if len(self._harmless) >= MOST_REMEMBERED:
-                self._harmless.clear()
-            self._harmless.add(text)
+        self._harmless.remember(text, None)
         return True
 
     def _is_secret(self, name: str) -> tuple[bool, bool]:
         known = self._names.get(name)
         if known is None:
             known = context().name.match(name) is not None, context().told.search(name) is not None
-            if len(name) <= LONGEST_REMEMBERED and self.is_harmless(name):
-                if len(self._names) >= MOST_REMEMBERED:
-                    self._names.clear()
-                self._names[name] = known
+            if self.is_harmless(name):
+                self._names.remember(name, known)
         return known
 
 

@@ -12,9 +12,11 @@ import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bot.domain.own_playbooks import SiteRows, own_rows
+
+T = TypeVar("T")
 
 _BLOCK = r"(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----"
 _SSH2 = "SSH2 ENCRYPTED PRIVATE KEY ----"
@@ -115,7 +117,18 @@ _NAMED = re.compile(r"(?P<quote>\\{0,3}\")\s*:\s*\Z")
 _LONGEST_SIGN = 80
 
 
-MOST_REMEMBERED, LONGEST_REMEMBERED = 16_384, 256  # texts and their characters: a few MB
+_MOST_REMEMBERED, _LONGEST_REMEMBERED = 16_384, 256  # texts and their characters: a few MB
+
+
+class ShortTexts(dict[str, T]):
+    """What is known of short texts without secrets: never more than a few MB of it, for then it begins anew."""
+
+    def remember(self, text: str, known: T) -> None:
+        """Remember it, unless the text is long."""
+        if len(text) <= _LONGEST_REMEMBERED:
+            if len(self) >= _MOST_REMEMBERED:
+                self.clear()
+            self[text] = known
 
 
 class SecretTable:
@@ -139,7 +152,7 @@ class SecretTable:
         self._has = tuple(literals.items())
         self._long = tuple(number for number, form in enumerate(self.forms) if form.long)
         self._blocks = tuple(form for form in self.forms if form.block)
-        self._clean: set[str] = set()
+        self._clean = ShortTexts[None]()
 
     def cut(self, text: str) -> str:
         """Return a text with a mark in place of each secret; what a cut lays bare is searched too."""
@@ -150,10 +163,8 @@ class SecretTable:
             before, text = text, self._cut_once(text)
             if text == before:
                 break
-        if text == whole and len(text) <= LONGEST_REMEMBERED:
-            if len(self._clean) >= MOST_REMEMBERED:
-                self._clean.clear()
-            self._clean.add(text)
+        if text == whole:
+            self._clean.remember(text, None)
         return text
 
     def cut_lines(self, lines: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.safe_text import Redactor, redacted, redacted_text
+from bot.domain.secret_forms import ShortTexts, table
 from tests.readings.secrets import Seeded, seeded
 
 # Put together here, so that no line of this file looks like a leaked secret to a scanner.
@@ -251,3 +252,21 @@ def test_tokens_of_a_block_go_in_structure_and_as_lines() -> None:
 def test_secret_id_goes_and_its_accessor_stays() -> None:
     row = {"Secret ID": UUID, "SecretID": UUID, "AccessorID": UUID, "secret_id_accessor": UUID}
     assert redacted(row) == row | dict.fromkeys(["Secret ID", "SecretID"], "[redacted]")
+
+
+def test_short_texts_are_few_and_short() -> None:
+    known = ShortTexts[None]()
+    for number in range(40_000):
+        known.remember(f"{number}", None)
+    known.remember("a" * 1000, None)
+    assert 0 < len(known) <= 16_384
+    assert "39999" in known
+    assert max(map(len, known)) < 1000
+
+
+def test_table_remembers_no_text_with_a_secret() -> None:
+    shared = table()
+    for text in ("mysql --password hunter2", "an ordinary line of this test"):
+        shared.cut(text)
+    assert "an ordinary line of this test" in shared._clean
+    assert not [text for text in shared._clean if "hunter2" in text]

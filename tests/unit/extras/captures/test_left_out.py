@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +20,7 @@ from bot.ledger.entries import append_entry
 from bot.surfaces.slack.requests import HelpRequest, Question, WorkRequest, parse
 from tests.record.audits import audit
 from tests.record.incidents import ASKER
+from tests.unit.extras.program import zombie
 
 ROOT = Path(__file__).parents[4]
 CAPTURE = "c4p7t0re00"
@@ -38,19 +36,6 @@ def older(tmp_path: Path) -> Path:
         store.append(lambda _: (CaptureEnded(CAPTURE, "it was not started"),), "bot")
     (tmp_path / "zombie.toml").write_text('[extras]\noff = ["captures"]\n')
     return tmp_path
-
-
-def zombie(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    state = {"ZOMBIE_STATE_DIR": str(folder / "state"), "HOME": str(folder), "COLUMNS": "200"}
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "bot", *words],
-        cwd=folder,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **state},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 def test_record_with_a_capture_is_whole_and_shown_as_what_it_is(older: Path) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -55,6 +52,7 @@ from bot.ledger.entries import insert_entry, sealed
 from bot.seats import Extra, Rules
 from bot.surfaces.slack.parts import MessageTarget
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
+from tests.unit.extras.program import zombie
 
 ROOT = Path(__file__).parents[4]
 WAVE = "wave-7k3m9x2qpv"
@@ -253,19 +251,6 @@ def older(tmp_path: Path) -> Path:
         written.executescript(OLDER.read_text())
     (tmp_path / "zombie.toml").write_text('[extras]\noff = ["waves"]\n')
     return tmp_path
-
-
-def zombie(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    state = {"ZOMBIE_STATE_DIR": str(folder / "state"), "HOME": str(folder), "COLUMNS": "200"}
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "bot", *words],
-        cwd=folder,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **state},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 def test_record_with_a_wave_is_whole_and_shown_without_them(older: Path) -> None:
