@@ -11,14 +11,14 @@ import math
 import operator
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bot.domain.nearest import did_you_mean
 from bot.domain.probe import CustomReading, Snapshot, TellsLines, Unread
 from bot.domain.safe_text import one_line
-from bot.domain.truth import Truth, Unknown, all_of, any_of, not_
+from bot.domain.truth import Truth, Unknown, not_
 from bot.library.kinds import Kind, Shape, all_attributes, fields_of
 from bot.library.kleene import ARITHMETIC, FUNCTIONS, MEMBERSHIPS, ORDERS, Value, compared, computed, truth
 
@@ -26,6 +26,7 @@ LONGEST = 500
 _DEEPEST = 25
 _MOST_LINES = 3
 _VALUES = (bool, int, str, tuple)
+_FIGURES = frozenset({int, float})  # compared without a further look, which is most of what is compared
 # `5m`, `64kB`, `90%`; but `90 % 7` is a remainder
 _WITH_UNIT = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:(?:ms|min|[smhd]|[kMGT]?i?B)\b| ?%(?=\s*(?:$|[<>=!)]|and\b|or\b)))")
 _TRUTH_WORDS = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
@@ -83,17 +84,10 @@ def read_expression(text: str, known_fields: FieldKinds, unasked: Collection[str
 def parsed(text: str) -> ast.Expression:
     """Parse an expression that is not checked yet.
 
-    Raises: ExpressionError when it is none, or longer or deeper than people can read.
+    Raises: ExpressionError when it is none, or longer than people can read.
     """
     if len(text) > LONGEST:
         raise ExpressionError(f"it is {len(text)} characters long; {LONGEST} is the most: split it into two conditions")
-    tree = _tree(text)
-    if _depth(tree) > _DEEPEST:
-        raise ExpressionError("it is nested too deeply; split it into two conditions")
-    return tree
-
-
-def _tree(text: str) -> ast.Expression:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # "\d" and `1or 2` are mistakes
@@ -115,16 +109,6 @@ def _hint(text: str) -> str:
         if wrong in text:
             return f"; write {right}, not {wrong}"
     return ""
-
-
-def _depth(tree: ast.AST) -> int:
-    deepest = 0
-    waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
-    while waiting:
-        node, depth = waiting.pop()
-        deepest = max(deepest, depth)
-        waiting += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
-    return deepest
 
 
 def _fields(tree: ast.AST) -> Iterator[ast.Attribute]:
@@ -161,12 +145,21 @@ class Language:
     def __init__(self, known_fields: FieldKinds, unasked: Collection[str] = ()) -> None:
         self._askable = known_fields
         self._unasked = unasked
+        self._depth = 0
 
     def of(self, node: ast.expr) -> Part:
         """Return the part.
 
-        Raises: ExpressionError when it is not allowed, or kinds do not fit.
+        Raises: ExpressionError when it is not allowed, nested too deeply, or kinds do not fit.
         """
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise ExpressionError("it is nested too deeply; split it into two conditions")
+        part = self._of(node)
+        self._depth -= 1
+        return part
+
+    def _of(self, node: ast.expr) -> Part:
         match node:
             case ast.Constant(value=value):
                 return Part(_constant(value), lambda scope: value)
@@ -176,12 +169,11 @@ class Language:
                 return self._name(name)
             case ast.BoolOp(values=values, op=op):
                 parts = self._all(values, Kind.TRUTH, "and" if isinstance(op, ast.And) else "or")
-                join, runs = all_of if isinstance(op, ast.And) else any_of, [part.run for part in parts]
-                return _part(Kind.TRUTH, lambda scope: join(*[truth(run(scope)) for run in runs]), *parts)
+                return joined(Kind.TRUTH, _decided(isinstance(op, ast.Or), [part.run for part in parts]), *parts)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 (inner,) = self._all([operand], Kind.TRUTH, "not")
                 run = inner.run
-                return _part(Kind.TRUTH, lambda scope: not_(truth(run(scope))), inner)
+                return joined(Kind.TRUTH, lambda scope: not_(truth(run(scope))), inner)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
                 return self._computed(operator.neg if isinstance(sign, ast.USub) else operator.pos, [operand], "a sign")
             case ast.BinOp(left=left, op=op, right=right):
@@ -210,7 +202,7 @@ class Language:
     def _computed(self, function: Callable[..., Any], nodes: list[ast.expr], what: str) -> Part:
         parts = self._all(nodes, Kind.NUMBER, what)
         runs = [part.run for part in parts]
-        return _part(Kind.NUMBER, lambda scope: computed(function, *[run(scope) for run in runs]), *parts)
+        return joined(Kind.NUMBER, lambda scope: computed(function, *[run(scope) for run in runs]), *parts)
 
     def _field(self, node: ast.Attribute) -> Part:
         if not isinstance(node.value, ast.Name):
@@ -271,13 +263,9 @@ class Language:
                 )
             elif kinds[0] is not Kind.NUMBER and not isinstance(op, ast.Eq | ast.NotEq):
                 raise ExpressionError(f"{shown(left)} is {kinds[0].value}, which has no order; use == or !=")
-        runs, ops = [part.run for part in parts], node.ops
-
-        def run(scope: Scope) -> Truth:
-            values = [each(scope) for each in runs]
-            return all_of(*[compared(op, values[i], values[i + 1]) for i, op in enumerate(ops)])
-
-        return _part(Kind.TRUTH, run, *parts)
+        runs = [part.run for part in parts]
+        pairs = [_pair(op, runs[index], runs[index + 1]) for index, op in enumerate(node.ops)]
+        return joined(Kind.TRUTH, pairs[0] if len(pairs) == 1 else _decided(False, pairs), *parts)
 
     def _call(self, node: ast.Call) -> Part:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -296,11 +284,40 @@ class Language:
             raise ExpressionError("a list holds texts alone or numbers alone, and at least one")
         runs = [part.run for part in parts]
         shape = Kind.TEXTS if kinds == {Kind.TEXT} else Kind.NUMBERS
-        return _part(shape, lambda scope: tuple([run(scope) for run in runs]), *parts)
+        return joined(shape, lambda scope: tuple([run(scope) for run in runs]), *parts)
 
 
-def _part(shape: Shape, run: Callable[[Any], Value], *parts: Part) -> Part:
+def joined(shape: Shape, run: Callable[[Any], Value], *parts: Part) -> Part:
+    """Return a part that uses the probes of others."""
     return Part(shape, run, tuple(dict.fromkeys(probe for part in parts for probe in part.probes)))
+
+
+def _decided(by: bool, runs: Sequence[Callable[[Any], Value]]) -> Callable[[Any], Truth]:
+    """Kleene's or (`by` True) and and (`by` False): one that is so decides, else one that is unknown."""
+
+    def run(scope: Scope) -> Truth:
+        found: Truth = not by
+        for each in runs:
+            value = each(scope)
+            if value is by:
+                return by
+            if value is not (not by) and found is (not by):
+                found = truth(value)
+        return found
+
+    return run
+
+
+def _pair(op: ast.cmpop, left: Callable[[Any], Value], right: Callable[[Any], Value]) -> Callable[[Any], Truth]:
+    order = ORDERS.get(type(op))
+
+    def run(scope: Scope) -> Truth:
+        one, other = left(scope), right(scope)
+        if order is not None and type(one) in _FIGURES and type(other) in _FIGURES:
+            return order(one, other)
+        return compared(op, one, other)
+
+    return run
 
 
 def _constant(value: object) -> Kind:
