@@ -120,16 +120,12 @@ def _rows(snapshot: Snapshot, field: str) -> Any:
 _COUNTS = {"hours": Kind.NUMBER, "minutes": Kind.NUMBER, "timed": Kind.TRUTH}
 _LOG = ("kernel_log", "host")
 FUNCTIONS: Mapping[str, Function] = {
-    "log": Function(
-        (Kind.TEXT,), _EVENTS, _log, {**_COUNTS, "has": Kind.TEXT, "until": Kind.TEXT}, _LOG, _is_no_kind
-    ),
+    "log": Function((Kind.TEXT,), _EVENTS, _log, {**_COUNTS, "has": Kind.TEXT, "until": Kind.TEXT}, _LOG, _is_no_kind),
     "within": Function((_EVENTS,), _EVENTS, _within, _COUNTS),
     "rows": Function((Kind.TEXT,), Kind.TEXTS, _rows, {}, ("cpu",), _is_no_share),
     "services": Function((Kind.TEXT,), Kind.TEXTS, lambda snapshot, word: services(word)),
     "ago": Function((_EVENTS,), Kind.TEXT, _ago),
-    "held": Function(
-        (Kind.TEXT, Kind.NUMBER, Kind.NUMBER), Many(Record(HeldCore)), _held, {}, ("cpu",), _is_no_share
-    ),
+    "held": Function((Kind.TEXT, Kind.NUMBER, Kind.NUMBER), Many(Record(HeldCore)), _held, {}, ("cpu",), _is_no_share),
     "hottest": Function((Kind.TEXT,), Record(HottestCore), _hottest, {}, ("cpu",), _is_no_share),
 }
 

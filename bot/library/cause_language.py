@@ -1,8 +1,8 @@
 """The language of causes' files: that of conditions, with names, lines of the log, parts of readings, and sentences.
 
-Shape: besides what conditions have, `figure` and names of `let`; `reading.part.field`; `a if yes else b`; several parts
-filtered and cut, `[v for v in ebs.volumes if v.queue_length > 9][:4]`; `any(… for v in …)`; `f"{number:,} entries"`;
-functions. Several parts are a yes where there is one. `surely(x)` is a no where x is unknown; `unread(x)` asks for that.
+Shape: besides what conditions have, names of thresholds and of `let`; `reading.part.field`; `a if yes else b`; several
+parts filtered and cut, `[v for v in ebs.volumes if v.queue_length > 9][:4]`; `any(… for v in …)`; `f"{number:,} rows"`;
+functions. Several parts are a yes where there is one. `surely(x)` is a no where x is unknown; `unread(x)` asks it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Words:
 class Scope(ConditionScope):
     """What a cause's expressions are worked out from. What a name stands for is worked out once."""
 
-    __slots__ = ("items", "tuning", "_named")
+    __slots__ = ("_named", "items", "tuning")
 
     def __init__(self, snapshot: Snapshot, tuning: Tuning) -> None:
         super().__init__(snapshot)
@@ -71,7 +71,7 @@ class CauseLanguage(Language):
     def __init__(self, words: Words, figures: Mapping[str, Any]) -> None:
         super().__init__(words.readings)
         self._words = words
-        self._names = {name: Part(Kind.NUMBER, lambda scope, name=name: scope.tuning[name]) for name in figures}
+        self._names = {name: Part(Kind.NUMBER, _figure(name)) for name in figures}
 
     def read(self, text: str) -> Part:
         """Return a checked expression. Raises: ExpressionError."""
@@ -86,7 +86,7 @@ class CauseLanguage(Language):
     def sentence(self, text: str) -> Part:
         """Return a sentence, with what stands within braces worked out. Raises: ExpressionError."""
         if '"""' in text or "\\" in text or text.endswith('"'):
-            raise ExpressionError('a sentence has no backslash, no three quotes, and no quote at its end')
+            raise ExpressionError("a sentence has no backslash, no three quotes, and no quote at its end")
         return self.read(f'f"""{text}"""')
 
     def name(self, name: str, part: Part) -> None:
@@ -119,10 +119,10 @@ class CauseLanguage(Language):
                 name, several = self._loop(generators)
                 chosen = self.of(elt)
                 self.without(name)
-                if chosen.shape == several.shape.of:  # type: ignore[union-attr]  # a loop is over several
-                    return several if isinstance(elt, ast.Name) else _mapped(name, several, chosen, several.shape)
-                if chosen.shape in _LISTS:
-                    return _mapped(name, several, chosen, _LISTS[chosen.shape])  # type: ignore[index]
+                if isinstance(elt, ast.Name) and elt.id == name:
+                    return several
+                if chosen.shape is Kind.TEXT or chosen.shape is Kind.NUMBER:
+                    return _mapped(name, several, chosen, _LISTS[chosen.shape])
                 raise ExpressionError(f"{shown(elt)} is {chosen.shape.value}, of which there is no list")
             case ast.Subscript(value=value, slice=ast.Slice(lower=lower, upper=upper, step=None)):
                 whole, ends = self.of(value), [_whole_number(lower), _whole_number(upper)]
@@ -156,7 +156,7 @@ class CauseLanguage(Language):
         whole = self.of(node.value)
         if not isinstance(whole.shape, Record):
             raise ExpressionError(f"{shown(node.value)} is {whole.shape.value}, and has no fields")
-        usable = shapes_of(whole.shape.type)
+        usable = shapes_of(whole.shape.type)  # type: ignore[arg-type]  # a class is hashable
         if node.attr not in usable:
             near = did_you_mean(node.attr, sorted(usable))
             raise ExpressionError(f'{shown(node.value)} has no field "{one_line(node.attr, 60)}". {near}')
@@ -179,10 +179,10 @@ class CauseLanguage(Language):
         return name, _filtered(name, several, conditions) if conditions else several
 
     def _text(self, values: list[ast.expr]) -> Part:
-        parts, runs = [], []
+        parts, runs = list[Part](), list[Callable[[Scope], str]]()
         for value in values:
             if isinstance(value, ast.Constant):
-                runs.append(lambda scope, text=str(value.value): text)
+                runs.append(_text(str(value.value)))
             elif isinstance(value, ast.FormattedValue):
                 part = self.of(value.value)
                 parts.append(part)
@@ -190,7 +190,9 @@ class CauseLanguage(Language):
         return joined(Kind.TEXT, lambda scope: "".join([run(scope) for run in runs]), *parts)
 
     def _format(self, node: ast.FormattedValue, part: Part) -> Callable[[Any], str]:
-        spec = "".join(str(each.value) for each in getattr(node.format_spec, "values", ()) if isinstance(each, ast.Constant))
+        spec = "".join(
+            str(each.value) for each in getattr(node.format_spec, "values", ()) if isinstance(each, ast.Constant)
+        )
         name, _, rest = spec.partition(" ")
         if part.shape not in (Kind.NUMBER, Kind.TEXT) or (spec and part.shape is not Kind.NUMBER):
             raise ExpressionError(f"{shown(node.value)} is {part.shape.value}, which cannot be written so")
@@ -217,7 +219,9 @@ class CauseLanguage(Language):
         named = {str(word.arg): self.of(word.value) for word in node.keywords}
         fits = len(args) == len(known.takes) and all(a.shape == t for a, t in zip(args, known.takes, strict=False))
         if not fits or any(known.named.get(word) is not part.shape for word, part in named.items()):
-            takes = [shape.value for shape in known.takes] + [f"{word}={kind.value}" for word, kind in known.named.items()]
+            takes = [shape.value for shape in known.takes] + [
+                f"{word}={kind.value}" for word, kind in known.named.items()
+            ]
             raise ExpressionError(f"{name} takes {', '.join(takes)}")
         if fault := known.refuses(*[each.value if isinstance(each, ast.Constant) else None for each in node.args]):
             raise ExpressionError(fault)
@@ -274,7 +278,7 @@ class CauseLanguage(Language):
 
     def _extreme(self, choose: Callable[..., Any], whole: Part, by: ast.expr) -> Part:
         assert isinstance(whole.shape, Many)
-        usable = shapes_of(whole.shape.of.type)
+        usable = shapes_of(whole.shape.of.type)  # type: ignore[arg-type]  # a class is hashable
         name = by.value if isinstance(by, ast.Constant) else ""
         if usable.get(str(name)) is not Kind.NUMBER:
             numbers = sorted(each for each, shape in usable.items() if shape is Kind.NUMBER)
@@ -377,6 +381,14 @@ def _any(name: str, several: Part, held: Part) -> Callable[[Scope], Truth]:
         return any_of(*truths)
 
     return run
+
+
+def _figure(name: str) -> Callable[[Scope], float]:
+    return lambda scope: scope.tuning[name]
+
+
+def _text(text: str) -> Callable[[Scope], str]:
+    return lambda scope: text
 
 
 def _shown_as(part: Part, form: Callable[[Any], str]) -> Callable[[Scope], str]:

@@ -138,9 +138,7 @@ class Part:
 class Language:
     """Checks an expression part by part, refuses what is not allowed, and makes of each part what works it out."""
 
-    allowed = (
-        "a condition has readings, numbers, texts, comparisons, and, or, not, arithmetic, abs, min, max and round"
-    )
+    allowed = "a condition has readings, numbers, texts, comparisons, and, or, not, arithmetic, abs, min, max and round"
 
     def __init__(self, known_fields: FieldKinds, unasked: Collection[str] = ()) -> None:
         self._askable = known_fields
@@ -240,9 +238,7 @@ class Language:
             raise ExpressionError(f"{name} is a function; write {name}(…)")
         if name.lower() in _TRUTH_WORDS:
             raise ExpressionError(f"{name} is not known; write {_TRUTH_WORDS[name.lower()]}")
-        raise ExpressionError(
-            f'"{one_line(name, 60)}" is not known; name a field as probe.field. {self._near(name)}'
-        )
+        raise ExpressionError(f'"{one_line(name, 60)}" is not known; name a field as probe.field. {self._near(name)}')
 
     def _compare(self, node: ast.Compare) -> Part:
         nodes = [node.left, *node.comparators]
@@ -298,23 +294,24 @@ def _decided(by: bool, runs: Sequence[Callable[[Any], Value]]) -> Callable[[Any]
     def run(scope: Scope) -> Truth:
         found: Truth = not by
         for each in runs:
-            value = each(scope)
+            value = truth(each(scope))
             if value is by:
-                return by
-            if value is not (not by) and found is (not by):
-                found = truth(value)
+                return value
+            if isinstance(value, Unknown) and not isinstance(found, Unknown):
+                found = value
         return found
 
     return run
 
 
 def _pair(op: ast.cmpop, left: Callable[[Any], Value], right: Callable[[Any], Value]) -> Callable[[Any], Truth]:
-    order = ORDERS.get(type(op))
+    order: Any = ORDERS.get(type(op))
 
     def run(scope: Scope) -> Truth:
         one, other = left(scope), right(scope)
         if order is not None and type(one) in _FIGURES and type(other) in _FIGURES:
-            return order(one, other)
+            held: bool = order(one, other)
+            return held
         return compared(op, one, other)
 
     return run

@@ -97,7 +97,7 @@ def all_attributes(reading: type[Any]) -> frozenset[str]:
 
 
 @cache
-def shapes_of(reading: type[Any]) -> Mapping[str, Shape]:
+def shapes_of(reading: Any) -> Mapping[str, Shape]:
     """Return what a cause's file can use of a reading or a part of one: also spans and times, in seconds, and parts."""
     hints = typing.get_type_hints(reading) if is_dataclass(reading) else {}
     found = {field.name: shape_of(hints[field.name]) for field in fields(reading)} if is_dataclass(reading) else {}
