@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from heapq import nlargest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from bot.causes import _recent
 from bot.causes._figures import count, memory, percent, sentence, span
@@ -24,7 +24,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.truth import Unknown
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.library.assembly import tidy, wrong_unit
-from bot.library.cause_language import CauseLanguage, Function, Scope, Words
+from bot.library.cause_language import CauseLanguage, Form, Function, Scope, Words
 from bot.library.checker import check_cause
 from bot.library.document import LIMIT_BYTES, Document, read_document
 from bot.library.expressions import ExpressionError, Part
@@ -132,11 +132,11 @@ FUNCTIONS: Mapping[str, Function] = {
 
 def _noun(number: float, nouns: str) -> str:
     """Example: `{3:count reset}` is `3 resets`, `{1:count reply|replies}` is `1 reply`."""
-    one, _, many = nouns.partition("|")
-    return count(int(number), one, many)
+    noun, _, plural = nouns.partition("|")
+    return count(int(number), noun, plural)
 
 
-FORMATS: Mapping[str, Callable[..., str]] = {
+FORMATS: Mapping[str, Form] = {
     "": str,
     ",": lambda number: f"{number:,}",
     "%": percent,
@@ -286,6 +286,9 @@ def cause_of(path: Path) -> Cause:
     return _Reading(shape, document, problems).cause()
 
 
+Read: TypeAlias = Callable[[str], Part]
+
+
 class _Reading:
     """Reads one file. Every problem is noted with its line."""
 
@@ -333,7 +336,7 @@ class _Reading:
             self._problems.add(self._document.line_of("thresholds", name, "value"), f"{name} {unlike}")
         return Threshold(tidy(given.value), given.reason)
 
-    def _read(self, read: Callable[[str], Part], text: str, *path: str | int) -> Part:
+    def _read(self, read: Read, text: str, *path: str | int) -> Part:
         try:
             part = read(" ".join(text.split()))
         except ExpressionError as error:
@@ -342,7 +345,7 @@ class _Reading:
         self._used |= dict.fromkeys(part.probes)
         return part
 
-    def _maybe(self, read: Callable[[str], Part], text: str | None, *path: str | int) -> Part | None:
+    def _maybe(self, read: Read, text: str | None, *path: str | int) -> Part | None:
         return None if text is None else self._read(read, text, *path)
 
     def _name(self, name: str, text: str) -> None:

@@ -11,17 +11,21 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from bot.domain.cause import Tuning
 from bot.domain.nearest import did_you_mean
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.safe_text import one_line
 from bot.domain.truth import Truth, Unknown, any_of
-from bot.library.expressions import ExpressionError, Language, Part, joined, parsed, shown
+from bot.library.expressions import ExpressionError, Language, Part, Run, joined, parsed, shown
 from bot.library.expressions import Scope as ConditionScope
 from bot.library.kinds import Kind, Many, Record, Shape, shapes_of
 from bot.library.kleene import FUNCTIONS, Value, truth
+
+Worked: TypeAlias = Callable[..., Value]
+Refusal: TypeAlias = Callable[..., str]  # what is wrong with arguments that are written out; empty if nothing is
+Form: TypeAlias = Callable[..., str]  # a number as people read it
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +34,10 @@ class Function:
 
     takes: tuple[Shape, ...]
     gives: Shape
-    run: Callable[..., Value]
+    run: Worked
     named: Mapping[str, Shape] = field(default_factory=dict)
     probes: tuple[str, ...] = ()
-    refuses: Callable[..., str] = lambda *given: ""  # what is wrong with arguments that are written out
+    refuses: Refusal = lambda *given: ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class Words:
 
     readings: Mapping[str, type[Any]]
     functions: Mapping[str, Function]
-    formats: Mapping[str, Callable[..., str]]  # of a number, and of what stands after the name
+    formats: Mapping[str, Form]  # of a number, and of what stands after the name
 
 
 class Scope(ConditionScope):
@@ -56,7 +60,7 @@ class Scope(ConditionScope):
         self.items: dict[str, Any] = {}
         self._named: dict[str, Value] = {}
 
-    def named(self, name: str, run: Callable[[Scope], Value]) -> Value:
+    def named(self, name: str, run: Run) -> Value:
         """Return what a name of `let` stands for."""
         if name not in self._named:
             self._named[name] = run(self)
@@ -111,10 +115,10 @@ class CauseLanguage(Language):
         match node:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 (condition,) = self._all([test], Kind.TRUTH, "if")
-                one, other = self.of(body), self.of(orelse)
-                if one.shape != other.shape:
-                    raise ExpressionError(f"{shown(node)} is {one.shape.value} or {other.shape.value}; make them alike")
-                return joined(one.shape, _either(condition, one, other), condition, one, other)
+                yes, no = self.of(body), self.of(orelse)
+                if yes.shape != no.shape:
+                    raise ExpressionError(f"{shown(node)} is {yes.shape.value} or {no.shape.value}; make them alike")
+                return joined(yes.shape, _either(condition, yes, no), condition, yes, no)
             case ast.ListComp(elt=elt, generators=generators):
                 name, several = self._loop(generators)
                 chosen = self.of(elt)
@@ -179,7 +183,7 @@ class CauseLanguage(Language):
         return name, _filtered(name, several, conditions) if conditions else several
 
     def _text(self, values: list[ast.expr]) -> Part:
-        parts, runs = list[Part](), list[Callable[[Scope], str]]()
+        parts, runs = list[Part](), list[Run]()
         for value in values:
             if isinstance(value, ast.Constant):
                 runs.append(_text(str(value.value)))
@@ -189,7 +193,7 @@ class CauseLanguage(Language):
                 runs.append(_shown_as(part, self._format(value, part)))
         return joined(Kind.TEXT, lambda scope: "".join([run(scope) for run in runs]), *parts)
 
-    def _format(self, node: ast.FormattedValue, part: Part) -> Callable[[Any], str]:
+    def _format(self, node: ast.FormattedValue, part: Part) -> Form:
         spec = "".join(
             str(each.value) for each in getattr(node.format_spec, "values", ()) if isinstance(each, ast.Constant)
         )
@@ -276,7 +280,7 @@ class CauseLanguage(Language):
             raise ExpressionError(f"{name} takes {_OF_ANY[name]}, and {shown(first)} is {whole.shape.value}")
         return self._extreme(max if name == "highest" else min, whole, node.args[1])
 
-    def _extreme(self, choose: Callable[..., Any], whole: Part, by: ast.expr) -> Part:
+    def _extreme(self, choose: Worked, whole: Part, by: ast.expr) -> Part:
         assert isinstance(whole.shape, Many)
         usable = shapes_of(whole.shape.of.type)  # type: ignore[arg-type]  # a class is hashable
         name = by.value if isinstance(by, ast.Constant) else ""
@@ -309,7 +313,7 @@ _LISTS = {Kind.TEXT: Kind.TEXTS, Kind.NUMBER: Kind.NUMBERS}
 _OF_LISTS = {Kind.TEXTS: Kind.TEXT, Kind.NUMBERS: Kind.NUMBER}
 
 
-def _known_only(function: Callable[[Any], Value], part: Part) -> Callable[[Scope], Value]:
+def _known_only(function: Run, part: Part) -> Run:
     run = part.run
 
     def known(scope: Scope) -> Value:
@@ -319,15 +323,15 @@ def _known_only(function: Callable[[Any], Value], part: Part) -> Callable[[Scope
     return known
 
 
-def _either(condition: Part, one: Part, other: Part) -> Callable[[Scope], Value]:
+def _either(condition: Part, yes: Part, no: Part) -> Run:
     def run(scope: Scope) -> Value:
         held = truth(condition.run(scope))
-        return held if isinstance(held, Unknown) else (one if held else other).run(scope)
+        return held if isinstance(held, Unknown) else (yes if held else no).run(scope)
 
     return run
 
 
-def _of_reading(kind: Any, probe: str, name: str) -> Callable[[Scope], Value]:
+def _of_reading(kind: Any, probe: str, name: str) -> Run:
     what = f"{probe}.{name}"
 
     def run(scope: Scope) -> Value:
@@ -370,7 +374,7 @@ def _mapped(name: str, several: Part, chosen: Part, shape: Shape) -> Part:
     return joined(shape, run, several, chosen)
 
 
-def _any(name: str, several: Part, held: Part) -> Callable[[Scope], Truth]:
+def _any(name: str, several: Part, held: Part) -> Run:
     def run(scope: Scope) -> Truth:
         found = several.run(scope)
         if isinstance(found, Unknown):
@@ -383,15 +387,15 @@ def _any(name: str, several: Part, held: Part) -> Callable[[Scope], Truth]:
     return run
 
 
-def _figure(name: str) -> Callable[[Scope], float]:
+def _figure(name: str) -> Run:
     return lambda scope: scope.tuning[name]
 
 
-def _text(text: str) -> Callable[[Scope], str]:
+def _text(text: str) -> Run:
     return lambda scope: text
 
 
-def _shown_as(part: Part, form: Callable[[Any], str]) -> Callable[[Scope], str]:
+def _shown_as(part: Part, form: Form) -> Run:
     run = part.run
 
     def text(scope: Scope) -> str:

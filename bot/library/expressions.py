@@ -13,14 +13,14 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from bot.domain.nearest import did_you_mean
 from bot.domain.probe import CustomReading, Snapshot, TellsLines, Unread
 from bot.domain.safe_text import one_line
 from bot.domain.truth import Truth, Unknown, not_
 from bot.library.kinds import Kind, Shape, all_attributes, fields_of
-from bot.library.kleene import ARITHMETIC, FUNCTIONS, MEMBERSHIPS, ORDERS, Value, compared, computed, truth
+from bot.library.kleene import ARITHMETIC, FUNCTIONS, MEMBERSHIPS, ORDERS, Function, Value, compared, computed, truth
 
 LONGEST = 500
 _DEEPEST = 25
@@ -126,12 +126,15 @@ class Scope:
         self.snapshot = snapshot
 
 
+Run: TypeAlias = Callable[[Any], Value]  # works a part out, from a scope
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A checked part of an expression: its shape, what works it out, and the probes that it uses."""
 
     shape: Shape
-    run: Callable[[Any], Value]  # of a scope
+    run: Run
     probes: tuple[str, ...] = ()
 
 
@@ -197,7 +200,7 @@ class Language:
         """The part as that kind, where it can stand for it."""
         return part
 
-    def _computed(self, function: Callable[..., Any], nodes: list[ast.expr], what: str) -> Part:
+    def _computed(self, function: Function, nodes: list[ast.expr], what: str) -> Part:
         parts = self._all(nodes, Kind.NUMBER, what)
         runs = [part.run for part in parts]
         return joined(Kind.NUMBER, lambda scope: computed(function, *[run(scope) for run in runs]), *parts)
@@ -283,12 +286,12 @@ class Language:
         return joined(shape, lambda scope: tuple([run(scope) for run in runs]), *parts)
 
 
-def joined(shape: Shape, run: Callable[[Any], Value], *parts: Part) -> Part:
+def joined(shape: Shape, run: Run, *parts: Part) -> Part:
     """Return a part that uses the probes of others."""
     return Part(shape, run, tuple(dict.fromkeys(probe for part in parts for probe in part.probes)))
 
 
-def _decided(by: bool, runs: Sequence[Callable[[Any], Value]]) -> Callable[[Any], Truth]:
+def _decided(by: bool, runs: Sequence[Run]) -> Run:
     """Kleene's or (`by` True) and and (`by` False): one that is so decides, else one that is unknown."""
 
     def run(scope: Scope) -> Truth:
@@ -304,15 +307,15 @@ def _decided(by: bool, runs: Sequence[Callable[[Any], Value]]) -> Callable[[Any]
     return run
 
 
-def _pair(op: ast.cmpop, left: Callable[[Any], Value], right: Callable[[Any], Value]) -> Callable[[Any], Truth]:
+def _pair(op: ast.cmpop, left: Run, right: Run) -> Run:
     order: Any = ORDERS.get(type(op))
 
     def run(scope: Scope) -> Truth:
-        one, other = left(scope), right(scope)
-        if order is not None and type(one) in _FIGURES and type(other) in _FIGURES:
-            held: bool = order(one, other)
+        before, after = left(scope), right(scope)
+        if order is not None and type(before) in _FIGURES and type(after) in _FIGURES:
+            held: bool = order(before, after)
             return held
-        return compared(op, one, other)
+        return compared(op, before, after)
 
     return run
 

@@ -110,8 +110,8 @@ def shapes_of(reading: Any) -> Mapping[str, Shape]:
 def shape_of(annotation: Any) -> Shape | None:
     """Return the shape of a value with this annotation, None if causes' files cannot use it."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        one, *others = [each for each in typing.get_args(annotation) if each is not type(None)]
-        return shape_of(one) if not others else kind_of(annotation)
+        first, *others = [each for each in typing.get_args(annotation) if each is not type(None)]
+        return shape_of(first) if not others else kind_of(annotation)
     if annotation in (timedelta, datetime):
         return Kind.NUMBER
     inside = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else ()

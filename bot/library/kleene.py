@@ -16,6 +16,8 @@ from bot.domain.truth import Truth, Unknown, any_of, not_
 
 Value: TypeAlias = Any  # a truth, a number, a text, a part of a reading, or several of them; or Unknown
 
+Function: TypeAlias = Callable[..., Any]  # of numbers
+
 _MOST_BITS = 1024
 _HIGHEST_POWER = 64
 _HIGHEST_BASE = 1e9
@@ -53,7 +55,7 @@ def _round(value: float, digits: float = 0) -> Value:
     return round(value, digits) if digits else round(value)
 
 
-ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+ARITHMETIC: Mapping[type[ast.operator], Function] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -62,7 +64,7 @@ ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.Pow: _power,
 }
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {"abs": abs, "min": min, "max": max, "round": _round}
+FUNCTIONS: Mapping[str, Function] = {"abs": abs, "min": min, "max": max, "round": _round}
 
 
 _NUMBERS = (int, float)
@@ -74,7 +76,7 @@ def truth(value: Value) -> Truth:
     return value if isinstance(value, _TRUTHS) else Unknown(f"{_shown(value)} is not a yes or no")
 
 
-def computed(function: Callable[..., Any], *operands: Value) -> Value:
+def computed(function: Function, *operands: Value) -> Value:
     """Return what a function makes of numbers, unknown if one is unknown or no number, or it cannot be computed."""
     for operand in operands:
         if isinstance(operand, Unknown):

@@ -29,7 +29,7 @@ def test_examples_of_the_file_hold(path: Path) -> None:
         ({"then": "critical", "sure": "likely"}, "sure is confirmed, not likely"),
         ({"then": "critical", "says": "8 of 10"}, 'it does not say "8 of 10", but: 9 of 10'),
         ({"then": "critical", "lines": []}, "the lines are ['dropped']"),
-        ({"then": "critical", "contrack": {}}, "contrack is not a probe. Did you mean conntrack?"),
+        ({"then": "critical", "contrack": {}}, "contrack is not a probe. Did you mean conntrack"),
         ({"then": "critical", "conntrack": {"full": True}}, "ConntrackReading has no full"),
         ({"then": "critical", "log": ["?"]}, "no such reading: ?; write KIND 3m ago: text"),
         ({"then": "degraded", "thresholds": {"used_percent": 95}}, ""),
