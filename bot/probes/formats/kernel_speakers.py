@@ -19,8 +19,7 @@ _FLOOD_LINES, _FLOOD_SECONDS = 20, 10.0
 _TOGETHER = timedelta(minutes=1)
 _FIGURE = re.compile(r"\b(?:0x)?[0-9a-f]*[0-9][0-9a-f]*")
 _WORDS = 40  # characters of a wording: what follows names processes and files
-# In a boot: a card or a disk.
-_DEVICE = re.compile(r"[a-z][\w-]* [0-9a-f]{4}:[0-9a-f:.]{7,}|(?:sd|scsi) [0-9:]{7,}|ata[0-9]")
+_DEVICE = re.compile(r"(?!platform |pcieport )[a-z][\w-]* \S*[0-9]")  # with its driver: in a boot too
 
 
 def in_trouble(events: Sequence[KernelEvent]) -> dict[str, tuple[KernelEvent, ...]]:
