@@ -204,7 +204,7 @@ class Extra:
     follows the extra's own streams in an audit (`bot.ledger.audited_stream.Follower`). `chat` names a function of the
     running bot and of what decisions there use (`SlackContext`) that returns its `Chat`. `asks` names a function of
     the running bot that returns its question about each verdict of a closed card
-    (`bot.surfaces.view.context.ClosingQuestion`), whose answers its `chat` takes. `counts` names one that returns its
+    (`bot.view.context.ClosingQuestion`), whose answers its `chat` takes. `counts` names one that returns its
     `Counts`. `cures` names one that returns what proposes a cure for many nodes (`Cures`), for an extra that finds
     such. `rights` names a function that returns the argument lists that it runs as root on nodes, for `sudoers
     --profile`. `reports` names a function of the record's database, an incident, its entries and when it ended that

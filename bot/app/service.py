@@ -33,7 +33,7 @@ class Service:
         self._bot, log = bot, bot.log
         metered, acts, checks, desk = bot.metered, bot.acting, bot.checking, bot.desk
         self._slack = bot.posting.connection
-        shown: list[Surface] = [bot.cards, desk.acting.surface, metered.incident_log]
+        shown: list[Surface] = [bot.cards, desk.surface, metered.incident_log]
         if bot.pagerduty is not None:
             shown.append(bot.pagerduty.surface)
         shown += [opened for member in bot.surfaces if (opened := member.opened(bot.settings)) is not None]
@@ -48,8 +48,8 @@ class Service:
             notices=bot.notices,
         )
         self._upkeep = Upkeep(
-            desk.acting.submissions,
-            desk.acting.surface,
+            desk.decisions,
+            desk.surface,
             self._engine,
             bot.posting.poster,
             log,
@@ -110,7 +110,7 @@ class Service:
         await self._renewal.begin()
         self._begin(self._renewal.run(), "inventory")
         await note_machines(self._bot.known, self._bot.stores.ledger, self._bot.log)
-        self._bot.desk.hear(self._slack.listeners)
+        self._bot.desk.hear(self._slack)
         self._engine.start()  # approved plans go on even without Slack
         self._bot.alerts.start()
         if self._bot.pagerduty is not None:

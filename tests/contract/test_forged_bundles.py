@@ -25,8 +25,8 @@ from bot.ledger import Ledger
 from bot.ledger.entries import entry_of
 from bot.ledger.excerpt import KeptEntry
 from bot.surfaces.incidents import incident_text
-from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.context import ViewContext
+from bot.view.plan_words import PlanWords
 from tests.record.exporting import NODE, bundle_of, damage, ended, judged, looked_at, measured, raw_of, record_of
 
 

@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from bot.chat.clicks import Click, Submission
+from bot.chat.parts import MessageTarget
+from bot.chat.people import Person
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.errors import NothingProposed, UsageError
@@ -20,9 +23,6 @@ from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.extras.fleet.ask import FleetAsk
 from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.wave import Wave
-from bot.surfaces.slack.listeners import Click, Submission
-from bot.surfaces.slack.parts import MessageTarget
-from bot.surfaces.slack.people import Person
 from tests.slack.acting_team import ALICE, BOB, CAROL, ONCALL, TEAM, ActingTeam, acting_team, people, with_carol
 from tests.slack.wave_team import LEAK, Fleet
 from tests.slack.workspace import workspace
@@ -187,7 +187,7 @@ async def test_two_programs_that_hear_a_yes_at_once_put_one_on_record(tmp_path: 
             view = await team.dialog("bob", offer)
             sealed.append(view.private_metadata)
             await slack.close("bob", view)
-        programs = [team.acting.submissions, team.restarted("runner-2").submissions]
+        programs = [team.acting.decisions, team.restarted("runner-2").submissions]
         bob = Person(BOB, TEAM)
         sent = [Submission(f"sent-{at}", bob, metadata, "now") for at, metadata in enumerate(sealed)]
         taken = [program.submitted(wish) for program, wish in zip(programs, sent, strict=True)]

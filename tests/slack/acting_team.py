@@ -15,10 +15,19 @@ from types import SimpleNamespace
 from typing import Any
 
 from bot.actions import ACTIONS
+from bot.app.chat import ChatDesk, chat_desk
 from bot.app.extras import doubters_of, holders_of, shipped
 from bot.app.json_log import JsonLog
 from bot.app.parts import library
-from bot.app.slack_acting import SlackActing, slack_acting
+from bot.chat.clicks import Submission
+from bot.chat.context import ChatContext
+from bot.chat.parts import CARD, MessageTarget
+from bot.chat.people import Person
+from bot.chat.poster import Poster
+from bot.chat.report_file import ReportFile
+from bot.chat.requests import CommandRequest, HelpRequest, parse
+from bot.chat.service import Message as Posted
+from bot.chat.thread_files import ThreadFiles
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, User
 from bot.demo.slack.server import SlackWorkspace
@@ -50,17 +59,8 @@ from bot.response.record import IncidentRecord, Opening
 from bot.seats import Chat
 from bot.settings import Settings
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.listeners import Submission
-from bot.surfaces.slack.message import Message as Posted
-from bot.surfaces.slack.parts import CARD, MessageTarget
-from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.report_file import ReportFile
-from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
-from bot.surfaces.slack.thread_files import ThreadFiles
 from bot.surfaces.slack.tokens import SlackTokens
-from bot.surfaces.view.context import ViewContext
+from bot.view.context import ViewContext
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import PLAYBOOK, Stage
 from tests.schedules.whole_look import WholeLook
@@ -102,8 +102,8 @@ class ActingTeam:
     remediation: Remediation
     log: io.StringIO
     run_plans: bool = True
-    acting: SlackActing = field(init=False)
-    restarted: Callable[[str], SlackActing] = field(init=False)  # the same again, as another runner
+    acting: ChatDesk = field(init=False)
+    restarted: Callable[[str], ChatDesk] = field(init=False)  # the same again, as another runner
     chat_requests: Any = None
     marks: Any = None
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -134,7 +134,7 @@ class ActingTeam:
     def take(self, request: CommandRequest) -> None:
         asked = parse(request.text, self.stage)  # type: ignore[arg-type]
         assert not isinstance(asked, HelpRequest), asked
-        self.begin(self.acting.orders.reply(request, asked), "order")  # type: ignore[arg-type]
+        self.begin(self.acting.commands.reply(request, asked), "order")  # type: ignore[arg-type]
 
     def decided(self, incident_id: str, /) -> None:
         self.begin(self._carry_on(incident_id), f"carry on {incident_id}")
@@ -212,7 +212,7 @@ class ActingTeam:
     async def sends(self, user: str, view: View, reason: str) -> None:
         """Deliver the dialog as sent, also one without a button for it: it may have been opened when it had one."""
         person = Person(self.slack.state.user(user).id, TEAM)
-        await self.acting.submissions.submitted(Submission(view.id, person, view.private_metadata, reason))
+        await self.acting.decisions.submitted(Submission(view.id, person, view.private_metadata, reason))
 
     async def decides(self, user: str, message: Message, action: str = "approve", reason: str = "it leaks") -> None:
         """Click, give the reason, and send it."""
@@ -309,7 +309,7 @@ async def acting_team(
         connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), json_log.log, json_log.logger("slack"))
         made = ReportMaker(database, threads, library(), Inventory({}, "none"))
         kinds = (*((ReportFile(made.page),) if "report" not in absent else ()), SketchFile())
-        sending = ThreadFiles(kinds, connection.uploads, outbox, QUICK, lambda: datetime.now(UTC), json_log.log)
+        sending = ThreadFiles(kinds, connection.calls, outbox, QUICK, lambda: datetime.now(UTC), json_log.log)
         poster = Poster(
             connection.calls,
             outbox,
@@ -321,13 +321,13 @@ async def acting_team(
         team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log)
         team.marks = Gone(on_threads(MarkStore(database, world.clock), threads))
 
-        def chats(context: SlackContext) -> Sequence[Chat]:
+        def chats(context: ChatContext) -> Sequence[Chat]:
             others: Any = getattr(fleet, "chats", lambda _: [])
             return [*others(context), MarkClicks(context, VerdictMarker(policy, team.marks, world.clock))]
 
         view = ViewContext(absent=absent, asks=(QUESTION,))
 
-        def runs(runner: str) -> SlackActing:
+        def runs(runner: str) -> ChatDesk:
             team.chat_requests = Gone(on_threads(ChatRequestStore(database, Leases(database, runner)), threads))
             fleet(team, connection, database, threads)
             bot: Any = SimpleNamespace(
@@ -340,7 +340,9 @@ async def acting_team(
                 ),
                 posting=SimpleNamespace(connection=connection, poster=poster, work=team, view=view),
                 acting=SimpleNamespace(policy=policy, responder=responder),
-                checking=SimpleNamespace(scheduler=team),
+                checking=SimpleNamespace(scheduler=team, diagnosis=None),
+                cards=None,
+                playbooks=SimpleNamespace(get=lambda: SimpleNamespace(name="node-health")),
                 timing=QUICK,
                 log=json_log.log,
                 notices=team,
@@ -349,10 +351,11 @@ async def acting_team(
                 pagerduty=None,
                 seated=lambda seat, context: chats(context),
             )
-            return slack_acting(bot)
+            return chat_desk(bot)
 
         team.restarted, team.acting = runs, runs("runner-1")
-        connection.listeners.bind(team, team.acting.home, team.acting.clicks, team.acting.submissions)
+        listening: Any = team  # it takes commands
+        connection.listeners.bind(listening, team.acting.home, team.acting.decisions, team.acting.nodes)
         assert await connection.start() == ""
         try:
             yield team

@@ -20,6 +20,7 @@ from bot.app.extras import extras_in_force, shipped
 from bot.app.json_log import JsonLog
 from bot.app.service import Service
 from bot.app.stores import open_stores
+from bot.chat.service import Timing
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.contracts import Concluded, Listener, ProbeAnswered, ReadingStarted
@@ -36,7 +37,6 @@ from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES, member_settings
 from bot.surfaces.member import SurfaceMember
-from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.tokens import SlackTokens
 from tests.unit.surfaces.verdicts import FOUNDING
 

@@ -4,6 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bot.chat.document import (
+    TEXT,
+    Block,
+    Button,
+    Document,
+    Listing,
+    Pieces,
+    Row,
+    Small,
+    Title,
+    asked_by,
+    clipped,
+    in_chat,
+    line,
+    said,
+    with_people,
+)
 from bot.domain.incident import IncidentSummary
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
@@ -13,21 +30,7 @@ from bot.extras.captures.recorder import RollingRequest, is_capture_id
 from bot.extras.captures.watch import RollingNews
 from bot.extras.captures.words import line as standing
 from bot.extras.captures.words import lines
-from bot.surfaces.slack.blocks import (
-    asked_by,
-    bold,
-    button,
-    code,
-    date,
-    line,
-    link,
-    listing,
-    row,
-    slack_user,
-    text,
-    with_people,
-)
-from bot.surfaces.slack.message import TEXT, Block, Message, clipped, escaped, footnote, header, paragraph
+from bot.view.words import Bold, Code, Instant, Link
 
 PREFIX = "capture-"
 SHOW, STOP = "capture-show", "capture-stop"
@@ -47,58 +50,59 @@ def capture_of(name: str) -> str:
     return capture if name.startswith(PREFIX) and is_capture_id(capture) else ""
 
 
-def looking_card(node: Node, request: RollingRequest) -> Message:
+def looking_card(node: Node, request: RollingRequest) -> Document:
     """Say that the node is being examined, before anything runs there."""
     words = f"Checking whether {node.name} can be recorded for {request.hours} h."
-    return Message(escaped(words), (paragraph(words), footnote("The answer replaces this message.")))
+    return said(words, Small(("The answer replaces this message.",)))
 
 
-def not_recorded(node: str, because: str, by: str) -> Message:
+def not_recorded(node: str, because: str, by: str) -> Document:
     """Say why nothing is recorded."""
     words = clipped(f"{one_line(node, 80)} is not recorded: {one_line(because, SAID)}", TEXT)
-    people = {by} if slack_user(by) else set()
-    return Message(escaped(words), (line(*with_people(words, people, TEXT)), *asked_by(by)))
+    return Document(words, (line(*with_people(words, (by,), TEXT)), *asked_by(by)))
 
 
-def capture_card(news: RollingNews) -> Message:
+def capture_card(news: RollingNews) -> Document:
     """Show the state of a capture, with the remaining buttons."""
     rolling = news.rolling
     node = one_line(rolling.node, 80)
     title = f"{_TITLES[rolling.state]} {node}"
     people = _people(rolling)
-    lines_shown = [with_people(said.removeprefix("* "), people, SAID) for said in lines(news)[1 : MOST_LINES + 1]]
+    lines_shown: list[Pieces] = [
+        with_people(said.removeprefix("* "), people, SAID) for said in lines(news)[1 : MOST_LINES + 1]
+    ]
     until = rolling.until
-    first = []
+    first: Pieces = ()
     if until is not None and not rolling.is_over:
         words = "It ends by itself " if rolling.state is not RollingState.STOPPING else "It would have ended "
-        first = [text(words), date(until, "{date_short_pretty} at {time}"), text(", even if this bot is gone by then.")]
+        first = (words, Instant(until, dated=True), ", even if this bot is gone by then.")
     if rolling.state is RollingState.RUNNING and news.load_percent is None:
-        lines_shown.insert(1, [text("Its cost is measured by the first look, within a minute.")])
+        lines_shown.insert(1, ("Its cost is measured by the first look, within a minute.",))
     if rolling.ended is not None:
         first = with_people(f"It is over: {one_line(rolling.ended.because, 300)}.", people, SAID)
     blocks = (
-        header(title),
-        listing([*([first] if first else []), *lines_shown]),
+        Title(title),
+        Listing((*([first] if first else []), *lines_shown)),
         *_buttons(rolling),
-        footnote(f"zombie capture show {rolling.id}"),
+        Small((f"zombie capture show {rolling.id}",)),
     )
     caught = f"{len(rolling.caught)} caught; the last: {rolling.caught[-1].sentence}" if rolling.caught else ""
     when = f" until {until:%Y-%m-%d %H:%M} UTC" if until is not None and not rolling.is_over else ""
     said = f"Capture {rolling.id} {_VERBS[rolling.state]} {node}{when}. {one_line(caught, 1000)}"
-    return Message(clipped(escaped(said.strip()), TEXT), blocks)
+    return Document(said.strip(), blocks)
 
 
-def caught_reply(caught: SymptomCaught, incident: IncidentSummary | None, address: str) -> Message:
+def caught_reply(caught: SymptomCaught, incident: IncidentSummary | None, address: str) -> Document:
     """Say what was caught; `address` is its incident's card, empty without an incident."""
     unread = f" Not read: {one_line(caught.unread, 200)}." if caught.unread else ""
     words = f"{one_line(caught.sentence, SAID)}.{unread}"
-    blocks: list[Block] = [line(bold(words))]
+    blocks: list[Block] = [line(Bold(words))]
     if incident is not None:
         cause = f" ({one_line(incident.cause, 60)}, {incident.state.value})" if incident.cause else ""
         name = f"incident {incident.id}"
-        where = link(name, address) if address else code(f"zombie incidents show {incident.id}")
-        blocks.append(line(text("It belongs to "), where, text(f"{cause}.")))
-    return Message(clipped(escaped(words), TEXT), tuple(blocks))
+        where = Link(name, address) if address else Code(f"zombie incidents show {incident.id}")
+        blocks.append(line("It belongs to ", where, f"{cause}."))
+    return Document(words, tuple(blocks))
 
 
 def listed(captures: Sequence[RollingCapture]) -> str:
@@ -128,17 +132,17 @@ _VERBS = {
 
 def _buttons(rolling: RollingCapture) -> Iterator[Block]:
     name = card_name(rolling.id)
-    elements: list[Block] = []
+    elements: list[Button] = []
     match rolling.state:
         case RollingState.STARTING | RollingState.RUNNING:
-            elements = [button("Show", SHOW, name), button("Stop", STOP, name, "danger")]
+            elements = [Button("Show", SHOW, name), Button("Stop", STOP, name, "danger")]
         case RollingState.STOPPING:
-            elements = [button("Show", SHOW, name)]
+            elements = [Button("Show", SHOW, name)]
     if elements:
-        yield row(elements)
+        yield Row(tuple(elements))
 
 
 def _people(rolling: RollingCapture) -> frozenset[str]:
-    """All people in Slack whom the card's sentences may name."""
+    """All people whom the card's sentences may name."""
     because = rolling.ended.because.partition(" ")[0] if rolling.ended is not None else ""
-    return frozenset(by for by in (rolling.by, rolling.stopped_by, because) if slack_user(by))
+    return frozenset(by for by in (rolling.by, rolling.stopped_by, because) if in_chat(by))

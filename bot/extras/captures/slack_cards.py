@@ -13,6 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from bot.chat.background import Background
+from bot.chat.parts import CARD, MessageTarget
+from bot.chat.poster import Poster
+from bot.chat.remembered import Remembered
 from bot.domain.chat_request import ChatRequest, ChatRequests
 from bot.domain.contracts import ActingLedger, Leases, Log, Outbox
 from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable, UsageError, ZombieError
@@ -34,10 +38,6 @@ from bot.extras.captures.watch import LookTurns, RollingNews, RollingWatch
 from bot.extras.profiles.sketches import Sketches
 from bot.extras.profiles.slack_file import attach_pictures
 from bot.response.record import short_id
-from bot.surfaces.remembered import Remembered
-from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.parts import CARD, MessageTarget
-from bot.surfaces.slack.poster import Poster
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot

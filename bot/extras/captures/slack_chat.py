@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from bot.chat.clicks import Click
+from bot.chat.context import ChatContext
+from bot.chat.people import Person
+from bot.chat.requests import CommandRequest, HelpRequest, KnownNodes, Question, Request, WorkRequest, unknown_node
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotRead, NothingProposed, Unreachable
 from bot.domain.node import Node
@@ -15,18 +19,6 @@ from bot.extras.captures.recorder import HOURS, RollingRequest, hours_of, is_cap
 from bot.extras.captures.slack_card import SHOW, STOP, capture_of, listed
 from bot.extras.captures.slack_cards import CaptureCards
 from bot.extras.captures.words import lines
-from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.listeners import Click
-from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.requests import (
-    CommandRequest,
-    HelpRequest,
-    KnownNodes,
-    Question,
-    Request,
-    WorkRequest,
-    unknown_node,
-)
 
 _SAID = 2500
 _NEEDS_ID = ("show", "stop")
@@ -41,7 +33,7 @@ class CaptureChat:
 
     family = ""
 
-    def __init__(self, context: SlackContext, cards: CaptureCards, known: KnownNodes) -> None:
+    def __init__(self, context: ChatContext, cards: CaptureCards, known: KnownNodes) -> None:
         self._context = context
         self._cards = cards
         self._known = known

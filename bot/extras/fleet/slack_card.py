@@ -5,7 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
+from itertools import accumulate
 
+from bot.chat.document import (
+    MOST_OPTIONS,
+    OPTION,
+    Block,
+    Button,
+    Document,
+    Menu,
+    Paragraph,
+    Row,
+    Small,
+    Table,
+    Title,
+    asked_by,
+    bullets,
+    clipped,
+)
 from bot.domain.duration import span
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status
@@ -13,33 +30,17 @@ from bot.extras.fleet.ask import MOST_WORDS, FleetAsk
 from bot.extras.fleet.difference import Comparison, Difference, left_out, nothing, peers, values, without_cause
 from bot.extras.fleet.report import FleetReport, among, headline, remarks
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
-from bot.surfaces.slack.blocks import OPTION, asked_by, button, menu, option, row
-from bot.surfaces.slack.message import (
-    ALL_BLOCKS,
-    TEXT,
-    Block,
-    Message,
-    bullets,
-    clipped,
-    escaped,
-    footnote,
-    header,
-    length,
-    paragraph,
-)
-from bot.surfaces.slack.newer_blocks import data_table
-from bot.surfaces.view.words import badness
+from bot.view.words import badness
 
 GO, STOP, CHECK, DIFF, PLAN = "fleet-go", "fleet-stop", "fleet-check", "fleet-diff", "fleet-plan"
 OF_FLEET = "fleet-"
 SAID = 500
-MOST_OPTIONS = 100
+AN_OPTION = 90  # characters of a menu's entry beside its words
 OPTIONS_ROOM = 2_500  # of a message's characters, for the menu; the table lists the nodes, and /zombie check takes any
 CELL = 60  # characters of what a node has
 DIFFERENCES = 8
 GROUPS = 5
 CAUSES = 6
-ROOM_BESIDE = 3_500  # of a message's characters, for all that is not the table
 SURPRISE = "Surprise 3 is a chance of 1 in 1,000. Telling: unlikely by chance, even among all facts compared."
 _COLUMNS = ("az", "role")
 _WHAT = {
@@ -48,42 +49,42 @@ _WHAT = {
 }
 
 
-def many_card(ask: FleetAsk, nodes: int, seconds: float, name: str, by: str) -> Message:
+def many_card(ask: FleetAsk, nodes: int, seconds: float, name: str, by: str) -> Document:
     """Ask whether so many nodes should be read: how many, and how long it takes. `name` is the card's."""
     what = _WHAT.get(ask.kind, "asked")
     words = f"{nodes:,} nodes would be {what}; that takes about {_span(seconds)}."
-    buttons = [button(f"Yes, all {nodes:,}", GO, ask.text, "primary")] if ask.text else []
+    buttons = [Button(f"Yes, all {nodes:,}", GO, ask.text, "primary")] if ask.text else []
     if ask.kind == "fleet" and not ask.sample:
         drawn = FleetAsk(ask.words, ask.causes, "20", ask.full, ask.namespace, ask.kind)
-        buttons.append(button("A sample of 20", GO, drawn.text, action_id=f"{GO}-sample"))
+        buttons.append(Button("A sample of 20", GO, drawn.text, name=f"{GO}-sample"))
     blocks: tuple[Block, ...] = (
-        header(f"{nodes:,} nodes?"),
-        paragraph(words),
-        *([{**row(buttons), "block_id": name}] if buttons else []),
+        Title(f"{nodes:,} nodes?"),
+        Paragraph(words),
+        *([Row(tuple(buttons), name)] if buttons else []),
         *_small_print(ask, by),
     )
-    return Message(clipped(escaped(f"{nodes:,} nodes? {words}"), TEXT), blocks)
+    return Document(f"{nodes:,} nodes? {words}", blocks)
 
 
-def running_card(ask: FleetAsk, report: FleetReport, name: str, by: str) -> Message:
+def running_card(ask: FleetAsk, report: FleetReport, name: str, by: str) -> Document:
     """Show how far a sweep is, and how to stop it."""
     found = sum(bool(answer.found) for answer in report.answers)
     words = f"Asking {report.asked:,} nodes: {len(report.answers):,} answered so far, {found:,} of them have it."
     blocks: tuple[Block, ...] = (
-        header("Who else has it?" if ask.causes else "What is in this fleet?"),
-        paragraph(words),
-        row([button("Stop", STOP, name)]),
+        Title("Who else has it?" if ask.causes else "What is in this fleet?"),
+        Paragraph(words),
+        Row((Button("Stop", STOP, name),)),
         *_small_print(ask, by),
     )
-    return Message(clipped(escaped(words), TEXT), blocks)
+    return Document(words, blocks)
 
 
-def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "", cured: Collection[str] = ()) -> Message:
+def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "", cured: Collection[str] = ()) -> Document:
     """Show the result of a sweep; `ended` says why it is incomplete, `cured` are the causes with a remedy."""
     found = [count for count in report.causes if count.nodes]
     title = _title(ask, report)
     said = [f"{headline(report)}. {ended}".strip()]
-    first: list[Block] = [header(title), paragraph(clipped(said[0], SAID))]
+    first: list[Block] = [Title(title), Paragraph(clipped(said[0], SAID))]
     if found:
         first.append(bullets([(count.cause, clipped(count.prevalence.says, SAID)) for count in found[:CAUSES]]))
         groups = list(among(report, found[0].cause))[:GROUPS]
@@ -91,49 +92,44 @@ def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "", cu
             first.append(bullets([(f"by {label}", clipped(counts, SAID)) for label, counts in groups]))
     last: list[Block] = [*_choices(ask, report, cured), *_notes(report), *_small_print(ask, by)]
     rows = [_row(answer, report, ask) for answer in _shown(report)]
-    middle: list[Block] = []
-    if rows:
-        room = ALL_BLOCKS - sum(length(block) for block in (*first, *last)) - 200
-        table, text_rows = data_table("Nodes, the gravest first", _heading(report), rows, room)
-        middle = [table]
-        if text_rows < len(rows):
-            middle.append(footnote(f"And {len(rows) - text_rows:,} more: zombie fleet {one_line(ask.says, 200)}"))
+    more = f"zombie fleet {one_line(ask.says, 200)}"
+    middle = [Table(_heading(report), rows, "Nodes, the gravest first", more, sortable=True)] if rows else []
     said += [f"{count.cause}: {count.prevalence.says}." for count in found[:CAUSES]]
-    return Message(clipped(escaped(f"{title}. {' '.join(said)}"), TEXT), (*first, *middle, *last))
+    return Document(f"{title}. {' '.join(said)}", (*first, *middle, *last))
 
 
-def broken_off_card(ask: FleetAsk, because: str, by: str) -> Message:
+def broken_off_card(ask: FleetAsk, because: str, by: str) -> Document:
     """Say why a sweep has no result."""
     words = clipped(one_line(because, SAID), SAID)
-    return Message(clipped(escaped(words), TEXT), (header("No answer"), paragraph(words), *_small_print(ask, by)))
+    return Document(words, (Title("No answer"), Paragraph(words), *_small_print(ask, by)))
 
 
-def comparison_message(comparison: Comparison) -> Message:
+def comparison_message(comparison: Comparison) -> Document:
     """Return how the sick nodes differ from the healthy nodes."""
     count = len(comparison.here)
     who = "sick" if comparison.causes else "node" if count == 1 else "nodes"
     title = f"{count} {who} beside {peers(comparison)}"
     if not comparison.there:
         words = clipped(f"{nothing(comparison)} {left_out(comparison)}.", SAID)
-        return Message(clipped(escaped(f"{title}. {words}"), TEXT), (header(title), paragraph(words)))
+        return Document(f"{title}. {words}", (Title(title), Paragraph(words)))
     differences = comparison.differences[:DIFFERENCES]
-    blocks: list[Block] = [header(title)]
+    blocks: list[Block] = [Title(title)]
     if said := without_cause(comparison):
-        blocks.append(paragraph(clipped(said, SAID)))
-    blocks += [paragraph(clipped(accident.says, SAID)) for accident in comparison.accidents[:3]]
+        blocks.append(Paragraph(clipped(said, SAID)))
+    blocks += [Paragraph(clipped(accident.says, SAID)) for accident in comparison.accidents[:3]]
     rows = [(each.fact, values(each.here), values(each.there), _surprise(each)) for each in differences]
     if rows:
-        table, _ = data_table("What differs", ("fact", "here", "there", "surprise"), rows, ALL_BLOCKS - ROOM_BESIDE)
-        blocks += [table, footnote(SURPRISE)]
+        table = Table(("fact", "here", "there", "surprise"), rows, "What differs", sortable=True)
+        blocks += [table, Small((SURPRISE,))]
     else:
-        blocks.append(paragraph(nothing(comparison)))
+        blocks.append(Paragraph(nothing(comparison)))
     if more := len(comparison.differences) - len(differences):
-        blocks.append(footnote(f"And {more} more: zombie diff"))
+        blocks.append(Small((f"And {more} more: zombie diff",)))
     if comparison.left_out:
-        blocks.append(footnote(clipped(left_out(comparison), SAID)))
+        blocks.append(Small((clipped(left_out(comparison), SAID),)))
     first = "; ".join(f"{fact}: here {ours}, there {theirs}" for fact, ours, theirs, _ in rows[:3])
     accidents = " ".join(accident.says for accident in comparison.accidents[:3])
-    return Message(clipped(escaped(f"{title}. {accidents} {first}".strip()), TEXT), tuple(blocks))
+    return Document(f"{title}. {accidents} {first}".strip(), tuple(blocks))
 
 
 def _surprise(difference: Difference) -> str:
@@ -182,28 +178,23 @@ def _without(node: str, says: str) -> str:
 
 def _choices(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> Iterator[Block]:
     sick = [answer.node for answer in _shown(report) if answer.found and len(answer.node) <= OPTION]
-    elements: list[Block] = []
+    elements: list[Button | Menu] = []
     if sick:
-        elements.append(menu(CHECK, "Check a node", _options(sick)))
+        elements.append(Menu(CHECK, "Check a node", _options(sick)))
     causes = ask.causes or tuple(count.cause for count in report.causes if count.nodes)[:1]
     compared = FleetAsk(ask.words, causes[:1], "", False, ask.namespace, "diff")
     if sick and len(sick) < report.answered and compared.text:
-        elements.append(button("Diff", DIFF, compared.text))
+        elements.append(Button("Diff", DIFF, compared.text))
     if (plan := _plan(ask, report, cured)).causes and plan.text:
-        elements.append(button("Plan", PLAN, plan.text))
+        elements.append(Button("Plan", PLAN, plan.text))
     if elements:
-        yield row(elements)
+        yield Row(tuple(elements))
 
 
-def _options(nodes: Sequence[str]) -> list[Block]:
+def _options(nodes: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """The first nodes as menu entries, as many as there is room for."""
-    options, room = list[Block](), OPTIONS_ROOM
-    for node in nodes[:MOST_OPTIONS]:
-        room -= length(entry := option(node, node))
-        if room < 0:
-            break
-        options.append(entry)
-    return options
+    sizes = accumulate(2 * len(node) + AN_OPTION for node in nodes[:MOST_OPTIONS])
+    return tuple((node, node) for node, size in zip(nodes, sizes, strict=False) if size <= OPTIONS_ROOM)
 
 
 def _plan(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> FleetAsk:
@@ -218,16 +209,16 @@ def _plan(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> FleetAs
 
 def _notes(report: FleetReport) -> Iterator[Block]:
     if any(count.judged.value == "signature" and count.nodes for count in report.causes):
-        yield footnote("By signature, a single look: possible, not proven. A check gives the verdict.")
+        yield Small(("By signature, a single look: possible, not proven. A check gives the verdict.",))
     if open_ := [count for count in report.causes if count.undecided]:
         said = "; ".join(f"{count.cause} of {len(count.undecided)}" for count in open_)
-        yield footnote(clipped(f"Not known: {said}", SAID))
+        yield Small((clipped(f"Not known: {said}", SAID),))
     for remark in remarks(report)[:3]:
-        yield footnote(clipped(remark, SAID))
+        yield Small((clipped(remark, SAID),))
 
 
 def _small_print(ask: FleetAsk, by: str) -> Iterator[Block]:
-    yield footnote(clipped(one_line(ask.command, SAID), SAID))
+    yield Small((clipped(one_line(ask.command, SAID), SAID),))
     yield from asked_by(by)
 
 

@@ -15,6 +15,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from bot.chat.background import Background
+from bot.chat.blocks import WHO_ELSE
+from bot.chat.check_opener import CheckOpener
+from bot.chat.clicks import UNKNOWN_BUTTON
+from bot.chat.context import ChatContext
+from bot.chat.document import Document
+from bot.chat.parts import CARD, MessageTarget, request_id
+from bot.chat.people import Person
+from bot.chat.poster import Poster
+from bot.chat.requests import CommandRequest, Request, WorkRequest, means_several
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotTell, LedgerError, NothingProposed, UsageError
 from bot.domain.safe_text import one_line
@@ -24,19 +34,9 @@ from bot.extras.fleet.run import FleetRun
 from bot.extras.fleet.runner import FleetRunner
 from bot.extras.fleet.slack_card import OF_FLEET
 from bot.seats import CureRequest, Cures
-from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.blocks import WHO_ELSE
-from bot.surfaces.slack.check_opener import CheckOpener
-from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.listeners import UNKNOWN_BUTTON
-from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.parts import CARD, MessageTarget, request_id
-from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.requests import CommandRequest, Request, WorkRequest, means_several
 
 if TYPE_CHECKING:
-    from bot.surfaces.slack.listeners import Click
+    from bot.chat.clicks import Click
 
 HELP = """\
 `/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and where
@@ -75,7 +75,7 @@ class FleetCards:
     family: ClassVar[str] = OF_FLEET
     verbs: ClassVar[Mapping[str, str]] = {"fleet": HELP}
 
-    context: SlackContext
+    context: ChatContext
     desk: FleetRunner
     poster: Poster
     background: Background
@@ -219,7 +219,7 @@ class FleetCards:
             raise NothingProposed(UNKNOWN_BUTTON)
         return self.context.opener
 
-    async def _post(self, wanted: Wanted, message: Message) -> None:
+    async def _post(self, wanted: Wanted, message: Document) -> None:
         """Post what does not change any more."""
         await self.poster.enqueue(wanted.name, CARD, wanted.spot, message)
         self.poster.finished(wanted.name)
@@ -251,7 +251,7 @@ class FleetCards:
         """Run it until it ends or somebody stops it; return why it is incomplete, or nothing."""
         name, spot = wanted.name, wanted.spot
 
-        def card() -> Message:
+        def card() -> Document:
             return slack_card.running_card(wanted.ask, run.report, name, wanted.by)
 
         if not await self.poster.adopt(name, spot):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bot.chat.clicks import UNKNOWN_BUTTON, Click
+from bot.chat.context import ChatContext
+from bot.chat.dialog import Intent
+from bot.chat.people import Person
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import NothingProposed
 from bot.domain.incident import Incident
 from bot.extras.marks.marker import MarkResult, VerdictMarker, has_said
 from bot.extras.marks.store import MarkStore
 from bot.ledger import on_threads
-from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.dialog import Intent
-from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
-from bot.surfaces.slack.people import Person
-from bot.surfaces.view.context import ClosingQuestion
+from bot.view.context import ClosingQuestion
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -30,7 +30,7 @@ def asks(_: Bot) -> ClosingQuestion:
     return QUESTION
 
 
-def chat(bot: Bot, context: SlackContext) -> MarkClicks:
+def chat(bot: Bot, context: ChatContext) -> MarkClicks:
     """Return what takes the answers."""
     marks = on_threads(MarkStore(bot.stores.database), bot.stores.threads)
     return MarkClicks(context, VerdictMarker(context.policy, marks, context.responder.clock))
@@ -41,7 +41,7 @@ class MarkClicks:
 
     family = FEEDBACK
 
-    def __init__(self, context: SlackContext, marker: VerdictMarker) -> None:
+    def __init__(self, context: ChatContext, marker: VerdictMarker) -> None:
         self._context = context
         self._marker = marker
 

@@ -11,6 +11,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from bot.chat.background import Background
+from bot.chat.blocks import PROFILE
+from bot.chat.clicks import UNKNOWN_BUTTON, Click
+from bot.chat.context import ChatContext
+from bot.chat.document import TEXT, Block, Document, Paragraph, Small, Table, Title, clipped, said
+from bot.chat.parts import CARD, MessageTarget
+from bot.chat.people import Person
+from bot.chat.poster import Poster
+from bot.chat.requests import CommandRequest, HelpRequest, KnownNodes, Request, WorkRequest, unknown_node
 from bot.domain.chat_request import ChatRequest, ChatRequests
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, NothingProposed, ZombieError
@@ -20,18 +29,7 @@ from bot.extras.profiles.perf_command import SECONDS, CaptureRequest
 from bot.extras.profiles.runner import ProfileAnswer, ProfileRunner, why_not
 from bot.extras.profiles.slack_file import attach_pictures
 from bot.extras.profiles.words import HEADING
-from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.blocks import PROFILE
-from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.listeners import UNKNOWN_BUTTON, Click
-from bot.surfaces.slack.message import TEXT, Message, clipped, escaped, footnote, header, paragraph
-from bot.surfaces.slack.newer_blocks import table_block
-from bot.surfaces.slack.parts import CARD, MessageTarget
-from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.requests import CommandRequest, HelpRequest, KnownNodes, Request, WorkRequest, unknown_node
 
-ROOM = 4000  # characters of the table
 _HELP = (
     "`/zombie profile NODE [SECONDS]` — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60"
 )
@@ -84,28 +82,31 @@ class SlackProfiles:
         await self.poster.adopt(kept.key, target)
         await self._end(kept.key, target, _said(f"The bot was restarted while {node} was profiled. Ask again."))
 
-    async def _end(self, name: str, target: MessageTarget, message: Message) -> None:
+    async def _end(self, name: str, target: MessageTarget, message: Document) -> None:
         await self.poster.enqueue(name, CARD, target, message)
         self.poster.finished(name)
         with contextlib.suppress(LedgerError):
             await self.chat_requests.done(name)
 
 
-def _said(words: str) -> Message:
-    return Message(escaped(clipped(words, TEXT)), (paragraph(words),))
+def _said(words: str) -> Document:
+    return said(clipped(words, TEXT))
 
 
-def _begun(node: Node, request: CaptureRequest) -> Message:
+def _begun(node: Node, request: CaptureRequest) -> Document:
     words = f"Profiling {node.name}: every core is sampled for {request.seconds} s."
-    return Message(escaped(words), (paragraph(words), footnote("The answer replaces this message.")))
+    return said(words, Small(("The answer replaces this message.",)))
 
 
-def _message(node: Node, answer: ProfileAnswer) -> Message:
+def _message(node: Node, answer: ProfileAnswer) -> Document:
     title = f"Profile of {node.name}"
-    blocks = [header(title), *(paragraph(said) for said in (answer.headline, answer.meant, answer.follows) if said)]
-    blocks += [table_block(title, HEADING, answer.rows, ROOM)[0]] if answer.rows else []
-    blocks += [footnote(line) for line in answer.lines]
-    return Message(escaped(clipped(f"{title}: {answer.headline}", TEXT)), tuple(blocks))
+    blocks: list[Block] = [
+        Title(title),
+        *(Paragraph(words) for words in (answer.headline, answer.meant, answer.follows) if words),
+    ]
+    blocks += [Table(HEADING, answer.rows, title)] if answer.rows else []
+    blocks += [Small((line,)) for line in answer.lines]
+    return Document(f"{title}: {answer.headline}", tuple(blocks))
 
 
 class ProfileChat:
@@ -113,7 +114,7 @@ class ProfileChat:
 
     family = ""
 
-    def __init__(self, context: SlackContext, profiles: SlackProfiles, known: KnownNodes) -> None:
+    def __init__(self, context: ChatContext, profiles: SlackProfiles, known: KnownNodes) -> None:
         self._context = context
         self._profiles = profiles
         self._known = known

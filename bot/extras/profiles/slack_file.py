@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bot.chat.parts import MessageTarget
+from bot.chat.poster import Poster
+from bot.chat.thread_files import FileRequest, ThreadFile
 from bot.domain.errors import ProfileError
 from bot.domain.json_form import NotOfForm, plain
 from bot.domain.safe_text import one_line
 from bot.extras.profiles.sketch import Sketch, sketch_of
-from bot.surfaces.slack.parts import MessageTarget
-from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.thread_files import FileRequest, ThreadFile
 
 SKETCH = "sketch-"
 FLAME, SECONDS = "flame", "seconds"

@@ -7,70 +7,61 @@ nodes stands there and on the card where it fits, else in a file in the card's t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
-from bot.domain.duration import span
-from bot.domain.errors import CannotTell
-from bot.domain.safe_text import one_line, safe
-from bot.extras.waves.wave import Wave, WaveState
-from bot.extras.waves.words import DIGEST, MOST_ENDS, NOT_SHOWN, ROW, SharedPlan, WavePlans, proposal_lines, wave_lines
-from bot.surfaces.slack.blocks import (
-    FEW_ENDS,
+from bot.chat.blocks import FEW_ENDS
+from bot.chat.dialog import READ_AGAIN
+from bot.chat.document import (
+    Block,
+    Button,
+    Document,
+    Fits,
+    Line,
+    Lines,
+    Listing,
+    Paragraph,
+    Row,
+    Small,
+    Table,
+    Title,
     asked_by,
-    bold,
-    button,
+    clipped,
+    in_chat,
     line,
-    listing,
-    row,
-    slack_user,
-    text,
+    small,
     with_people,
 )
-from bot.surfaces.slack.dialog import MOST_BLOCKS, PIECE, reason_dialog
-from bot.surfaces.slack.message import (
-    ALL_BLOCKS,
-    TEXT,
-    Block,
-    Message,
-    clipped,
-    escaped,
-    footnote,
-    footnotes,
-    header,
-    length,
-    paragraph,
-    paragraphs,
-    preformatted,
-)
-from bot.surfaces.slack.newer_blocks import CELL, table_block
-from bot.surfaces.view.standing import APPROVE, DECLINE
+from bot.domain.duration import span
+from bot.domain.errors import CannotTell
+from bot.domain.safe_text import one_line
+from bot.extras.waves.wave import Wave, WaveState
+from bot.extras.waves.words import DIGEST, MOST_ENDS, NOT_SHOWN, ROW, SharedPlan, WavePlans, proposal_lines, wave_lines
+from bot.view.standing import APPROVE, DECLINE
+from bot.view.words import Bold
 
 STOP, RESUME = "wave-stop", "wave-resume"
-_TITLES = {STOP: ("Stop the wave", "Stop it"), RESUME: ("Resume the wave", "Resume it")}
+TITLES = {STOP: ("Stop the wave", "Stop it"), RESUME: ("Resume the wave", "Resume it")}
 SAID = 400
 MOST_LINES = 16  # of a card; the terminal shows all
 NAMES = 2_500  # characters of node names in a paragraph of a dialog
 MOST_PLAN_BLOCKS = 20  # on a card, which may have 50 blocks
-ROOM_BESIDE = 1_000  # characters of a card's blocks for its last lines
-MOST_IN_DIALOG = 150_000  # characters of its blocks; Slack takes views of 250 kB
-IN_FILE = "Each node's address and boot, what ends there, and every plan: in the file in this card's thread."
+CELL = 120  # characters of a cell; a card shortens longer ones
+IN_FILE = Small(("Each node's address and boot, what ends there, and every plan: in the file in this card's thread.",))
 
 
-def checking_card(causes: Iterable[str], nodes: int, by: str) -> Message:
+def checking_card(causes: Iterable[str], nodes: int, by: str) -> Document:
     """Say that the nodes are being checked, before there is a wave."""
     count = f"{nodes:,} {'node is' if nodes == 1 else 'nodes are'}"
     words = f"{count} being checked for {', '.join(causes)}; then the wave is proposed here."
-    blocks = (header("A wave is being prepared"), paragraph(words), *asked_by(by))
-    return Message(clipped(escaped(words), TEXT), blocks)
+    return Document(words, (Title("A wave is being prepared"), Paragraph(words), *asked_by(by)))
 
 
-def no_wave_card(because: str, by: str) -> Message:
+def no_wave_card(because: str, by: str) -> Document:
     """Say why there is no wave."""
     words = clipped(one_line(because, SAID), SAID)
-    return Message(clipped(escaped(f"No wave. {words}"), TEXT), (header("No wave"), paragraph(words), *asked_by(by)))
+    return Document(f"No wave. {words}", (Title("No wave"), Paragraph(words), *asked_by(by)))
 
 
-def wave_card(wave: Wave, plans: WavePlans | None = None) -> Message:
+def wave_card(wave: Wave, plans: WavePlans | None, fits: Fits) -> Document:
     """Show the state of a wave, with the remaining buttons, and with `plans` what a yes does on its nodes."""
     causes, count = ", ".join(wave.proposal.causes), len(wave.proposal.members)
     title = f"Wave: {causes}, {count:,} {'node' if count == 1 else 'nodes'}, {wave.state}"
@@ -82,81 +73,49 @@ def wave_card(wave: Wave, plans: WavePlans | None = None) -> Message:
     shown = [said.strip() for said in lines[:MOST_LINES]]
     if len(lines) > MOST_LINES:
         shown.append(f"More: zombie wave {wave.id}")
-    blocks: tuple[Block, ...] = (
-        header(title),
-        *([line(*with_people(closing, _people(wave), SAID))] if closing else []),
-        listing([with_people(said, _people(wave), SAID) for said in shown]),
-        *_buttons(wave),
-        footnote(f"zombie wave {wave.id}"),
-        *asked_by(wave.asked_by),
+    first: Sequence[Block] = (
+        Title(title),
+        *([Line(with_people(closing, _people(wave), SAID))] if closing else []),
+        Listing(tuple(with_people(said, _people(wave), SAID) for said in shown)),
     )
-    if plans is not None:
-        beside = plans_on_card(plans, ALL_BLOCKS - ROOM_BESIDE - sum(map(length, blocks)))
-        at = 2 + bool(closing)
-        blocks = (*blocks[:at], *(beside or [footnote(IN_FILE)]), *blocks[at:])
-    return Message(clipped(escaped(f"{title}. {closing}".strip()), TEXT), blocks)
+    last: Sequence[Block] = (*_buttons(wave), Small((f"zombie wave {wave.id}",)), *asked_by(wave.asked_by))
+    beside = list(plans_on_card(plans, lambda blocks: fits([*first, *blocks, *last]))) if plans is not None else []
+    return Document(f"{title}. {closing}".strip(), (*first, *beside, *last))
 
 
-def plans_on_card(plans: WavePlans, room: int) -> list[Block]:
-    """Return every plan and the table of nodes; nothing where the card has no room for all of it."""
+def plans_on_card(plans: WavePlans, fits: Fits) -> list[Block]:
+    """Return every plan and the table of nodes; where they are, if the card has no room for all of it."""
     rows = list(plans.rows())
     blocks = [block for plan in plans.shared for block in _plan(plans, plan)]
-    table, shown = table_block("Each node", ROW, rows, ALL_BLOCKS)
-    blocks.append(table)
+    blocks.append(Table(ROW, rows, "Each node"))
     if any(len(cell) > CELL for row in rows for cell in row):
-        blocks.append(footnote(IN_FILE))
-    is_whole = shown == len(rows) and len(blocks) <= MOST_PLAN_BLOCKS and sum(map(length, blocks)) <= room
-    return blocks if is_whole and not plans.missing else []
+        blocks.append(IN_FILE)
+    return blocks if not plans.missing and len(blocks) <= MOST_PLAN_BLOCKS and fits(blocks) else [IN_FILE]
 
 
-def plans_in_dialog(plans: WavePlans, command: str, beside: int = 0) -> list[Block]:
+def plans_in_dialog(plans: WavePlans, command: str, fits: Fits) -> list[Block]:
     """Return every plan with every command, and the table of nodes, or where it stands if it does not fit.
 
-    Shape: `beside` is how many other blocks the dialog has.
     Raises: CannotTell where the dialog has no room for every command, or a plan cannot be shown.
     """
     if plans.missing:
         raise CannotTell(NOT_SHOWN.format(node=one_line(", ".join(plans.missing), 200)), command)
-    blocks = [block for plan in plans.shared for block in _plan(plans, plan)]
-    blocks.append(footnote("Each node is read again first; a node that is not as shown here is left alone."))
-    most = MOST_BLOCKS - 1 - beside
-    if len(blocks) > most or sum(map(length, blocks)) > MOST_IN_DIALOG:
+    blocks = [*(block for plan in plans.shared for block in _plan(plans, plan)), READ_AGAIN]
+    if not fits([*blocks, IN_FILE]):
         raise CannotTell("The plans are too long for a dialog to show them whole.", command)
-    rows = list(_pieces("  ".join(cell for cell in row if cell) for row in (ROW, *plans.rows())))
-    has_room = len(blocks) + len(rows) <= most and sum(map(length, [*blocks, *rows])) <= MOST_IN_DIALOG
-    return [*blocks, *(rows if has_room else [footnote(IN_FILE)])]
+    rows = Lines(tuple("  ".join(cell for cell in row if cell) for row in (ROW, *plans.rows())))
+    return [*blocks, rows if fits([*blocks, rows]) else IN_FILE]
 
 
 def _plan(plans: WavePlans, plan: SharedPlan) -> Iterator[Block]:
     count, number = len(plan.nodes), plans.shared.index(plan) + 1
     nodes = f"{count:,} {'node' if count == 1 else 'nodes'}"
-    yield line(bold(f"Plan {number} of {len(plans.shared)}, {nodes}: "), text(plan.words, 500))
-    yield from _pieces(plan.commands)
+    yield line(Bold(f"Plan {number} of {len(plans.shared)}, {nodes}: "), clipped(plan.words, 500))
+    yield Lines(plan.commands)
     for sentence in plan.also:
-        yield from paragraphs(sentence)
+        yield Paragraph(sentence, whole=True)
     lasting = f"Lasting fix: {plan.lasting_fix}" if plan.lasting_fix else ""
-    yield from footnotes((plan.effect, *plan.notes, lasting))
-
-
-def _pieces(lines: Iterable[str]) -> Iterator[Block]:
-    """Yield lines as they are, none of them shortened; a line is only parted where it is longer than a block."""
-    held: list[str] = []
-    for each in lines:
-        whole = safe(each).replace("\n", " ")
-        for at in range(0, max(1, len(whole)), PIECE):
-            piece = whole[at : at + PIECE]
-            if held and sum(map(len, held)) + len(held) + len(piece) > PIECE:
-                yield preformatted(held)
-                held = []
-            held.append(piece)
-    if held:
-        yield preformatted(held)
-
-
-def wave_dialog(action: str, sealed: str, words: Sequence[str], objection: str = "") -> dict[str, Any]:
-    """Return the dialog for a reason; it opens at its top, where the plans stand."""
-    titles, read_first = _TITLES.get(action), action == RESUME
-    return reason_dialog(action, sealed, (), words, objection, titles=titles, read_first=read_first)
+    yield from small(plan.effect, *plan.notes, lasting)
 
 
 def dialog_words(wave: Wave, action: str, plans: WavePlans | None, against: str = "") -> Iterator[str]:
@@ -203,19 +162,19 @@ def _listed(before: str, names: Iterable[str]) -> Iterator[str]:
 
 
 def _buttons(wave: Wave) -> Iterator[Block]:
-    elements: list[Block] = []
+    elements: list[Button] = []
     match wave.state:
         case WaveState.PROPOSED:
-            elements = [button("Approve", APPROVE, wave.id, "primary"), button("Decline", DECLINE, wave.id)]
+            elements = [Button("Approve", APPROVE, wave.id, "primary"), Button("Decline", DECLINE, wave.id)]
         case WaveState.RUNNING:
-            elements = [button("Stop", STOP, wave.id, "danger")]
+            elements = [Button("Stop", STOP, wave.id, "danger")]
         case WaveState.STOPPED:
-            elements = [button("Resume", RESUME, wave.id)]
+            elements = [Button("Resume", RESUME, wave.id)]
     if elements:
-        yield row(elements)
+        yield Row(tuple(elements))
 
 
 def _people(wave: Wave) -> frozenset[str]:
-    """All people in Slack whom the card's sentences may name."""
+    """All people whom the card's sentences may name."""
     everybody = (wave.asked_by, wave.stopped_by, *(approval.by for approval in wave.approvals))
-    return frozenset(by for by in everybody if slack_user(by))
+    return frozenset(by for by in everybody if in_chat(by))

@@ -13,6 +13,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from bot.chat.background import Background
+from bot.chat.parts import CARD, MessageTarget
+from bot.chat.poster import Poster
+from bot.chat.thread_files import FileRequest, ThreadFile
 from bot.domain.chat_request import ChatRequest, ChatRequests
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, UnknownIncident, UsageError
@@ -23,12 +27,7 @@ from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.waves import Waves
 from bot.extras.waves.words import WavePlans, wave_lines, wave_plans
 from bot.seats import CureRequest
-from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.message import footnote
-from bot.surfaces.slack.parts import CARD, MessageTarget
-from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.thread_files import FileRequest, ThreadFile
-from bot.surfaces.view.plan_words import PlanWords
+from bot.view.plan_words import PlanWords
 
 PREFIX = "wave-"
 PLANS_FILE = "plans-"
@@ -131,12 +130,12 @@ class WaveCards:
                 elif plans is None:
                     plans = await self.plans(wave)
                 if wave.state is not state:  # a new state has to arrive; turns in between are progress
-                    card = wave_card(wave, plans)
+                    card = wave_card(wave, plans, self.poster.chat.fits)
                     await self.poster.enqueue(name, CARD, spot, card)
-                    if footnote(IN_FILE) in card.blocks:
+                    if IN_FILE in card.blocks:
                         await self.poster.attach(name, spot, FileRequest(PLANS_FILE, name))
                 elif wave.seq != shown:
-                    card = wave_card(wave, plans)
+                    card = wave_card(wave, plans, self.poster.chat.fits)
                     self.poster.show(name, spot, lambda card=card: card)  # type: ignore[misc]
                 shown, state = wave.seq, wave.state
                 if wave.ended:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bot.chat.context import ChatContext
+from bot.chat.dialog import Intent, reason_dialog
+from bot.chat.document import Block
+from bot.chat.ephemeral import refusal_words
+from bot.chat.people import Person
 from bot.domain.chat_request import ChatRequest
 from bot.domain.entry import instant_of, instant_text, is_wave
 from bot.domain.errors import (
@@ -15,18 +21,14 @@ from bot.domain.errors import (
     UnknownIncident,
 )
 from bot.domain.policy import Approval
-from bot.extras.waves.slack_card import RESUME, STOP, dialog_words, plans_in_dialog, wave_dialog
+from bot.extras.waves.slack_card import RESUME, STOP, TITLES, dialog_words, plans_in_dialog
 from bot.extras.waves.slack_cards import WaveCards
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.words import DIGEST
-from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.dialog import Intent
-from bot.surfaces.slack.ephemeral import refusal_words
-from bot.surfaces.slack.people import Person
-from bot.surfaces.view.standing import APPROVE, DECLINE
+from bot.view.standing import APPROVE, DECLINE
 
 if TYPE_CHECKING:
-    from bot.surfaces.slack.listeners import Click
+    from bot.chat.clicks import Click
 
 _IN = {
     APPROVE: WaveState.PROPOSED,
@@ -41,7 +43,7 @@ class WaveDecisions:
 
     family = ""
 
-    def __init__(self, context: SlackContext, cards: WaveCards) -> None:
+    def __init__(self, context: ChatContext, cards: WaveCards) -> None:
         self._context = context
         self._cards = cards
         self._desk = cards.desk
@@ -70,11 +72,12 @@ class WaveDecisions:
             since, against = instant_text(wave.news_at), await self._desk.why_stop(wave, await self._desk.waves.now())
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
         words = tuple(dialog_words(wave, click.action, plans, against))
-        view = wave_dialog(click.action, self._context.slack.signer.sign(intent), words, objection)
+        more: Sequence[Block] = ()
         if click.action == APPROVE and plans is not None:
-            shown = plans_in_dialog(plans, f"zombie wave approve {wave.id}", len(view["blocks"]))
-            view["blocks"] = [*view["blocks"][:-1], *shown, view["blocks"][-1]]  # before the reason
-        await self._context.slack.calls.open_dialog(click.trigger, view)
+            more = plans_in_dialog(plans, f"zombie wave approve {wave.id}", self._context.fits_dialog)
+        titles, read_first = TITLES.get(click.action), click.action == RESUME
+        dialog = reason_dialog(click.action, (), words, objection, more=more, titles=titles, read_first=read_first)
+        await self._context.open(click, intent, dialog)  # at its top, where the plans stand
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:
         """Record what a dialog asks for, and tell the person what was refused.

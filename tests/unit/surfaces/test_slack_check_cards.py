@@ -8,6 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+from bot.chat.background import Background
+from bot.chat.check_cards import CheckCards
+from bot.chat.parts import MessageTarget
+from bot.chat.pictures import Pictures
+from bot.chat.poster import Poster
+from bot.chat.service import Message
+from bot.chat.storm_board import StormBoard
+from bot.chat.why_replies import WhyReplies
 from bot.domain.alert import Alert
 from bot.domain.case import Case, Head
 from bot.domain.events import AlertCleared, AlertReceived, Triaged
@@ -17,16 +25,8 @@ from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import Underway
-from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.check_cards import CheckCards
-from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.parts import MessageTarget
-from bot.surfaces.slack.pictures import Pictures
-from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.storm_board import StormBoard
-from bot.surfaces.slack.why_replies import WhyReplies
-from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.plan_words import BY_NAME
+from bot.view.context import ViewContext
+from bot.view.plan_words import BY_NAME
 from tests.record.incidents import HEALTHY, NODE, VERDICT, entries
 
 RECEIVED = AlertReceived(Alert("alertmanager", "g", text="pinned"), NODE, "g1", "node-health", channel="C1")

@@ -8,6 +8,8 @@ from datetime import timedelta
 
 import pytest
 
+from bot.chat.document import TEXT
+from bot.chat.service import Message
 from bot.domain.incident import IncidentSummary
 from bot.domain.transitions import State
 from bot.extras.captures.events import (
@@ -29,7 +31,7 @@ from bot.extras.captures.slack_card import (
     not_recorded,
 )
 from bot.extras.captures.watch import RollingNews
-from bot.surfaces.slack.message import ALL_BLOCKS, TEXT, Message, length
+from bot.surfaces.slack.drawing import ALL_BLOCKS, draw, length
 from tests.record.incidents import BEGAN_AT
 
 ID, ALICE, BOB = "7k3m9x2qpv", "slack:T0/U0ALICE001", "slack:T0/U0BOB00001"
@@ -73,7 +75,7 @@ def actions(message: Message) -> list[str]:
 
 @pytest.mark.parametrize("state", RollingState)
 def test_every_state_has_its_words_and_its_buttons(state: RollingState) -> None:
-    message = capture_card(RollingNews(IN_STATE[state]))
+    message = draw(capture_card(RollingNews(IN_STATE[state])))
     assert actions(message) == BUTTONS.get(state, [])
     assert "node-1" in message.text
     assert '"user_id": "U0ALICE001"' in json.dumps(message.blocks)
@@ -82,7 +84,7 @@ def test_every_state_has_its_words_and_its_buttons(state: RollingState) -> None:
 
 def test_figures_and_what_was_caught_stand_on_it() -> None:
     news = RollingNews(replace(RUNNING, caught=(caught(),)), 0.4, 100.0, 42_000_000, 2)
-    message = capture_card(news)
+    message = draw(capture_card(news))
     text = json.dumps(message.blocks)
     assert "It has recorded 100 s and costs 0.40 % of one core; its ring holds 2 segments, 42.0 MB." in text
     assert "core 39 ran kubelet" in text
@@ -104,7 +106,7 @@ def test_no_words_are_markup_or_too_long(words: str) -> None:
         caught_reply(rolling.caught[0], replace(SUMMARY, cause=words), ""),
         not_recorded(words, words, ALICE),
     )
-    for message in messages:
+    for message in map(draw, messages):
         assert len(message.text) <= TEXT
         assert sum(map(length, message.blocks)) <= ALL_BLOCKS
         assert "<" not in message.text

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from bot.chat.document import TEXT
 from bot.domain.node import Node
 from bot.extras.fleet.ask import FleetAsk
 from bot.extras.fleet.report import FleetReport, report
 from bot.extras.fleet.slack_card import many_card, report_card, running_card
 from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome
-from bot.surfaces.slack.message import ALL_BLOCKS, TEXT, length
+from bot.surfaces.slack.drawing import ALL_BLOCKS, draw, length
 
 LEAK = "leaked-memory-cgroups"
 ASK = FleetAsk(("*",), (LEAK,))
@@ -47,15 +48,15 @@ def texts(value: Any) -> Iterator[tuple[str, str]]:
 def test_labels_with_metacharacters_are_shown_as_they_are_and_call_nobody() -> None:
     found = told(6, EVIL)
     for card in (
-        report_card(ASK, found, BY, cured=(LEAK,)),
-        running_card(ASK, found, "fleet-x", BY),
-        many_card(ASK, 300, 10.0, "fleet-x", BY),
+        draw(report_card(ASK, found, BY, cured=(LEAK,))),
+        draw(running_card(ASK, found, "fleet-x", BY)),
+        draw(many_card(ASK, 300, 10.0, "fleet-x", BY)),
     ):
         assert "<" not in card.text.replace("&lt;", "")
         said = list(texts(card.blocks))
         assert "mrkdwn" not in {kind for kind, _ in said}
         assert not [words for _, words in said if "\x1b" in words or "\u202e" in words]
-    cells = [words for kind, words in texts(report_card(ASK, found, BY).blocks) if kind == "raw_text"]
+    cells = [words for kind, words in texts(draw(report_card(ASK, found, BY)).blocks) if kind == "raw_text"]
     assert any("<!channel> *now* `id` $(reboot)" in words for words in cells), "as it is, in plain text"
 
 
@@ -63,7 +64,7 @@ def test_labels_with_metacharacters_are_shown_as_they_are_and_call_nobody() -> N
 @pytest.mark.parametrize("nodes", [1, 21, 40, 5_000])
 def test_card_of_any_fleet_fits_shows_a_table_and_says_how_many_more(nodes: int, length_of_name: int) -> None:
     words = tuple(f"zone {at} {'x' * 80}" for at in range(300))
-    card = report_card(ASK, told(nodes, words, length_of_name), BY, cured=(LEAK,))
+    card = draw(report_card(ASK, told(nodes, words, length_of_name), BY, cured=(LEAK,)))
     assert len(card.text) <= TEXT
     assert sum(map(length, card.blocks)) <= ALL_BLOCKS
     rows = next(block["rows"] for block in card.blocks if block["type"] == "data_table")
@@ -87,7 +88,7 @@ def test_cell_says_what_a_node_has_in_one_short_line_and_nothing_is_cut() -> Non
     )
     known = [Node(answer.node, "10.0.0.1") for answer in (has, silent)]
     found = report(known, [has, silent], {LEAK: JudgedBy.SIGNATURE}, selected=2, seconds=1.0)
-    (rows,) = [block["rows"] for block in report_card(ASK, found, BY).blocks if block["type"] == "data_table"]
+    (rows,) = [block["rows"] for block in draw(report_card(ASK, found, BY)).blocks if block["type"] == "data_table"]
     assert {row[0]["text"]: row[2]["text"] for row in rows[1:]} == {
         "n1": "68,440 dying memory cgroups beside 240 alive",
         "n2": "accepted the connection and then said nothing.",

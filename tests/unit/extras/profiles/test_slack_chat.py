@@ -12,6 +12,10 @@ from typing import Any, cast
 
 import pytest
 
+from bot.chat.background import Background
+from bot.chat.parts import MessageTarget
+from bot.chat.poster import Poster
+from bot.chat.service import Delivered, Message
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import UsageError
 from bot.domain.events import ProfileTaken
@@ -22,11 +26,7 @@ from bot.extras.profiles.runner import ProfileAnswer, ProfileRunner
 from bot.extras.profiles.slack_chat import SlackProfiles
 from bot.ledger import Database, Leases, Outbox, on_threads
 from bot.ledger.chat_requests import ChatRequestStore
-from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.calls import Calls, Delivered
-from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.parts import MessageTarget
-from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.calls import Calls
 from tests.slack.replicas import until
 from tests.slack.service import QUICK
 from tests.unit.surfaces.test_slack_poster import Channel

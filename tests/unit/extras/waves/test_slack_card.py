@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bot.chat.document import Dialog, Document, Paragraph
+from bot.chat.service import Message
 from bot.domain.action import KEEPS, End, Ends
 from bot.domain.errors import CannotTell
 from bot.domain.probe import Unread
+from bot.extras.waves import slack_card
 from bot.extras.waves.events import WaveMember, WaveProposed, WaveStopped
-from bot.extras.waves.slack_card import IN_FILE, NAMES, dialog_words, plans_in_dialog, wave_card
+from bot.extras.waves.slack_card import NAMES, dialog_words
 from bot.extras.waves.wave import Wave, WaveState, stages_of
 from bot.extras.waves.words import PlannedNode, SharedPlan, WavePlans, wave_lines
-from bot.surfaces.slack.message import ALL_BLOCKS, footnote
-from bot.surfaces.view.plan_words import NOTHING_SEEN
+from bot.surfaces.slack.drawing import ALL_BLOCKS, Block, dialog_view, draw, fits
+from bot.view.plan_words import NOTHING_SEEN
 
+(IN_FILE,) = draw(Document("", (slack_card.IN_FILE,))).blocks
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 COMMANDS = ("sudo -n systemctl disable --now ecs.service", "test boot = <boot>")
 ALICE, BOB = "slack:T024/U0ALICE001", "slack:T024/U0BOB00001"
@@ -38,6 +43,16 @@ def of_nodes(count: int, name: str = "node", commands: tuple[str, ...] = COMMAND
     )
     plan = SharedPlan("disable ecs.service, then reboot", commands, (), (), "the node restarts.", "", nodes)
     return WavePlans((plan,))
+
+
+def wave_card(shown: Wave, plans: WavePlans | None = None) -> Message:
+    return draw(slack_card.wave_card(shown, plans, fits))
+
+
+def plans_in_dialog(plans: WavePlans, command: str, words: Sequence[str] = ()) -> list[Block]:
+    beside = [Paragraph(sentence) for sentence in words]
+    blocks = slack_card.plans_in_dialog(plans, command, lambda blocks: fits([*beside, *blocks], dialog=True))
+    return dialog_view(Dialog("", "", tuple(blocks)), "")["blocks"]  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +99,7 @@ def test_card_of_the_largest_wave_fits_and_its_dialog_names_every_node() -> None
     card = wave_card(large, plans)
     assert len(json.dumps(card.blocks)) < ALL_BLOCKS
     assert "2,000 × disable ecs.service, then reboot" in json.dumps(card.blocks, ensure_ascii=False)
-    assert footnote(IN_FILE) in card.blocks
+    assert IN_FILE in card.blocks
     dialog = plans_in_dialog(plans, "zombie wave approve wave-abcd")
     assert all(f"boot-{at}" in json.dumps(dialog) for at in range(2_000))
     assert len(json.dumps(dialog)) < 250_000
@@ -102,7 +117,7 @@ def test_small_wave_has_every_command_and_every_node_with_its_boot_on_card_and_d
         said = json.dumps(blocks)
         assert all(command in said for command in COMMANDS)
         assert all(f"boot-{at}" in said and f"10.0.0.{at}" in said and f"node-{at}" in said for at in range(3))
-        assert footnote(IN_FILE) not in blocks
+        assert IN_FILE not in blocks
 
 
 def test_dialog_that_cannot_show_every_command_is_refused_and_says_where_to_approve() -> None:
@@ -160,14 +175,14 @@ def test_large_wave_whose_nodes_end_much_has_a_dialog_that_slack_takes() -> None
     nodes = tuple(replace(node, ends=Ends(rows), ends_words="Ends: " + "x" * 3_000) for node in plan.nodes)
     plans = WavePlans((replace(plan, nodes=nodes),))
     words = list(dialog_words(large, "approve", plans))
-    dialog = plans_in_dialog(plans, "", len(words) + 1)
+    dialog = plans_in_dialog(plans, "", words)
     assert len(words) + 1 + len(dialog) <= 100
     assert max(map(len, words)) <= 3_000
-    assert footnote(IN_FILE) in dialog
+    assert IN_FILE in dialog
     assert all(f"db-{at}.service" in " ".join(words) for at in range(40)), "no database is left out"
 
 
 def test_cell_that_a_card_has_to_shorten_stands_whole_in_the_file() -> None:
     plans = with_ends(of_nodes(1), 0, Ends((ETCD,)), "Ends: " + "x" * 200)
-    assert footnote(IN_FILE) in wave_card(wave(WaveState.PROPOSED), plans).blocks
+    assert IN_FILE in wave_card(wave(WaveState.PROPOSED), plans).blocks
     assert "x" * 200 in "\n".join(plans.lines())

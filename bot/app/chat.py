@@ -1,0 +1,164 @@
+"""Puts together the chat: what posts in it, who takes commands, clicks and dialogs, and the cards that they lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bot.actions import ACTIONS
+from bot.app.alerts import channel_of
+from bot.app.parts import now
+from bot.chat.background import Background
+from bot.chat.blocks import OF_EXTRAS
+from bot.chat.check_cards import CheckCards
+from bot.chat.check_opener import CheckOpener
+from bot.chat.commands import Commands
+from bot.chat.context import ChatContext
+from bot.chat.decisions import Decisions
+from bot.chat.ephemeral import Ephemeral
+from bot.chat.home import HomePublisher
+from bot.chat.people import Askers, ChatApproverLookup, groups_among
+from bot.chat.pictures import Pictures
+from bot.chat.poster import Poster
+from bot.chat.requests import Typed
+from bot.chat.storm_board import StormBoard
+from bot.chat.suggestions import NodeSuggestions
+from bot.chat.surface import ChatSurface
+from bot.chat.thread_files import ThreadFiles
+from bot.chat.why_replies import WhyReplies
+from bot.domain.verdict import Verdict
+from bot.response.diagnosis.requests import CheckRequests
+from bot.response.execution.usual import UsualTimes
+from bot.response.intake.intake import why_nothing_in_storm
+from bot.seats import Chat, Explains
+from bot.surfaces.slack.connection import SlackConnection
+from bot.view.context import ViewContext
+from bot.view.plan_words import PlanWords
+
+if TYPE_CHECKING:
+    from bot.app.bot import Bot
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPosting:
+    """The parts by which everything is posted.
+
+    Shape: when the bot stops, `work` is finished, and `watching` is cancelled at once. `view` is what
+    all cards have in common.
+    """
+
+    connection: SlackConnection
+    poster: Poster
+    pictures: Pictures
+    work: Background
+    watching: Background
+    view: ViewContext
+
+
+def chat_posting(bot: Bot) -> ChatPosting:
+    """Put them together."""
+    stores, timing, log = bot.stores, bot.timing, bot.log
+    connection = SlackConnection(bot.tokens, timing, now, log, bot.json_log.logger("slack"), bot.metered.counted)
+    pictures = Pictures(connection.calls, stores.outbox, timing, now, log)
+
+    kinds = [kind for kinds in bot.seated("thread_files") for kind in kinds]
+    absent = OF_EXTRAS.difference(*(extra.buttons for extra in bot.extras))
+    files = ThreadFiles(kinds, connection.calls, stores.outbox, timing, now, log)
+    poster = Poster(connection.calls, stores.outbox, timing, now, log, pictures, files)
+    asks = tuple(bot.seated("asks"))
+    view = ViewContext(words=PlanWords(ACTIONS), links=bot.settings.links, absent=absent, asks=asks)
+    return ChatPosting(connection, poster, pictures, Background(log), Background(log), view)
+
+
+def check_cards(bot: Bot) -> CheckCards:
+    """Return the cards of nodes that are being read, and of storms of alerts."""
+    posting, rules = bot.posting, bot.rules
+    storms = StormBoard(
+        bot.stores.cases,
+        rules.brakes,
+        bot.stores.leases,
+        posting.poster,
+        channel_of(rules),
+        why_nothing_in_storm(rules.brakes),
+        bot.known.labels,
+        posting.watching,
+        bot.log,
+    )
+    explains: list[Explains] = bot.seated("explains")
+
+    async def explain(verdict: Verdict) -> Sequence[str]:
+        return [sentence for each in explains for sentence in await each(verdict)]
+
+    whys = WhyReplies(explain, posting.poster, posting.work, posting.pictures) if explains else None
+    return CheckCards(posting.poster, storms, posting.view, whys, posting.pictures)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatDesk:
+    """The parts of a service: `surface` is for the engine; the others take what the chat delivers."""
+
+    surface: ChatSurface
+    commands: Commands
+    decisions: Decisions
+    home: HomePublisher
+    nodes: NodeSuggestions
+
+    def hear(self, connection: SlackConnection) -> None:
+        """Take what the chat delivers from now on."""
+        connection.listeners.bind(self.commands, self.home, self.decisions, self.nodes)
+
+
+def chat_desk(bot: Bot) -> ChatDesk:
+    """Put it together."""
+    settings, stores, posting, log = bot.settings, bot.stores, bot.posting, bot.log
+    policy, pagerduty, connection = bot.acting.policy, bot.pagerduty, bot.posting.connection
+    people = connection.people(policy.approver_groups)
+    responder = replace(bot.acting.responder, lookup=ChatApproverLookup(people, policy))
+    usual = UsualTimes(stores.ledger, responder.nodes, log)
+    surface = ChatSurface(
+        posting.poster,
+        stores.outbox,
+        stores.ledger,
+        policy,
+        log,
+        bot.notices,
+        ACTIONS,
+        posting.view,
+        usual,
+        pagerduty.on_call if pagerduty is not None else None,
+    )
+    if pagerduty is not None:
+        pagerduty.surface.card_of = lambda name: _card_address(connection, surface, name)
+    may_ask = settings.policy.askers
+    asking = connection.people({f"{people.chat}:{group}" for group in groups_among(may_ask)})
+    askers = Askers(asking, bot.timing.clock, may_ask, settings.slack.checks_per_person)
+    requests = CheckRequests(stores.ledger, stores.leases, bot.checking.diagnosis, now, log)
+    context = ChatContext(
+        responder=responder,
+        policy=policy,
+        ledger=stores.ledger,
+        surface=surface,
+        people=people,
+        ephemeral=Ephemeral(connection.calls, bot.timing, log, people),
+        chat=connection.calls,
+        signer=connection.signer,
+        notices=bot.notices,
+        log=log,
+        askers=askers,
+        picker=bot.alerts,
+        opener=CheckOpener(requests, bot.cards, bot.playbooks.get().name),
+        chat_requests=stores.chat_requests,
+    )
+    nodes, readings = len(bot.known.names), bot.checking.scheduler
+    home = HomePublisher(context, posting.work, stores.outbox, nodes, readings, stores.inbox, pagerduty)
+    of_extras: list[Chat] = bot.seated("chat", context)
+    typed = [chat for chat in of_extras if isinstance(chat, Typed)]
+    commands = Commands(context, posting.work, bot.known, settings.slack.channels, typed, pagerduty)
+    decisions = Decisions(context, home, posting.work, of_extras)
+    return ChatDesk(surface, commands, decisions, home, NodeSuggestions(bot.known, askers))
+
+
+async def _card_address(connection: SlackConnection, surface: ChatSurface, name: str) -> str:
+    place = await surface.place(name)
+    return connection.workspace.permalink(place) if place is not None else ""
