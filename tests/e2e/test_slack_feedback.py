@@ -84,7 +84,7 @@ async def test_a_click_that_is_delivered_again_later_changes_nothing(tmp_path: P
         await team.idle()
         again = team.restarted("runner-2")  # it never heard of the first
         team.chat_requests.is_gone_for = "keep"  # and nothing noted the click
-        again.clicks.clicked(click)
+        again.decisions.clicked(click)
         await team.idle()
         assert await marks(team) == [("U0ALICE001", False), ("U0ALICE001", True)]
 

@@ -150,7 +150,7 @@ async def test_yes_that_is_carried_on_after_a_crash_counts_only_for_whoever_stil
     team.is_dying = False
     group = slack.state.groups["S0SRE00001"]
     slack.state.groups["S0SRE00001"] = replace(group, members=(ALICE,))
-    await team.restarted("runner-2").submissions.carry_on()
+    await team.restarted("runner-2").decisions.carry_on()
     await team.told("bob", "NotAnApprover")
     await team.decided_nothing()
 
@@ -165,9 +165,9 @@ async def test_one_person_who_says_yes_to_two_programs_at_once_is_one_voice(
         view = await team.dialog("bob", offer)
         sent.append(Submission(key, Person(BOB, TEAM), view.private_metadata, "yes"))
         await slack.close("bob", view)
-    programs = (team.acting.decisions, team.restarted("runner-2").submissions)
+    programs = (team.acting.decisions, team.restarted("runner-2").decisions)
     taken = await asyncio.gather(*(program.submitted(each) for program, each in zip(programs, sent, strict=True)))
-    assert taken == [{}, {}]
+    assert taken == ["", ""]
     assert "You have said yes already; 1 of 2 have." in (await team.told("bob", "NotEnoughApprovers")).text
     await team.decided_nothing()
     (incident,) = await team.ledger.incidents()

@@ -334,6 +334,7 @@ async def acting_team(
                 settings=Settings(),
                 stores=SimpleNamespace(
                     outbox=outbox,
+                    leases=None,
                     ledger=ledger,
                     inbox=on_threads(Inbox(database, "runner-1"), threads),
                     chat_requests=team.chat_requests,

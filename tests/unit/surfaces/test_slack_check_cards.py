@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 from bot.chat.background import Background
 from bot.chat.check_cards import CheckCards
+from bot.chat.document import Document
 from bot.chat.parts import MessageTarget
 from bot.chat.pictures import Pictures
 from bot.chat.poster import Poster
@@ -25,6 +27,7 @@ from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import Underway
+from bot.surfaces.slack.drawing import draw, fits
 from bot.view.context import ViewContext
 from bot.view.plan_words import BY_NAME
 from tests.record.incidents import HEALTHY, NODE, VERDICT, entries
@@ -62,11 +65,13 @@ class Wall:
     async def adopt(self, card: str, spot: MessageTarget) -> bool:
         return self.stands
 
-    async def enqueue(self, card: str, name: str, spot: MessageTarget, message: Message, *, under: str = "") -> None:
-        self.owed[name], self.spots[name] = message, spot
+    chat = SimpleNamespace(draw=draw, fits=fits)
 
-    def show(self, card: str, spot: MessageTarget, say: Callable[[], Message]) -> None:
-        self.said.append(say().text)
+    async def enqueue(self, card: str, name: str, spot: MessageTarget, said: Document, *, under: str = "") -> None:
+        self.owed[name], self.spots[name] = draw(said), spot
+
+    def show(self, card: str, spot: MessageTarget, say: Callable[[], Document]) -> None:
+        self.said.append(draw(say()).text)
 
     def illustrate(self, card: str, spot: MessageTarget, incident: str, node: str, drawn: object) -> None:
         self.drawn = [*self.drawn, incident] if incident not in self.drawn else self.drawn

@@ -123,11 +123,11 @@ SUMMARY = IncidentSummary(
 
 
 def test_reply_leads_to_the_incident() -> None:
-    linked = json.dumps(caught_reply(caught(), SUMMARY, "https://example.slack.com/archives/C1/p1").blocks)
+    linked = json.dumps(draw(caught_reply(caught(), SUMMARY, "https://example.slack.com/archives/C1/p1")).blocks)
     assert "https://example.slack.com/archives/C1/p1" in linked
     assert "incident abcdef012345" in linked
-    assert "zombie incidents show abcdef012345" in json.dumps(caught_reply(caught(), SUMMARY, "").blocks)
-    assert "belongs" not in json.dumps(caught_reply(caught(), None, "").blocks)
+    assert "zombie incidents show abcdef012345" in json.dumps(draw(caught_reply(caught(), SUMMARY, "")).blocks)
+    assert "belongs" not in json.dumps(draw(caught_reply(caught(), None, "")).blocks)
 
 
 def test_it_belongs_to_the_newest_incident_of_the_node_that_was_open_then_or_soon_after() -> None:
