@@ -27,14 +27,17 @@ _RESET_FOLLOWS_WITHIN = timedelta(seconds=60)
 def parse_file(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
     """Return the events of the lines, oldest first."""
     rows = table()
-    versions = (version for line in lines if (version := rows.ena_version(line)))
-    story = _Story(rows, next(versions, ""))
-    for line in lines:
-        found = rows.find(line)
+    named = [rows.ena_version(line) for line in lines]
+    version, story = next(filter(None, named), ""), _Story(rows)
+    told: list[Found | None] = []
+    for line, own in zip(lines, named, strict=True):
+        version = own or version
+        told.append(found := rows.find(line, version))
         if found is not None and found.bus and found.event.device != found.bus:
             story.names[found.bus] = found.event.device
-    for line in lines:
-        story.hear(line)
+    for line, found in zip(lines, told, strict=True):
+        if found is not None:
+            story.hear(line, found)
     story.end_trace()
     return tuple(story.events)
 
@@ -42,7 +45,6 @@ def parse_file(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
 @dataclass(slots=True)
 class _Story:
     rows: KernelTable
-    version: str  # of the ENA driver
     names: dict[str, str] = field(default_factory=dict)  # a device's name by its bus address
     events: list[KernelEvent] = field(default_factory=list)
     resetting: dict[str, KernelEvent] = field(default_factory=dict)  # by device
@@ -50,20 +52,12 @@ class _Story:
     head: KernelEvent | None = None  # the event that the next trace belongs to
     trace: list[tuple[str, KernelLine]] = field(default_factory=list)
 
-    def hear(self, line: KernelLine) -> None:
-        found = self.rows.find(line, self.version)
-        if found is not None and found.row.kind == "frame":
+    def hear(self, line: KernelLine, found: Found) -> None:
+        if found.row.kind == "frame":
             if self.trace and _apart(self.trace[-1][1].since_boot, line.since_boot) > _TRACE_LASTS:
                 self.end_trace()
             self.trace.append((found.groups["function"] or "", line))
             return
-        if version := self.rows.ena_version(line):
-            self.version = version
-            found = self.rows.find(line, version)
-        if found is not None:
-            self._tell(line, found)
-
-    def _tell(self, line: KernelLine, found: Found) -> None:
         event = found.event
         match found.row.kind:
             case "stalled-core":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -58,8 +58,10 @@ class Row:
 
     def may_know(self, says: str) -> bool:
         """True for a text that holds one of the row's literals; no line of a row is without."""
+        if not self.has:
+            return True
         text, lower = (says.lower(), str.lower) if self.any_case else (says, str)
-        return not self.has or any(_holds(text, lower(has)) for has in self.has)
+        return any(_holds(text, lower(has)) for has in self.has)
 
     def groups(self, says: str) -> Mapping[str, str | None] | None:
         """Return what a line names, None for a line that this row does not know."""
@@ -118,11 +120,29 @@ class KernelTable:
         """The rings of our rows, in the order in which the node asks for them."""
         return tuple(dict.fromkeys(row.ring for row in self.rows))
 
+    @functools.cached_property
+    def _driver(self) -> Row:
+        return next(row for row in self.rows if row.name == "nic.ena-driver")
+
+    @functools.cached_property
+    def _by_literal(self) -> Sequence[tuple[str, Sequence[int]]]:
+        numbers = dict[str, list[int]]()
+        for number, row in enumerate(self.rows):
+            if row.kind != "driver":
+                for has in row.has or ("",):
+                    numbers.setdefault(max(has.lower().split("*"), key=len), []).append(number)
+        return tuple(numbers.items())
+
+    def _likely(self, says: str) -> Iterator[Row]:
+        """Yield the rows that may know a text, in their order; most texts hold few of the rows' literals."""
+        lower = says.lower()
+        likely = {number for literal, numbers in self._by_literal if literal in lower for number in numbers}
+        return (self.rows[number] for number in sorted(likely))
+
     def find(self, line: KernelLine, version: str = "") -> Found | None:
         """Return what the first row that knows a line tells; `version` is ENA's, empty where the log has none."""
-        for row in self.rows:
-            groups = None if row.kind == "driver" else row.groups(line.says)
-            if groups is not None:
+        for row in self._likely(line.says):
+            if (groups := row.groups(line.says)) is not None:
                 return Found(row, _event(row, groups, line, version), groups, groups.get("bus") or "")
         return None
 
@@ -133,7 +153,7 @@ class KernelTable:
 
     def ena_version(self, line: KernelLine) -> str:
         """Return the version of the ENA driver that a line names, without the g, or nothing."""
-        groups = next(row for row in self.rows if row.name == "nic.ena-driver").groups(line.says)
+        groups = self._driver.groups(line.says)
         return (groups["version"] or "").rstrip("g") if groups else ""
 
     def site_events(self, line: KernelLine) -> Iterator[KernelEvent]:

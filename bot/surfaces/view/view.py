@@ -195,7 +195,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         resolved=incident.ending if isinstance(incident.ending, Resolved) else None,
         escalated=incident.ending if isinstance(incident.ending, Escalated) else None,
         ended=incident.ended,
-        has_acted=any(step.started is not None for step in incident.steps),
+        has_acted=incident.has_begun,
         reopens=incident.reopens,
         recurs=relapse_words(incident.triage.relapse if incident.triage is not None else None),
         links=links_of(incident, context.links) if context.links or any(alert.url for alert in incident.alerts) else (),
