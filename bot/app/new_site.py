@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -254,18 +254,20 @@ def public_key(path: Path) -> str:
         raise UsageError(f"{path} cannot be read: {no}.", "Name the public half: zombie_key.pub") from no
 
 
-def write_new(folder: Path, files: Mapping[str, str], says: Callable[[str], None]) -> None:
-    """Write files that are not there yet; what is there is left as it is, and said so."""
+def write_new(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """Write files that are not there yet, and leave what is there as it is; return a line that says so for each."""
+    lines = []
     for name, text in files.items():
         path = folder / name
         try:
             with path.open("x", encoding="utf-8") as file:
                 path.chmod(0o600 if name.endswith(".env") else 0o644)
                 file.write(text)
-            says(f"wrote {path}")
+            lines.append(f"wrote {path}")
         except FileExistsError:
             same = path.read_text("utf-8", "replace") == text
-            says(f"{path} is there already" + ("" if same else ", and differs: it is left as it is"))
+            lines.append(f"{path} is there already" + ("" if same else ", and differs: it is left as it is"))
+    return lines
 
 
 def _text(text: str) -> str:

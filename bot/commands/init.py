@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import getpass
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from bot.commands import options
 from bot.domain.errors import UsageError
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from bot.app.new_site import NewSite
     from bot.domain.node import Node
 
-T = TypeVar("T")
 HOST_KEY_LIMIT = timedelta(seconds=5)
 MOST_KEYS_AT_ONCE = 50
+NOBODY = "nobody"  # may approve
+SOURCES = {"file": "node", "openssh": "ssh_config", "ec2": "ec2", "kubernetes": "kubernetes"}  # and their options
 
 EXAMPLES = """examples:
   zombie init                                              asks, then writes the files into this folder
@@ -43,32 +44,35 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     where = parser.add_argument_group("where the nodes come from").add_mutually_exclusive_group()
     where.add_argument(
-        "--node", action="append", metavar="NAME=HOST", help="a node, with :PORT if it is not 22; repeat"
+        "--node", action="append", type=_node, metavar="NAME=HOST", help="a node, with :PORT if it is not 22; repeat"
     )
-    where.add_argument("--ssh-config", type=Path, metavar="FILE", help="the Host names of an OpenSSH configuration")
-    where.add_argument("--ec2", action="append", metavar="REGION", help="the instances of an AWS region; repeat")
-    where.add_argument("--kubernetes", metavar="CONTEXT", help="the nodes of a cluster, by a context of the kubeconfig")
-    parser.add_argument("--user", metavar="NAME", help="the login on the nodes (default: zombie)")
-    parser.add_argument(
-        "--key", type=Path, metavar="FILE", help="its key; made if it is not there (default: zombie_key)"
+    where.add_argument("--ssh-config", type=_file, metavar="FILE", help="the Host names of an OpenSSH configuration")
+    where.add_argument(
+        "--ec2", action="append", type=_word, metavar="REGION", help="the instances of an AWS region; repeat"
     )
+    where.add_argument(
+        "--kubernetes", type=_word, metavar="CONTEXT", help="the nodes of a cluster, by a context of the kubeconfig"
+    )
+    where.add_argument("--from", choices=tuple(SOURCES), help=argparse.SUPPRESS)  # the first question's own answers
+    parser.add_argument("--user", type=_login, metavar="NAME", help="the login on the nodes (default: zombie)")
+    parser.add_argument("--key", type=Path, metavar="FILE", help="its key, made if not there (default: zombie_key)")
     parser.add_argument("--accept-host-keys", action="store_true", help="trust the keys that the nodes show, unasked")
     parser.add_argument("--chat", choices=("slack", "none"), help="where people ask (default: none, the terminal)")
-    parser.add_argument("--alerts-channel", metavar="C…", help="the channel where cards of alerts appear")
+    parser.add_argument("--alerts-channel", type=_channel, metavar="C…", help="the channel for cards of alerts")
     parser.add_argument("--pagerduty", choices=("yes", "no"), help="whether PagerDuty's alerts are read (default: no)")
-    parser.add_argument("--approver", action="append", metavar="WHO", help="who may approve: U…, S… or a login; repeat")
     parser.add_argument(
-        "--service", choices=("systemd", "compose", "kubernetes", "none"), help="what runs zombie serve"
+        "--approver", action="append", type=_approver, metavar="WHO", help="who may approve: U…, S… or a login; repeat"
     )
+    parser.add_argument("--service", choices=("systemd", "compose", "kubernetes", "none"), help="what runs it")
     parser.add_argument("--directory", type=Path, default=Path(), metavar="DIR", help="where to write (default: here)")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, parser=parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot.app.new_site import write_new
 
-    questions = Questions(sys.stdin.isatty() and sys.stdout.isatty())
+    questions = Questions(arguments, sys.stdin.isatty() and sys.stdout.isatty())
     folder: Path = arguments.directory
     if not folder.is_dir():
         raise UsageError(f"There is no folder {folder}.", f"mkdir {folder}")
@@ -77,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (KeyboardInterrupt, EOFError):
         print("\nNothing was written.")
         return 130
-    write_new(folder, site.files(), print)
+    print(*write_new(folder, site.files()), sep="\n")
     arguments.inventory, arguments.config = folder / "inventory.toml", folder / "zombie.toml"
     nodes = options.inventory(arguments, options.settings(arguments)).nodes
     if not nodes:
@@ -92,100 +96,105 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class Questions:
-    """Asks in a terminal; where there is none, the default is the answer."""
+    """The answers that the options give; the rest is asked in a terminal, and is the default where there is none."""
 
-    def __init__(self, asks: bool) -> None:
+    def __init__(self, arguments: argparse.Namespace, asks: bool) -> None:
+        self._given = arguments
+        self._options = {name: action for action in arguments.parser._actions for name in action.option_strings}
         self.asks = asks
 
-    def ask(self, question: str, default: str, parse: Callable[[str], T]) -> T:
-        """Ask until the answer can be used; an empty one is the default."""
+    def ask(self, option: str, question: str, default: str) -> Any:
+        """Return what an option says; without it ask, until the answer is one that the option would take."""
+        action = self._options[option]
+        if (given := getattr(self._given, action.dest)) is not None:
+            return given
+        many = isinstance(action, argparse._AppendAction)
+        question += f" ({', '.join(action.choices)})" if action.choices else ""
         while self.asks:
             try:
-                return parse(input(f"{question} [{default}] ").strip() or default)
+                return self._parsed(action, self._typed(question, default), many)
             except UsageError as no:
                 print(f"  {no.sentence} {no.try_next}".rstrip())
-        return parse(default)
+        return self._parsed(action, default, many)
 
-    def choose(self, question: str, default: str, *known: str) -> str:
-        """Ask for one of the known words, or for its first letters."""
+    def confirms(self, question: str) -> bool:
+        """Ask for a yes; where nobody can be asked there is none."""
+        return self.asks and self._typed(f"{question} (yes, no)", "no").lower() in ("y", "yes")
 
-        def word(text: str) -> str:
-            found = [each for each in known if each.startswith(text.lower())]
+    @staticmethod
+    def _typed(question: str, default: str) -> str:
+        return input(f"{question} [{default}] ").strip() or default
+
+    @staticmethod
+    def _parsed(action: argparse.Action, text: str, many: bool) -> Any:
+        if action.choices is not None:
+            found = [each for each in action.choices if each.startswith(text.lower())]
             if len(found) != 1:
-                raise UsageError(f"Write one of: {', '.join(known)}.")
+                raise UsageError(f"Write one of: {', '.join(action.choices)}.")
             return found[0]
-
-        return self.ask(f"{question} ({', '.join(known)})", default, word)
+        parse: Any = action.type
+        return [parse(word) for word in text.split() or [""]] if many else parse(text)
 
 
 def answers(arguments: argparse.Namespace, questions: Questions) -> NewSite:
     """Return what the options say, and ask for the rest; nothing is written yet.
 
-    Raises: UsageError for an option that cannot be used, or where nobody can be asked for a node.
+    Raises: UsageError where nobody can be asked for a node.
     """
-    from bot.app.new_site import NewSite, approver, channel, login, named_node
+    from bot.app.new_site import NewSite
 
     given: dict[str, Any] = {}
-    kinds = {
-        "file": arguments.node,
-        "openssh": arguments.ssh_config,
-        "ec2": arguments.ec2,
-        "kubernetes": arguments.kubernetes,
-    }
-    kind = next((name for name, value in kinds.items() if value), "")
+    kind = next((name for name in SOURCES if getattr(arguments, SOURCES[name]) is not None), "")
     if not kind and not questions.asks:
         raise UsageError(
-            "Which nodes? Nobody can be asked here.", "zombie init --node NAME=HOST, or see: zombie init --help"
+            "Which nodes? Nobody can be asked here.", "zombie init --node NAME=HOST; see zombie init --help"
         )
-    kind = kind or questions.choose("1. Where do the nodes come from?", "file", *kinds)
+    kind = kind or questions.ask("--from", "1. Where do the nodes come from?", "file")
     if kind == "file":
-        listed = arguments.node or questions.ask("   Nodes, as NAME=HOST[:PORT], by spaces?", "", _some)
-        given["nodes"] = dict(named_node(each) for each in listed)
+        given["nodes"] = dict(questions.ask("--node", "   Nodes, as NAME=HOST[:PORT], by spaces?", ""))
     elif kind == "openssh":
-        asked = arguments.ssh_config or questions.ask("   Which configuration?", "~/.ssh/config", Path)
-        given["ssh_config"] = _file(asked)
+        given["ssh_config"] = questions.ask("--ssh-config", "   Which configuration?", "~/.ssh/config")
     elif kind == "ec2":
-        given["regions"] = tuple(arguments.ec2 or questions.ask("   Which regions, by spaces?", "us-east-1", _some))
+        given["regions"] = tuple(questions.ask("--ec2", "   Which regions, by spaces?", "us-east-1"))
     else:
-        given["context"] = arguments.kubernetes or questions.ask("   Which context of the kubeconfig?", "", _word)
+        given["context"] = questions.ask("--kubernetes", "   Which context of the kubeconfig?", "")
     if kind != "openssh":
-        given["user"] = (
-            login(arguments.user) if arguments.user else questions.ask("2. Which login reads them?", "zombie", login)
-        )
-        key = arguments.key or questions.ask("   Its key (made if it is not there)?", "zombie_key", Path)
-        given["key"] = str(key.expanduser())
-    chat = arguments.chat or questions.choose("3. Where do people ask?", "none", "slack", "none")
-    given["slack"] = chat == "slack"
+        given["user"] = questions.ask("--user", "2. Which login reads them?", "zombie")
+        given["key"] = str(questions.ask("--key", "   Its key (made if it is not there)?", "zombie_key").expanduser())
+    given["slack"] = questions.ask("--chat", "3. Where do people ask?", "none") == "slack"
     if given["slack"]:
-        asked = arguments.alerts_channel
-        given["alerts_channel"] = (
-            questions.ask("   ID of the channel for alerts (or nothing)?", "", channel)
-            if asked is None
-            else channel(asked)
-        )
-    given["pagerduty"] = (
-        arguments.pagerduty or questions.choose("4. Are PagerDuty's alerts read?", "no", "yes", "no")
-    ) == "yes"
-    nobody = "nobody" if given["slack"] else getpass.getuser()
-    people = arguments.approver or questions.ask(
-        "5. Who may approve, by spaces (U…, S… or a login)?", nobody, str.split
-    )
-    given["people"] = tuple(approver(who) for who in people if who != "nobody")
-    service = arguments.service or questions.choose(
-        "   What shall run it?", "none", "systemd", "compose", "kubernetes", "none"
-    )
+        given["alerts_channel"] = questions.ask("--alerts-channel", "   ID of the channel for alerts, or nothing?", "")
+    given["pagerduty"] = questions.ask("--pagerduty", "4. Are PagerDuty's alerts read?", "no") == "yes"
+    nobody = NOBODY if given["slack"] else getpass.getuser()
+    people = questions.ask("--approver", "5. Who may approve, by spaces (U…, S… or a login)?", nobody)
+    given["people"] = tuple(who for who in people if who)
+    service = questions.ask("--service", "   What shall run it?", "none")
     given["service"] = "" if service == "none" else service
     return NewSite(**given)
 
 
-def _some(text: str) -> list[str]:
+def _node(text: str) -> Any:
     from bot.app.new_site import named_node
 
-    if not text.split():
-        raise UsageError("At least one is needed.")
-    for each in text.split():
-        named_node(each)
-    return text.split()
+    return named_node(text)
+
+
+def _login(text: str) -> str:
+    from bot.app.new_site import login
+
+    return login(text)
+
+
+def _channel(text: str) -> str:
+    from bot.app.new_site import channel
+
+    return channel(text)
+
+
+def _approver(text: str) -> str:
+    from bot.app.new_site import approver
+
+    return "" if text == NOBODY else approver(text)
 
 
 def _word(text: str) -> str:
@@ -194,8 +203,8 @@ def _word(text: str) -> str:
     return text
 
 
-def _file(path: Path) -> Path:
-    found = path.expanduser().absolute()
+def _file(text: str) -> Path:
+    found = Path(text).expanduser().absolute()
     if not found.is_file():
         raise UsageError(f"There is no file {found}.")
     return found
@@ -244,7 +253,7 @@ def _trust(known: Path, nodes: Sequence[Node], questions: Questions, unasked: bo
     if not shown:
         return
     print("Compare with what each node's own console says: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub")
-    if unasked or questions.choose(f"Are these {len(shown)} keys right?", "no", "yes", "no") == "yes":
+    if unasked or questions.confirms(f"Are these {len(shown)} keys right?"):
         with known.open("a", encoding="utf-8") as file:
             file.writelines(f"{key.line}\n" for key in shown)
         print(f"wrote {known}")
@@ -261,7 +270,7 @@ def _write_login(folder: Path, site: NewSite, public: str, questions: Questions)
     from bot.app.new_site import node_script, write_new
     from bot.app.parts import sudoers
 
-    write_new(folder, {"node-setup.sh": node_script(site.user, public, sudoers(site.user))}, print)
+    print(*write_new(folder, {"node-setup.sh": node_script(site.user, public, sudoers(site.user))}))
     print(
         "It makes the login on a node, with its key and the lines of sudoers that it reads by. Look at it, then\n"
         "run it on each node by a login of yours that may use sudo; --remove takes all of it away again:\n\n"
