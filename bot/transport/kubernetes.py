@@ -18,6 +18,7 @@ from lightkube.config.kubeconfig import KubeConfig, SingleConfig
 from lightkube.config.models import User
 from lightkube.core.exceptions import ConfigError
 
+from bot.domain.addresses import is_loopback
 from bot.domain.call import Answered, Call
 from bot.domain.errors import ConnectionLost, UnknownCluster
 from bot.domain.safe_text import decode, one_line
@@ -83,7 +84,8 @@ class KubernetesApi:
     def _new_client(self, cluster: str) -> httpx2.AsyncClient:
         try:
             config = self._config(cluster)
-            return AsyncClient(config, ConnectionParams(timeout=httpx2.Timeout(10)))
+            is_https = config.cluster.server.startswith("https:")  # the environment's proxy is not for loopback
+            return AsyncClient(config, ConnectionParams(timeout=httpx2.Timeout(10), trust_env=is_https))
         except (*_MISCONFIGURED, *_MALFORMED) as error:
             reason = one_line(f"{type(error).__name__}: {error}", 160)
             raise UnknownCluster(f"Cluster {one_line(cluster, 60)} cannot be used as configured ({reason}).") from error
@@ -109,6 +111,14 @@ class KubernetesApi:
                 f"{self._kubeconfig} switches the check of {one_line(cluster, 60)}'s certificate off "
                 "(insecure-skip-tls-verify).",
                 "Name its certificate-authority there.",
+            )
+        server = httpx2.URL(found.cluster.server)
+        if server.scheme != "https" and not (
+            server.scheme == "http" and is_loopback(server.host)
+        ):  # the same, for whoever listens on the way
+            raise UnknownCluster(
+                f"{self._kubeconfig} has neither https nor this machine as {one_line(cluster, 60)}'s server.",
+                "Name an https:// address there, or a proxy on loopback: kubectl proxy",
             )
         # No user is needed where a proxy or the network authenticates.
         return found if found.user is not None else found._replace(user=User())
