@@ -6,7 +6,7 @@ Shape: probes that it needs, what leaves it open, and how grave it can be follow
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from heapq import nlargest
@@ -387,13 +387,15 @@ class _Reading:
         return _Otherwise(says, when, unread, given.ruled_out is not None, given.decided_by or "", worst)
 
 
-def causes_in(folder: Path) -> Iterable[Cause]:
+def causes_in(folder: Path, known: Collection[str] = ()) -> Iterator[Cause]:
     """Yield the causes whose files are in a folder, in order of name; none where there is no folder.
 
-    Raises: PlaybookError, with file and line, when a file cannot be used as written.
+    Raises: PlaybookError, with file and line, when a file cannot be used as written, or its cause is `known` already.
     """
-    for path in sorted(folder.glob("*.yaml")):
+    for path in sorted(folder.glob("*.y*ml")):
         cause = cause_of(path)
         if path.stem != cause.name:
-            raise PlaybookError(f"{path}: the cause is called {cause.name}; call the file {cause.name}.yaml.")
+            raise PlaybookError(f"{path}:1: the cause is called {cause.name}; call the file {cause.name}.yaml")
+        if cause.name in known:
+            raise PlaybookError(f"{path}:1: there is a cause {cause.name}, and none is replaced; choose another name")
         yield cause

@@ -211,10 +211,10 @@ class CauseLanguage(Language):
         known = self._words.functions.get(name)
         if known is not None:
             return self._of_the_cause(name, known, node)
-        if name in _OF_ANY:
+        if name in OF_ANY:
             return self._of_any(name, node)
         if name not in FUNCTIONS:
-            near = did_you_mean(name, sorted({*FUNCTIONS, *_OF_ANY, *self._words.functions}))
+            near = did_you_mean(name, sorted({*FUNCTIONS, *OF_ANY, *self._words.functions}))
             raise ExpressionError(f"{shown(node.func)} cannot be called. {near}")
         return super()._call(node)
 
@@ -244,7 +244,7 @@ class CauseLanguage(Language):
     def _of_any(self, name: str, node: ast.Call) -> Part:
         """What can be asked of several parts, of a truth, or of anything."""
         if node.keywords or not node.args or len(node.args) != (2 if name in ("highest", "lowest", "joined") else 1):
-            raise ExpressionError(f"{name} takes {_OF_ANY[name]}")
+            raise ExpressionError(f"{name} takes {OF_ANY[name]}")
         first = node.args[0]
         if name == "any" and isinstance(first, ast.GeneratorExp):
             item, several = self._loop(first.generators)
@@ -277,7 +277,7 @@ class CauseLanguage(Language):
             missing = Unknown(f"{shown(first)} has none")
             return joined(of, _known_only(lambda some: some[at] if some else missing, whole), whole)
         if not isinstance(whole.shape, Many) or name not in ("highest", "lowest"):
-            raise ExpressionError(f"{name} takes {_OF_ANY[name]}, and {shown(first)} is {whole.shape.value}")
+            raise ExpressionError(f"{name} takes {OF_ANY[name]}, and {shown(first)} is {whole.shape.value}")
         return self._extreme(max if name == "highest" else min, whole, node.args[1])
 
     def _extreme(self, choose: Worked, whole: Part, by: ast.expr) -> Part:
@@ -295,7 +295,7 @@ class CauseLanguage(Language):
         return joined(whole.shape.of, _known_only(run, whole), whole)
 
 
-_OF_ANY = {
+OF_ANY = {
     "surely": "a yes or no",
     "unread": "a reading, a field, or a name",
     "any": "a yes or no for each: any(volume.queue_length > 9 for volume in ebs.volumes)",
