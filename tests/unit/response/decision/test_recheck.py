@@ -181,9 +181,7 @@ async def test_databases_that_can_no_longer_be_read_are_a_difference_unless_the_
     await looking(Asked(gpu), Asked(HEALTHY)).at(proposed(ending(ETCD)))  # it tells of no database
 
 
-async def test_what_is_no_longer_seen_of_what_a_reboot_must_not_cut_off_is_a_difference_unless_the_card_said_so() -> (
-    None
-):
+async def test_what_is_no_longer_seen_before_a_reboot_is_a_difference_unless_the_card_said_so() -> None:
     zfs, dpkg = (Unread(f"unfinished: {what}", "") for what in ("what ZFS is rebuilding", "the state of packages"))
     now = ending(ETCD, unseen=(dpkg, zfs))
     with pytest.raises(Drifted, match="not read before the reboot: what ZFS is rebuilding"):
