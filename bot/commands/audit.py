@@ -112,7 +112,8 @@ def run_verify(arguments: argparse.Namespace) -> int:
         for unfit in posted.unfit:
             print(one_line(f"not compared: {unfit}", 600))
     if found.gone:
-        print(f"not kept: what nodes said, which {found.gone} entr{'y names' if found.gone == 1 else 'ies name'}")
+        counts = f"{found.gone} entr{'y names' if found.gone == 1 else 'ies name'}"
+        print(f"not kept: what nodes said, which {counts}", file=sys.stderr)
     for unread in found.unread:
         print(one_line(f"not read: {unread}", 600))
     if found.broken:

@@ -166,7 +166,7 @@ def audit(
 
 
 def _damage(connection: Connection) -> Iterator[Broken]:
-    """Yield what SQLite finds wrong in its file: who reads by an index that lacks a row, such as the brake's, misses it."""
+    """Yield what SQLite finds wrong in it: who reads by an index without a row, such as the brake's, misses it."""
     if connection.dialect.name == "sqlite":
         for says in connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars():
             if says != "ok":
