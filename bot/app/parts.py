@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
 from bot.causes import CAUSES
+from bot.causes.declared import causes_in
 from bot.domain.contracts import ActingTransport, Clock, Seconds, Transport
 from bot.domain.node import Node
 from bot.domain.own_playbooks import own_playbooks
@@ -70,17 +71,19 @@ def library(extra: Sequence[Path] = (), usual: str = "") -> Library:
     """Load the shipped playbooks and those of further directories; `left_out` are unusable files.
 
     Shape: `usual` is the name of the default playbook. From then on every text is searched for those directories' own
-    forms of secrets too, and their other tables are added to ours.
+    forms of secrets too, and their other tables and their causes are added to ours.
 
-    Raises: PlaybookError when a directory or a table of it cannot be read.
+    Raises: PlaybookError when a directory, or a table or a cause of it, cannot be read.
     """
-    probes = PROBES
+    probes, causes = PROBES, dict(CAUSES)
     if extra:
         from bot.app.site_rows import add_site_rows
 
         add_site_rows(extra)
         probes = PROBES | {"kernel_log": kernel_log.probe(node_filter(table()))}
-    return Library.load([own_playbooks(), *extra], probes, CAUSES, ACTIONS, lenient=True, usual=usual)
+        for folder in dict.fromkeys(path.absolute() for path in extra):
+            causes |= {cause.name: cause for cause in causes_in(folder / "causes", causes)}
+    return Library.load([own_playbooks(), *extra], probes, causes, ACTIONS, lenient=True, usual=usual)
 
 
 def inventory(path: Path, environment: Mapping[str, str]) -> Inventory:

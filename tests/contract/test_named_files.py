@@ -28,7 +28,7 @@ _CLASS = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)*)`")
 # Made by whoever deploys or reads along, or by the wheel; those of docs/extending.md by test_extending.py.
 _ELSEWHERE = (
     *("deploy/inventory", "deploy/secrets", "playbooks/tmp-space.yaml", "bot/_playbooks"),
-    *("bot/probes/entropy", "bot/causes/entropy_starved", "bot/sources/klaxon"),
+    *("bot/probes/entropy", "playbooks/causes/entropy-starved", "bot/sources/klaxon"),
 )
 
 

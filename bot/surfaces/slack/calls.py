@@ -22,11 +22,11 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.domain.addresses import is_loopback
 from bot.domain.contracts import Log, Outbox, Seconds
 from bot.domain.errors import CannotTell, LedgerError
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
-from bot.sources.addresses import is_loopback
 from bot.surfaces.slack.message import Message
 
 # Slack never accepts this wording, however often it is sent.

@@ -19,10 +19,10 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 
+from bot.domain.addresses import is_loopback
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import SettingsError
 from bot.domain.safe_text import one_line
-from bot.sources.addresses import is_loopback
 from bot.surfaces.hooks import Counted
 from bot.surfaces.slack.calls import FAILURES, PASSING, Calls, Timing, error_name, web_client
 from bot.surfaces.slack.dialog import MetadataSigner
