@@ -19,7 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ledger": BESIDE,
     "engine": BESIDE,
     "actions": {"domain", "probes"},
-    "causes": {"domain", "probes"},
+    "causes": {"domain", "probes", "library"},  # the language of their files
     "response": {"domain", "probes", "causes", "actions", "library"},  # the rest is handed in as contracts
     "view": {"domain", "response"},
     "chat": {"domain", "response", "view", "seats"},  # it knows what the chats of extras are
@@ -49,7 +49,6 @@ MAY_USE: dict[str, list[str]] = {
     "httpx2": KUBERNETES,  # lightkube's own HTTP client
     "msgspec": KUBERNETES,  # the errors of its reader
     "yaml": [*LIBRARY, *KUBERNETES],
-    "simpleeval": LIBRARY,
     "re2": LIBRARY,
     "pydantic": LIBRARY,
     "pydantic_core": LIBRARY,

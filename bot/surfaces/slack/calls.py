@@ -31,11 +31,12 @@ from bot.chat.service import (
     Uploaded,
     UploadOutcome,
 )
+from bot.domain.addresses import is_loopback
 from bot.domain.contracts import Log
 from bot.domain.errors import CannotTell
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
-from bot.sources.addresses import is_guarded, is_loopback
+from bot.sources.addresses import is_guarded
 from bot.surfaces.slack import drawing
 
 ALT_TEXT = 1000  # Slack's limit, in characters

@@ -21,10 +21,10 @@ from slack_sdk.errors import SlackApiError
 
 from bot.chat.dialog import MetadataSigner
 from bot.chat.service import Timing
+from bot.domain.addresses import is_loopback
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import SettingsError
 from bot.domain.safe_text import one_line
-from bot.sources.addresses import is_loopback
 from bot.surfaces.hooks import Counted
 from bot.surfaces.slack.calls import FAILURES, PASSING, Calls, error_name, web_client
 from bot.surfaces.slack.listeners import Listeners
