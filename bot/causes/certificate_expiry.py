@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from bot.causes._figures import percent, span
 from bot.causes._finding import found
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.certificates import Certificate, CertificatesReading
@@ -96,7 +96,23 @@ CAUSE = Cause(
     title="Certificate expired or about to",
     probes=("certificates",),
     beside=("clock",),
-    thresholds=("life_percent", "short_hours"),
+    thresholds={
+        "life_percent": Threshold(
+            90,
+            (
+                "The kubelet renews them at a random point between 70 and 90 % of their life (client-go, "
+                "certificate manager)."
+            ),
+        ),
+        "short_hours": Threshold(
+            24,
+            (
+                "Ours. A certificate for hours is renewed within minutes of its end, so an alert would come too "
+                "late to help."
+            ),
+        ),
+    },
     signature=("certificates",),
     weigh=weigh,
+    lasting_fix="Approve the waiting request (`kubectl get csr`), or mend what renews certificates before they end.",
 )

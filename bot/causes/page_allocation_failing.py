@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from bot.causes import _recent
 from bot.causes._figures import count
 from bot.causes._finding import found
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent
@@ -68,8 +68,30 @@ CAUSE = Cause(
     name=NAME,
     title="Kernel finds no free pages",
     probes=("kernel_log", "host"),
-    thresholds=("single_few", "pieces_many", "recent_hours"),
+    thresholds={
+        "single_few": Threshold(
+            3,
+            (
+                "Ours. The kernel logs one of them in ten seconds at most (mm/page_alloc.c), so that three lines "
+                "may be thousands; a single one is a burst that was over."
+            ),
+        ),
+        "pieces_many": Threshold(
+            10,
+            (
+                "Ours. Who asks for several pages in one piece mostly has another way; ten lines within the hour "
+                "mean that it goes on all the time."
+            ),
+        ),
+        "recent_hours": Threshold(
+            1,
+            "Ours. What was lost longer ago was sent again.",
+        ),
+    },
     signature=("kernel_log", "host"),
     weigh=weigh,
     worst=Status.DEGRADED,
+    lasting_fix=(
+        "Raise vm.min_free_kbytes; where several pages are asked for, smaller frames or rings, or a newer driver."
+    ),
 )

@@ -19,7 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ledger": BESIDE,
     "engine": BESIDE,
     "actions": {"domain", "probes"},
-    "causes": {"domain", "probes"},
+    "causes": {"domain", "probes", "library"},  # the language of their files
     "response": {"domain", "probes", "causes", "actions", "library"},  # the rest is handed in as contracts
     "surfaces": {"domain", "sources", "response", "seats"},  # a chat knows what the chats of extras are
     "demo": {"domain", "probes", "sources", "response"},  # probes say what a healthy node answers
@@ -47,7 +47,6 @@ MAY_USE: dict[str, list[str]] = {
     "httpx2": KUBERNETES,  # lightkube's own HTTP client
     "msgspec": KUBERNETES,  # the errors of its reader
     "yaml": [*LIBRARY, *KUBERNETES],
-    "simpleeval": LIBRARY,
     "re2": LIBRARY,
     "pydantic": LIBRARY,
     "pydantic_core": LIBRARY,

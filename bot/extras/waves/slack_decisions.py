@@ -66,8 +66,8 @@ class WaveDecisions:
             objection = await self._objection(click.action, wave, click.person)
         digest = wave.proposal.digest[:DIGEST]
         since, against = "", ""
-        if click.action == RESUME and wave.news_at is not None:
-            since, against = instant_text(wave.news_at), await self._desk.why_stop(wave, await self._desk.waves.now())
+        if click.action == RESUME and (news_at := await self._desk.news(wave)) is not None:
+            since, against = instant_text(news_at), await self._desk.why_stop(wave, await self._desk.waves.now())
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
         words = tuple(dialog_words(wave, click.action, plans, against))
         view = wave_dialog(click.action, self._context.slack.signer.sign(intent), words, objection)
