@@ -184,10 +184,8 @@ class IfRoom:
     block: Strip | Listing
 
 
-Block: TypeAlias = (
-    Title | Paragraph | Line | Listing | Together | Small | Lines | Fold | Table | Strip | Row | Question | Record
-    | Rule | Marked | IfRoom
-)  # fmt: skip
+_Words: TypeAlias = Title | Paragraph | Line | Listing | Together | Small | Lines | Fold | Marked
+Block: TypeAlias = _Words | Table | Strip | Row | Question | Record | Rule | IfRoom
 Fits: TypeAlias = Callable[[Sequence[Block]], bool]
 
 

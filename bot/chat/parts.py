@@ -61,7 +61,7 @@ class Part:
     card: str
     name: str
     target: MessageTarget
-    say: Callable[[], Message]
+    say: Say
     under: str = ""  # the name of the part in whose thread it belongs
     above: Part | None = None  # that part, while it is remembered
     place: MessageRef | None = None
@@ -77,7 +77,7 @@ class Part:
     settled: asyncio.Event = field(default_factory=asyncio.Event)  # set once it is posted, or cannot be
     worker: asyncio.Task[None] | None = None
 
-    def want(self, say: Callable[[], Message], pending: PendingDelivery | None = None) -> None:
+    def want(self, say: Say, pending: PendingDelivery | None = None) -> None:
         """Ask for another wording; a pending delivery stays pending until this or a later wording has arrived."""
         self.say, self.version, self.pending = say, self.version + 1, pending or self.pending
         if pending is not None and self.nowhere:  # it may be possible now
@@ -146,7 +146,7 @@ class Parts:
         """Remember a part; it replaces a part of the same name."""
         self._cards.setdefault(part.card, {})[part.name] = part
 
-    def part(self, card: str, name: str, target: MessageTarget, say: Callable[[], Message], under: str = "") -> Part:
+    def part(self, card: str, name: str, target: MessageTarget, say: Say, under: str = "") -> Part:
         """Return a part, made new if it is not remembered; a new card is open."""
         known = self.get(card, name)
         if known is None:

@@ -72,8 +72,8 @@ class Poster:
 
     def show(self, card: str, target: MessageTarget, say: Say) -> None:
         """Show a card's progress, if its turn comes before the progress is outdated."""
-        part = self._parts.part(card, CARD, target, lambda: self._drawn(say()))
-        part.want(lambda: self._drawn(say()))
+        part = self._parts.part(card, CARD, target, say)
+        part.want(say)
         self._begin(part)
 
     async def enqueue(
@@ -247,7 +247,7 @@ class Poster:
             if part.above is not None and not part.above.settled.is_set():
                 continue
             version, pending = part.version, part.pending
-            shown = await self._with_pictures(part, part.say())
+            shown = await self._with_pictures(part, self._drawn(part.say()))
             if pending is None and part.place is not None and shown == part.stands:
                 part.sent = version  # the picture came in time for the previous wording
                 continue
