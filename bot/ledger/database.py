@@ -231,6 +231,10 @@ def _parsed(url: str) -> URL:
         ) from no
     backend = "postgresql" if parsed.drivername == "postgres" else parsed.get_backend_name()
     if backend == "postgresql":
+        if "@" in f"{parsed.host}{parsed.database}":  # the rest of a password, which sentences would show as a place
+            raise SettingsError(
+                "ZOMBIE_DATABASE_URL has an @ or a / in its password.", "Write them as %40 and %2F: postgresql://…"
+            )
         return parsed.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
         raise SettingsError(f"The ledger cannot be kept in {one_line(backend, 40)}.", "Use SQLite or PostgreSQL.")
