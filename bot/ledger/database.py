@@ -236,7 +236,7 @@ def _parsed(url: str) -> URL:
     if backend == "postgresql":
         if "@" in f"{parsed.host}{parsed.database}":  # the rest of a password, which sentences would show as a place
             raise SettingsError(
-                "ZOMBIE_DATABASE_URL has an @ or a / in its password.", "Write them as %40 and %2F: postgresql://…"
+                "ZOMBIE_DATABASE_URL has an @ in its password.", "Write it as %40, and a / as %2F: postgresql://…"
             )
         return parsed.set(drivername="postgresql+psycopg")
     if backend != "sqlite":

@@ -166,8 +166,8 @@ def test_file_and_its_folder_are_made_for_their_owner_alone(tmp_path: Path) -> N
         ("sqlite://", "cannot be kept in memory"),
         ("sqlite:///:memory:", "cannot be kept in memory"),
         ("postgresql://ann:hunter2@db:port/zombie", "is not the URL of a database"),
-        ("postgresql://ann:hun@ter2@db/zombie", "has an @ or a / in its password"),
-        ("postgresql://ann:12/ter2@db/zombie", "has an @ or a / in its password"),
+        ("postgresql://ann:hun@ter2@db/zombie", "has an @ in its password"),
+        ("postgresql://ann:hun@1/ter2@db/zombie", "has an @ in its password"),
     ],
 )
 def test_url_that_cannot_be_used_is_a_setting_that_is_wrong(url: str, says: str) -> None:
