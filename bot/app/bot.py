@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bot.app.acting import Acting, acting
 from bot.app.alerts import Alerts, alerts, rules_of
-from bot.app.chat import ChatPosting, chat_posting, check_cards
+from bot.app.chat import ChatPosting, chat_cards, chat_posting
 from bot.app.checking import Checking, checking
 from bot.app.json_log import JsonLog
 from bot.app.metrics import Metering, metering
 from bot.app.pagerduty import PagerDutyParts, serving_pagerduty
 from bot.app.stores import Stores
-from bot.chat.check_cards import CheckCards
+from bot.chat.cards import ChatCards
 from bot.chat.service import Timing
 from bot.domain.contracts import Log
 from bot.domain.errors import ZombieError
@@ -148,9 +148,9 @@ class Bot:
         return rules_of(self.settings, self.playbooks, self.sources)
 
     @cached_property
-    def cards(self) -> CheckCards:
+    def cards(self) -> ChatCards:
         """The cards of checks and storms."""
-        return check_cards(self)
+        return chat_cards(self)
 
     @cached_property
     def checking(self) -> Checking:

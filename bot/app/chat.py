@@ -11,8 +11,7 @@ from bot.app.alerts import channel_of
 from bot.app.parts import now
 from bot.chat.background import Background
 from bot.chat.blocks import OF_EXTRAS
-from bot.chat.check_cards import CheckCards
-from bot.chat.check_opener import CheckOpener
+from bot.chat.cards import ChatCards, CheckOpener
 from bot.chat.commands import Commands
 from bot.chat.context import ChatContext
 from bot.chat.decisions import Decisions
@@ -24,7 +23,6 @@ from bot.chat.poster import Poster
 from bot.chat.requests import Typed
 from bot.chat.storm_board import StormBoard
 from bot.chat.suggestions import NodeSuggestions
-from bot.chat.surface import ChatSurface
 from bot.chat.thread_files import ThreadFiles
 from bot.chat.why_replies import WhyReplies
 from bot.domain.verdict import Verdict
@@ -71,34 +69,55 @@ def chat_posting(bot: Bot) -> ChatPosting:
     return ChatPosting(connection, poster, pictures, Background(log), Background(log), view)
 
 
-def check_cards(bot: Bot) -> CheckCards:
-    """Return the cards of nodes that are being read, and of storms of alerts."""
-    posting, rules = bot.posting, bot.rules
+def chat_cards(bot: Bot) -> ChatCards:
+    """Return the cards of incidents, of nodes that are being read, and of storms of alerts."""
+    stores, posting, rules, log = bot.stores, bot.posting, bot.rules, bot.log
     storms = StormBoard(
-        bot.stores.cases,
+        stores.cases,
         rules.brakes,
-        bot.stores.leases,
+        stores.leases,
         posting.poster,
         channel_of(rules),
         why_nothing_in_storm(rules.brakes),
         bot.known.labels,
         posting.watching,
-        bot.log,
+        log,
     )
     explains: list[Explains] = bot.seated("explains")
 
     async def explain(verdict: Verdict) -> Sequence[str]:
         return [sentence for each in explains for sentence in await each(verdict)]
 
-    whys = WhyReplies(explain, posting.poster, posting.work, posting.pictures) if explains else None
-    return CheckCards(posting.poster, storms, posting.view, whys, posting.pictures)
+    pagerduty = bot.pagerduty
+    cards = ChatCards(
+        posting.poster,
+        stores.outbox,
+        stores.ledger,
+        bot.acting.policy,
+        log,
+        bot.notices,
+        ACTIONS,
+        posting.view,
+        UsualTimes(stores.ledger, bot.acting.responder.nodes, log),
+        pagerduty.on_call if pagerduty is not None else None,
+        storms,
+        WhyReplies(explain, posting.poster, posting.work, posting.pictures) if explains else None,
+    )
+    if pagerduty is not None:
+        pagerduty.surface.card_of = lambda name: _card_address(posting.connection, cards, name)
+    return cards
+
+
+async def _card_address(connection: SlackConnection, cards: ChatCards, name: str) -> str:
+    place = await cards.place(name)
+    return connection.workspace.permalink(place) if place is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatDesk:
-    """The parts of a service: `surface` is for the engine; the others take what the chat delivers."""
+    """What takes what the chat delivers, and the cards that it leads to."""
 
-    surface: ChatSurface
+    cards: ChatCards
     commands: Commands
     decisions: Decisions
     home: HomePublisher
@@ -112,24 +131,9 @@ class ChatDesk:
 def chat_desk(bot: Bot) -> ChatDesk:
     """Put it together."""
     settings, stores, posting, log = bot.settings, bot.stores, bot.posting, bot.log
-    policy, pagerduty, connection = bot.acting.policy, bot.pagerduty, bot.posting.connection
+    policy, connection = bot.acting.policy, posting.connection
     people = connection.people(policy.approver_groups)
     responder = replace(bot.acting.responder, lookup=ChatApproverLookup(people, policy))
-    usual = UsualTimes(stores.ledger, responder.nodes, log)
-    surface = ChatSurface(
-        posting.poster,
-        stores.outbox,
-        stores.ledger,
-        policy,
-        log,
-        bot.notices,
-        ACTIONS,
-        posting.view,
-        usual,
-        pagerduty.on_call if pagerduty is not None else None,
-    )
-    if pagerduty is not None:
-        pagerduty.surface.card_of = lambda name: _card_address(connection, surface, name)
     may_ask = settings.policy.askers
     asking = connection.people({f"{people.chat}:{group}" for group in groups_among(may_ask)})
     askers = Askers(asking, bot.timing.clock, may_ask, settings.slack.checks_per_person)
@@ -138,7 +142,7 @@ def chat_desk(bot: Bot) -> ChatDesk:
         responder=responder,
         policy=policy,
         ledger=stores.ledger,
-        surface=surface,
+        surface=bot.cards,
         people=people,
         ephemeral=Ephemeral(connection.calls, bot.timing, log, people),
         chat=connection.calls,
@@ -151,14 +155,9 @@ def chat_desk(bot: Bot) -> ChatDesk:
         chat_requests=stores.chat_requests,
     )
     nodes, readings = len(bot.known.names), bot.checking.scheduler
-    home = HomePublisher(context, posting.work, stores.outbox, nodes, readings, stores.inbox, pagerduty)
+    home = HomePublisher(context, posting.work, stores.outbox, nodes, readings, stores.inbox, bot.pagerduty)
     of_extras: list[Chat] = bot.seated("chat", context)
     typed = [chat for chat in of_extras if isinstance(chat, Typed)]
-    commands = Commands(context, posting.work, bot.known, settings.slack.channels, typed, pagerduty)
+    commands = Commands(context, posting.work, bot.known, settings.slack.channels, typed, bot.pagerduty)
     decisions = Decisions(context, home, posting.work, of_extras)
-    return ChatDesk(surface, commands, decisions, home, NodeSuggestions(bot.known, askers))
-
-
-async def _card_address(connection: SlackConnection, surface: ChatSurface, name: str) -> str:
-    place = await surface.place(name)
-    return connection.workspace.permalink(place) if place is not None else ""
+    return ChatDesk(bot.cards, commands, decisions, home, NodeSuggestions(bot.known, askers))

@@ -33,7 +33,7 @@ class Service:
         self._bot, log = bot, bot.log
         metered, acts, checks, desk = bot.metered, bot.acting, bot.checking, bot.desk
         self._slack = bot.posting.connection
-        shown: list[Surface] = [bot.cards, desk.surface, metered.incident_log]
+        shown: list[Surface] = [bot.cards, metered.incident_log]
         if bot.pagerduty is not None:
             shown.append(bot.pagerduty.surface)
         shown += [opened for member in bot.surfaces if (opened := member.opened(bot.settings)) is not None]
@@ -49,7 +49,7 @@ class Service:
         )
         self._upkeep = Upkeep(
             desk.decisions,
-            desk.surface,
+            bot.cards,
             self._engine,
             bot.posting.poster,
             log,

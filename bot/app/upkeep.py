@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import dataclass
 
 from bot.app.parts import now
+from bot.chat.cards import ChatCards
 from bot.chat.decisions import Decisions
 from bot.chat.poster import Poster
-from bot.chat.surface import ChatSurface
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError
 from bot.engine import Engine
@@ -22,7 +22,7 @@ class Upkeep:
     """
 
     decisions: Decisions
-    surface: ChatSurface
+    cards: ChatCards
     engine: Engine
     poster: Poster
     log: Log
@@ -33,8 +33,8 @@ class Upkeep:
         while True:
             try:
                 await self.decisions.carry_on()
-                await self.surface.remind(now(), self.engine.mine)
-                await self.surface.tick(now(), self.engine.mine)
+                await self.cards.remind(now(), self.engine.mine)
+                await self.cards.tick(now(), self.engine.mine)
                 if posts := await self.poster.sweep():
                     self.log("taken_up", posts=posts)
             except LedgerError as error:

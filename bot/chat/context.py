@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.chat.check_opener import CheckOpener
+from bot.chat.cards import ChatCards, CheckOpener
 from bot.chat.clicks import UNKNOWN_BUTTON, Click
 from bot.chat.dialog import Intent, MetadataSigner
 from bot.chat.document import Block, Dialog
 from bot.chat.ephemeral import Ephemeral, refusal_words
 from bot.chat.people import Askers, People, Person
 from bot.chat.service import ChatService
-from bot.chat.surface import ChatSurface
 from bot.domain.alert import BOT
 from bot.domain.chat_request import ChatRequests
 from bot.domain.contracts import ActingLedger, Log
@@ -70,7 +69,7 @@ class ChatContext:
     responder: Responder
     policy: Policy
     ledger: ActingLedger
-    surface: ChatSurface
+    surface: ChatCards
     people: People
     ephemeral: Ephemeral
     chat: ChatService

@@ -107,6 +107,11 @@ class Poster:
         if self._pictures is not None:
             self._pictures.begin(card, target.channel, incident, node, drawn, self._redraw)
 
+    def prepare(self) -> None:
+        """Get ready for pictures: a node is being read."""
+        if self._pictures is not None:
+            self._pictures.prepare()
+
     async def attach(self, card: str, target: MessageTarget, asked: FileRequest) -> bool | None:
         """Make a file and send it into a card's thread, in the background.
 

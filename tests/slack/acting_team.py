@@ -19,6 +19,7 @@ from bot.app.chat import ChatDesk, chat_desk
 from bot.app.extras import doubters_of, holders_of, shipped
 from bot.app.json_log import JsonLog
 from bot.app.parts import library
+from bot.chat.cards import ChatCards
 from bot.chat.clicks import Submission
 from bot.chat.context import ChatContext
 from bot.chat.parts import CARD, MessageTarget
@@ -55,6 +56,7 @@ from bot.response.diagnosis.figures import figures
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
+from bot.response.execution.usual import UsualTimes
 from bot.response.record import IncidentRecord, Opening
 from bot.seats import Chat
 from bot.settings import Settings
@@ -157,7 +159,7 @@ class ActingTeam:
 
     async def shown(self, incident_id: str) -> None:
         incident = await self.find(incident_id)
-        await self.acting.surface.show(await self.acting.surface.group(incident.card))
+        await self.acting.cards.show(await self.acting.cards.group(incident.card))
 
     async def find(self, incident_id: str) -> Incident:
         return fold(await self.ledger.read(incident_id))
@@ -330,6 +332,17 @@ async def acting_team(
         def runs(runner: str) -> ChatDesk:
             team.chat_requests = Gone(on_threads(ChatRequestStore(database, Leases(database, runner)), threads))
             fleet(team, connection, database, threads)
+            cards = ChatCards(
+                poster,
+                outbox,
+                ledger,
+                policy,
+                json_log.log,
+                team,
+                ACTIONS,
+                view,
+                UsualTimes(ledger, responder.nodes, json_log.log),
+            )
             bot: Any = SimpleNamespace(
                 settings=Settings(),
                 stores=SimpleNamespace(
@@ -342,7 +355,7 @@ async def acting_team(
                 posting=SimpleNamespace(connection=connection, poster=poster, work=team, view=view),
                 acting=SimpleNamespace(policy=policy, responder=responder),
                 checking=SimpleNamespace(scheduler=team, diagnosis=None),
-                cards=None,
+                cards=cards,
                 playbooks=SimpleNamespace(get=lambda: SimpleNamespace(name="node-health")),
                 timing=QUICK,
                 log=json_log.log,

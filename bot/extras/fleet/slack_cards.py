@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bot.chat.background import Background
 from bot.chat.blocks import WHO_ELSE
-from bot.chat.check_opener import CheckOpener
+from bot.chat.cards import CheckOpener
 from bot.chat.clicks import UNKNOWN_BUTTON
 from bot.chat.context import ChatContext
 from bot.chat.document import Document

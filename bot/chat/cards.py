@@ -1,4 +1,7 @@
-"""A chat as a surface: a card for each group of incidents, kept in step with the record."""
+"""The cards of a chat, each with one owner: what the record says, under it the progress of readings and their verdicts.
+
+`ChatCards` is a `Surface` of the engine and a `Follower` of diagnoses; it starts none.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,23 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 
-from bot.chat.card import acting_card
+from bot.chat.card import incident_card
 from bot.chat.card_times import PROGRESS, Reminder, reminders, seconds_moved
 from bot.chat.clicks import Click
-from bot.chat.parts import CARD, MessageTarget, spot_of
+from bot.chat.document import Document
+from bot.chat.parts import CARD, MessageTarget, request_id, spot_of
 from bot.chat.poster import Poster
 from bot.chat.remembered import Remembered
 from bot.chat.report_file import REPORT
-from bot.chat.service import Message, stands_so
-from bot.chat.thread import ThreadReplies
+from bot.chat.service import stands_so
+from bot.chat.storm_board import StormBoard
+from bot.chat.thread import ThreadReplies, details
 from bot.chat.thread_files import FileRequest
-from bot.chat.turns import FIRST
+from bot.chat.turns import FIRST, VERDICT
+from bot.chat.why_replies import WhyReplies
 from bot.domain.action import Action
 from bot.domain.contracts import ActingLedger, Log, Outbox
 from bot.domain.engine_contracts import Notices
@@ -29,13 +36,20 @@ from bot.domain.pagerduty import OnCallSource
 from bot.domain.policy import Policy
 from bot.domain.post import CardPosts, CardRecord, MessageRef
 from bot.domain.transitions import State
+from bot.domain.verdict import Status, Verdict
+from bot.response.diagnosis.progress import Underway
+from bot.response.diagnosis.requests import CheckRequests
 from bot.response.execution.usual import UsualTimes
-from bot.response.record import readable, undoable
+from bot.response.record import Opening, readable, undoable
 from bot.view.context import NOTHING, ViewContext
 from bot.view.plan_words import PlanWords
 from bot.view.standing import needs_a_person
+from bot.view.view import GroupView, group_view, is_alarm
 
-REMEMBERED = 2000  # cards of which it is known what they show
+REMEMBERED = 2000  # cards of which it is known what they show, and requests with a known place
+FEW = 5  # nodes of an alert's card that all get details; of more, only unhealthy nodes do
+LATE = timedelta(minutes=10)  # a node that joins a card this late is announced in the channel
+_IN_PROGRESS = "progress"  # the wording of a card whose nodes are read: no wording is like it
 
 
 @dataclass(slots=True, eq=False)
@@ -55,12 +69,38 @@ class _Shown:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-class ChatSurface:
+@dataclass(slots=True)
+class _Board:
+    """What lies over a group's card while its nodes are read; by node: `progress`, and `live` verdicts."""
+
+    group: tuple[Incident, ...]
+    spot: MessageTarget
+    view: ViewContext
+    reading: set[str] = field(default_factory=set)  # ids of incidents
+    progress: dict[str, Underway] = field(default_factory=dict)
+    live: dict[str, Verdict] = field(default_factory=dict)  # with the snapshot, which the record does not keep
+
+    @property
+    def is_final(self) -> bool:
+        """True when every node has its verdict."""
+        return all(member.node in self.live or member.verdict is not None or not member.node for member in self.group)
+
+    def message(self) -> Document:
+        """Return the card."""
+        return incident_card(group_view(self.group, replace(self.view, progress=self.progress, fresh=self.live)))
+
+    def shows(self, group: tuple[Incident, ...]) -> None:
+        """Take a group from the record; incidents being read that are not in it yet stay."""
+        known = {member.id for member in group}
+        self.group = (*group, *(mine for mine in self.group if mine.id in self.reading - known))
+
+
+class ChatCards:
     """Shows groups of incidents in a chat: a `Surface`.
 
     Shape: `notices` says why an approved plan does not begin yet, `actions` whether what was done can be taken back;
     `usual` says how long a reboot takes, `on_call` who is told of on cards that need a person. `view` is what all
-    cards have in common.
+    cards have in common. `why` adds to a verdict's details what would have changed it.
     """
 
     def __init__(
@@ -75,6 +115,8 @@ class ChatSurface:
         view: ViewContext = NOTHING,
         usual: UsualTimes | None = None,
         on_call: OnCallSource | None = None,
+        storms: StormBoard | None = None,
+        why: WhyReplies | None = None,
     ) -> None:
         self._poster = poster
         self._outbox = outbox
@@ -85,10 +127,14 @@ class ChatSurface:
         self._actions = actions
         self._usual = usual
         self._on_call = on_call
+        self._storms = storms
+        self.why = why
         self.words = PlanWords(actions)
         self.view = replace(view, policy=policy, words=self.words)
         self._thread = ThreadReplies(poster, outbox, ledger, self.words)
         self._cards: Remembered[str, _Shown] = Remembered(REMEMBERED)
+        self._boards: dict[str, _Board] = {}  # of cards whose nodes are read
+        self._asked_at: Remembered[str, MessageTarget] = Remembered(REMEMBERED)
         self._checking: dict[str, str] = {}
         self._reminded: Remembered[str, None] = Remembered(REMEMBERED)
 
@@ -108,20 +154,32 @@ class ChatSurface:
         if not group:
             return
         name, group = group[0].card, newest(group)
+        if self._storms is not None:
+            for storm in dict.fromkeys(member.storm for member in group if member.storm):
+                self._storms.heard(storm)
         shown, as_of = self._card(name), max(incident.updated_at for incident in group)
         async with shown.lock:
             if shown.as_of is not None and as_of < shown.as_of:
                 return  # something newer was shown while this waited
             shown.as_of = as_of
             shown.open = () if all(incident.ended for incident in group) else group
+            if (board := self._boards.get(name)) is not None:
+                board.shows(group)
             spot = await self._spot(group)
-            message = await self._drawn(shown, group, read) if spot is not None else None
-            if spot is None or message is None or shown.wording == (wording := message.wording):
+            context = await self._telling(shown, group) if spot is not None else self.view
+            view = group_view(group, context)
+            if view.shows_verdicts:
+                await self._show_verdicts(name, group, view)
+                return
+            if spot is None:
+                return
+            message = self._poster.chat.draw(incident_card(await self._closed(shown, group, view, context, read)))
+            if shown.wording == message.wording:
                 return
             if not shown.wording:
                 read = read or await self.read(name)
-                if stands_so(read.posts, wording):  # an earlier run has posted it
-                    shown.wording = wording
+                if stands_so(read.posts, message.wording):  # an earlier run has posted it
+                    shown.wording = message.wording
                     await self._thread.show(name, spot, group, read)
                     return
             stands = await self._poster.adopt(name, spot, read.posts if read is not None else None)
@@ -129,10 +187,118 @@ class ChatSurface:
                 self._poster.show(name, spot, lambda: message)  # each step as it happens, if there is room
             else:
                 await self._poster.enqueue(name, CARD, spot, message, rank=FIRST)
-            shown.wording = wording
+            shown.wording = message.wording
             if is_news:
                 await self._thread.show(name, spot, group, read)
             self._poster.finished(name)
+
+    async def _show_verdicts(self, name: str, group: Sequence[Incident], view: GroupView) -> None:
+        """Show verdicts alone; a person's check changes only with its readings, and once it is known how it grows."""
+        has_grown = len(group) == 1 and group[0].triage is not None and group[0].triage.growth is not None
+        if not (has_grown or is_alarm(group[0].alert)):
+            return
+        spot, board = spot_of(group[0]), self._boards.get(name)
+        if board is not None and not has_grown:
+            self._poster.show(name, board.spot, board.message)
+        elif spot is not None and all(member.triage is not None for member in group):
+            await self._poster.adopt(name, spot)
+            await self._owe(name, spot, incident_card(view), once=True)
+            if board is None:
+                self._poster.finished(name)
+
+    # --- while nodes are read
+
+    def expect(self, group: str, spot: MessageTarget) -> None:
+        """Note where the card of a request belongs, and where the asker is answered in private."""
+        self._asked_at[group] = spot
+
+    async def begun(self, group: Sequence[Incident], reading: Sequence[Incident]) -> None:
+        """Show on the card that nodes are read; an existing card is continued."""
+        name = group[0].card
+        spot = self._asked_at.get(name) or spot_of(group[0])
+        if spot is None:
+            return
+        self._poster.prepare()
+        board, stands = self._boards.get(name), True
+        if board is None:
+            stands = await self._poster.adopt(name, spot)
+            if (board := self._boards.get(name)) is None:
+                board = self._boards[name] = _Board(tuple(group), spot, self.view)
+                self._poster.hold(name)  # what is on record may be done with before the nodes are read
+        board.reading |= {member.id for member in reading}
+        board.shows(tuple(group))
+        self._card(name).wording = _IN_PROGRESS
+        if stands:
+            self._poster.show(name, board.spot, board.message)
+        else:
+            await self._owe(name, board.spot, board.message())
+
+    def moved(self, underway: Underway) -> None:
+        """Show how far the reading of a node is."""
+        name, node = underway.incident.card, underway.incident.node
+        board = self._boards.get(name)
+        if board is not None and node not in board.live:
+            board.progress[node] = underway
+            self._poster.show(name, board.spot, board.message)
+
+    async def concluded(self, incident: Incident, verdict: Verdict) -> None:
+        """Show a verdict and its details; the last verdict has to arrive, so it is not mere progress."""
+        name = incident.card
+        board = self._boards.get(name)
+        if board is None:
+            return
+        board.live[verdict.node] = verdict
+        if not board.is_final:
+            self._poster.show(name, board.spot, board.message)
+        else:
+            if verdict.heat is not None and len(board.group) == 1:  # begun at once; the card does not wait for it
+                self._poster.illustrate(name, board.spot, incident.id, verdict.node, verdict.heat)
+            await self._owe(name, board.spot, board.message())
+            if is_alarm(incident.alert):
+                await self._told_again(name, board)
+        of_many = is_alarm(incident.alert) and len(board.group) > FEW
+        if not (of_many and verdict.status is Status.HEALTHY):
+            of_several = len(board.group) > 1
+            fits = self._poster.chat.fits
+            blocks = details(verdict, incident.id, fits, of_several=of_several)
+            for reply in blocks:
+                await self._poster.enqueue(name, reply.part, board.spot, reply.message, under=CARD)
+            if self.why is not None and len(board.group) <= FEW:
+                again = partial(details, verdict, incident.id, fits, of_several=of_several)
+                self.why.begin(name, board.spot, verdict, blocks, again, lambda: name in self._boards)
+
+    def ended(self, incident: Incident) -> None:
+        """Release a card once none of its nodes is being read."""
+        name = incident.card
+        board = self._boards.get(name)
+        if board is not None:
+            board.reading.discard(incident.id)
+            if not board.reading:
+                del self._boards[name]
+                self._poster.let_go(name)
+                self._poster.finished(name)
+
+    async def _told_again(self, name: str, board: _Board) -> None:
+        """Announce in the card's thread what came back or came late: Slack does not notify about edits."""
+        began_at = min(member.opened_at for member in board.group)
+        read_here = [member for member in board.group if member.node in board.live]
+        again = [member for member in read_here if member.reopens]
+        late = [member for member in read_here if not member.reopens and member.opened_at - began_at > LATE]
+        if again or late:
+            new = f"Also on this card: {', '.join(member.node for member in late[:FEW])}. " if late else ""
+            said = board.message().text
+            message = Document((new, *(said if isinstance(said, tuple) else ())), broadcast=True)
+            await self._poster.enqueue(name, f"again-{(again or late)[0].id}", board.spot, message, under=CARD)
+
+    async def _owe(self, name: str, spot: MessageTarget, card: Document, *, once: bool = False) -> None:
+        """Show what has to arrive; `once`: where it does not stand so."""
+        message, shown = self._poster.chat.draw(card), self._card(name)
+        if once and shown.wording == message.wording:
+            return
+        await self._poster.enqueue(name, CARD, spot, message, rank=VERDICT)
+        shown.wording = message.wording
+
+    # --- while somebody decides, and with the clock
 
     @contextlib.asynccontextmanager
     async def checking(self, card: CardRecord, incidents: Sequence[str], by: str) -> AsyncIterator[None]:
@@ -240,14 +406,14 @@ class ChatSurface:
         self._cards.move_to_end(name)
         return self._cards[name]
 
-    async def _drawn(self, shown: _Shown, group: Sequence[Incident], read: CardRecord | None) -> Message | None:
-        """Return the card, with the record's head once all have ended; None while it shows verdicts alone."""
-        context = await self._telling(shown, group)
-        if all(incident.ended for incident in group):
-            shown.head = shown.head or (read.head if read is not None else await self._ledger.head(HOUSE)).noted
-            context = replace(context, head=shown.head)
-        card = acting_card(group, context)
-        return self._poster.chat.draw(card) if card is not None else None
+    async def _closed(
+        self, shown: _Shown, group: Sequence[Incident], view: GroupView, context: ViewContext, read: CardRecord | None
+    ) -> GroupView:
+        """Return the view, with the record's head once all have ended."""
+        if not view.ended:
+            return view
+        shown.head = shown.head or (read.head if read is not None else await self._ledger.head(HOUSE)).noted
+        return group_view(group, replace(context, head=shown.head))
 
     async def _telling(self, shown: _Shown, group: Sequence[Incident]) -> ViewContext:
         rebooting = [each for each in group if (action := self._running_action(each)) is not None and action.reboots]
@@ -295,3 +461,18 @@ class ChatSurface:
         if spot is None and (place := await self.place(first.card)) is not None:
             spot = MessageTarget(place.channel)
         return spot
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOpener:
+    """Opens checks. `playbook` is the name of the playbook to use."""
+
+    requests: CheckRequests
+    cards: ChatCards
+    playbook: str
+
+    async def begin(self, key: str, spot: MessageTarget, by: str, said: str, nodes: Sequence[str]) -> None:
+        """Begin a check; `key` is the chat's id of the request, and `said` what was asked for, in words."""
+        opening = Opening(by.partition(":")[0], request_id(spot.channel, spot.thread_ts, key), by, said, self.playbook)
+        self.cards.expect(opening.group, spot)
+        await self.requests.take(opening, nodes)
