@@ -17,6 +17,7 @@ from bot.app.metrics import Metering, metering
 from bot.app.pagerduty import PagerDutyParts, serving_pagerduty
 from bot.app.stores import Stores
 from bot.chat.cards import ChatCards
+from bot.chat.connection import ChatConnection
 from bot.chat.service import Timing
 from bot.domain.contracts import Log
 from bot.domain.errors import ZombieError
@@ -45,18 +46,19 @@ T = TypeVar("T")
 class Bot:
     """What a bot is made from, and its parts.
 
-    Shape: `diagnose` reads a node, by default over SSH. Any number of bots may share a database: the engine makes sure
-    that each incident has a single owner.
+    Shape: `diagnose` reads a node, by default over SSH. Without `tokens` of Slack `chat` is its chat, if any. Any
+    number of bots may share a database: the engine sees to it that each incident has a single owner.
     """
 
     settings: Settings
     known: Inventory
-    tokens: SlackTokens
+    tokens: SlackTokens | None
     stores: Stores
     environment: Mapping[str, str]
     json_log: JsonLog
     _: KW_ONLY
     diagnose: Diagnose | None = None
+    chat: ChatConnection | None = None
     timing: Timing = field(default_factory=Timing)
     sources: Sequence[Source] = SOURCES
     surfaces: Sequence[SurfaceMember] = SURFACES

@@ -13,6 +13,7 @@ from bot.chat.background import Background
 from bot.chat.blocks import OF_EXTRAS
 from bot.chat.cards import ChatCards, CheckOpener
 from bot.chat.commands import Commands
+from bot.chat.connection import ChatConnection, NoChat
 from bot.chat.context import ChatContext
 from bot.chat.decisions import Decisions
 from bot.chat.ephemeral import Ephemeral
@@ -30,7 +31,6 @@ from bot.response.diagnosis.requests import CheckRequests
 from bot.response.execution.usual import UsualTimes
 from bot.response.intake.intake import why_nothing_in_storm
 from bot.seats import Chat, Explains
-from bot.surfaces.slack.connection import SlackConnection
 from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords
 
@@ -46,7 +46,7 @@ class ChatPosting:
     all cards have in common.
     """
 
-    connection: SlackConnection
+    connection: ChatConnection
     poster: Poster
     pictures: Pictures
     work: Background
@@ -57,7 +57,11 @@ class ChatPosting:
 def chat_posting(bot: Bot) -> ChatPosting:
     """Put them together."""
     stores, timing, log = bot.stores, bot.timing, bot.log
-    connection = SlackConnection(bot.tokens, timing, now, log, bot.json_log.logger("slack"), bot.metered.counted)
+    connection: ChatConnection = bot.chat or NoChat()
+    if bot.tokens is not None:
+        from bot.surfaces.slack.connection import SlackConnection
+
+        connection = SlackConnection(bot.tokens, timing, now, log, bot.json_log.logger("slack"), bot.metered.counted)
     pictures = Pictures(connection.calls, stores.outbox, timing, now, log)
 
     kinds = [kind for kinds in bot.seated("thread_files") for kind in kinds]
@@ -108,9 +112,9 @@ def chat_cards(bot: Bot) -> ChatCards:
     return cards
 
 
-async def _card_address(connection: SlackConnection, cards: ChatCards, name: str) -> str:
+async def _card_address(connection: ChatConnection, cards: ChatCards, name: str) -> str:
     place = await cards.place(name)
-    return connection.workspace.permalink(place) if place is not None else ""
+    return connection.address(place) if place is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +127,9 @@ class ChatDesk:
     home: HomePublisher
     nodes: NodeSuggestions
 
-    def hear(self, connection: SlackConnection) -> None:
+    def hear(self, connection: ChatConnection) -> None:
         """Take what the chat delivers from now on."""
-        connection.listeners.bind(self.commands, self.home, self.decisions, self.nodes)
+        connection.listen(self.commands, self.home, self.decisions, self.nodes)
 
 
 def chat_desk(bot: Bot) -> ChatDesk:

@@ -16,6 +16,7 @@ from bot.app.policy_settings import rules_of_acting
 from bot.app.stores import Stores
 from bot.chat.document import Document
 from bot.chat.parts import CARD, MessageTarget
+from bot.chat.people import People
 from bot.chat.poster import Poster
 from bot.domain.alert import Reporter, SourceAlert
 from bot.domain.contracts import Log
@@ -32,7 +33,6 @@ from bot.sources.pagerduty_http import Access, Patience
 from bot.sources.pagerduty_on_call import OnCallNow
 from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.surfaces.pagerduty import PARTS, PagerDutySurface
-from bot.surfaces.slack.people import SlackPeople
 from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords
 
@@ -216,8 +216,8 @@ def serving_pagerduty(
     return pagerduty_parts(settings, stores, log, tell, arrivals)
 
 
-def asker_of(parts: PagerDutyParts | None, people: SlackPeople) -> PersonOf:
-    """Return a function that finds in Slack who raised a page by hand: the person with the same e-mail address."""
+def asker_of(parts: PagerDutyParts | None, people: People) -> PersonOf:
+    """Return a function that finds in the chat who raised a page by hand: the person with the same e-mail address."""
 
     async def person_of(raiser: Reporter) -> str:
         email = raiser.email or (await parts.client.email_of(raiser.id) if parts is not None else "")

@@ -88,6 +88,10 @@ class People(Protocol):
     async def named(self, words: str) -> str:
         """Return the words with people's names in place of their ids."""
 
+    async def of_email(self, email: str) -> str:
+        """Return the full member with an e-mail address, as the record names them; empty where unknown."""
+        return ""
+
     def check_workspace(self, person: Person) -> None:
         """Return for a person from the bot's own workspace.
 

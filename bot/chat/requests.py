@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from bot.chat.document import Pieces
 from bot.chat.parts import MessageTarget
 from bot.chat.people import Person
+from bot.domain.alert import SLACK
 from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line, redacted_text
@@ -64,6 +65,7 @@ class CommandRequest:
     workspace: str = ""
     enterprise: str = ""
     asked_at: datetime | None = None
+    chat: str = SLACK
 
     @property
     def by(self) -> str:
@@ -73,7 +75,7 @@ class CommandRequest:
     @property
     def person(self) -> Person:
         """Who typed it."""
-        return Person(self.user, self.workspace, self.enterprise)
+        return Person(self.user, self.workspace, self.enterprise, chat=self.chat)
 
     @property
     def target(self) -> MessageTarget:

@@ -278,12 +278,13 @@ async def acting_team(
     endings: str = "cured",
     reports: bool = False,
     absent: frozenset[str] = frozenset(),
+    chat: Any = None,
     fleet: Callable[[ActingTeam, SlackConnection, Database, ThreadPoolExecutor], Any] = lambda *_: None,
 ) -> AsyncIterator[ActingTeam]:
     """Put it together over a database in a folder, listening to the workspace, for the length of a block.
 
     Shape: `fleet` makes the cards of sweeps and waves, anew for each runner. `absent` are buttons of extras that are
-    left out.
+    left out. `chat` is another chat than Slack.
     """
     world: Any = FastWorld()
     log = io.StringIO()
@@ -308,7 +309,8 @@ async def acting_team(
         stepping = StepExecutor(policy, ledger, reach, stage, world.clock, world.sleep, "runner-1")
         remediation = Remediation(record, stepping, stage, stage.diagnose)
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
-        connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), json_log.log, json_log.logger("slack"))
+        logger = json_log.logger("slack")
+        connection = chat or SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), json_log.log, logger)
         made = ReportMaker(database, threads, library(), Inventory({}, "none"))
         kinds = (*((ReportFile(made.page),) if "report" not in absent else ()), SketchFile())
         sending = ThreadFiles(kinds, connection.calls, outbox, QUICK, lambda: datetime.now(UTC), json_log.log)

@@ -184,7 +184,7 @@ class CaptureCards:
         if await self.bot.stores.outbox.place(name, part) is None:
             found = incident_of(await self.bot.stores.ledger.incidents(node=rolling.node), rolling.node, caught.at)
             place = await self.bot.posting.poster.place(found.card) if found is not None else None
-            address = self.bot.posting.connection.workspace.permalink(place) if place is not None else ""
+            address = self.bot.posting.connection.address(place) if place is not None else ""
             await self.bot.posting.poster.enqueue(name, part, target, caught_reply(caught, found, address), under=CARD)
         shown_parts.add(part)
         drawn = await self.sketches.find(rolling.id, caught.sketch)

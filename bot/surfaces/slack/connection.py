@@ -19,11 +19,17 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 
+from bot.chat.commands import Commands
+from bot.chat.connection import ChatConnection
+from bot.chat.decisions import Decisions
 from bot.chat.dialog import MetadataSigner
+from bot.chat.home import HomePublisher
 from bot.chat.service import Timing
+from bot.chat.suggestions import NodeSuggestions
 from bot.domain.addresses import is_loopback
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import SettingsError
+from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.hooks import Counted
 from bot.surfaces.slack.calls import FAILURES, PASSING, Calls, error_name, web_client
@@ -44,7 +50,7 @@ WHAT_IT_IS = {
 UNHEARD = {400: "malformed", 401: "unauthorized"}
 
 
-class SlackConnection:
+class SlackConnection(ChatConnection):
     """An app in a workspace: `listeners` take what it delivers, `calls` shows messages, `signer` signs dialogs."""
 
     def __init__(
@@ -70,6 +76,13 @@ class SlackConnection:
         self._session: aiohttp.ClientSession | None = None
         self._sockets: SocketMode | None = None
         self._first_address = ""
+
+    word = "Slack"
+
+    @property
+    def by(self) -> str:  # type: ignore[override]
+        """How Slack reaches the bot."""
+        return "socket" if self.by_socket else "http"
 
     @property
     def by_socket(self) -> bool:
@@ -128,6 +141,14 @@ class SlackConnection:
         """Hang up."""
         if self._session is not None:
             await self._session.close()
+
+    def listen(self, commands: Commands, home: HomePublisher, decisions: Decisions, nodes: NodeSuggestions) -> None:
+        """Take what Slack delivers from now on, and hand it to these."""
+        self.listeners.bind(commands, home, decisions, nodes)
+
+    def address(self, place: MessageRef) -> str:
+        """Return the address of a message; empty while the workspace's address is unknown."""
+        return self.workspace.permalink(place)
 
     def people(self, groups: Collection[str]) -> SlackPeople:
         """Return the directory of people, which asks Slack; `groups` are the approver groups."""
