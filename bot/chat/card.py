@@ -165,14 +165,15 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
     if not view.id:
         return
     offered = _is_offered(group, view)
-    row = [*undo_buttons(group.choices), *_who_else(group)]
+    reports = view.ended and view.state is not State.TRIAGED and REPORT not in group.absent
+    row = [Button("Report", REPORT, view.id)] if reports else []
+    row += _who_else(group)
     found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_HEAT else ()
     if any(_is_about_a_core(item) for item in found) and PROFILE not in group.absent:
         row.append(Button("Profile", PROFILE, view.id))
-    if view.ended and view.state is not State.TRIAGED and REPORT not in group.absent:
-        row.append(Button("Report", REPORT, view.id))
     if view.node and (offered or view.ended):
         row.append(again_button(view.id))
+    row += undo_buttons(group.choices)  # last: it is weighed once what came of it has been seen
     if row:
         yield Row(tuple(row))
 
@@ -213,9 +214,10 @@ def _table(group: GroupView) -> Document:
 def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
     """How bad, which node, which cause, and what is offered or done."""
     verdict = view.verdict
-    how = verdict.status.value if verdict is not None and view.state is not State.RESOLVED else ""
+    how = verdict.status.value if verdict is not None and view.state is not State.RESOLVED else view.state.value
     if verdict is None or view.state is State.OPENED:
-        return (_mark(view) or "…", one_line(view.node, ROW), "", view.diagnosis.removeprefix(f"{view.node}: "))
+        how = f"{_ASKS} a question" if view.state is State.UNKNOWN else f"{_mark(view)} …".strip()
+        return (how, one_line(view.node, ROW), "", view.diagnosis.removeprefix(f"{view.node}: "))
     stands = view.short
     if group.shows_verdicts:
         stands = f"would help: {view.plan.words}" if view.plan is not None else ""
@@ -260,10 +262,11 @@ def _decision(group: GroupView) -> Iterator[Block]:
 
 def _further_of_many(group: GroupView) -> Iterator[Block]:
     """The other buttons of a table: undo, reports, who else has it, and checking all nodes again."""
-    rows = {undo.value: [undo] for undo in undo_buttons(group.choices)}
     acted = [(view.id, view.node) for view in group.incidents if group.ended and view.state is not State.TRIAGED]
-    for report in report_buttons(acted) if REPORT not in group.absent else ():
-        rows.setdefault(report.value, []).append(report)
+    reports = report_buttons(acted) if REPORT not in group.absent else []
+    rows: dict[str, list[Button]] = {report.value: [report] for report in reports}
+    for undo in undo_buttons(group.choices):
+        rows.setdefault(undo.value, []).append(undo)
     yield from (Row(tuple(row)) for row in rows.values())
     known = [view for view in group.incidents if view.id and view.node]
     closed = all(view.ended or view.state is State.TRIAGED for view in group.incidents)

@@ -217,6 +217,8 @@ def _ending(incident: Incident) -> Iterator[Sentence]:
             yield because
     if not incident.steps:
         yield (nothing_done(incident),)
+    if incident.state is State.EXPIRED and incident.node:
+        yield ("Check again for a new offer.",)
 
 
 def nothing_done(incident: Incident) -> str:

@@ -196,7 +196,7 @@ def test_resolved_begins_so_and_says_before_and_after_itself() -> None:
     assert message.text.startswith("Resolved: node-gpu-01")
     assert "memory cgroups: 68,700 → 260" in message.text
     assert "68,700 → 260" in words(message)
-    asked = [(action, incident.id) for action in ("undo", "report", "check_again")]
+    asked = [(action, incident.id) for action in ("report", "check_again", "undo")]
     assert list(actions(list(message.blocks))) == [*asked, ("feedback", "")]
     rows = [block for block in message.blocks if block["type"] == "actions"]
     assert len(rows) == 1, "on a phone a row of its own for each button is a screen"

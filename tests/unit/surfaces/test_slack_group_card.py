@@ -92,7 +92,7 @@ def test_table_has_severity_node_cause_and_what_is_offered_the_worst_first() -> 
         ["Status", "Node", "Cause", "What now"],
         ["🔴 critical", "node-02", "leaked-memory-cgroups (confirmed)", offered],
         ["🟡 degraded", "node-01", "leaked-memory-cgroups (confirmed)", offered],
-        ["✅", "node-00", "leaked-memory-cgroups (confirmed)", "The leak is gone."],
+        ["✅ resolved", "node-00", "leaked-memory-cgroups (confirmed)", "The leak is gone."],
     ]
     assert not any("preformatted" in text for text in strings(list(message.blocks)))
 
