@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from bot.chat.thread_files import ThreadFile
+from bot.chat.uploads import ThreadFile
 
 REPORT = "report-"
 MakeReport: TypeAlias = Callable[[str], Awaitable[str]]

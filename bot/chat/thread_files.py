@@ -6,35 +6,23 @@ rejects, the thread gets a sentence.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol, TypeAlias
 
 from bot.chat.document import Document, said
 from bot.chat.parts import CARD, MessageTarget
-from bot.chat.service import ChatService, RetryLater, Timing, Uploaded
+from bot.chat.service import ChatService, Timing, Uploaded
+from bot.chat.uploads import ThreadFile, Uploads
 from bot.domain.contracts import Clock, Log, Outbox
 from bot.domain.errors import UsageError, ZombieError
 from bot.domain.post import DuePost, Post
-from bot.domain.safe_text import one_line
 
 FILES = "files"  # takes the place of a message's channel
-TRIES = 3
 TOO_LATE = timedelta(hours=6)  # if there is no thread for this long, nobody waits for its files
 
 Instead: TypeAlias = Callable[[str, str, MessageTarget, Document], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadFile:
-    """A file to send; `alt_text` says what a picture shows."""
-
-    name: str
-    content: bytes
-    alt_text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +90,14 @@ class _Way:
         return self.kind.prefix + self.name
 
 
-class ThreadFiles:
+class ThreadFiles(Uploads):
     """Makes files and uploads each once."""
 
     def __init__(
         self, kinds: Sequence[ThreadFileKind], chat: ChatService, outbox: Outbox, timing: Timing, now: Clock, log: Log
     ) -> None:
+        super().__init__(chat, outbox, timing, now, log)
         self._kinds = {kind.prefix: kind for kind in kinds}
-        self._chat = chat
-        self._outbox = outbox
-        self._timing = timing
-        self._now = now
-        self._log = log
-        self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def begin(self, card: str, target: MessageTarget, asked: FileRequest, instead: Instead) -> bool | None:
         """Begin to make and send a file into a card's thread; False where it is there already, None of an unknown kind.
@@ -124,15 +107,16 @@ class ThreadFiles:
         if asked.prefix not in self._kinds:
             return None
         part = asked.prefix + asked.name
-        if part in self._tasks:
+        if (card, part) in self.tasks:
             return True
-        if await self._outbox.place(card, part) is not None:
+        if await self.outbox.place(card, part) is not None:
             return False
         kept = {**asked.content, "thread_ts": target.thread_ts}
-        stored = await self._outbox.keep(Post(card, part, target.channel, kept, CARD))
-        if part in self._tasks:  # a sweep, or another click, was quicker
+        stored = await self.outbox.keep(Post(card, part, target.channel, kept, CARD))
+        if (card, part) in self.tasks:  # a sweep, or another click, was quicker
             return True
-        self._start(_Way(self._kinds[asked.prefix], card, asked.name, kept, target, stored.id, instead))
+        way = _Way(self._kinds[asked.prefix], card, asked.name, kept, target, stored.id, instead)
+        self.start((card, part), way.kind.word, self._brought(way))
         return True
 
     def take_up(self, due: DuePost, instead: Instead) -> bool:
@@ -141,73 +125,40 @@ class ThreadFiles:
         if kind is None and "text" in due.post.content:
             return False
         kind = kind or _NoKind()
-        if due.post.part not in self._tasks:
+        if (due.post.incident, due.post.part) not in self.tasks:
             target = MessageTarget(due.post.channel, str(due.post.content.get("thread_ts", "")))
             name, content = due.post.part.removeprefix(kind.prefix), due.post.content
-            is_late = self._now() - due.kept_at > TOO_LATE
-            self._start(_Way(kind, due.post.incident, name, content, target, due.id, instead), is_late=is_late)
+            is_late = self.now() - due.kept_at > TOO_LATE
+            way = _Way(kind, due.post.incident, name, content, target, due.id, instead)
+            self.start((way.card, way.part), kind.word, self._brought(way, is_late=is_late))
         return True
-
-    async def drain(self) -> None:
-        """Leave unfinished uploads to the next run."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
     # --- on the way
 
-    def _start(self, way: _Way, *, is_late: bool = False) -> None:
-        task = asyncio.create_task(self._unless_it_ends(way, is_late), name=way.part)
-        self._tasks[way.part] = task
-        task.add_done_callback(lambda done: self._ended(way, done))
-
-    def _ended(self, way: _Way, task: asyncio.Task[None]) -> None:
-        self._tasks.pop(way.part, None)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._log(f"{way.kind.word}_failed", name=way.name, error=one_line(repr(error), 500))
-
-    async def _unless_it_ends(self, way: _Way, is_late: bool) -> None:
-        try:
-            await self._brought(way, is_late)
-        except asyncio.CancelledError:  # the bot ends: free the post, so that the next run need not wait for the lease
-            with suppress(ZombieError):
-                await self._outbox.failed(way.post_id, self._now(), "the bot ended")
-            raise
-
-    async def _brought(self, way: _Way, is_late: bool) -> None:
-        place = await self._outbox.place(way.card, CARD)
-        if place is None and is_late:
-            await self._outbox.dropped(way.post_id, "its card was never posted")
-            return
-        if place is None:  # its card is being posted: the outbox hands it out after that
-            await self._outbox.failed(way.post_id, self._now(), "its card is not posted yet")
-            return
-        try:
-            made = await way.kind.make(way.name, way.content)
-        except ZombieError as no:
-            await self._given_up(way, no.sentence)
-            return
-        error = ""
-        for attempt in range(TRIES):
-            thread = way.target.thread_ts or place.ts
-            outcome = await self._chat.upload(
-                made.name, made.content, made.alt_text, channel=place.channel, thread=thread
-            )
-            if isinstance(outcome, Uploaded):
-                await self._outbox.taken(way.post_id, FILES, outcome.file)
-                self._log(f"{way.kind.word}_sent", name=way.name)
+    async def _brought(self, way: _Way, *, is_late: bool = False) -> None:
+        async with self.freed(way.post_id):
+            place = await self.outbox.place(way.card, CARD)
+            if place is None and is_late:
+                await self.outbox.dropped(way.post_id, "its card was never posted")
                 return
-            error = outcome.error
-            if not isinstance(outcome, RetryLater):
-                break
-            pause = max(outcome.seconds, self._timing.first_pause * 4**attempt)
-            self._log(f"{way.kind.word}_delayed", name=way.name, error=error, again_in_seconds=pause)
-            await asyncio.sleep(pause)
-        await self._given_up(way, f"Slack rejected the file ({error}).")
+            if place is None:  # its card is being posted: the outbox hands it out after that
+                await self.outbox.failed(way.post_id, self.now(), "its card is not posted yet")
+                return
+            try:
+                made = await way.kind.make(way.name, way.content)
+            except ZombieError as no:
+                await self._given_up(way, no.sentence)
+                return
+            thread = way.target.thread_ts or place.ts
+            outcome = await self.uploaded(way.kind.word, way.name, made, place.channel, thread)
+            if isinstance(outcome, Uploaded):
+                await self.outbox.taken(way.post_id, FILES, outcome.file)
+                self.log(f"{way.kind.word}_sent", name=way.name)
+            else:
+                await self._given_up(way, f"The chat rejected the file ({outcome.error}).")
 
     async def _given_up(self, way: _Way, because: str) -> None:
-        self._log(f"{way.kind.word}_given_up", name=way.name, because=because)
-        await self._outbox.dropped(way.post_id, because)
+        self.log(f"{way.kind.word}_given_up", name=way.name, because=because)
+        await self.outbox.dropped(way.post_id, because)
         if words := way.kind.instead(way.name, because):
             await way.instead(way.card, f"no-{way.part}", way.target, said(words))

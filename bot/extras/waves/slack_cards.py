@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 from bot.chat.background import Background
 from bot.chat.parts import CARD, MessageTarget
 from bot.chat.poster import Poster
-from bot.chat.thread_files import FileRequest, ThreadFile
+from bot.chat.thread_files import FileRequest
+from bot.chat.uploads import ThreadFile
 from bot.domain.chat_request import ChatRequest, ChatRequests
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, UnknownIncident, UsageError
