@@ -132,14 +132,16 @@ class Pictures(Uploads):
                 return
             self._known[key] = _Picture(outcome.file, drawn.alt_text)
             with self._if_there(key):  # the file's id stands in the field of a message's time stamp
-                await self.outbox.taken(post_id, channel, outcome.file)
+                if post_id:
+                    await self.outbox.taken(post_id, channel, outcome.file)
             await redraw(key[0])
 
     async def _given_up(self, key: tuple[str, str], post_id: str, because: str) -> None:
         self.log("picture_given_up", picture=key[1], because=because)
         self._known[key] = None
         with self._if_there(key):
-            await self.outbox.dropped(post_id, because)
+            if post_id:
+                await self.outbox.dropped(post_id, because)
 
     @contextmanager
     def _if_there(self, key: tuple[str, str]) -> Iterator[None]:

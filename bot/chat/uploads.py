@@ -58,7 +58,8 @@ class Uploads:
             yield
         except asyncio.CancelledError:
             with contextlib.suppress(LedgerError):
-                await self.outbox.failed(post_id, self.now(), "the bot ended")
+                if post_id:  # else it could not be stored
+                    await self.outbox.failed(post_id, self.now(), "the bot ended")
             raise
 
     async def uploaded(
